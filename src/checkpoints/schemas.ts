@@ -1,0 +1,51 @@
+import { posix, win32 } from "node:path";
+import { z } from "zod";
+import { LIMITS } from "../model/limits.ts";
+import { unstorable } from "../text/clean.ts";
+
+/** A string that every store can hold, with a length limit. */
+export function text(max: number, min = 0): z.ZodString {
+  return z
+    .string()
+    .min(min, min === 1 ? "must not be empty" : `must have at least ${min} characters`)
+    .max(max, `must have at most ${max} characters`)
+    .check((context) => {
+      const problem = unstorable(context.value);
+      if (problem) context.issues.push({ code: "custom", message: problem, input: context.value });
+    });
+}
+
+export const ProjectPath = text(LIMITS.projectPathChars, 1)
+  .check((context) => {
+    const path = context.value;
+    const flavour = /^[A-Za-z]:[\\/]/.test(path) ? win32 : posix;
+    const cleaned = flavour.normalize(path).replace(/(?<=.)[\\/]$/, "");
+    if (!flavour.isAbsolute(path)) context.issues.push({ code: "custom", message: "must be an absolute path", input: path });
+    else if (cleaned !== path && !/^[A-Za-z]:\\$/.test(path))
+      context.issues.push({
+        code: "custom",
+        message: `must be in its cleaned form: ${JSON.stringify(cleaned.slice(0, 200))}`,
+        input: path,
+      });
+  })
+  .describe("Absolute path of the project; each project has a database of its own.");
+
+export const Tags = z.array(text(LIMITS.tagChars, 1)).max(LIMITS.tags, `at most ${LIMITS.tags} tags`);
+
+export const Context = z
+  .record(text(LIMITS.contextKeyChars, 1), text(LIMITS.contextValueChars))
+  .refine((pairs) => Object.keys(pairs).length <= LIMITS.contextPairs, `at most ${LIMITS.contextPairs} pairs`);
+
+export const Id = text(LIMITS.idChars, 1);
+
+export const CheckpointOutput = z.object({
+  id: z.string(),
+  project_path: z.string(),
+  summary: z.string(),
+  description: z.string(),
+  context: z.record(z.string(), z.string()),
+  tags: z.array(z.string()),
+  token_count: z.int(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});

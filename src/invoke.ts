@@ -1,0 +1,92 @@
+import type { z } from "zod";
+import type { Cairn } from "./cairn.ts";
+import { asCairnError, CairnError } from "./model/errors.ts";
+import type { Access, Operation } from "./operation.ts";
+import { toCamel, toWire } from "./wire.ts";
+
+/** Who calls: what it may do, and which projects it may touch. */
+export interface Caller {
+  readonly access: Access;
+  readonly projects: "all" | readonly string[];
+}
+
+/** The person at this machine, over stdio, the command line or loopback. */
+export const LOCAL_CALLER: Caller = { access: "admin", projects: "all" };
+
+export interface Invocation {
+  readonly caller: Caller;
+  readonly signal?: AbortSignal | undefined;
+  readonly progress?: ((done: number, total: number | undefined, message?: string) => void) | undefined;
+  /** The project meant when the call names none; only the local side knows one. */
+  readonly defaultProject?: string | undefined;
+}
+
+const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
+
+/** The one way from an edge into an operation: checks the input, the caller and the time, runs it, checks the output. */
+export async function invoke(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
+  const { caller, progress } = invocation;
+  if (RANK[caller.access] < RANK[operation.access])
+    throw new CairnError(
+      "forbidden",
+      `This key may only ${caller.access}; ${operation.name} needs ${operation.access} access. Use another key.`,
+    );
+  const input = parseInput(operation, withDefaultProject(operation, raw, invocation.defaultProject));
+  const mayTouch = (projectId: string) => caller.projects === "all" || caller.projects.includes(projectId);
+  const project = input.project_path ?? input.project_id;
+  if (typeof project === "string" && !mayTouch(project))
+    throw new CairnError("forbidden", "This key is not for that project. Use a key that names it.");
+
+  const timeout = AbortSignal.timeout(operation.limits.timeoutMs);
+  const signal = invocation.signal ? AbortSignal.any([invocation.signal, timeout]) : timeout;
+  try {
+    signal.throwIfAborted();
+    const running = operation.run(cairn, toCamel(operation.input, input) as never, { signal, progress: progress ?? (() => {}), mayTouch });
+    const result = await orAbort(running, signal);
+    return operation.output.parse(toWire(operation.output, result)) as Record<string, unknown>;
+  } catch (error) {
+    throw asCairnError(error);
+  }
+}
+
+/** An operation that does not watch its signal must not keep the caller waiting. */
+async function orAbort<T>(running: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([running, aborted]);
+  } finally {
+    if (stop) signal.removeEventListener("abort", stop);
+    running.catch(() => {}); // its late failure was answered by the abort
+  }
+}
+
+function withDefaultProject(operation: Operation, raw: unknown, project: string | undefined): unknown {
+  if (project === undefined || typeof raw !== "object" || raw === null) return raw;
+  const field = projectField(operation);
+  return field && (raw as Record<string, unknown>)[field] === undefined ? { ...raw, [field]: project } : raw;
+}
+
+/** The input field that names the project, if the operation has one. */
+export function projectField(operation: Operation): "project_path" | "project_id" | undefined {
+  if ("project_path" in operation.input.shape) return "project_path";
+  return "project_id" in operation.input.shape ? "project_id" : undefined;
+}
+
+function parseInput(operation: Operation, raw: unknown): Record<string, unknown> {
+  const parsed = operation.input.safeParse(raw ?? {});
+  if (parsed.success) return parsed.data as Record<string, unknown>;
+  const issues = parsed.error.issues.slice(0, 10).map((issue) => ({ field: issue.path.join("."), problem: problemOf(issue) }));
+  throw new CairnError("invalid_input", issues.map(({ field, problem }) => (field ? `${field}: ${problem}` : problem)).join("; "), {
+    details: { issues },
+  });
+}
+
+function problemOf(issue: z.core.$ZodIssue): string {
+  return issue.code === "unrecognized_keys"
+    ? `unknown field ${issue.keys.map((key) => JSON.stringify(key.slice(0, 100))).join(", ")}`
+    : issue.message;
+}

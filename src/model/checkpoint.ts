@@ -1,0 +1,15 @@
+/** Where an agent was: what a later session needs to pick the work up again. */
+export interface Checkpoint {
+  readonly id: string;
+  readonly projectPath: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly context: Readonly<Record<string, string>>;
+  readonly tags: readonly string[];
+  readonly tokenCount: number;
+  /** ISO 8601 in UTC with milliseconds, like every time in Cairn. */
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export type CheckpointSort = "created_at" | "updated_at";

@@ -1,0 +1,61 @@
+/** The closed list of things that can go wrong. Each edge has a table keyed by it, so a new code does not compile until every edge knows it. */
+export type ErrorCode =
+  | "invalid_input"
+  | "unauthorized"
+  | "forbidden"
+  | "not_found"
+  | "conflict"
+  | "too_large"
+  | "rate_limited"
+  | "cancelled"
+  | "internal"
+  | "unavailable"
+  | "timeout";
+
+/** The names under which the codes appear on the wire. */
+export const WIRE_NAME: Record<ErrorCode, string> = {
+  invalid_input: "VALIDATION_ERROR",
+  unauthorized: "UNAUTHORIZED",
+  forbidden: "FORBIDDEN",
+  not_found: "NOT_FOUND",
+  conflict: "CONFLICT",
+  too_large: "TOO_LARGE",
+  rate_limited: "RATE_LIMITED",
+  cancelled: "CANCELLED",
+  internal: "INTERNAL_ERROR",
+  unavailable: "UNAVAILABLE",
+  timeout: "TIMEOUT_ERROR",
+};
+
+export interface ErrorOptions {
+  readonly cause?: unknown;
+  /** Plain data for programs: which field, which limit, which file. Never a secret. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  /** How long to wait before trying again, where waiting helps. */
+  readonly retryAfterMs?: number;
+}
+
+/** The one error class. The message says what happened, then what to do. */
+export class CairnError extends Error {
+  override readonly name = "CairnError";
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** A foreign error becomes `internal` with its cause; an abort keeps its meaning. */
+export function asCairnError(error: unknown): CairnError {
+  if (error instanceof CairnError) return error;
+  if (error instanceof Error && error.name === "TimeoutError")
+    return new CairnError("timeout", "The call took longer than its time limit. Try again, or ask for less.", { cause: error });
+  if (error instanceof Error && error.name === "AbortError")
+    return new CairnError("cancelled", "The call was cancelled by its caller.", { cause: error });
+  return new CairnError("internal", "Something went wrong inside Cairn. The log has the details; try again.", { cause: error });
+}

@@ -1,0 +1,29 @@
+import { createHash, randomUUID } from "node:crypto";
+
+/** Identity is computed here and nowhere else: names of databases, content hashes, record ids. */
+
+export function newId(): string {
+  return randomUUID();
+}
+
+export function sha256Hex(data: string | Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+/** A hash over several parts that no other split of the same bytes can produce: each part is preceded by its length. */
+export function framedHash(...parts: readonly (string | number)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) {
+    const bytes = Buffer.from(String(part), "utf8");
+    hash.update(`${bytes.length}:`).update(bytes);
+  }
+  return hash.digest("hex");
+}
+
+/** The name of the database that holds a project, and nothing of any other. */
+export function projectDatabaseName(projectId: string): string {
+  return `project_${sha256Hex(projectId).slice(0, 16)}`;
+}
+
+/** Knowledge for all projects lives here. No project id can hash to this name. */
+export const SHARED_DATABASE_NAME = "shared";

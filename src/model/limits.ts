@@ -1,0 +1,28 @@
+/** Every limit on outside input, with its reason. Lengths are in UTF-16 code units, as JavaScript counts. */
+export const LIMITS = {
+  /** A summary is one line in a list; longer text belongs in the description. */
+  summaryChars: 500,
+  /** About 2,500 tokens: enough for a hand-over, small enough to be read back whole. */
+  descriptionChars: 10_000,
+  contextPairs: 50,
+  contextKeyChars: 50,
+  contextValueChars: 500,
+  tags: 20,
+  tagChars: 50,
+  /** Linux's PATH_MAX; a project id is a path on the local side. */
+  projectPathChars: 4_096,
+  listDefault: 10,
+  listMax: 100,
+  /** Deep offsets cost a scan; beyond this, page by cursor. */
+  offsetMax: 1_000_000,
+  cursorChars: 500,
+  idChars: 100,
+  queryChars: 1_000,
+  saveTimeoutMs: 30_000,
+  searchTimeoutMs: 10_000,
+  listTimeoutMs: 5_000,
+  /** A batch of code is at most 1 MB of content; JSON escaping can double it, and the envelope needs room. */
+  bodyBytes: 4 * 1024 * 1024,
+  /** How long a write waits for other processes before it is refused as unavailable. */
+  lockWaitMs: 30_000,
+} as const;

@@ -1,0 +1,39 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { Cairn } from "./cairn.ts";
+import { checkpoints } from "./checkpoints/service.ts";
+import { CairnError } from "./model/errors.ts";
+import { newId } from "./model/ids.ts";
+import { type Clock, systemClock } from "./ports/clock.ts";
+import type { Storage } from "./ports/storage.ts";
+import { memoryStorage } from "./stores/memory/storage.ts";
+import { sqliteStorage } from "./stores/sqlite/storage.ts";
+import { countTokens } from "./text/tokens.ts";
+
+/** How to open Cairn. Everything has a default: SQLite files under the home folder. */
+export interface OpenOptions {
+  /** `sqlite` (default), `memory`, or a `postgres://` URL. */
+  readonly storage?: "sqlite" | "memory" | (string & {});
+  /** Where SQLite files live; default `~/.cairn`. */
+  readonly dataDir?: string;
+  readonly now?: Clock;
+  readonly newId?: () => string;
+}
+
+/** Opens Cairn as a library. The only place that knows concrete adapters. */
+export async function open(options: OpenOptions = {}): Promise<Cairn> {
+  const now = options.now ?? systemClock;
+  const storage = await openStorage(options, now);
+  return {
+    checkpoints: checkpoints({ storage, now, newId: options.newId ?? newId, countTokens }),
+    projects: () => storage.projects(),
+    check: () => storage.check(),
+    close: () => storage.close(),
+  };
+}
+
+async function openStorage({ storage = "sqlite", dataDir = join(homedir(), ".cairn") }: OpenOptions, now: Clock): Promise<Storage> {
+  if (storage === "memory") return memoryStorage();
+  if (storage === "sqlite") return sqliteStorage({ dataDir, now });
+  throw new CairnError("invalid_input", `Unknown storage ${JSON.stringify(storage)}: use "sqlite", "memory" or a postgres:// URL.`);
+}

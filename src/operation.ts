@@ -1,0 +1,49 @@
+import type { z } from "zod";
+import type { Cairn } from "./cairn.ts";
+import type { Camel } from "./wire.ts";
+
+/** What a caller must be allowed to do. Each level includes the ones before it. */
+export type Access = "read" | "write" | "admin";
+
+/** Which group of MCP tools an operation belongs to. Only `core` is offered unless the person asks for more; `none` is never a tool. */
+export type Toolset = "core" | "code" | "knowledge" | "runs" | "systems" | "admin" | "none";
+
+export interface CallContext {
+  /** Aborted when the caller went away or the operation's time is up. */
+  readonly signal: AbortSignal;
+  /** Tells the caller how far long work has come. */
+  readonly progress: (done: number, total: number | undefined, message?: string) => void;
+  /** Whether this caller may see that project. Operations over several projects must ask. */
+  readonly mayTouch: (projectId: string) => boolean;
+}
+
+export interface Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {
+  /** `noun_verb`: the MCP tool of that name, `cairn noun verb`, and `POST /v1/noun/verb` unless `http` says otherwise. */
+  readonly name: string;
+  /** One sentence, for people and for agents. */
+  readonly summary: string;
+  /** More for agents that choose between tools, where one sentence is not enough. */
+  readonly description?: string;
+  /** Wire schemas: snake_case keys, strict. A field named `project_path` or `project_id` scopes the call to that project. */
+  readonly input: Input;
+  readonly output: Output;
+  readonly access: Access;
+  readonly annotations: { readonly readOnly: boolean; readonly destructive: boolean; readonly idempotent: boolean };
+  readonly limits: { readonly timeoutMs: number; readonly bodyBytes?: number };
+  readonly toolset: Toolset;
+  readonly http?: { readonly method: "GET" | "POST" | "PATCH" | "DELETE"; readonly path: string; readonly status?: number };
+  readonly cli?: {
+    /** Fields that may be given without a flag, in this order. */
+    readonly positional?: readonly string[];
+    /** Whole command lines, shown under --help. */
+    readonly examples?: readonly string[];
+  };
+  /** A few lines for people and for agents that read text; structured data goes along anyway. */
+  readonly render: (output: z.output<Output>) => string;
+  readonly run: (cairn: Cairn, input: Camel<z.output<Input>>, context: CallContext) => Promise<unknown>;
+}
+
+/** Describes an operation once; MCP, HTTP and CLI are loops over the list. */
+export function operation<Input extends z.ZodObject, Output extends z.ZodObject>(described: Operation<Input, Output>): Operation {
+  return described as unknown as Operation;
+}

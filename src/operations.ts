@@ -1,0 +1,5 @@
+import { checkpointOperations } from "./checkpoints/operations.ts";
+import type { Operation } from "./operation.ts";
+
+/** Everything that can be asked of Cairn from outside. The edges are loops over this list. */
+export const operations: readonly Operation[] = [...checkpointOperations];

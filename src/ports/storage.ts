@@ -1,0 +1,20 @@
+import type { CheckpointStore } from "./checkpoint-store.ts";
+
+/** All stores of one project: one database of its own. */
+export interface ProjectStore {
+  readonly projectId: string;
+  readonly checkpoints: CheckpointStore;
+}
+
+/** Where projects live. A project's database is made by its first write; reading never makes one. */
+export interface Storage {
+  /** Opens the project's database, making it if need be. */
+  create(projectId: string): Promise<ProjectStore>;
+  /** The project's stores, or `undefined` if nothing was ever stored for it. */
+  find(projectId: string): Promise<ProjectStore | undefined>;
+  /** The ids of all projects that have a database. */
+  projects(): Promise<readonly string[]>;
+  /** Raises `unavailable` with the reason when the database cannot be used. */
+  check(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,58 @@
+import { openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
+
+/** Gives the open database of a file, opening it when needed. Ask anew before each use: an idle one may have been closed. */
+export type DatabaseHandle = () => Promise<SqliteDatabase>;
+
+/** Keeps a bounded number of files open, so that a server with thousands of projects does not run out of descriptors. */
+export interface SqliteDatabases {
+  handle(options: SqliteOptions): DatabaseHandle;
+  close(): void;
+}
+
+const OPEN_MAX = 100;
+
+export function sqliteDatabases(openMax = OPEN_MAX): SqliteDatabases {
+  const open = new Map<string, Promise<SqliteDatabase>>(); // in order of last use
+  const ready = new Map<string, SqliteDatabase>();
+
+  function closeIdle(): void {
+    for (const [path] of open) {
+      if (open.size <= openMax) return;
+      const database = ready.get(path);
+      if (!database?.idle) continue;
+      open.delete(path);
+      ready.delete(path);
+      database.close();
+    }
+  }
+
+  return {
+    handle: (options) => () => {
+      const { path } = options;
+      let opening = open.get(path);
+      if (opening) {
+        open.delete(path);
+        open.set(path, opening);
+        return opening;
+      }
+      opening = openSqlite(options);
+      open.set(path, opening);
+      opening.then(
+        (database) => {
+          if (open.get(path) !== opening) return database.close();
+          ready.set(path, database);
+          closeIdle();
+        },
+        () => {
+          if (open.get(path) === opening) open.delete(path);
+        },
+      );
+      return opening;
+    },
+    close() {
+      for (const database of ready.values()) database.close();
+      ready.clear();
+      open.clear();
+    },
+  };
+}

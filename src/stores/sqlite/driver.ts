@@ -1,0 +1,224 @@
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CairnError } from "../../model/errors.ts";
+import { LIMITS } from "../../model/limits.ts";
+import { loadEngine } from "./engine.ts";
+import { isBusy, translateSqliteError } from "./errors.ts";
+import { type Migration, migrateSqlite } from "./migrations.ts";
+
+export type SqlValue = string | number | bigint | null | Uint8Array;
+
+/** Statements inside one transaction. Prepared once per connection and reused. */
+export interface SqliteTx {
+  run(sql: string, ...params: readonly SqlValue[]): { readonly changes: number; readonly lastId: number };
+  get<Row>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
+  all<Row>(sql: string, ...params: readonly SqlValue[]): Row[];
+  /** Several statements without parameters, for schemas. */
+  exec(sql: string): void;
+}
+
+/** One open database file. Several processes may have it open at once. */
+export interface SqliteDatabase {
+  readonly path: string;
+  /** No write is waiting. */
+  readonly idle: boolean;
+  /** Runs `work` on one consistent snapshot. */
+  read<T>(work: (tx: SqliteTx) => T): T;
+  /**
+   * Runs `work` in a write transaction and resolves once it is durable. Writes that wait together share one commit;
+   * each stands or falls alone. `work` must not be asynchronous and may be run again if the lock was lost.
+   */
+  write<T>(work: (tx: SqliteTx) => T): Promise<T>;
+  close(): void;
+}
+
+export interface SqliteOptions {
+  readonly path: string;
+  readonly migrations: readonly Migration[];
+  /** Refuses to make a file that is not there. */
+  readonly mustExist?: boolean;
+  readonly lockWaitMs?: number;
+}
+
+/** How many waiting writes share one commit. Bounds how long one commit can hold the lock. */
+const GROUP_COMMIT_MAX = 256;
+
+export async function openSqlite({
+  path,
+  migrations,
+  mustExist = false,
+  lockWaitMs = LIMITS.lockWaitMs,
+}: SqliteOptions): Promise<SqliteDatabase> {
+  const connection = await connect(path, mustExist, lockWaitMs);
+  const tx = statements(connection);
+  const queue: QueuedWrite[] = [];
+  let draining = false;
+  let closed = false;
+
+  const assertOpen = () => {
+    if (closed) throw new CairnError("unavailable", `The database ${path} was closed. Open it again.`, { details: { path } });
+  };
+
+  async function drain(): Promise<void> {
+    if (draining) return;
+    draining = true;
+    try {
+      while (queue.length > 0 && !closed) {
+        try {
+          await beginImmediate(connection, path, lockWaitMs);
+        } catch (error) {
+          for (const job of queue.splice(0, GROUP_COMMIT_MAX)) job.reject(error);
+          continue;
+        }
+        commitTogether(connection, tx, path, queue.splice(0, GROUP_COMMIT_MAX));
+      }
+    } finally {
+      draining = false;
+    }
+    if (closed)
+      for (const job of queue.splice(0)) job.reject(new CairnError("unavailable", `The database ${path} was closed before the write.`));
+  }
+
+  const database: SqliteDatabase = {
+    path,
+    get idle() {
+      return queue.length === 0 && !draining;
+    },
+    read(work) {
+      assertOpen();
+      try {
+        connection.exec("BEGIN");
+        try {
+          return work(tx);
+        } finally {
+          connection.exec("COMMIT");
+        }
+      } catch (error) {
+        throw translateSqliteError(error, path);
+      }
+    },
+    write<T>(work: (tx: SqliteTx) => T) {
+      return new Promise<T>((resolve, reject) => {
+        assertOpen();
+        queue.push({ work, resolve: resolve as (value: unknown) => void, reject });
+        void drain();
+      });
+    },
+    close() {
+      if (closed) return;
+      closed = true;
+      connection.close();
+    },
+  };
+
+  try {
+    await migrateSqlite(database, migrations);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return database;
+}
+
+interface QueuedWrite {
+  readonly work: (tx: SqliteTx) => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Runs the jobs in the transaction that is open, each in a savepoint of its own, and answers them only after the commit. */
+function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jobs: readonly QueuedWrite[]): void {
+  const answers: (() => void)[] = [];
+  try {
+    for (const job of jobs) {
+      connection.exec("SAVEPOINT job");
+      try {
+        const value = job.work(tx);
+        connection.exec("RELEASE job");
+        answers.push(() => job.resolve(value));
+      } catch (error) {
+        // A full disk or an I/O error may have ended the whole transaction: then nothing of this group is kept.
+        if (!connection.isTransaction) throw error;
+        connection.exec("ROLLBACK TO job; RELEASE job");
+        answers.push(() => job.reject(translateSqliteError(error, path)));
+      }
+    }
+    connection.exec("COMMIT");
+  } catch (error) {
+    if (connection.isTransaction) connection.exec("ROLLBACK");
+    for (const job of jobs) job.reject(translateSqliteError(error, path));
+    return;
+  }
+  for (const answer of answers) answer();
+}
+
+/** Takes the write lock without blocking the event loop: other processes may hold it for a while. */
+async function beginImmediate(connection: DatabaseSync, path: string, lockWaitMs: number): Promise<void> {
+  const deadline = Date.now() + lockWaitMs;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      connection.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; PRAGMA busy_timeout = 5000");
+      return;
+    } catch (error) {
+      if (!isBusy(error)) throw translateSqliteError(error, path);
+      if (Date.now() > deadline)
+        throw new CairnError(
+          "unavailable",
+          `Another process has held the write lock on ${path} for ${Math.round(lockWaitMs / 1000)} s. Try again, or find out what it is doing.`,
+          {
+            cause: error,
+            retryAfterMs: 1_000,
+          },
+        );
+      await sleep(1 + Math.random() * Math.min(20, 2 + attempt));
+    }
+  }
+}
+
+async function connect(path: string, mustExist: boolean, lockWaitMs: number): Promise<DatabaseSync> {
+  const { DatabaseSync } = await loadEngine();
+  if (path !== ":memory:") {
+    if (mustExist && !existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    // SQLite gives its WAL files the mode of the database, so making it first keeps all of them private.
+    closeSync(openSync(path, "a", 0o600));
+  }
+  const deadline = Date.now() + lockWaitMs;
+  for (;;) {
+    const connection = new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true });
+    try {
+      // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
+      connection.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+      connection.exec("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF");
+      return connection;
+    } catch (error) {
+      connection.close();
+      // Ten processes that make one file at the same moment meet here.
+      if (!isBusy(error) || Date.now() > deadline) throw translateSqliteError(error, path);
+      await sleep(5 + Math.random() * 20);
+    }
+  }
+}
+
+function statements(connection: DatabaseSync): SqliteTx {
+  const prepared = new Map<string, StatementSync>();
+  const prepare = (sql: string): StatementSync => {
+    let statement = prepared.get(sql);
+    if (!statement) {
+      statement = connection.prepare(sql);
+      prepared.set(sql, statement);
+    }
+    return statement;
+  };
+  return {
+    run(sql, ...params) {
+      const { changes, lastInsertRowid } = prepare(sql).run(...params);
+      return { changes: Number(changes), lastId: Number(lastInsertRowid) };
+    },
+    get: <Row>(sql: string, ...params: readonly SqlValue[]) => prepare(sql).get(...params) as Row | undefined,
+    all: <Row>(sql: string, ...params: readonly SqlValue[]) => prepare(sql).all(...params) as Row[],
+    exec: (sql) => connection.exec(sql),
+  };
+}

@@ -1,0 +1,35 @@
+import type { DatabaseSync as NodeDatabaseSync } from "node:sqlite";
+
+/** The part of the `node:sqlite` interface that Cairn uses; both engines have it. */
+export type Engine = typeof NodeDatabaseSync;
+
+/** `node:sqlite` where this Node has it complete (FTS5 included), else the prebuilt package with the same interface. */
+export async function loadEngine(): Promise<{ DatabaseSync: Engine; name: string }> {
+  engine ??= choose();
+  return engine;
+}
+
+let engine: Promise<{ DatabaseSync: Engine; name: string }> | undefined;
+
+async function choose(): Promise<{ DatabaseSync: Engine; name: string }> {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  // Before 22.16 the built-in module lacks options we need, and it prints an experimental warning on every start.
+  if (major > 22 || (major === 22 && minor >= 16)) {
+    const builtin = await import("node:sqlite");
+    if (hasFullText(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, name: "node:sqlite" };
+  }
+  const bundled = await import("@photostructure/sqlite");
+  return { DatabaseSync: bundled.DatabaseSync as unknown as Engine, name: "@photostructure/sqlite" };
+}
+
+function hasFullText(DatabaseSync: Engine): boolean {
+  const probe = new DatabaseSync(":memory:");
+  try {
+    probe.exec("CREATE VIRTUAL TABLE probe USING fts5(text)");
+    return true;
+  } catch {
+    return false; // built without FTS5
+  } finally {
+    probe.close();
+  }
+}

@@ -1,0 +1,58 @@
+import { CairnError } from "../../model/errors.ts";
+
+/** SQLite's primary result codes that mean something to us. */
+const BUSY = 5;
+const LOCKED = 6;
+const READONLY = 8;
+const IOERR = 10;
+const CORRUPT = 11;
+const FULL = 13;
+const CANTOPEN = 14;
+const CONSTRAINT = 19;
+const NOTADB = 26;
+
+export function isBusy(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === BUSY || code === LOCKED;
+}
+
+/** Says what a failed statement means for the person, with the file in the details. */
+export function translateSqliteError(error: unknown, path: string): unknown {
+  if (error instanceof CairnError) return error;
+  const details = { path };
+  switch (primaryCode(error)) {
+    case CORRUPT:
+    case NOTADB:
+      return new CairnError(
+        "unavailable",
+        `The database file ${path} is damaged. Nothing was changed. Run "cairn database check" to see how badly, then "cairn database quarantine" to set it aside (it is kept, never deleted) and restore a backup or start anew.`,
+        { cause: error, details: { ...details, damaged: true } },
+      );
+    case BUSY:
+    case LOCKED:
+      return new CairnError("unavailable", `The database ${path} is busy. Try again.`, { cause: error, details, retryAfterMs: 1_000 });
+    case FULL:
+      return new CairnError("unavailable", `The disk that holds ${path} is full. Nothing was stored; free some space and try again.`, {
+        cause: error,
+        details,
+      });
+    case READONLY:
+    case CANTOPEN:
+      return new CairnError(
+        "unavailable",
+        `The database ${path} cannot be opened for writing. Check the permissions of the file and its folder.`,
+        { cause: error, details },
+      );
+    case IOERR:
+      return new CairnError("unavailable", `Reading or writing ${path} failed. Check the disk.`, { cause: error, details });
+    case CONSTRAINT:
+      return new CairnError("conflict", "The record contradicts one that is already stored.", { cause: error, details });
+    default:
+      return error;
+  }
+}
+
+function primaryCode(error: unknown): number | undefined {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === "number" ? code & 0xff : undefined;
+}

@@ -1,0 +1,98 @@
+import { accessSync, constants, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { CairnError } from "../../model/errors.ts";
+import { projectDatabaseName } from "../../model/ids.ts";
+import type { ProjectStore, Storage } from "../../ports/storage.ts";
+import { sqliteCheckpoints } from "./checkpoints.ts";
+import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
+import type { SqliteDatabase } from "./driver.ts";
+import { projectMigrations } from "./project-schema.ts";
+
+export interface SqliteStorageOptions {
+  /** The folder that holds `projects/project_<hash>.db`. */
+  readonly dataDir: string;
+  readonly now: () => string;
+}
+
+/** Projects as SQLite files, one each. Copying a project's file moves the project. */
+export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): Storage {
+  const folder = join(dataDir, "projects");
+  const databases = sqliteDatabases();
+  const pathOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
+
+  const stores = (projectId: string, handle: DatabaseHandle): ProjectStore => ({
+    projectId,
+    checkpoints: sqliteCheckpoints(projectId, handle),
+  });
+
+  return {
+    async create(projectId) {
+      const handle = databases.handle({ path: pathOf(projectId), migrations: projectMigrations });
+      await claim(await handle(), projectId, now);
+      return stores(projectId, handle);
+    },
+
+    async find(projectId) {
+      const path = pathOf(projectId);
+      if (!existsSync(path)) return undefined;
+      const handle = databases.handle({ path, migrations: projectMigrations });
+      const owner = ownerOf(await handle());
+      if (owner === undefined) return undefined; // made by a process that died before it stored anything
+      assertOwner(owner, projectId, path);
+      return stores(projectId, handle);
+    },
+
+    async projects() {
+      if (!existsSync(folder)) return [];
+      const owners: string[] = [];
+      for (const file of readdirSync(folder).sort()) {
+        if (!/^project_[0-9a-f]{16}\.db$/.test(file)) continue;
+        const owner = ownerOf(await databases.handle({ path: join(folder, file), migrations: projectMigrations })());
+        if (owner !== undefined) owners.push(owner);
+      }
+      return owners;
+    },
+
+    async check() {
+      try {
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        accessSync(folder, constants.W_OK);
+      } catch (cause) {
+        throw new CairnError(
+          "unavailable",
+          `The data folder ${folder} cannot be written. Check its permissions, or set another with CAIRN_DATA_DIR.`,
+          { cause },
+        );
+      }
+    },
+
+    async close() {
+      databases.close();
+    },
+  };
+}
+
+function ownerOf(database: SqliteDatabase): string | undefined {
+  return database.read((tx) => tx.get<{ project_id: string }>("SELECT project_id FROM project_info WHERE id = 1"))?.project_id;
+}
+
+/** Writes whose database this is, once; a file that belongs to another project is never used. */
+async function claim(database: SqliteDatabase, projectId: string, now: () => string): Promise<void> {
+  let owner = ownerOf(database);
+  if (owner === undefined) {
+    await database.write((tx) =>
+      tx.run("INSERT INTO project_info (id, project_id, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", projectId, now()),
+    );
+    owner = ownerOf(database);
+  }
+  assertOwner(owner, projectId, database.path);
+}
+
+function assertOwner(owner: string | undefined, projectId: string, path: string): void {
+  if (owner !== projectId)
+    throw new CairnError(
+      "conflict",
+      `The file ${path} belongs to the project "${owner}", not to "${projectId}". It was probably copied by hand: move it back.`,
+      { details: { path } },
+    );
+}
