@@ -19,6 +19,9 @@ export interface Invocation {
   readonly progress?: ((done: number, total: number | undefined, message?: string) => void) | undefined;
   /** The project meant when the call names none; only the local side knows one. */
   readonly defaultProject?: string | undefined;
+  /** W3C trace context of the caller, from HTTP headers or MCP `_meta`. */
+  readonly traceparent?: string | undefined;
+  readonly tracestate?: string | undefined;
 }
 
 const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
