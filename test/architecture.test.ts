@@ -24,7 +24,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "stores/postgres": ["model", "ports", "text"],
   "vectors/qdrant": ["model", "ports"],
   embedders: ["model", "ports", "text"],
-  config: ["model"],
+  config: ["model", "text", "wire.ts"],
   "operation.ts": ["model", "wire.ts", "cairn.ts"],
   "wire.ts": ["model"],
   "cairn.ts": ["model", ...CAPABILITIES, "recall", "admin", "migrate"],

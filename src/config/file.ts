@@ -1,0 +1,36 @@
+import { readFileSync, statSync } from "node:fs";
+import type { Problem } from "./given.ts";
+
+/** A configuration is a page of text; more is some other file. */
+const FILE_BYTES_MAX = 1024 * 1024;
+
+/** The object in a configuration file, or `undefined` when there is no such file. */
+export function readConfigFile(path: string, problems: Problem[]): Readonly<Record<string, unknown>> | undefined {
+  const refuse = (problem: string): undefined => {
+    problems.push({ where: path, key: "", problem });
+  };
+  let text: string;
+  try {
+    const { size } = statSync(path);
+    if (size > FILE_BYTES_MAX) return refuse(`is ${size} bytes; a configuration has at most ${FILE_BYTES_MAX}`);
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    return refuse(`cannot be read (${code}); check its permissions`);
+  }
+  let content: unknown;
+  try {
+    content = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (error) {
+    return refuse(`is not valid JSON${lineOf(text, error as Error)}`);
+  }
+  if (typeof content !== "object" || content === null || Array.isArray(content)) return refuse('must hold an object: { "data_dir": "…" }');
+  return content as Readonly<Record<string, unknown>>;
+}
+
+/** Where the mistake is. The parser's own message quotes the file, and there may be a key in it. */
+function lineOf(text: string, { message }: Error): string {
+  const position = /at position (\d+)/.exec(message)?.[1];
+  return position === undefined ? "" : ` (line ${text.slice(0, Number(position)).split("\n").length})`;
+}

@@ -1,0 +1,101 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { CairnError } from "../model/errors.ts";
+import { toCamel } from "../wire.ts";
+import { readConfigFile } from "./file.ts";
+import { fromEnvironment, fromFlags, fromObject, type Given, type Origin, type Problem } from "./given.ts";
+import { type Config, ConfigSchema } from "./schema.ts";
+import { SETTINGS, type Setting } from "./settings.ts";
+
+/** What holds for one key, and why. */
+export interface ResolvedSetting {
+  readonly setting: Setting;
+  /** `undefined` where nothing was given and there is no default. */
+  readonly value: unknown;
+  readonly origin: Origin;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  readonly settings: readonly ResolvedSetting[];
+}
+
+export interface LoadOptions {
+  /** Values from the command line, as key and text: `["http.port", "8080", "--port"]`. */
+  readonly flags?: readonly (readonly [key: string, text: string, flag: string])[] | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** The folder whose `cairn.config.json` counts. */
+  readonly projectDir?: string | undefined;
+  readonly home?: string | undefined;
+  readonly cwd?: string | undefined;
+}
+
+export const PROJECT_FILE = "cairn.config.json";
+export const USER_FILE = join(".cairn", "config.json");
+
+/** Flags before environment before project file before user file before defaults. Every source is checked whole, also where another one wins. */
+export function loadConfig(options: LoadOptions = {}): LoadedConfig {
+  const { flags = [], env = process.env, home = homedir(), cwd = process.cwd() } = options;
+  const problems: Problem[] = [];
+  const projectFile = options.projectDir === undefined ? undefined : join(options.projectDir, PROJECT_FILE);
+  const userFile = join(home, USER_FILE);
+  const sources: ReadonlyMap<string, Given>[] = [
+    fromFlags(flags, { home, folder: cwd }, problems),
+    fromEnvironment(env, { home, folder: cwd }, problems),
+    projectFile === undefined || projectFile === userFile ? new Map() : fromFile("project file", projectFile, home, problems),
+    fromFile("user file", userFile, home, problems),
+  ];
+  if (problems.length > 0) refuse(problems);
+
+  const settings = SETTINGS.map((setting): ResolvedSetting => {
+    const given = sources.map((source) => source.get(setting.key)).find((found) => found !== undefined);
+    if (given) return { setting, ...given };
+    return { setting, value: defaultOf(setting, { home, cwd, env }), origin: { source: "default", name: "" } };
+  });
+  const resolved = withOpenAiKey(settings, env);
+  return { config: toCamel(ConfigSchema, nest(resolved) as never) as Config, settings: resolved };
+}
+
+function fromFile(source: "project file" | "user file", path: string, home: string, problems: Problem[]): ReadonlyMap<string, Given> {
+  const content = readConfigFile(path, problems);
+  return content === undefined ? new Map() : fromObject(content, { source, name: path }, { home, folder: resolve(path, "..") }, problems);
+}
+
+function defaultOf(setting: Setting, { home, cwd, env }: { home: string; cwd: string; env: NonNullable<LoadOptions["env"]> }): unknown {
+  if (setting.key === "data_dir") return join(home, ".cairn");
+  if (setting.key === "state_dir") return env.NODE_ENV === "production" ? "/var/lib/cairn" : join(cwd, ".state");
+  return setting.fallback;
+}
+
+/** The key that many people have in their environment is for OpenAI: it must not travel to any other service. */
+function withOpenAiKey(settings: readonly ResolvedSetting[], env: NonNullable<LoadOptions["env"]>): readonly ResolvedSetting[] {
+  const kind = settings.find(({ setting }) => setting.key === "embedder.kind")?.value;
+  const key = env.OPENAI_API_KEY;
+  if (kind !== "openai" || !key) return settings;
+  return settings.map((resolved) =>
+    resolved.setting.key === "embedder.api_key" && resolved.value === undefined
+      ? { ...resolved, value: key, origin: { source: "environment", name: "OPENAI_API_KEY" } }
+      : resolved,
+  );
+}
+
+function nest(settings: readonly ResolvedSetting[]): Record<string, unknown> {
+  const root: Record<string, unknown> = {};
+  for (const { setting, value } of settings) {
+    const path = setting.key.split(".");
+    let node = root;
+    for (const part of path.slice(0, -1)) {
+      node[part] ??= {};
+      node = node[part] as Record<string, unknown>;
+    }
+    node[path.at(-1)!] = value;
+  }
+  return root;
+}
+
+function refuse(problems: readonly Problem[]): never {
+  const shown = problems.slice(0, 10).map(({ where, key, problem }) => `${where}: ${key ? `${key} ` : ""}${problem}`);
+  throw new CairnError("invalid_input", `The configuration has a mistake. ${shown.join("; ")}`, {
+    details: { issues: problems.slice(0, 10).map(({ where, key, problem }) => ({ source: where, field: key, problem })) },
+  });
+}

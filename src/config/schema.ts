@@ -1,0 +1,96 @@
+import { z } from "zod";
+import type { Camel } from "../wire.ts";
+
+/** What is known about a key beyond its type and description. */
+export interface SettingMeta {
+  /** Never shown. */
+  readonly secret?: boolean;
+  /** A folder: `~` and relative paths are made absolute where the value was written. */
+  readonly path?: boolean;
+  /** Environment variables that also set it, after its own CAIRN_ name. */
+  readonly env?: readonly string[];
+  /** Where data and keys go must not be decided by a file that comes with a cloned repository: these values are refused there. */
+  readonly notFromProject?: true | readonly RegExp[];
+}
+
+const setting = <Schema extends z.ZodType>(schema: Schema, description: string, meta: SettingMeta = {}): Schema =>
+  schema.meta({ ...meta, description }) as Schema;
+
+const url = (protocols: RegExp) => z.url({ protocol: protocols, error: "must be a URL such as http://127.0.0.1:6333" });
+
+/** Everything that can be configured, described once. Keys are written as in the file; the environment says CAIRN_HTTP_PORT for http.port. */
+export const ConfigSchema = z.strictObject({
+  data_dir: setting(z.string().min(1).default("~/.cairn"), "Folder of the SQLite files, keys and job state.", { path: true }),
+  state_dir: setting(
+    z.string().min(1).optional(),
+    "Folder of system state files. Default: ./.state, or /var/lib/cairn when NODE_ENV is production.",
+    { path: true },
+  ),
+  storage: setting(
+    z
+      .string()
+      .regex(/^(sqlite|memory|postgres(ql)?:\/\/.+)$/, 'must be "sqlite", "memory" or a postgres:// URL')
+      .default("sqlite"),
+    "Where data lives: sqlite, memory (gone when the process ends) or a postgres:// URL.",
+    { env: ["CAIRN_POSTGRES_URL"], notFromProject: [/^postgres/] },
+  ),
+  http: z.strictObject({
+    host: setting(z.string().min(1).default("127.0.0.1"), "Address to listen on. Anything but loopback needs API keys.", {
+      notFromProject: true,
+    }),
+    port: setting(z.int().min(0).max(65_535).default(7483), "Port to listen on; 0 takes any free one."),
+    allowed_hosts: setting(
+      z.array(z.string().min(1)).default([]),
+      "Host names that requests may use besides loopback and http.host, against DNS rebinding.",
+      { notFromProject: true },
+    ),
+    require_key: setting(z.boolean().default(false), "Ask for an API key on loopback too.", { notFromProject: true }),
+    rate_limit: z.strictObject({
+      per_second: setting(z.number().positive().max(1_000_000).default(100), "Calls per second that each caller may make over time."),
+      burst: setting(z.int().min(1).max(1_000_000).default(200), "Calls that a caller may make at once before the rate counts."),
+    }),
+  }),
+  mcp: z.strictObject({
+    toolsets: setting(
+      z.array(z.enum(["core", "code", "knowledge", "runs", "systems", "admin"])).default(["core"]),
+      "Groups of tools that agents are offered. Each costs context, so only core is on.",
+    ),
+  }),
+  log: z.strictObject({
+    level: setting(
+      z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
+      "How much servers log, to stderr, as JSON lines.",
+    ),
+  }),
+  telemetry: z.strictObject({
+    enabled: setting(z.boolean().default(false), "Send OpenTelemetry traces and metrics.", { notFromProject: true }),
+    endpoint: setting(url(/^https?$/).optional(), "OTLP/HTTP collector to send to.", {
+      env: ["OTEL_EXPORTER_OTLP_ENDPOINT"],
+      notFromProject: true,
+    }),
+    service_name: setting(z.string().min(1).max(200).default("cairn"), "Name under which telemetry appears.", {
+      env: ["OTEL_SERVICE_NAME"],
+    }),
+  }),
+  embedder: z.strictObject({
+    kind: setting(
+      z.enum(["auto", "minilm", "static", "openai", "tei", "none"]).default("auto"),
+      "What turns text into vectors. auto takes the best local model that is installed; none searches by words only.",
+      { notFromProject: [/^(openai|tei)$/] },
+    ),
+    model: setting(z.string().min(1).max(200).optional(), "Model name, where the kind has several."),
+    base_url: setting(url(/^https?$/).optional(), "Address of the embedding service (openai, tei).", { notFromProject: true }),
+    api_key: setting(z.string().min(1).optional(), "Key of the embedding service. OPENAI_API_KEY counts only for kind openai.", {
+      secret: true,
+      notFromProject: true,
+    }),
+    dimensions: setting(z.int().min(1).max(4_000).optional(), "Length of the vectors, where the model lets one choose."),
+  }),
+  qdrant: z.strictObject({
+    url: setting(url(/^https?$/).optional(), "Qdrant server that holds the vectors instead of the database.", { notFromProject: true }),
+    api_key: setting(z.string().min(1).optional(), "Key of the Qdrant server.", { secret: true, notFromProject: true }),
+  }),
+});
+
+/** The configuration that holds, as the code sees it. */
+export type Config = Camel<z.output<typeof ConfigSchema>> & { readonly stateDir: string };

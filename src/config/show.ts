@@ -1,0 +1,36 @@
+import type { LoadedConfig, ResolvedSetting } from "./load.ts";
+
+export interface ShownSetting {
+  readonly key: string;
+  /** As it holds; secrets masked; `null` where there is none. */
+  readonly value: unknown;
+  readonly source: string;
+  readonly description: string;
+}
+
+/** What holds and where each value came from, fit to be printed: no secret is in it. */
+export function showConfig({ settings }: LoadedConfig): ShownSetting[] {
+  return settings.map(({ setting, value, origin }) => ({
+    key: setting.key,
+    value: masked({ setting, value, origin }),
+    source: origin.name ? `${origin.source} ${origin.name}` : origin.source,
+    description: setting.description,
+  }));
+}
+
+const MASK = "********";
+
+function masked({ setting, value }: ResolvedSetting): unknown {
+  if (value === undefined) return null;
+  if (setting.secret) return MASK;
+  return typeof value === "string" && value.includes("://") ? maskUrl(value) : value;
+}
+
+/** Passwords travel in URLs, before the host or as a parameter. */
+function maskUrl(text: string): string {
+  if (!URL.canParse(text)) return text.replace(/\/\/.*@/, `//${MASK}@`);
+  const url = new URL(text);
+  if (url.password) url.password = MASK;
+  for (const name of [...url.searchParams.keys()]) if (/pass|secret|token|key/i.test(name)) url.searchParams.set(name, MASK);
+  return url.href;
+}
