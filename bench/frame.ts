@@ -1,0 +1,110 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/** One benchmark: a file in bench/ whose default export this is. Its name is the file's. */
+export interface Benchmark {
+  readonly summary: string;
+  run(bench: Bench): Promise<void>;
+}
+
+/** One line of the report. */
+export interface Metric {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  /** What was measured, where there is more than one figure. The value is their median unless told otherwise. */
+  readonly samples?: readonly number[];
+  /** The metric of the same run that this one is compared with. */
+  readonly against?: string;
+}
+
+export interface Bench {
+  /** Records one figure. */
+  record(metric: Metric): void;
+  /**
+   * Times each candidate call by call, in turns, so that what else the machine does meets all of them alike. Gives
+   * microseconds per call, warm-up left out.
+   */
+  times(candidates: Readonly<Record<string, Call>>, options?: TimesOptions): Promise<Record<string, number[]>>;
+  /** Says something to a person, on stderr. */
+  say(line: string): void;
+  /** A folder of its own, removed at the end. */
+  scratch(): string;
+  /** Work for the end, also after a failure; the last one first. */
+  defer(work: () => void | Promise<void>): void;
+  /** The module `bench/peers/<name>/peer.mjs`, its packages installed now if they are not there. */
+  peer(name: string): Promise<Record<string, unknown>>;
+}
+
+export type Call = (round: number) => unknown;
+
+export interface TimesOptions {
+  /** Calls of each candidate that count; default 200. */
+  readonly rounds?: number;
+  /** Calls before that; default a tenth of the rounds. */
+  readonly warmUp?: number;
+}
+
+/** The checkout, wherever this file was translated to. */
+export const root = resolve(process.cwd());
+
+export async function runBenchmark(benchmark: Benchmark): Promise<Metric[]> {
+  const metrics: Metric[] = [];
+  const deferred: (() => void | Promise<void>)[] = [];
+  const bench: Bench = {
+    record: (metric) => void metrics.push(metric),
+    times,
+    say: (line) => void process.stderr.write(`${line}\n`),
+    scratch() {
+      const folder = mkdtempSync(join(tmpdir(), "cairn-bench-"));
+      deferred.push(() => rmSync(folder, { recursive: true, force: true }));
+      return folder;
+    },
+    defer: (work) => void deferred.push(work),
+    peer: loadPeer,
+  };
+  try {
+    await benchmark.run(bench);
+  } finally {
+    for (const work of deferred.reverse()) await work();
+  }
+  return metrics;
+}
+
+async function times(
+  candidates: Readonly<Record<string, Call>>,
+  { rounds = 200, warmUp = Math.ceil(rounds / 10) }: TimesOptions = {},
+): Promise<Record<string, number[]>> {
+  const taken: Record<string, number[]> = Object.fromEntries(Object.keys(candidates).map((name) => [name, []]));
+  for (let round = 0; round < warmUp + rounds; round++)
+    for (const [name, call] of Object.entries(candidates)) {
+      const start = process.hrtime.bigint();
+      await call(round);
+      const us = Number(process.hrtime.bigint() - start) / 1_000;
+      if (round >= warmUp) taken[name]!.push(us);
+    }
+  return taken;
+}
+
+async function loadPeer(name: string): Promise<Record<string, unknown>> {
+  const folder = join(root, "bench", "peers", name);
+  if (!existsSync(join(folder, "node_modules"))) {
+    process.stderr.write(`Installing the peer ${name} …\n`);
+    const command = existsSync(join(folder, "package-lock.json")) ? "ci" : "install";
+    const { status } = spawnSync("npm", [command, "--no-audit", "--no-fund"], { cwd: folder, stdio: ["ignore", 2, 2] });
+    if (status !== 0) throw new Error(`The peer ${name} could not be installed (npm ${command} ended with ${status}).`);
+  }
+  return import(pathToFileURL(join(folder, "peer.mjs")).href);
+}
+
+/** The value below which this share of the samples lies. */
+export function quantile(samples: readonly number[], share: number): number {
+  if (samples.length === 0) throw new Error("There is nothing to take a quantile of.");
+  const sorted = [...samples].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
+}
+
+export const median = (samples: readonly number[]): number => quantile(samples, 0.5);
