@@ -66,13 +66,12 @@ export async function openSqlite({
     draining = true;
     try {
       while (queue.length > 0 && !closed) {
+        await undefined; // lets the writes of this turn gather into one commit
         try {
-          await beginImmediate(connection, path, lockWaitMs);
+          await inWriteLock(connection, path, lockWaitMs, () => commitTogether(connection, tx, path, queue.splice(0, GROUP_COMMIT_MAX)));
         } catch (error) {
           for (const job of queue.splice(0, GROUP_COMMIT_MAX)) job.reject(error);
-          continue;
         }
-        commitTogether(connection, tx, path, queue.splice(0, GROUP_COMMIT_MAX));
       }
     } finally {
       draining = false;
@@ -154,13 +153,15 @@ function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jo
   for (const answer of answers) answer();
 }
 
-/** Takes the write lock without blocking the event loop: other processes may hold it for a while. */
-async function beginImmediate(connection: DatabaseSync, path: string, lockWaitMs: number): Promise<void> {
+/**
+ * Takes the write lock without blocking the event loop (other processes may hold it for a while) and runs `work` in the
+ * same turn: a read between the two would find itself inside the transaction.
+ */
+async function inWriteLock(connection: DatabaseSync, path: string, lockWaitMs: number, work: () => void): Promise<void> {
   const deadline = Date.now() + lockWaitMs;
   for (let attempt = 0; ; attempt++) {
     try {
       connection.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; PRAGMA busy_timeout = 5000");
-      return;
     } catch (error) {
       if (!isBusy(error)) throw translateSqliteError(error, path);
       if (Date.now() > deadline)
@@ -173,7 +174,10 @@ async function beginImmediate(connection: DatabaseSync, path: string, lockWaitMs
           },
         );
       await sleep(1 + Math.random() * Math.min(20, 2 + attempt));
+      continue;
     }
+    work();
+    return;
   }
 }
 

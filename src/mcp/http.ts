@@ -1,0 +1,68 @@
+import {
+  type AuthInfo,
+  createMcpHandler,
+  isJsonContentType,
+  isLegacyRequest,
+  type McpServerFactory,
+  PARSE_ERROR,
+} from "@modelcontextprotocol/server";
+import type { Caller } from "../invoke.ts";
+import { LIMITS } from "../model/limits.ts";
+import { type GuardOptions, refuseForeignRequest } from "./guards.ts";
+import { rpcErrorResponse } from "./rpc-response.ts";
+import { legacySessions, type SessionOptions } from "./sessions.ts";
+
+export interface McpHttpOptions extends GuardOptions, SessionOptions {
+  readonly maxBodyBytes?: number | undefined;
+}
+
+export interface McpHttpHandler {
+  /** Serves one request for a caller that the HTTP edge has already recognised. */
+  fetch(request: Request, caller: Caller): Promise<Response>;
+  /** Ends all sessions and calls under way. */
+  close(): Promise<void>;
+}
+
+/** The Streamable HTTP edge, for both protocol eras, as a plain function of a request. */
+export function mcpHttpHandler(factory: McpServerFactory, options: McpHttpOptions = {}): McpHttpHandler {
+  const { onError, maxBodyBytes = LIMITS.bodyBytes } = options;
+  const modern = createMcpHandler(factory, { legacy: "reject", ...(onError && { onerror: onError }) });
+  const legacy = legacySessions(factory, options);
+
+  return {
+    async fetch(request, caller) {
+      const foreign = refuseForeignRequest(request, options);
+      if (foreign) return foreign;
+      const body = request.method === "POST" ? await readJson(request, maxBodyBytes) : undefined;
+      if (body instanceof Response) return body;
+      const given = { authInfo: authInfoOf(caller), ...(body && { parsedBody: body.json }) };
+      return (await isLegacyRequest(request, body?.json)) ? legacy.fetch(request, given) : modern.fetch(request, given);
+    },
+    async close() {
+      await Promise.all([modern.close(), legacy.close()]);
+    },
+  };
+}
+
+/** How the caller travels through the SDK to the server's handlers. The SDK reads none of it. */
+function authInfoOf(caller: Caller): AuthInfo {
+  return { token: "", clientId: "", scopes: [], extra: { caller } };
+}
+
+async function readJson(request: Request, maxBytes: number): Promise<{ json: unknown } | Response> {
+  if (!isJsonContentType(request.headers.get("content-type"))) return rpcErrorResponse(415, -32000, "The body must be application/json.");
+  const tooLarge = () => rpcErrorResponse(413, -32000, `The body is larger than ${maxBytes} bytes. Send less at once.`);
+  if (Number(request.headers.get("content-length")) > maxBytes) return tooLarge();
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of (request.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += part.byteLength;
+    if (bytes > maxBytes) return tooLarge();
+    parts.push(part);
+  }
+  try {
+    return { json: JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts))) };
+  } catch {
+    return rpcErrorResponse(400, PARSE_ERROR, "The body is not valid JSON in UTF-8.");
+  }
+}

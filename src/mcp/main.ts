@@ -1,0 +1,46 @@
+import { Writable } from "node:stream";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import type { McpServerOptions } from "./server.ts";
+import { mcpServerFactory } from "./server.ts";
+import { stdioTransport } from "./stdio-transport.ts";
+
+/** How often the parent is looked for. A wrapper that was killed leaves the pipe open, so the end of the input is not enough. */
+const PARENT_CHECK_MS = 1_000;
+
+export interface McpStdioOptions extends McpServerOptions {
+  /** Hears of errors of the connection; must not write to stdout. */
+  readonly onError?: ((error: Error) => void) | undefined;
+}
+
+/**
+ * Serves MCP over this process's stdin and stdout until the client goes away, then closes Cairn. Whatever else writes to
+ * stdout meanwhile goes to stderr, because one stray line would break the protocol.
+ */
+export async function runMcpStdio(options: McpStdioOptions): Promise<void> {
+  const transport = stdioTransport({ input: process.stdin, output: takeStdout() });
+  const handle = serveStdio(mcpServerFactory(options), { transport, ...(options.onError && { onerror: options.onError }) });
+
+  await new Promise<void>((resolve) => {
+    // serveStdio has set its own hook; the connection ends by either side through it.
+    const served = transport.onclose;
+    transport.onclose = () => {
+      served?.();
+      resolve();
+    };
+    const stop = () => void handle.close().finally(resolve);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, stop);
+    const parent = process.ppid;
+    setInterval(() => process.ppid !== parent && stop(), PARENT_CHECK_MS).unref();
+  });
+  await options.cairn.close();
+  process.stdin.destroy();
+}
+
+/** Keeps the real stdout for the protocol and sends everyone else's output to stderr. */
+function takeStdout(): Writable {
+  const write = process.stdout.write.bind(process.stdout);
+  process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write;
+  const protocol = new Writable({ decodeStrings: false, write: (chunk, encoding, done) => void write(chunk, encoding, done) });
+  process.stdout.on("error", (error) => protocol.destroy(error));
+  return protocol;
+}

@@ -1,0 +1,107 @@
+import {
+  type CallToolResult,
+  type McpServerFactory,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import type { Cairn } from "../cairn.ts";
+import { type Caller, type Invocation, invoke, LOCAL_CALLER } from "../invoke.ts";
+import { asCairnError, CairnError } from "../model/errors.ts";
+import { VERSION } from "../model/version.ts";
+import type { Operation, Toolset } from "../operation.ts";
+import { toolError } from "./errors.ts";
+import { pageOf } from "./paging.ts";
+import { progressReporter } from "./progress.ts";
+import { chooseOperations, toolOf } from "./tools.ts";
+
+export interface McpServerOptions {
+  readonly cairn: Cairn;
+  readonly operations: readonly Operation[];
+  /** Which groups of tools are offered; `core` unless told. */
+  readonly toolsets?: readonly Toolset[] | undefined;
+  /** The project meant when a call names none. Only the local side knows one. */
+  readonly defaultProject?: string | undefined;
+  /** What the client is told about when to use Cairn. */
+  readonly instructions?: string | undefined;
+  /** Most tools in one answer to tools/list. */
+  readonly pageSize?: number | undefined;
+  /** Hears of failures that are Cairn's own fault, with their causes. */
+  readonly onFailure?: ((operation: string, error: CairnError) => void) | undefined;
+}
+
+export const DEFAULT_TOOLSETS: readonly Toolset[] = ["core"];
+
+/** Many clients read only the first page, so it holds all tools of any sensible choice. */
+const PAGE_SIZE = 100;
+
+const INSTRUCTIONS = `Cairn is durable memory that outlives this session.
+At the start of work, look for checkpoints of this project and read the newest ones that matter.
+Save a checkpoint when a step is done, before a risky change, and before you stop: what was done, what comes next, and facts a successor needs.
+Never save secrets.`;
+
+/**
+ * Makes servers that offer the operations as tools. A server is cheap and serves one connection (stdio) or one request
+ * (HTTP); what can be computed once is computed here.
+ */
+export function mcpServerFactory(options: McpServerOptions): McpServerFactory {
+  const { pageSize = PAGE_SIZE } = options;
+  const chosen = chooseOperations(options.operations, options.toolsets ?? DEFAULT_TOOLSETS);
+  const byName = new Map(chosen.map((operation) => [operation.name, operation]));
+  const tools = chosen.map((operation) => toolOf(operation, options.defaultProject));
+
+  return () => {
+    // The SDK's higher-level McpServer would validate a second time, in its own words, and knows no paging.
+    const server = new Server(
+      { name: "cairn", title: "Cairn", version: VERSION },
+      { capabilities: { tools: {} }, instructions: options.instructions ?? INSTRUCTIONS },
+    );
+    server.setRequestHandler("tools/list", ({ params }) => {
+      const { items, nextCursor } = pageOf("tools", tools, params?.cursor, pageSize);
+      return { tools: items, ...(nextCursor && { nextCursor }) };
+    });
+    server.setRequestHandler("tools/call", ({ params }, context) => {
+      const operation = byName.get(params.name);
+      if (!operation)
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool ${JSON.stringify(params.name.slice(0, 100))}.`);
+      return callTool(operation, params.arguments ?? {}, context, options);
+    });
+    return server;
+  };
+}
+
+async function callTool(operation: Operation, input: unknown, context: ServerContext, options: McpServerOptions): Promise<CallToolResult> {
+  try {
+    const output = await invoke(options.cairn, operation, input, invocationOf(context, options.defaultProject));
+    return { content: [{ type: "text", text: operation.render(output) }], structuredContent: output };
+  } catch (failure) {
+    const error = asCairnError(failure);
+    if (error.code === "internal" || error.code === "unavailable") options.onFailure?.(operation.name, error);
+    return toolError(error);
+  }
+}
+
+function invocationOf(context: ServerContext, defaultProject: string | undefined): Invocation {
+  const meta = context.mcpReq._meta;
+  return {
+    caller: callerOf(context),
+    signal: context.mcpReq.signal,
+    progress: progressReporter(context),
+    defaultProject,
+    traceparent: textOrNothing(meta?.traceparent),
+    tracestate: textOrNothing(meta?.tracestate),
+  };
+}
+
+/** Over HTTP the caller comes with every request, so that a key taken back stops working within a session; stdio is the local person. */
+function callerOf(context: ServerContext): Caller {
+  if (!context.http) return LOCAL_CALLER;
+  const caller = context.http.authInfo?.extra?.caller;
+  if (!caller) throw new CairnError("unauthorized", "This request carries no caller.");
+  return caller as Caller;
+}
+
+function textOrNothing(value: unknown): string | undefined {
+  return typeof value === "string" && value.length <= 512 ? value : undefined;
+}

@@ -1,0 +1,59 @@
+import type { Tool } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { projectField } from "../invoke.ts";
+import type { Operation, Toolset } from "../operation.ts";
+
+/** What an operation looks like to an MCP client. With a default project the call need not name one. */
+export function toolOf(operation: Operation, defaultProject?: string): Tool {
+  const { readOnly, destructive, idempotent } = operation.annotations;
+  const title = titleOf(operation.name);
+  return {
+    name: operation.name,
+    title,
+    description: operation.description ? `${operation.summary} ${operation.description}` : operation.summary,
+    inputSchema: inputSchema(operation, defaultProject),
+    outputSchema: jsonSchema(operation.output, "output") as NonNullable<Tool["outputSchema"]>,
+    annotations: {
+      title,
+      readOnlyHint: readOnly,
+      destructiveHint: destructive,
+      idempotentHint: idempotent,
+      openWorldHint: false, // Cairn reaches nothing but its own store
+    },
+  };
+}
+
+/** The operations of these toolsets, in the order of the list. */
+export function chooseOperations(operations: readonly Operation[], toolsets: readonly Toolset[]): Operation[] {
+  return operations.filter(({ toolset }) => toolset !== "none" && toolsets.includes(toolset));
+}
+
+function titleOf(name: string): string {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function inputSchema(operation: Operation, defaultProject: string | undefined): Tool["inputSchema"] {
+  const schema = jsonSchema(operation.input, "input") as Tool["inputSchema"] & { properties: Record<string, object> };
+  const field = projectField(operation);
+  if (!field || defaultProject === undefined) return schema;
+  schema.properties[field] = { ...schema.properties[field], description: `Project; ${defaultProject} if left out.` };
+  schema.required = schema.required?.filter((name) => name !== field) ?? [];
+  return schema;
+}
+
+/** JSON Schema without what costs a model tokens and tells it nothing. */
+function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: "any",
+    override: ({ jsonSchema: part }) => {
+      if (part.maximum === Number.MAX_SAFE_INTEGER) delete part.maximum;
+      if (part.minimum === Number.MIN_SAFE_INTEGER) delete part.minimum;
+      if (part.minLength === 0) delete part.minLength;
+      if (part.format) delete part.pattern;
+      if (typeof part.propertyNames === "object" && Object.keys(part.propertyNames).join() === "type") delete part.propertyNames;
+    },
+  });
+  return rest;
+}

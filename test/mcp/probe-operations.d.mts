@@ -1,0 +1,3 @@
+import type { Operation } from "../../src/operation.ts";
+
+export const probeOperations: readonly Operation[];
