@@ -9,6 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
 
 run(process.execPath, [tsc, "-p", "tsconfig.build.json"]);
+run(process.execPath, ["scripts/build-models.mjs"]);
 
 function run(command, args) {
   const { status } = spawnSync(command, args, { cwd: root, stdio: "inherit" });

@@ -1,0 +1,136 @@
+import { builtFile } from "../../model/built-file.ts";
+import { CairnError } from "../../model/errors.ts";
+import type { Embedder, EmbedOptions } from "../../ports/embedder.ts";
+import type { MinilmReply, MinilmRequest } from "./minilm-process.ts";
+import { modelProcess } from "./model-process.ts";
+
+export interface MinilmOptions {
+  /** How long the model stays in memory without work; default five minutes. */
+  readonly idleMs?: number;
+  /** Where model.onnx and tokenizer.json are; default: those of the build. */
+  readonly modelDir?: string;
+}
+
+export interface MinilmEmbedder extends Embedder {
+  /** The process id of the model's process while it is loaded. */
+  pid(): number | undefined;
+}
+
+const ENTRY = builtFile("embedders/local/minilm-process.js");
+const IDLE_MS = 5 * 60_000;
+const DIMENSION = 384;
+// One request to the process: small enough that a question never waits long behind an index being built.
+const SLICE_TEXTS = 16;
+const SLICE_CHARS = 8_000;
+// 256 tokens lie well within this many characters; the rest of a long text never has to cross the process border.
+const TEXT_CHARS = 8_000;
+const MAX_WAITING_TEXTS = 100_000;
+
+interface Job {
+  readonly texts: readonly string[];
+  readonly vectors: Float32Array[];
+  settled: boolean;
+  readonly resolve: (vectors: Float32Array[]) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** all-MiniLM-L6-v2 with int8 weights, in a process of its own that is started on first use and ended when idle. */
+export function minilmEmbedder({ idleMs = IDLE_MS, modelDir = builtFile("models/minilm") }: MinilmOptions = {}): MinilmEmbedder {
+  const model = modelProcess<MinilmRequest, MinilmReply>({ entry: ENTRY, args: [modelDir], idleMs });
+  const jobs: Job[] = [];
+  let working = false;
+  let waitingTexts = 0;
+  let closed = false;
+
+  /** Works through the jobs in turns, one slice each, so that a small one is not stuck behind a large one. */
+  async function work(): Promise<void> {
+    working = true;
+    for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) {
+      if (job.settled) continue;
+      const texts = nextSlice(job);
+      try {
+        if (closed) throw closedError();
+        const reply = await model.ask({ texts });
+        if ("failure" in reply) throw new CairnError("unavailable", `The local embedding model cannot run here: ${reply.failure}`);
+        if (!("vectors" in reply) || reply.vectors.length !== texts.length * DIMENSION)
+          throw new CairnError("internal", "The local embedding process gave a wrong number of values.");
+        for (let start = 0; start < reply.vectors.length; start += DIMENSION)
+          job.vectors.push(reply.vectors.slice(start, start + DIMENSION));
+        if (job.vectors.length < job.texts.length) jobs.push(job);
+        else job.resolve(job.vectors);
+      } catch (error) {
+        // What broke one job would break the others; each caller decides whether to try again.
+        for (const failed of [job, ...jobs.splice(0)]) failed.reject(error);
+      }
+    }
+    working = false;
+  }
+
+  function embed(texts: readonly string[], { signal, purpose }: EmbedOptions = {}): Promise<Float32Array[]> {
+    return new Promise((resolve, reject) => {
+      if (closed) throw closedError();
+      signal?.throwIfAborted();
+      if (texts.length === 0) return resolve([]);
+      if (waitingTexts + texts.length > MAX_WAITING_TEXTS)
+        throw new CairnError("rate_limited", "Too many texts are waiting to be embedded. Wait for some to finish.", {
+          retryAfterMs: 1_000,
+        });
+
+      const job: Job = { texts, vectors: [], settled: false, resolve: settle(resolve), reject: settle(reject) };
+      const abort = (): void => job.reject(signal?.reason);
+      function settle<T>(settled: (value: T) => void): (value: T) => void {
+        return (value) => {
+          if (job.settled) return;
+          job.settled = true;
+          waitingTexts -= texts.length;
+          signal?.removeEventListener("abort", abort);
+          settled(value);
+        };
+      }
+      waitingTexts += texts.length;
+      signal?.addEventListener("abort", abort);
+      if (purpose === "query") jobs.unshift(job);
+      else jobs.push(job);
+      if (!working) void work();
+    });
+  }
+
+  return {
+    model: "all-MiniLM-L6-v2",
+    version: "int8-1",
+    dimension: DIMENSION,
+    embed,
+    pid: model.pid,
+    async close() {
+      closed = true;
+      await model.stop();
+    },
+  };
+}
+
+/** Why the native runtime cannot be loaded on this machine; undefined when it can. */
+export async function minilmObstacle({
+  modelDir = builtFile("models/minilm"),
+}: Pick<MinilmOptions, "modelDir"> = {}): Promise<string | undefined> {
+  const model = modelProcess<MinilmRequest, MinilmReply>({ entry: ENTRY, args: [modelDir], idleMs: 0 });
+  try {
+    const reply = await model.ask({});
+    return "failure" in reply ? reply.failure : undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    await model.stop();
+  }
+}
+
+const closedError = (): CairnError => new CairnError("unavailable", "The local embedder is closed.");
+
+function nextSlice({ texts, vectors }: Job): string[] {
+  const slice: string[] = [];
+  for (let index = vectors.length, chars = 0; index < texts.length && slice.length < SLICE_TEXTS && chars < SLICE_CHARS; index++) {
+    const text = (texts[index] ?? "").slice(0, TEXT_CHARS);
+    slice.push(text);
+    chars += text.length;
+  }
+  return slice;
+}

@@ -1,0 +1,110 @@
+/** Turns text into BERT token ids as tokenizer.json describes them: uncased, accents stripped, greedy longest pieces. */
+export interface WordPiece {
+  /** Token ids without the [CLS] and [SEP] frame, at most `limit` of them. */
+  pieces(text: string, limit: number): number[];
+  /** Token ids framed by [CLS] and [SEP]; `maxLength` counts the frame. */
+  encode(text: string, maxLength: number): number[];
+}
+
+/** The parts of a Hugging Face tokenizer.json that this tokenizer reads. */
+export interface TokenizerFile {
+  readonly normalizer: { readonly type: string; readonly lowercase: boolean };
+  readonly model: {
+    readonly type: string;
+    readonly vocab: Readonly<Record<string, number>>;
+    readonly unk_token: string;
+    readonly continuing_subword_prefix: string;
+    readonly max_input_chars_per_word: number;
+  };
+}
+
+const CLS = 101;
+const SEP = 102;
+// Words repeat: remembering their pieces makes tokenizing several times faster. Bounded, and simply emptied when full.
+const REMEMBERED_WORDS = 50_000;
+// Special tokens written out in the text stand for themselves, as in the reference implementation.
+const SPECIAL_TOKEN = /(\[(?:PAD|UNK|CLS|SEP|MASK)\])/;
+const HAS_SPECIAL_TOKEN = /\[(?:PAD|UNK|CLS|SEP|MASK)\]/;
+const WORD = /[^\s\p{P}$+<=>^`|~]+|[\p{P}$+<=>^`|~]/gu;
+const ASCII_WORD = /[a-z0-9]+|[!-/:-@[-`{-~]/g;
+const ASCII_ONLY = /^[\t\n\r -~]*$/;
+const DROPPED = /[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}]/gu;
+const CJK =
+  /[\u{4e00}-\u{9fff}\u{3400}-\u{4dbf}\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{f900}-\u{faff}\u{2f800}-\u{2fa1f}]/gu;
+
+export function wordPiece(file: TokenizerFile): WordPiece {
+  const { vocab, unk_token, continuing_subword_prefix: prefix, max_input_chars_per_word: longestWord } = file.model;
+  if (file.model.type !== "WordPiece" || file.normalizer.type !== "BertNormalizer" || !file.normalizer.lowercase)
+    throw new Error("This tokenizer.json does not describe an uncased BERT WordPiece tokenizer");
+  const starts = new Map<string, number>();
+  const continuations = new Map<string, number>();
+  let longestPiece = 0;
+  for (const [piece, id] of Object.entries(vocab)) {
+    starts.set(piece, id);
+    longestPiece = Math.max(longestPiece, piece.length);
+    if (piece.startsWith(prefix)) continuations.set(piece.slice(prefix.length), id);
+  }
+  const unknown = starts.get(unk_token) ?? 100;
+  const remembered = new Map<string, readonly number[]>();
+
+  /** Greedy: the longest piece from the left each time; one place without a piece makes the whole word unknown. */
+  function split(word: string): readonly number[] {
+    if (word.length > longestWord && [...word].length > longestWord) return [unknown];
+    const ids: number[] = [];
+    for (let start = 0; start < word.length; ) {
+      const table = start === 0 ? starts : continuations;
+      let end = Math.min(word.length, start + longestPiece);
+      let id: number | undefined;
+      for (; end > start; end--) {
+        id = table.get(start === 0 && end === word.length ? word : word.slice(start, end));
+        if (id !== undefined) break;
+      }
+      if (id === undefined) return [unknown];
+      ids.push(id);
+      start = end;
+    }
+    return ids;
+  }
+
+  function addWords(text: string, limit: number, out: number[]): void {
+    const normal = normalize(text);
+    const words = ASCII_ONLY.test(normal) ? ASCII_WORD : WORD;
+    words.lastIndex = 0;
+    for (let match = words.exec(normal); match !== null && out.length < limit; match = words.exec(normal)) {
+      const word = match[0];
+      let ids = remembered.get(word);
+      if (ids === undefined) {
+        ids = split(word);
+        if (remembered.size >= REMEMBERED_WORDS) remembered.clear();
+        remembered.set(word, ids);
+      }
+      for (const id of ids) out.push(id);
+    }
+  }
+
+  function pieces(text: string, limit: number): number[] {
+    // No token is shorter than a character, but spaces are free: a generous cut keeps huge inputs cheap.
+    const ids: number[] = [];
+    if (!HAS_SPECIAL_TOKEN.test(text)) addWords(text, limit, ids);
+    else
+      for (const part of text.split(SPECIAL_TOKEN)) {
+        const special = SPECIAL_TOKEN.test(part) ? starts.get(part) : undefined;
+        if (special === undefined) addWords(part, limit, ids);
+        else ids.push(special);
+      }
+    return ids.length > limit ? ids.slice(0, limit) : ids;
+  }
+
+  return { pieces, encode: (text, maxLength) => [CLS, ...pieces(text, maxLength - 2), SEP] };
+}
+
+function normalize(text: string): string {
+  if (ASCII_ONLY.test(text)) return text.toLowerCase();
+  const decomposed = text
+    .replace(DROPPED, "")
+    .replace(CJK, " $& ")
+    .normalize("NFD")
+    .replace(/\p{Mn}/gu, "");
+  // Letter by letter: a whole-string toLowerCase would turn a word-final Σ into ς, which the vocabulary was not built with.
+  return decomposed.replace(/\p{L}/gu, (letter) => letter.toLowerCase());
+}
