@@ -1,8 +1,11 @@
+import type { Keys } from "./admin/keys.ts";
 import type { Checkpoints } from "./checkpoints/service.ts";
 
 /** Everything Cairn can do, as a library. `open()` gives one. */
 export interface Cairn {
   readonly checkpoints: Checkpoints;
+  /** Who may call over HTTP. */
+  readonly keys: Keys;
   /** The ids of all projects that have stored something. */
   projects(): Promise<readonly string[]>;
   /** Raises `unavailable`, saying why, when the storage cannot be used. */

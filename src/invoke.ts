@@ -2,12 +2,15 @@ import type { z } from "zod";
 import type { Cairn } from "./cairn.ts";
 import { asCairnError, CairnError } from "./model/errors.ts";
 import type { Access, Operation } from "./operation.ts";
+import type { Log } from "./ports/log.ts";
 import { toCamel, toWire } from "./wire.ts";
 
 /** Who calls: what it may do, and which projects it may touch. */
 export interface Caller {
   readonly access: Access;
   readonly projects: "all" | readonly string[];
+  /** The id of the key that was presented, for the log. */
+  readonly keyId?: string | undefined;
 }
 
 /** The person at this machine, over stdio, the command line or loopback. */
@@ -22,6 +25,10 @@ export interface Invocation {
   /** W3C trace context of the caller, from HTTP headers or MCP `_meta`. */
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;
+  /** Where the call is told about; nowhere without it. */
+  readonly log?: Log | undefined;
+  readonly edge?: "http" | "mcp" | "cli" | undefined;
+  readonly requestId?: string | undefined;
 }
 
 const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
@@ -44,7 +51,12 @@ export async function invoke(cairn: Cairn, operation: Operation, raw: unknown, i
   const signal = invocation.signal ? AbortSignal.any([invocation.signal, timeout]) : timeout;
   try {
     signal.throwIfAborted();
-    const running = operation.run(cairn, toCamel(operation.input, input) as never, { signal, progress: progress ?? (() => {}), mayTouch });
+    const running = operation.run(cairn, toCamel(operation.input, input) as never, {
+      signal,
+      progress: progress ?? (() => {}),
+      mayTouch,
+      allProjects: caller.projects === "all",
+    });
     const result = await orAbort(running, signal);
     return operation.output.parse(toWire(operation.output, result)) as Record<string, unknown>;
   } catch (error) {

@@ -1,11 +1,14 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { keys } from "./admin/keys.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
 import { CairnError } from "./model/errors.ts";
 import { newId } from "./model/ids.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Storage } from "./ports/storage.ts";
+import { fileKeyStore } from "./stores/file/keys.ts";
+import { memoryKeyStore } from "./stores/memory/keys.ts";
 import { memoryStorage } from "./stores/memory/storage.ts";
 import { sqliteStorage } from "./stores/sqlite/storage.ts";
 import { countTokens } from "./text/tokens.ts";
@@ -14,7 +17,7 @@ import { countTokens } from "./text/tokens.ts";
 export interface OpenOptions {
   /** `sqlite` (default), `memory`, or a `postgres://` URL. */
   readonly storage?: "sqlite" | "memory" | (string & {});
-  /** Where SQLite files live; default `~/.cairn`. */
+  /** Where SQLite files and API keys live; default `~/.cairn`. */
   readonly dataDir?: string;
   readonly now?: Clock;
   readonly newId?: () => string;
@@ -23,8 +26,11 @@ export interface OpenOptions {
 /** Opens Cairn as a library. The only place that knows concrete adapters. */
 export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const now = options.now ?? systemClock;
-  const storage = await openStorage(options, now);
+  const dataDir = options.dataDir ?? join(homedir(), ".cairn");
+  const storage = await openStorage(options, dataDir, now);
+  const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
   return {
+    keys: keys({ store: keyStore, now }),
     checkpoints: checkpoints({ storage, now, newId: options.newId ?? newId, countTokens }),
     projects: () => storage.projects(),
     check: () => storage.check(),
@@ -32,7 +38,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   };
 }
 
-async function openStorage({ storage = "sqlite", dataDir = join(homedir(), ".cairn") }: OpenOptions, now: Clock): Promise<Storage> {
+async function openStorage({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {
   if (storage === "memory") return memoryStorage();
   if (storage === "sqlite") return sqliteStorage({ dataDir, now });
   throw new CairnError("invalid_input", `Unknown storage ${JSON.stringify(storage)}: use "sqlite", "memory" or a postgres:// URL.`);

@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import type { Cairn } from "./cairn.ts";
+import type { Access } from "./model/api-key.ts";
 import type { Camel } from "./wire.ts";
 
-/** What a caller must be allowed to do. Each level includes the ones before it. */
-export type Access = "read" | "write" | "admin";
+export type { Access } from "./model/api-key.ts";
 
 /** Which group of MCP tools an operation belongs to. Only `core` is offered unless the person asks for more; `none` is never a tool. */
 export type Toolset = "core" | "code" | "knowledge" | "runs" | "systems" | "admin" | "none";
@@ -15,6 +15,8 @@ export interface CallContext {
   readonly progress: (done: number, total: number | undefined, message?: string) => void;
   /** Whether this caller may see that project. Operations over several projects must ask. */
   readonly mayTouch: (projectId: string) => boolean;
+  /** Whether this caller may touch every project, also ones made later. */
+  readonly allProjects: boolean;
 }
 
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {
@@ -31,6 +33,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   readonly annotations: { readonly readOnly: boolean; readonly destructive: boolean; readonly idempotent: boolean };
   readonly limits: { readonly timeoutMs: number; readonly bodyBytes?: number };
   readonly toolset: Toolset;
+  /** Another route than the default one. The path is whole and may hold fields of the input: `/v1/key/{id}`. */
   readonly http?: { readonly method: "GET" | "POST" | "PATCH" | "DELETE"; readonly path: string; readonly status?: number };
   readonly cli?: {
     /** Fields that may be given without a flag, in this order. */

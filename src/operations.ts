@@ -1,5 +1,6 @@
+import { keyOperations } from "./admin/key-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
 import type { Operation } from "./operation.ts";
 
 /** Everything that can be asked of Cairn from outside. The edges are loops over this list. */
-export const operations: readonly Operation[] = [...checkpointOperations];
+export const operations: readonly Operation[] = [...checkpointOperations, ...keyOperations];

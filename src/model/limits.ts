@@ -17,6 +17,10 @@ export const LIMITS = {
   offsetMax: 1_000_000,
   cursorChars: 500,
   idChars: 100,
+  labelChars: 200,
+  /** Every request looks through the keys; more than this many wants an identity provider in front. */
+  apiKeys: 1_000,
+  keyProjects: 1_000,
   queryChars: 1_000,
   saveTimeoutMs: 30_000,
   searchTimeoutMs: 10_000,

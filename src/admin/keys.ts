@@ -1,0 +1,79 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import type { Access, ApiKey, StoredApiKey } from "../model/api-key.ts";
+import { CairnError } from "../model/errors.ts";
+import { sha256Hex } from "../model/ids.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { KeyStore } from "../ports/key-store.ts";
+
+export interface CreateKey {
+  readonly label: string;
+  readonly access: Access;
+  readonly projects: "all" | readonly string[];
+  readonly expiresAt?: string | undefined;
+}
+
+/** Who may call over HTTP. */
+export interface Keys {
+  /** The only time the secret is seen: `key` is shown once and cannot be had again. */
+  create(input: CreateKey): Promise<ApiKey & { readonly key: string }>;
+  list(): Promise<readonly ApiKey[]>;
+  /** Whether there was such a key. It is refused from the next request on. */
+  revoke(id: string): Promise<boolean>;
+  /** The key that was presented, or `undefined` for one that is wrong, revoked or expired: callers learn no more than that. */
+  verify(presented: string): Promise<ApiKey | undefined>;
+}
+
+export interface KeyDeps {
+  readonly store: KeyStore;
+  readonly now: Clock;
+}
+
+const SHAPE = /^cairn_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
+const NO_HASH = "0".repeat(64);
+
+/**
+ * Keys read `cairn_<id>_<secret>`. The secret is 256 random bits, so a plain SHA-256 of it is safe to keep: the slow hashes
+ * made for passwords (scrypt, argon2) protect guessable secrets, and would only make every request slow here.
+ */
+export function keys({ store, now }: KeyDeps): Keys {
+  return {
+    async create({ label, access, projects, expiresAt }) {
+      const createdAt = now();
+      if (expiresAt !== undefined && Date.parse(expiresAt) <= Date.parse(createdAt))
+        throw new CairnError("invalid_input", "expires_at lies in the past. Give a later time, or none for a key that does not expire.");
+      if ((await store.all()).length >= LIMITS.apiKeys)
+        throw new CairnError("conflict", `There are already ${LIMITS.apiKeys} keys. Revoke those that are no longer used.`);
+      const id = randomBytes(6).toString("hex");
+      const secret = randomBytes(32).toString("base64url");
+      const key: ApiKey = { id, label, access, projects, createdAt, ...(expiresAt === undefined ? {} : { expiresAt }) };
+      await store.add({ ...key, secretHash: sha256Hex(secret) });
+      return { ...key, key: `cairn_${id}_${secret}` };
+    },
+
+    async list() {
+      return (await store.all()).map(withoutHash);
+    },
+
+    revoke: (id) => store.remove(id),
+
+    async verify(presented) {
+      const all = await store.all();
+      const [, id, secret] = SHAPE.exec(presented) ?? [];
+      const stored = all.find((key) => key.id === id);
+      // The same work is done whatever was presented, and hashes are compared in constant time: time tells nothing.
+      const matches = sameHash(sha256Hex(secret ?? presented), stored?.secretHash ?? NO_HASH);
+      if (!stored || !matches) return undefined;
+      if (stored.expiresAt !== undefined && Date.parse(stored.expiresAt) <= Date.parse(now())) return undefined;
+      return withoutHash(stored);
+    },
+  };
+}
+
+function sameHash(a: string, b: string): boolean {
+  return timingSafeEqual(Buffer.from(a, "hex"), Buffer.from(b, "hex"));
+}
+
+function withoutHash({ secretHash: _, ...key }: StoredApiKey): ApiKey {
+  return key;
+}

@@ -1,0 +1,233 @@
+import { type Context, Hono } from "hono";
+import type { Cairn } from "../cairn.ts";
+import { type Caller, invoke } from "../invoke.ts";
+import { asCairnError, CairnError } from "../model/errors.ts";
+import { newId } from "../model/ids.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Operation } from "../operation.ts";
+import { operations as allOperations } from "../operations.ts";
+import type { Log } from "../ports/log.ts";
+import { addressOf, type Connection, identify, isLoopback } from "./callers.ts";
+import { docsPage } from "./docs-page.ts";
+import { errorResponse, HttpRefusal } from "./errors.ts";
+import { healthCheck } from "./health.ts";
+import { limited, readJson, readQuery } from "./input.ts";
+import { openApi } from "./openapi.ts";
+import { DEFAULT_RATE_LIMIT, type RateLimit, rateLimiter } from "./rate-limit.ts";
+import { hasBody, type Route, routeOf } from "./routes.ts";
+
+/** What a mounted handler is told about the request: it was let in, and this is who calls. */
+export interface MountContext {
+  readonly caller: Caller;
+  readonly requestId: string;
+}
+
+export type MountedHandler = (request: Request, context: MountContext) => Response | Promise<Response>;
+
+export interface HttpOptions {
+  readonly cairn: Cairn;
+  /** What is offered; everything by default. */
+  readonly operations?: readonly Operation[];
+  /** Refuse calls without a key also on loopback. */
+  readonly requireKey?: boolean;
+  /** Web pages of these origins may call, such as `http://localhost:5173`. */
+  readonly allowedOrigins?: readonly string[];
+  /** Per key, or per remote address where there is none. `false` for no limit. The person at this machine has none. */
+  readonly rateLimit?: RateLimit | false;
+  /** More requests than this at once are answered with 503. */
+  readonly maxConcurrent?: number;
+  /** Whole handlers under a path, such as `/mcp`. They are only called for callers that were let in. */
+  readonly mount?: Readonly<Record<string, MountedHandler>>;
+  /** The text of `/metrics`; without it there is no such page. */
+  readonly metrics?: () => Promise<string>;
+  readonly log?: Log;
+  /** Whether the server is on its way down; then it says so to whoever asks for its health. */
+  readonly isDraining?: () => boolean;
+  /** A clock for the rate limits, for tests. */
+  readonly nowMs?: () => number;
+}
+
+export type HttpHandler = (request: Request, connection?: Connection) => Promise<Response>;
+
+type Env = { Bindings: { readonly requestId: string; readonly connection: Connection } };
+
+const METHODS = ["GET", "HEAD", "POST", "PATCH", "DELETE"];
+
+export const DEFAULT_MAX_CONCURRENT = 256;
+
+/** The HTTP API as a plain function of a request, for any host that speaks fetch. */
+export function httpHandler(options: HttpOptions): HttpHandler {
+  const { log, maxConcurrent = DEFAULT_MAX_CONCURRENT, allowedOrigins = [] } = options;
+  const app = routes(options);
+  let running = 0;
+
+  return async (request, connection = {}) => {
+    const requestId = sane(request.headers.get("x-request-id")) ?? newId();
+    let response: Response;
+    running++;
+    try {
+      if (running > maxConcurrent && !new URL(request.url).pathname.startsWith("/health"))
+        throw new CairnError("unavailable", "Too many requests at once. Try again in a moment.", { retryAfterMs: 1_000 });
+      response = await app.fetch(request, { requestId, connection });
+    } catch (error) {
+      response = refused(error, request, requestId, log);
+    } finally {
+      running--;
+    }
+    return withCommonHeaders(response, requestId, request.headers.get("origin"), allowedOrigins);
+  };
+}
+
+function routes(options: HttpOptions): Hono<Env> {
+  const { cairn, operations = allOperations, allowedOrigins = [], rateLimit = DEFAULT_RATE_LIMIT, mount = {}, log, metrics } = options;
+  const takeToken = rateLimit === false ? () => {} : rateLimiter(rateLimit, options.nowMs);
+  const rules = { verify: cairn.keys.verify, requireKey: options.requireKey ?? false, allowedOrigins, takeToken };
+  const callerOf = (c: Context<Env>) => identify(c.req.raw, c.env.connection, rules);
+  const health = healthCheck(cairn, options.isDraining ?? (() => false));
+  const app = new Hono<Env>();
+
+  for (const operation of operations) {
+    const route = routeOf(operation);
+    app.on(route.method, route.path.replace(/\{(\w+)\}/g, ":$1"), async (c) => {
+      const caller = await callerOf(c);
+      const output = await invoke(cairn, operation, await inputOf(c, operation, route), {
+        caller,
+        signal: whileConnected(c.req.raw.signal),
+        traceparent: c.req.header("traceparent"),
+        tracestate: c.req.header("tracestate"),
+        log,
+        edge: "http",
+        requestId: c.env.requestId,
+      });
+      return json(output, route.status);
+    });
+  }
+
+  for (const [path, handler] of Object.entries(mount)) {
+    const mounted = async (c: Context<Env>) => {
+      const caller = await callerOf(c);
+      return handler(limited(c.req.raw, LIMITS.bodyBytes), { caller, requestId: c.env.requestId });
+    };
+    app.all(path, mounted);
+    app.all(`${path}/*`, mounted);
+  }
+
+  const pages = documents(operations);
+  for (const [path, page] of Object.entries(pages))
+    app.get(path, (c) => {
+      if (!isLoopback(c.env.connection.remoteAddress ?? "")) takeToken(addressOf(c.env.connection));
+      return page();
+    });
+  for (const path of ["/health", "/health/live", "/health/ready"])
+    app.get(path, async (c) => {
+      const { checks, ...state } = await health();
+      // Reasons can name paths and hosts; they are for callers that may look inside.
+      const told = await callerOf(c).then(
+        () => true,
+        () => false,
+      );
+      return json(told ? { ...state, checks } : state, state.ready || path === "/health/live" ? 200 : 503);
+    });
+  if (metrics)
+    app.get("/metrics", async (c) => {
+      const caller = await callerOf(c);
+      if (caller.projects !== "all") throw new CairnError("forbidden", "The metrics are about all projects. Use a key for all projects.");
+      return new Response(await metrics(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
+    });
+
+  app.notFound((c) => {
+    const allowed = METHODS.filter((method) => app.router.match(method === "HEAD" ? "GET" : method, c.req.path)[0].length > 0);
+    if (allowed.length === 0)
+      throw new CairnError("not_found", "There is nothing at this path. /openapi.json and /docs list what there is.");
+    const allow = [...allowed, "OPTIONS"].join(", ");
+    if (c.req.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
+    throw new HttpRefusal(405, `${c.req.method} is not possible here. Use ${allow}.`, { allow });
+  });
+  app.onError((error, c) => refused(error, c.req.raw, c.env.requestId, log));
+  return app;
+}
+
+async function inputOf(c: Context<Env>, operation: Operation, route: Route): Promise<unknown> {
+  const url = new URL(c.req.url);
+  const path = Object.fromEntries(route.pathFields.map((field) => [field, c.req.param(field)]));
+  const given = hasBody(route)
+    ? await readJson(c.req.raw, operation.limits.bodyBytes ?? LIMITS.bodyBytes)
+    : readQuery(operation.input, url.searchParams);
+  if (route.pathFields.length === 0 || typeof given !== "object" || given === null || Array.isArray(given)) return given;
+  const twice = route.pathFields.find((field) => Object.hasOwn(given, field));
+  if (twice) throw new CairnError("invalid_input", `${twice}: is given by the path; leave it out elsewhere.`);
+  return { ...given, ...path };
+}
+
+/** The documents about the API are the same for everybody and made once, when first asked for. */
+function documents(operations: readonly Operation[]): Record<string, () => Response> {
+  let description: string | undefined;
+  let page: ReturnType<typeof docsPage> | undefined;
+  const docs = () => {
+    page ??= docsPage(operations);
+    return new Response(page.html, { headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": page.policy } });
+  };
+  return {
+    "/openapi.json": () => {
+      description ??= JSON.stringify(openApi(operations));
+      return new Response(description, { headers: { "content-type": "application/json; charset=utf-8" } });
+    },
+    "/": docs,
+    "/docs": docs,
+  };
+}
+
+/** Aborted when the client goes away, with the reason every operation knows. */
+function whileConnected(signal: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  if (signal.aborted) controller.abort();
+  else signal.addEventListener("abort", () => controller.abort(), { once: true });
+  return controller.signal;
+}
+
+function json(body: unknown, status: number): Response {
+  return new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json; charset=utf-8" } });
+}
+
+/** A client's id is kept if it can stand in a header and a log line without harm. */
+function sane(id: string | null): string | undefined {
+  return id !== null && /^[A-Za-z0-9._:-]{1,128}$/.test(id) ? id : undefined;
+}
+
+/** Operations log their own failures; what never reached one is logged here. */
+function refused(thrown: unknown, request: Request, requestId: string, log: Log | undefined): Response {
+  const error = asCairnError(thrown);
+  const fields = { request_id: requestId, method: request.method, path: new URL(request.url).pathname, code: error.code };
+  if (error.code === "internal") log?.error({ ...fields, err: error.cause ?? error }, error.message);
+  else log?.debug(fields, error.message);
+  return errorResponse(error, requestId);
+}
+
+function withCommonHeaders(response: Response, requestId: string, origin: string | null, allowedOrigins: readonly string[]): Response {
+  const extra: Record<string, string> = {
+    "x-request-id": requestId,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+  };
+  if (!response.headers.has("cache-control")) extra["cache-control"] = "no-store";
+  if (!response.headers.has("content-security-policy")) extra["content-security-policy"] = "default-src 'none'; frame-ancestors 'none'";
+  if (allowedOrigins.length > 0) extra.vary = "origin";
+  if (origin !== null && allowedOrigins.includes(origin)) {
+    extra["access-control-allow-origin"] = origin;
+    extra["access-control-allow-methods"] = "GET, POST, PATCH, DELETE";
+    extra["access-control-allow-headers"] =
+      "authorization, content-type, x-api-key, x-request-id, traceparent, tracestate, mcp-protocol-version, mcp-session-id";
+    extra["access-control-expose-headers"] = "x-request-id, retry-after, mcp-session-id";
+    extra["access-control-max-age"] = "600";
+    extra["cross-origin-resource-policy"] = "cross-origin";
+  }
+  try {
+    for (const [name, value] of Object.entries(extra)) response.headers.set(name, value);
+    return response;
+  } catch {
+    // A mounted handler may answer with headers that cannot be changed.
+    return new Response(response.body, { status: response.status, headers: { ...Object.fromEntries(response.headers), ...extra } });
+  }
+}

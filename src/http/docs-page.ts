@@ -1,0 +1,142 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { type ErrorCode, WIRE_NAME } from "../model/errors.ts";
+import { VERSION } from "../model/version.ts";
+import type { Operation } from "../operation.ts";
+import { STYLE } from "./docs-style.ts";
+import { HTTP_STATUS } from "./errors.ts";
+import { exampleOf, type JsonSchema } from "./example.ts";
+import { hasBody, nounOf, type Route, routeOf } from "./routes.ts";
+
+const ERROR_MEANING: Record<ErrorCode, string> = {
+  invalid_input: "The input does not fit; <code>details.issues</code> names the fields. 405 and 415 carry this code too.",
+  unauthorized: "No key, or one that does not hold.",
+  forbidden: "The key is for other projects, or may not do this.",
+  not_found: "There is no such record or path.",
+  conflict: "It contradicts what is stored.",
+  too_large: "The body is over the limit.",
+  rate_limited: "Too many requests; wait as long as <code>Retry-After</code> says.",
+  cancelled: "The client went away.",
+  internal: "A fault in Cairn; the log has it under the request id.",
+  unavailable: "The storage or the server is not ready; try again.",
+  timeout: "The operation's time was up.",
+};
+
+/** The API as a page for people, without scripts and without anything from elsewhere. */
+export function docsPage(operations: readonly Operation[]): { readonly html: string; readonly policy: string } {
+  const nouns = [...new Set(operations.map(({ name }) => nounOf(name)))];
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Cairn HTTP API</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<nav aria-label="Operations">
+<a class="brand" href="#top">Cairn</a>
+${nouns.map((noun) => `<h2>${escaped(noun)}</h2>\n<ul>${of(operations, noun).map(link).join("")}</ul>`).join("\n")}
+<h2>reference</h2>
+<ul><li><a href="#access">Access</a></li><li><a href="#errors">Errors</a></li><li><a href="/openapi.json">openapi.json</a></li><li><a href="/health">health</a></li></ul>
+</nav>
+<main id="top">
+<header>
+<h1>HTTP API</h1>
+<p>Durable memory for AI agents and the workflows they run. Version ${escaped(VERSION)}. Every operation here is also an MCP tool or a <code>cairn</code> command, under the same name and with the same fields.</p>
+</header>
+<section id="access">
+<h2>Access</h2>
+<p>On this machine no key is needed, unless the server was told to require one. From elsewhere, send a key as <code>Authorization: Bearer cairn_&lt;id&gt;_&lt;secret&gt;</code> or <code>x-api-key</code>. A key names its projects and may <em>read</em>, <em>write</em> or <em>administer</em>; <code>cairn key create</code> makes one. Every answer carries <code>x-request-id</code>.</p>
+</section>
+${nouns.map((noun) => `<section>\n<h2>${escaped(noun)}</h2>\n${of(operations, noun).map(article).join("\n")}\n</section>`).join("\n")}
+<section id="errors">
+<h2>Errors</h2>
+<p>Every error has the same form: <code>{ "error": { "code", "name", "message", "details", "request_id" } }</code>. The message says what happened, then what to do.</p>
+<div class="table"><table><thead><tr><th>Status</th><th>code</th><th>name</th><th>Meaning</th></tr></thead><tbody>
+${(Object.keys(HTTP_STATUS) as ErrorCode[]).map((code) => `<tr><td>${HTTP_STATUS[code]}</td><td><code>${code}</code></td><td><code>${WIRE_NAME[code]}</code></td><td>${ERROR_MEANING[code]}</td></tr>`).join("\n")}
+</tbody></table></div>
+</section>
+</main>
+</body>
+</html>`;
+  const hash = createHash("sha256").update(STYLE).digest("base64");
+  return { html, policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'` };
+}
+
+function of(operations: readonly Operation[], noun: string): readonly Operation[] {
+  return operations.filter(({ name }) => nounOf(name) === noun);
+}
+
+function link({ name }: Operation): string {
+  return `<li><a href="#${escaped(name)}">${escaped(name)}</a></li>`;
+}
+
+function article(operation: Operation): string {
+  const route = routeOf(operation);
+  const input = schemaOf(operation.input, "input");
+  const output = schemaOf(operation.output, "output");
+  return `<article id="${escaped(operation.name)}">
+<h3><span class="method ${route.method.toLowerCase()}">${route.method}</span> <code>${escaped(route.path)}</code></h3>
+<p>${escaped(operation.summary)}${operation.description ? ` ${escaped(operation.description)}` : ""}</p>
+<p class="facts"><span>${escaped(operation.name)}</span><span>${operation.access} access</span><span>at most ${operation.limits.timeoutMs / 1000} s</span></p>
+${fields("Input", input, route)}
+${fields("Answer", output)}
+<h4>Try it</h4>
+<pre><code>${escaped(curl(route, exampleOf(input) as Record<string, unknown>))}</code></pre>
+</article>`;
+}
+
+function schemaOf(schema: z.ZodType, io: "input" | "output"): JsonSchema {
+  return z.toJSONSchema(schema, { io, unrepresentable: "any" }) as JsonSchema;
+}
+
+function fields(title: string, schema: JsonSchema, route?: Route): string {
+  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => {
+    const where = route?.pathFields.includes(name) ? "path" : route && !hasBody(route) ? "query" : "";
+    const required = (schema.required ?? []).includes(name);
+    const about = [field.description, ...limitsOf(field)].filter(Boolean).map((part) => escaped(String(part)));
+    return `<tr><td><code>${escaped(name)}</code>${route && required ? '<span class="required">required</span>' : ""}</td><td>${escaped(typeOf(field))}${where ? ` <small>${where}</small>` : ""}</td><td>${about.join(" · ")}</td></tr>`;
+  });
+  if (rows.length === 0) return "";
+  return `<h4>${title}</h4>
+<div class="table"><table><thead><tr><th>Field</th><th>Type</th><th>About</th></tr></thead><tbody>
+${rows.join("\n")}
+</tbody></table></div>`;
+}
+
+function typeOf(schema: JsonSchema): string {
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
+  if (schema.anyOf) return schema.anyOf.map(typeOf).join(" | ");
+  if (schema.type === "array") return `${typeOf(schema.items ?? {})}[]`;
+  if (schema.format === "date-time") return "date-time";
+  return String(schema.type ?? "any");
+}
+
+function limitsOf(schema: JsonSchema): string[] {
+  const huge = Number.MAX_SAFE_INTEGER;
+  return [
+    schema.default === undefined ? "" : `default ${JSON.stringify(schema.default)}`,
+    schema.minLength ? `at least ${schema.minLength} character${schema.minLength === 1 ? "" : "s"}` : "",
+    schema.maxLength === undefined ? "" : `at most ${schema.maxLength.toLocaleString("en")} characters`,
+    schema.minimum === undefined || schema.minimum <= -huge ? "" : `from ${schema.minimum.toLocaleString("en")}`,
+    schema.maximum === undefined || schema.maximum >= huge ? "" : `up to ${schema.maximum.toLocaleString("en")}`,
+    schema.maxItems === undefined ? "" : `at most ${schema.maxItems.toLocaleString("en")}`,
+  ].filter(Boolean);
+}
+
+function curl(route: Route, example: Record<string, unknown>): string {
+  const base = "http://127.0.0.1:7077";
+  const path = route.path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(example[field] ?? field)));
+  const rest = Object.fromEntries(Object.entries(example).filter(([name]) => !route.pathFields.includes(name)));
+  if (!hasBody(route)) {
+    const query = new URLSearchParams(Object.entries(rest).map(([name, value]): [string, string] => [name, String(value)])).toString();
+    return `curl ${route.method === "GET" ? "" : `-X ${route.method} `}'${base}${path}${query ? `?${query}` : ""}'`;
+  }
+  return `curl ${route.method === "POST" ? "" : `-X ${route.method} `}${base}${path} \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(rest).replaceAll("'", "'\\''")}'`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,133 @@
+import type { z } from "zod";
+import { CairnError } from "../model/errors.ts";
+import { HttpRefusal } from "./errors.ts";
+
+/** The JSON body of a request, or an empty object where there is none. Never reads more than the limit. */
+export async function readJson(request: Request, limitBytes: number): Promise<unknown> {
+  const encoding = request.headers.get("content-encoding");
+  if (encoding !== null && encoding.toLowerCase() !== "identity")
+    throw new HttpRefusal(
+      415,
+      `Bodies encoded as ${JSON.stringify(encoding.slice(0, 50))} are not read. Send it without Content-Encoding.`,
+    );
+  const type = request.headers.get("content-type");
+  if (type !== null && !isJson(type)) throw wrongType();
+  const bytes = await readBody(request, limitBytes);
+  if (bytes.length === 0) return {};
+  if (type === null) throw wrongType();
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new CairnError("invalid_input", "The body is not valid UTF-8. Send JSON in UTF-8.");
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CairnError("invalid_input", `The body is not valid JSON: ${(error as Error).message.slice(0, 200)}.`);
+  }
+}
+
+function isJson(type: string): boolean {
+  return /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(type.trim());
+}
+
+function wrongType(): HttpRefusal {
+  return new HttpRefusal(415, "Send the body as JSON, with the header Content-Type: application/json.");
+}
+
+function refuseLength(request: Request, limitBytes: number): void {
+  if (Number(request.headers.get("content-length") ?? 0) > limitBytes) throw tooLarge(limitBytes);
+}
+
+/** The same request, whose body fails once it is longer than the limit: for handlers that read it themselves. */
+export function limited(request: Request, limitBytes: number): Request {
+  refuseLength(request, limitBytes);
+  if (request.body === null || request.headers.has("content-length")) return request;
+  let length = 0;
+  const counter = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      length += chunk.byteLength;
+      if (length > limitBytes) controller.error(tooLarge(limitBytes));
+      else controller.enqueue(chunk);
+    },
+  });
+  const { method, headers, signal } = request;
+  return new Request(request.url, { method, headers, signal, body: request.body.pipeThrough(counter), duplex: "half" });
+}
+
+async function readBody(request: Request, limitBytes: number): Promise<Uint8Array> {
+  refuseLength(request, limitBytes);
+  if (request.body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
+      length += chunk.byteLength;
+      if (length > limitBytes) throw tooLarge(limitBytes); // leaving the loop cancels the stream
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof CairnError) throw error;
+    throw new CairnError("cancelled", "The body ended early: the client went away.", { cause: error });
+  }
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+function tooLarge(limitBytes: number): CairnError {
+  return new CairnError("too_large", `The body is larger than the ${limitBytes} bytes allowed here. Send less at a time.`, {
+    details: { limit_bytes: limitBytes },
+  });
+}
+
+/** Zod's own description of a schema, as far as reading a query needs it. */
+interface Definition {
+  readonly type: string;
+  readonly innerType?: z.ZodType;
+  readonly element?: z.ZodType;
+  readonly options?: readonly z.ZodType[];
+  readonly in?: z.ZodType;
+}
+
+/** A query holds only text; the schema says which fields are numbers, booleans, lists or JSON. What does not fit is left for the schema to refuse. */
+export function readQuery(schema: z.ZodObject, query: URLSearchParams): Record<string, unknown> {
+  const input: Record<string, unknown> = {};
+  for (const name of new Set(query.keys())) {
+    const values = query.getAll(name);
+    const field = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined;
+    const value = field ? coerce(field, values) : values[0];
+    Object.defineProperty(input, name, { value, enumerable: true, configurable: true, writable: true }); // a field named __proto__ is just unknown
+  }
+  return input;
+}
+
+function coerce(schema: z.ZodType, values: readonly string[]): unknown {
+  const def = schema._zod.def as unknown as Definition;
+  const inner = def.innerType ?? def.in;
+  if (inner) return coerce(inner, values);
+  if (def.type === "array") return values.map((value) => coerce(def.element!, [value]));
+  if (values.length > 1) return values; // given twice; no scalar takes a list
+  const value = values[0]!;
+  switch (def.type) {
+    case "number":
+    case "int":
+      return /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : value;
+    case "boolean":
+      return value === "true" ? true : value === "false" ? false : value;
+    case "object":
+    case "record":
+      return parsed(value);
+    case "union":
+      return def.options!.map((option) => coerce(option, values)).find((candidate) => schema.safeParse(candidate).success) ?? value;
+    default:
+      return value;
+  }
+}
+
+function parsed(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}

@@ -1,0 +1,103 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { CairnError } from "../model/errors.ts";
+import { DEFAULT_MAX_CONCURRENT, type HttpOptions, httpHandler } from "./app.ts";
+import { isLoopback } from "./callers.ts";
+
+export interface ServeOptions extends Omit<HttpOptions, "isDraining"> {
+  /** Loopback by default; any other address needs keys. */
+  readonly host?: string;
+  /** 0 for any free port. */
+  readonly port?: number;
+  /** How long a client may take to send its request, body included. Slower ones are answered with 408. */
+  readonly requestTimeoutMs?: number;
+  /** How long requests in progress may take to end when the server is closed. */
+  readonly drainMs?: number;
+}
+
+export interface HttpServer {
+  /** `http://127.0.0.1:7077`, with the port that was really taken. */
+  readonly url: string;
+  readonly port: number;
+  /** Takes no more requests, lets those in progress end, then closes. */
+  close(): Promise<void>;
+}
+
+export const DEFAULT_PORT = 7077;
+
+/** Serves HTTP from Node. */
+export async function serve(options: ServeOptions): Promise<HttpServer> {
+  const { host = "127.0.0.1", port = DEFAULT_PORT, requestTimeoutMs = 30_000, drainMs = 10_000 } = options;
+  if (!isLoopback(host) && !(await hasKeys(options)))
+    throw new CairnError(
+      "invalid_input",
+      `Serving on ${host} would let anyone in: there are no API keys. Make one with \`cairn key create\`, or serve on 127.0.0.1.`,
+    );
+
+  let draining = false;
+  const handle = httpHandler({ ...options, isDraining: () => draining });
+  const server = createAdaptorServer({
+    hostname: host,
+    fetch: async (request, env) => {
+      const { incoming, outgoing } = env as HttpBindings;
+      if (draining) outgoing.setHeader("connection", "close");
+      return handle(request, { remoteAddress: incoming.socket.remoteAddress });
+    },
+    serverOptions: {
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: Math.min(10_000, requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
+      keepAliveTimeout: 10_000,
+      maxHeaderSize: 16 * 1024,
+    },
+  }) as Server;
+  // Idle connections cost memory too; the requests on them are bounded by maxConcurrent.
+  server.maxConnections = 4 * (options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT);
+  server.maxRequestsPerSocket = 0;
+  await listening(server, host, port);
+
+  const taken = (server.address() as AddressInfo).port;
+  let closed: Promise<void> | undefined;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${taken}`,
+    port: taken,
+    close() {
+      closed ??= (async () => {
+        draining = true;
+        const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+        server.closeIdleConnections();
+        const sweep = setInterval(() => server.closeIdleConnections(), 50); // connections become idle as their requests end
+        const deadline = setTimeout(() => server.closeAllConnections(), drainMs);
+        await ended;
+        clearInterval(sweep);
+        clearTimeout(deadline);
+      })();
+      return closed;
+    },
+  };
+}
+
+async function hasKeys({ cairn }: ServeOptions): Promise<boolean> {
+  return (await cairn.keys.list()).length > 0;
+}
+
+function listening(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
+    server.listen(port, host, () => resolve());
+  });
+}
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): CairnError {
+  const problems: Record<string, string> = {
+    EADDRINUSE: `Port ${port} on ${host} is in use. Stop what uses it, or choose another port.`,
+    EACCES: `Port ${port} on ${host} may not be used by this user. Choose one above 1023.`,
+    EADDRNOTAVAIL: `This machine has no address ${host}. Choose one it has, such as 127.0.0.1.`,
+    ENOTFOUND: `The host name ${host} is not known. Choose an address of this machine, such as 127.0.0.1.`,
+  };
+  const known = error.code === undefined ? undefined : problems[error.code];
+  return new CairnError(known ? "unavailable" : "internal", known ?? `The server could not start on ${host}:${port}: ${error.message}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,18 @@
+/** What a caller may do. Each level includes the ones before it. */
+export type Access = "read" | "write" | "admin";
+
+/** A key for the HTTP edge, without its secret. */
+export interface ApiKey {
+  readonly id: string;
+  /** Whose key it is, in a person's words. */
+  readonly label: string;
+  readonly access: Access;
+  readonly projects: "all" | readonly string[];
+  readonly createdAt: string;
+  readonly expiresAt?: string | undefined;
+}
+
+/** What is kept of a key: enough to recognise its secret, not enough to make it. */
+export interface StoredApiKey extends ApiKey {
+  readonly secretHash: string;
+}

@@ -1,0 +1,7 @@
+/** Where a process tells its keeper what happened. Fields are data for machines, the message is for people. */
+export interface Log {
+  error(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
+}

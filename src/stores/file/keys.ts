@@ -1,0 +1,105 @@
+import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import type { StoredApiKey } from "../../model/api-key.ts";
+import { CairnError } from "../../model/errors.ts";
+import { newId } from "../../model/ids.ts";
+import type { KeyStore } from "../../ports/key-store.ts";
+import { withFileLock } from "./lock.ts";
+
+const KeyFile = z.strictObject({
+  version: z.literal(1),
+  keys: z.array(
+    z.strictObject({
+      id: z.string().min(1),
+      label: z.string(),
+      access: z.enum(["read", "write", "admin"]),
+      projects: z.union([z.literal("all"), z.array(z.string())]),
+      createdAt: z.iso.datetime(),
+      expiresAt: z.iso.datetime().optional(),
+      secretHash: z.string().regex(/^[0-9a-f]{64}$/),
+    }),
+  ),
+});
+
+/** API keys in `<dataDir>/keys.json`, readable by its owner only. A reader sees the file before or after a change, never in between. */
+export function fileKeyStore({ dataDir }: { readonly dataDir: string }): KeyStore {
+  const path = join(dataDir, "keys.json");
+  let seen: { readonly stamp: string; readonly keys: readonly StoredApiKey[] } | undefined;
+
+  // Every request asks for the keys, so the file is only read again when it was replaced.
+  async function all(): Promise<readonly StoredApiKey[]> {
+    const stamp = await stampOf(path);
+    if (stamp === undefined) return [];
+    if (seen?.stamp !== stamp) seen = { stamp, keys: await read(path) };
+    return seen.keys;
+  }
+
+  async function change(update: (keys: readonly StoredApiKey[]) => readonly StoredApiKey[]): Promise<void> {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await withFileLock(`${path}.lock`, async () => {
+      const before = (await stampOf(path)) === undefined ? [] : await read(path);
+      const after = update(before);
+      if (after !== before) await replace(path, `${JSON.stringify({ version: 1, keys: after }, null, 2)}\n`);
+    });
+  }
+
+  return {
+    all,
+    add: (key) => change((keys) => [...keys, key]),
+    async remove(id) {
+      let found = false;
+      await change((keys) => {
+        found = keys.some((key) => key.id === id);
+        return found ? keys.filter((key) => key.id !== id) : keys;
+      });
+      return found;
+    },
+  };
+}
+
+async function stampOf(path: string): Promise<string | undefined> {
+  try {
+    const { ino, mtimeNs, size } = await stat(path, { bigint: true });
+    return `${ino}:${mtimeNs}:${size}`;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // no keys were ever made
+    throw unreadable(path, error);
+  }
+}
+
+async function read(path: string): Promise<readonly StoredApiKey[]> {
+  try {
+    return KeyFile.parse(JSON.parse(await readFile(path, "utf8"))).keys;
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, cause: unknown): CairnError {
+  return new CairnError(
+    "unavailable",
+    `The API keys in ${path} cannot be read, so no key is accepted. Restore the file from a backup, or remove it and make new keys.`,
+    { cause },
+  );
+}
+
+async function replace(path: string, content: string): Promise<void> {
+  const draft = `${path}.${newId()}.tmp`;
+  try {
+    const file = await open(draft, "wx", 0o600);
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+  const folder = await open(join(path, ".."), "r").catch(() => undefined); // Windows opens no folders
+  await folder?.sync().catch(() => {}); // some file systems sync no folders; the rename itself is still atomic
+  await folder?.close();
+}
