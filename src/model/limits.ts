@@ -29,4 +29,12 @@ export const LIMITS = {
   bodyBytes: 4 * 1024 * 1024,
   /** How long a write waits for other processes before it is refused as unavailable. */
   lockWaitMs: 30_000,
+  /** A run or node id is a name, not a document. */
+  runKeyChars: 200,
+  /** Beyond this a state belongs in a file or a table; a checkpoint must fit in memory, twice. */
+  runStateBytes: 100_000_000,
+  /** Smaller states cost more to compress than they save. */
+  runCompressAboveBytes: 1_000_000,
+  /** The question of a pause, or the reason of a failure. */
+  runNoteChars: 64_000,
 } as const;

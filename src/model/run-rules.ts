@@ -1,0 +1,189 @@
+import { CairnError } from "./errors.ts";
+import {
+  CHECKPOINT_VERSION,
+  isFinished,
+  type NewRunCheckpoint,
+  type Run,
+  type RunCheckpointInfo,
+  type RunLease,
+  type RunQuery,
+  type RunStatus,
+} from "./run.ts";
+
+/** What may happen to a run's record, as pure steps. Stores without a query language apply them; the others say the same in SQL. */
+
+/** Raises unless this writer may add to the run now. */
+export function assertMayWrite(run: Run | undefined, runId: string, fence: number | undefined, now: string): void {
+  const held = run?.leaseUntil != null && run.leaseUntil > now;
+  if (fence === undefined) {
+    if (held) throw heldByAnother(runId, run.leaseUntil!);
+  } else if (!held || run.fence !== fence) throw fencedOff(runId, fence);
+}
+
+/** The record after one more checkpoint. */
+export function withCheckpoint(run: Run | undefined, runId: string, status: RunStatus | undefined, now: string): Run {
+  const before = run ?? newRecord(runId, now);
+  const release = status !== undefined && status !== "running";
+  return {
+    ...before,
+    lastSequence: before.lastSequence + 1,
+    status: status ?? before.status,
+    note: status === undefined ? before.note : null,
+    leaseOwner: release ? null : before.leaseOwner,
+    leaseUntil: release ? null : before.leaseUntil,
+    updatedAt: now,
+  };
+}
+
+/** The record under a new lease, with a token higher than any before. */
+export function withLease(run: Run, owner: string, until: string, now: string): Run {
+  if (run.leaseUntil !== null && run.leaseUntil > now) throw heldByAnother(run.runId, run.leaseUntil);
+  return { ...run, fence: run.fence + 1, leaseOwner: owner, leaseUntil: until, status: "running", note: null, updatedAt: now };
+}
+
+/** Raises unless the lease still stands. */
+export function assertHeld(run: Run | undefined, lease: RunLease, now: string): asserts run is Run {
+  if (run?.leaseUntil == null || run.fence !== lease.fence || run.leaseUntil <= now) throw fencedOff(lease.runId, lease.fence);
+}
+
+export function newRecord(runId: string, now: string): Run {
+  return {
+    runId,
+    graph: "",
+    fingerprint: "",
+    project: null,
+    status: "running",
+    note: null,
+    parent: null,
+    lastSequence: 0,
+    fence: 0,
+    leaseOwner: null,
+    leaseUntil: null,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+export function later(now: string, ms: number): string {
+  return new Date(Date.parse(now) + ms).toISOString();
+}
+
+export function fencedOff(runId: string, fence: number): CairnError {
+  return new CairnError(
+    "conflict",
+    `This process no longer holds the run ${JSON.stringify(runId)}: its lease ran out, or another process took over. Nothing was written; resume the run to go on with it.`,
+    { details: { kind: "fenced", runId, fence } },
+  );
+}
+
+export function heldByAnother(runId: string, until: string): CairnError {
+  return new CairnError(
+    "conflict",
+    `Another process is working on the run ${JSON.stringify(runId)} (its lease ends at ${until}). Wait until it is done, or try again after that time.`,
+    { details: { kind: "held", runId, until }, retryAfterMs: Math.max(1, Date.parse(until) - Date.now()) },
+  );
+}
+
+export function runExists(runId: string): CairnError {
+  return new CairnError("conflict", `There already is a run ${JSON.stringify(runId)}. Resume it, or choose another id.`, {
+    details: { kind: "exists", runId },
+  });
+}
+
+export function noSuchRun(runId: string): CairnError {
+  return new CairnError("not_found", `There is no run ${JSON.stringify(runId)}. List the runs to see which there are.`, {
+    details: { kind: "run", runId },
+  });
+}
+
+export function noSuchCheckpoint(runId: string, which: string | number): CairnError {
+  const named = typeof which === "number" ? `with sequence ${which}` : `of node ${JSON.stringify(which)}`;
+  return new CairnError("not_found", `The run ${JSON.stringify(runId)} has no checkpoint ${named}. Its history shows which there are.`, {
+    details: { kind: "checkpoint", runId, which },
+  });
+}
+
+/** Whether the run may still go on, so that its newest position must be kept. Checkpoints saved without a graph have no one to resume them. */
+export function mayGoOn(run: Pick<Run, "graph" | "status">): boolean {
+  return run.graph !== "" && !isFinished(run.status);
+}
+
+/** Which checkpoints retention removes: `"run"` for all of them, else their sequences. `newestFirst` is the whole history. */
+export function prunable(
+  run: Run,
+  newestFirst: readonly Pick<RunCheckpointInfo, "sequence" | "timestamp" | "nodeId" | "branch">[],
+  { olderThan, keepLast }: { readonly olderThan?: string | undefined; readonly keepLast?: number | undefined },
+): "run" | number[] {
+  if (olderThan !== undefined && !keepLast && !mayGoOn(run) && run.updatedAt < olderThan) return "run";
+  const position = mayGoOn(run) ? (newestFirst.find(({ branch }) => branch === "")?.sequence ?? 0) : Number.POSITIVE_INFINITY;
+  const seen = new Set<string>();
+  const gone: number[] = [];
+  for (const [rank, { sequence, timestamp, nodeId }] of newestFirst.entries()) {
+    const newestOfNode = !seen.has(nodeId);
+    seen.add(nodeId);
+    if (newestOfNode || sequence >= position) continue;
+    if (olderThan !== undefined && timestamp >= olderThan) continue;
+    if (keepLast !== undefined && rank < keepLast) continue;
+    gone.push(sequence);
+  }
+  return gone;
+}
+
+/** Retention without a rule would remove everything or nothing; neither is meant. */
+export function assertPruneRule({
+  olderThan,
+  keepLast,
+}: {
+  readonly olderThan?: string | undefined;
+  readonly keepLast?: number | undefined;
+}): void {
+  if (olderThan === undefined && keepLast === undefined)
+    throw new CairnError("invalid_input", "prune: say what may go, with olderThan, keepLast or both.");
+  if (olderThan !== undefined && Number.isNaN(Date.parse(olderThan)))
+    throw new CairnError("invalid_input", "prune: olderThan must be a time in ISO 8601.");
+  if (keepLast !== undefined && !(Number.isInteger(keepLast) && keepLast >= 0))
+    throw new CairnError("invalid_input", "prune: keepLast must be a whole number from 0.");
+}
+
+/** The checkpoint as stored, with what the caller left out filled in. */
+export function checkpointInfo(checkpoint: NewRunCheckpoint, sequence: number, timestamp: string, size: number): RunCheckpointInfo {
+  return {
+    version: CHECKPOINT_VERSION,
+    runId: checkpoint.runId,
+    nodeId: checkpoint.nodeId,
+    sequence,
+    timestamp,
+    size,
+    nextNode: checkpoint.nextNode ?? null,
+    previousNode: checkpoint.previousNode ?? null,
+    attempt: checkpoint.attempt ?? 1,
+    branch: checkpoint.branch ?? "",
+    step: checkpoint.step ?? 0,
+    kind: checkpoint.kind ?? "node",
+    note: checkpoint.note ?? null,
+  };
+}
+
+export function matchesRun(run: Run, { status, graph, project, abandoned, after }: RunQuery, at: string): boolean {
+  if (status !== undefined && run.status !== status) return false;
+  if (graph !== undefined && run.graph !== graph) return false;
+  if (project !== undefined && run.project !== project) return false;
+  if (abandoned && !(run.status === "running" && run.graph !== "" && (run.leaseUntil === null || run.leaseUntil <= at))) return false;
+  return !after || newestRunFirst(run, after) > 0;
+}
+
+/** The order of a list of runs: newest change first, ties by id. */
+export function newestRunFirst(a: { updatedAt: string; runId: string }, b: { updatedAt: string; runId: string }): number {
+  if (a.updatedAt !== b.updatedAt) return a.updatedAt < b.updatedAt ? 1 : -1;
+  return a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0;
+}
+
+/** A checkpoint of a newer format is refused: guessing at it could lose state. */
+export function assertKnownVersion(version: number, runId: string): void {
+  if (version !== CHECKPOINT_VERSION)
+    throw new CairnError(
+      "unavailable",
+      `A checkpoint of the run ${JSON.stringify(runId)} has format ${version}; this version of Cairn reads ${CHECKPOINT_VERSION}. Upgrade Cairn to go on with it.`,
+      { details: { kind: "version", runId, version } },
+    );
+}

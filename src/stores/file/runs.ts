@@ -1,0 +1,313 @@
+import * as nodeFiles from "node:fs/promises";
+import { join } from "node:path";
+import { CairnError } from "../../model/errors.ts";
+import { sha256Hex } from "../../model/ids.ts";
+import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo } from "../../model/run.ts";
+import * as rules from "../../model/run-rules.ts";
+import { type Clock, systemClock } from "../../ports/clock.ts";
+import type { RunStore } from "../../ports/run-store.ts";
+import { type Payload, packState, unpackState } from "../../text/run-payload.ts";
+import { type Entry, type EntryLog, entryLog, type FileOps, missing } from "./entries.ts";
+
+export interface FileRunStoreOptions {
+  readonly folder: string;
+  readonly now?: Clock;
+  readonly files?: FileOps;
+}
+
+const LEFTOVER_MS = 3_600_000;
+const NO_BYTES = new Uint8Array(0);
+
+/** Runs as plain files, one folder each. Several processes may share them; hard links must be possible there. */
+export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: FileRunStoreOptions): RunStore {
+  const places = new Map<string, Place>();
+  let closed = false;
+
+  function place(runId: string): Place {
+    if (closed) throw new CairnError("unavailable", `The run store in ${folder} was closed. Open it again.`);
+    let known = places.get(runId);
+    if (!known) {
+      if (places.size >= PLACES_MAX) for (const [id, { busy }] of places) if (!busy) places.delete(id);
+      const hash = sha256Hex(runId);
+      known = { log: entryLog(join(folder, hash.slice(0, 2), hash), files), busy: 0, turn: Promise.resolve(), top: undefined };
+      places.set(runId, known);
+    }
+    return known;
+  }
+
+  /** Adds the entry that `next` makes of the newest one, again with a newer one if another process was faster. */
+  function advance<T>(runId: string, fresh: boolean, next: (top: Entry | undefined, at: string) => Promise<Step<T>>): Promise<T> {
+    const here = place(runId);
+    here.busy++;
+    const work = here.turn.then(async () => {
+      if (fresh || !here.top) here.top = await newest(here.log);
+      for (;;) {
+        const top = here.top;
+        const { entry, body, result } = await next(top && (await withRenewal(here.log, top, fresh ? undefined : now())), now());
+        here.top = undefined; // if publishing fails, nobody knows what is there
+        const published = { ...entry, number: (top?.number ?? 0) + 1 };
+        if (await here.log.publish(published, body)) {
+          here.top = published;
+          return result;
+        }
+        here.top = await newest(here.log);
+      }
+    });
+    here.turn = work.then(
+      () => {},
+      () => {},
+    );
+    return work.finally(() => here.busy--);
+  }
+
+  const current = async (runId: string): Promise<{ log: EntryLog; top: Entry | undefined }> => {
+    const { log } = place(runId);
+    const top = await newest(log);
+    return { log, top: top && !top.deleted ? await withRenewal(log, top) : undefined };
+  };
+
+  /** The checkpoints that count, newest first, read as far as they are asked for. */
+  async function* checkpoints(runId: string): AsyncGenerator<Entry & { checkpoint: NonNullable<Entry["checkpoint"]> }> {
+    const { log, top } = await current(runId);
+    if (!top) return;
+    for (const number of await log.numbers()) {
+      if (number < top.since || number > top.number) continue;
+      const entry = await log.read(number);
+      if (!entry?.checkpoint) continue;
+      rules.assertKnownVersion(entry.checkpoint.version, runId);
+      yield entry as Entry & { checkpoint: NonNullable<Entry["checkpoint"]> };
+    }
+  }
+
+  async function find(runId: string, which: string | number, wanted: (info: RunCheckpointInfo) => boolean): Promise<RunCheckpoint> {
+    for await (const { number, checkpoint } of checkpoints(runId)) {
+      if (!wanted(checkpoint)) continue;
+      const data = await place(runId).log.body(number);
+      return { ...infoOf(checkpoint), state: await unpackState({ data, encoding: checkpoint.encoding, size: checkpoint.size }) };
+    }
+    throw rules.noSuchCheckpoint(runId, which);
+  }
+
+  async function bury(runId: string): Promise<void> {
+    const before = await advance(runId, true, async (top) => ({
+      entry: { run: { ...top!.run, fence: top!.run.fence + 1, leaseOwner: null, leaseUntil: null }, deleted: true, since: top!.number + 1 },
+      body: NO_BYTES,
+      result: top!.number,
+    }));
+    const { log } = place(runId);
+    for (const number of await log.numbers()) if (number <= before) await log.remove(number);
+    await log.removeLeftovers(LEFTOVER_MS);
+  }
+
+  return {
+    async save(checkpoint, { fence, status } = {}) {
+      const payload = await packState(checkpoint);
+      return advance(checkpoint.runId, fence === undefined, async (top, at) => {
+        rules.assertMayWrite(top?.deleted ? undefined : top?.run, checkpoint.runId, fence, at);
+        const run = rules.withCheckpoint(living(top, checkpoint.runId, at), checkpoint.runId, status, at);
+        return checkpointStep(checkpoint, payload, run, top, at);
+      });
+    },
+
+    load: (runId, nodeId) => find(runId, nodeId, (info) => info.nodeId === nodeId),
+    loadAt: (runId, sequence) => find(runId, sequence, (info) => info.sequence === sequence),
+
+    async list(runId) {
+      const newestOf = new Map<string, RunCheckpointInfo>();
+      for await (const { checkpoint } of checkpoints(runId))
+        if (!newestOf.has(checkpoint.nodeId)) newestOf.set(checkpoint.nodeId, infoOf(checkpoint));
+      return [...newestOf.values()].reverse();
+    },
+
+    async history(runId, { before = Number.POSITIVE_INFINITY, limit }) {
+      const found: RunCheckpointInfo[] = [];
+      if (limit <= 0) return found;
+      for await (const { checkpoint } of checkpoints(runId)) {
+        if (checkpoint.sequence < before) found.push(infoOf(checkpoint));
+        if (found.length >= limit) break;
+      }
+      return found;
+    },
+
+    async delete(runId, nodeId) {
+      const gone: number[] = [];
+      for await (const { number, checkpoint } of checkpoints(runId)) if (checkpoint.nodeId === nodeId) gone.push(number);
+      if (gone.length === 0) return;
+      // An entry without a checkpoint on top keeps the run's numbers when its newest one goes.
+      await advance(runId, true, async (top) => ({ entry: { ...top!, checkpoint: undefined }, body: NO_BYTES, result: undefined }));
+      for (const number of gone) await place(runId).log.remove(number);
+    },
+
+    async deleteRun(runId) {
+      if ((await current(runId)).top) await bury(runId);
+    },
+
+    getRun: async (runId) => (await current(runId)).top?.run,
+
+    async listRuns(query) {
+      const at = now();
+      const found: Run[] = [];
+      for await (const run of allRuns(folder, files)) if (rules.matchesRun(run, query, at)) found.push(run);
+      return found.sort(rules.newestRunFirst).slice(0, query.limit);
+    },
+
+    async prune({ runId, signal, batch: _, ...options }) {
+      rules.assertPruneRule(options);
+      const report = { checkpoints: 0, runs: 0, bytes: 0 };
+      const one = runId === undefined ? undefined : (await current(runId)).top?.run;
+      for await (const run of runId === undefined ? allRuns(folder, files) : one ? [one] : []) {
+        signal?.throwIfAborted();
+        const entries: (Entry & { checkpoint: NonNullable<Entry["checkpoint"]> })[] = [];
+        for await (const entry of checkpoints(run.runId)) entries.push(entry);
+        const gone = rules.prunable(
+          run,
+          entries.map(({ checkpoint }) => checkpoint),
+          options,
+        );
+        const { log } = place(run.runId);
+        if (gone === "run") {
+          await bury(run.runId);
+          report.runs++;
+        }
+        const sequences = gone === "run" ? undefined : new Set(gone);
+        for (const { number, checkpoint } of entries) {
+          if (sequences && !sequences.has(checkpoint.sequence)) continue;
+          signal?.throwIfAborted();
+          await log.remove(number);
+          report.checkpoints++;
+          report.bytes += checkpoint.stored;
+        }
+        await log.removeLeftovers(LEFTOVER_MS);
+      }
+      return report;
+    },
+
+    async start({ runId, graph, fingerprint, project = null, parent = null, owner, leaseMs, first }) {
+      const checkpoint = { ...first, runId };
+      const payload = await packState(checkpoint);
+      return advance(runId, true, async (top, at) => {
+        if (top && !top.deleted) throw rules.runExists(runId);
+        const until = rules.later(at, leaseMs);
+        const held = rules.withLease(living(top, runId, at), owner, until, at);
+        const run = rules.withCheckpoint({ ...held, graph, fingerprint, project, parent }, runId, undefined, at);
+        const step = checkpointStep(checkpoint, payload, run, top, at);
+        return { ...step, result: { runId, owner, fence: run.fence, until } };
+      });
+    },
+
+    async acquire(runId, { owner, leaseMs, fingerprint }) {
+      return advance(runId, true, async (top, at) => {
+        if (!top || top.deleted) throw rules.noSuchRun(runId);
+        const until = rules.later(at, leaseMs);
+        const run = { ...rules.withLease(top.run, owner, until, at), fingerprint: fingerprint ?? top.run.fingerprint };
+        const result = { runId, owner, fence: run.fence, until };
+        return { entry: { ...top, run, checkpoint: undefined }, body: NO_BYTES, result };
+      });
+    },
+
+    async renew(lease, leaseMs) {
+      const at = now();
+      const { log, top } = await current(lease.runId);
+      rules.assertHeld(top?.run, lease, at);
+      const until = rules.later(at, leaseMs);
+      await log.renew(lease.fence, until);
+      // If another process took over between the look and the write, its higher token stands.
+      rules.assertHeld((await current(lease.runId)).top?.run, lease, at);
+      return { ...lease, until };
+    },
+
+    async release(lease, { status, note = null }) {
+      await advance(lease.runId, true, async (top, at) => {
+        const held = top?.deleted ? undefined : top?.run;
+        rules.assertHeld(held, lease, at);
+        const run = { ...held, status, note, leaseOwner: null, leaseUntil: null, updatedAt: at };
+        return { entry: { ...top!, run, checkpoint: undefined }, body: NO_BYTES, result: undefined };
+      });
+      await place(lease.runId).log.forgetLease(lease.fence);
+    },
+
+    async close() {
+      await Promise.all([...places.values()].map(({ turn }) => turn));
+      closed = true;
+      places.clear();
+    },
+  };
+}
+
+/** One run's folder, and the calls of this process that wait for their turn in it. */
+interface Place {
+  readonly log: EntryLog;
+  busy: number;
+  turn: Promise<void>;
+  /** The newest entry as this process last saw it. Another process may be further; then publishing fails and it is read again. */
+  top: Entry | undefined;
+}
+
+interface Step<T> {
+  readonly entry: Omit<Entry, "number">;
+  readonly body: Uint8Array;
+  readonly result: T;
+}
+
+/** How many folders are remembered; beyond that those not in use are forgotten. */
+const PLACES_MAX = 10_000;
+
+/** The newest entry that is whole. A torn one above it is skipped, but the numbers it may have used stay used. */
+async function newest(log: EntryLog): Promise<Entry | undefined> {
+  const numbers = await log.numbers();
+  for (const [torn, number] of numbers.entries()) {
+    const entry = await log.read(number);
+    if (!entry) continue;
+    if (torn === 0) return entry;
+    const run = { ...entry.run, lastSequence: entry.run.lastSequence + torn, fence: entry.run.fence + torn };
+    return { ...entry, run, number: numbers[0]! };
+  }
+  return undefined;
+}
+
+async function withRenewal(log: EntryLog, top: Entry, unlessAfter?: string): Promise<Entry> {
+  const { run } = top;
+  if (run.leaseUntil === null) return top;
+  // The holder knows its own renewals only from this file as well, but need not look while the lease it began with lasts.
+  if (unlessAfter !== undefined && run.leaseUntil > unlessAfter) return top;
+  const renewed = await log.renewedUntil(run.fence);
+  return renewed && renewed > run.leaseUntil ? { ...top, run: { ...run, leaseUntil: renewed } } : top;
+}
+
+/** The run's record to go on from; a deleted run begins anew with its numbers going on. */
+function living(top: Entry | undefined, runId: string, at: string): Run {
+  if (top && !top.deleted) return top.run;
+  return { ...rules.newRecord(runId, at), lastSequence: top?.run.lastSequence ?? 0, fence: top?.run.fence ?? 0 };
+}
+
+function checkpointStep(
+  checkpoint: NewRunCheckpoint,
+  payload: Payload,
+  run: Run,
+  top: Entry | undefined,
+  at: string,
+): Step<RunCheckpointInfo> {
+  const info = rules.checkpointInfo(checkpoint, run.lastSequence, at, payload.size);
+  const stored = payload.data.byteLength;
+  const since = top && !top.deleted ? top.since : (top?.number ?? 0) + 1;
+  return {
+    entry: { run, deleted: false, since, checkpoint: { ...info, encoding: payload.encoding, stored } },
+    body: payload.data,
+    result: info,
+  };
+}
+
+function infoOf({ encoding: _, stored: __, ...info }: NonNullable<Entry["checkpoint"]>): RunCheckpointInfo {
+  return info;
+}
+
+async function* allRuns(folder: string, files: FileOps): AsyncGenerator<Run> {
+  for (const group of (await files.readdir(folder).catch(missing([] as string[]))).sort()) {
+    if (!/^[0-9a-f]{2}$/.test(group)) continue;
+    for (const name of (await files.readdir(join(folder, group))).sort()) {
+      const log = entryLog(join(folder, group, name), files);
+      const top = await newest(log);
+      if (top && !top.deleted) yield (await withRenewal(log, top)).run;
+    }
+  }
+}

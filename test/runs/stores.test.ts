@@ -1,0 +1,26 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, it } from "vitest";
+import { fileRunStore } from "../../src/stores/file/runs.ts";
+import { memoryRunStore } from "../../src/stores/memory/runs.ts";
+import { sqliteRunStore } from "../../src/stores/sqlite/runs.ts";
+import { runStoreContract } from "../../src/testing/run-store-contract.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "cairn-runs-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+
+describe("memory", () => {
+  for (const { name, run } of runStoreContract({ clock: "given", open: (now) => memoryRunStore({ now }) })) it(name, run);
+});
+
+describe("SQLite", () => {
+  const open = (now: () => string) => sqliteRunStore({ path: join(folder, `${files++}.db`), now });
+  for (const { name, run } of runStoreContract({ clock: "given", open })) it(name, run);
+});
+
+describe("files", () => {
+  const open = (now: () => string) => fileRunStore({ folder: join(folder, `${files++}`), now });
+  for (const { name, run } of runStoreContract({ clock: "given", open })) it(name, run);
+});
