@@ -23,7 +23,11 @@ export function runStoreContract(contract: RunStoreContract): readonly ContractC
       let time = Date.parse("2026-01-01T00:00:00.000Z");
       const given = contract.clock === "given";
       // Each reading is a millisecond later, as on a real clock that is not read twice at once.
-      const store = await contract.open(() => new Date(given ? (time += 1) : Date.now()).toISOString());
+      const tick = () => {
+        time += 1;
+        return time;
+      };
+      const store = await contract.open(() => new Date(given ? tick() : Date.now()).toISOString());
       const pass = async (ms: number) => {
         if (given) time += ms;
         else await new Promise((resolve) => setTimeout(resolve, ms + 30));
