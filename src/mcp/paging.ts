@@ -17,7 +17,7 @@ function encode(list: string, start: number): string {
 }
 
 function startOf(list: string, cursor: string): number {
-  const [, start] = /^([a-z]+):(\d{1,9})$/.exec(Buffer.from(cursor, "base64url").toString("utf8")) ?? [];
+  const [, start] = /:(\d{1,9})$/.exec(Buffer.from(cursor, "base64url").toString("utf8")) ?? [];
   if (start === undefined || encode(list, Number(start)) !== cursor)
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, "This cursor is not one that this list gave. Start again without a cursor.");
   return Number(start);

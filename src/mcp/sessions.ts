@@ -33,7 +33,7 @@ export function legacySessions(
   const stateless = legacyStatelessFallback(factory, onError);
 
   const fetch: LegacyHttpHandler = async (request, options) => {
-    endIdle();
+    end((session) => Date.now() - session.usedAt >= idleMs);
     const owner = JSON.stringify(options?.authInfo?.extra ?? null);
     const id = request.headers.get("mcp-session-id");
     if (id === null)
@@ -50,6 +50,7 @@ export function legacySessions(
   };
 
   async function begin(request: Request, owner: string): Promise<WebStandardStreamableHTTPServerTransport> {
+    end(() => sessions.size >= maxSessions);
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => void sessions.set(id, { transport, owner, usedAt: Date.now() }),
@@ -64,10 +65,11 @@ export function legacySessions(
     return transport;
   }
 
-  function endIdle(): void {
-    const now = Date.now();
-    for (const session of sessions.values()) {
-      if (sessions.size < maxSessions && now - session.usedAt < idleMs) return;
+  /** Ends sessions from the longest idle on, as long as the reason holds. */
+  function end(reason: (session: Session) => boolean): void {
+    for (const [id, session] of sessions) {
+      if (!reason(session)) return;
+      sessions.delete(id);
       session.transport.close().catch((error: Error) => onError?.(error));
     }
   }

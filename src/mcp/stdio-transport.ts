@@ -76,7 +76,7 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
   }
 
   function onEnd(): void {
-    if (ended) return;
+    if (ended || closed) return;
     ended = true;
     if (unanswered.size === 0) close();
     else drainTimer = setTimeout(close, drainMs);
