@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Builds dist/ with plain tsc. Fast when nothing changed: tsc keeps its own record of what is up to date.
 import { spawnSync } from "node:child_process";
+import { chmodSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
 
 run(process.execPath, [tsc, "-p", "tsconfig.build.json"]);
+chmodSync(join(root, "dist", "cli", "main.js"), 0o755); // the command `cairn` is this file
 run(process.execPath, ["scripts/build-models.mjs"]);
 
 function run(command, args) {

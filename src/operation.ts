@@ -40,11 +40,16 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
     readonly positional?: readonly string[];
     /** Whole command lines, shown under --help. */
     readonly examples?: readonly string[];
+    /** How a person sees the answer, where `render` is not enough. */
+    readonly view?: View;
   };
   /** A few lines for people and for agents that read text; structured data goes along anyway. */
   readonly render: (output: z.output<Output>) => string;
   readonly run: (cairn: Cairn, input: Camel<z.output<Input>>, context: CallContext) => Promise<unknown>;
 }
+
+/** A table of the items in one field of the output, or the output's own fields line by line. Fields in the order given. */
+export type View = { readonly table: string; readonly columns: readonly string[] } | { readonly record: readonly string[] };
 
 /** Describes an operation once; MCP, HTTP and CLI are loops over the list. */
 export function operation<Input extends z.ZodObject, Output extends z.ZodObject>(described: Operation<Input, Output>): Operation {

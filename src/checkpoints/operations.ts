@@ -40,7 +40,11 @@ export const checkpointGet = operation({
   annotations: READ,
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "core",
-  cli: { positional: ["id"], examples: ["cairn checkpoint get 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c"] },
+  cli: {
+    positional: ["id"],
+    examples: ["cairn checkpoint get 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c"],
+    view: { record: ["summary", "description", "context", "tags", "id", "created_at", "updated_at", "token_count"] },
+  },
   render: (checkpoint) =>
     [
       checkpoint.summary,
@@ -68,7 +72,10 @@ export const checkpointList = operation({
   annotations: READ,
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "core",
-  cli: { examples: ["cairn checkpoint list", "cairn checkpoint list --limit 50 --sort-by updated_at --json"] },
+  cli: {
+    examples: ["cairn checkpoint list", "cairn checkpoint list --limit 50 --sort-by updated_at --json"],
+    view: { table: "checkpoints", columns: ["id", "created_at", "summary", "tags"] },
+  },
   render: ({ checkpoints, total, next_cursor }) =>
     [
       `${checkpoints.length} of ${total} checkpoints`,

@@ -1,0 +1,125 @@
+import { CairnError } from "../model/errors.ts";
+import { nearest } from "../text/nearest.ts";
+import type { Flag } from "./command.ts";
+
+/** Arguments are read into values by what the flags say; whether a value is right is for the operation's schema to tell. */
+export function parseArgv(args: readonly string[], flags: readonly Flag[], positional: readonly string[]): Record<string, unknown> {
+  const byName = new Map(flags.map((flag) => [flag.name, flag]));
+  const byShort = new Map(flags.flatMap((flag) => (flag.short ? [[flag.short, flag] as const] : [])));
+  const values: Record<string, unknown> = {};
+  const free: string[] = [];
+
+  for (let index = 0; index < args.length; index++) {
+    const argument = args[index]!;
+    if (argument === "--") {
+      free.push(...args.slice(index + 1));
+      break;
+    }
+    if (argument === "-" || !argument.startsWith("-")) {
+      free.push(argument);
+      continue;
+    }
+    const { flag, negated, attached } = recognise(argument, byName, byShort);
+    if (flag.kind === "switch") {
+      if (attached !== undefined) throw usage(`--${flag.name} takes no value. Write --${flag.name} or --no-${flag.name}.`);
+      give(values, flag, !negated);
+      continue;
+    }
+    let text = attached;
+    if (text === undefined) {
+      text = args[++index];
+      if (text === undefined) throw usage(`--${flag.name} needs a value: --${flag.name} <${placeholderOf(flag)}>.`);
+      if (text.startsWith("--"))
+        throw usage(
+          `--${flag.name} needs a value, but ${quote(text)} follows. If that is the value, write --${flag.name}=${text.slice(0, 50)}`,
+        );
+    }
+    give(values, flag, read(flag, text));
+  }
+  placeFree(
+    values,
+    free,
+    positional.map((name) => byName.get(name)!),
+  );
+  return values;
+}
+
+function recognise(argument: string, byName: ReadonlyMap<string, Flag>, byShort: ReadonlyMap<string, Flag>) {
+  if (!argument.startsWith("--")) {
+    const flag = byShort.get(argument.slice(1, 2));
+    if (!flag || argument.length > 2)
+      throw usage(`Unknown flag ${quote(argument)}. A value that starts with a dash goes after "--" or as --flag=value.`);
+    return { flag, negated: false, attached: undefined };
+  }
+  const equals = argument.indexOf("=");
+  const name = argument.slice(2, equals === -1 ? undefined : equals);
+  const attached = equals === -1 ? undefined : argument.slice(equals + 1);
+  const flag = byName.get(name);
+  if (flag) return { flag, negated: false, attached };
+  const positive = name.startsWith("no-") ? byName.get(name.slice(3)) : undefined;
+  if (positive?.kind === "switch") return { flag: positive, negated: true, attached };
+  const hint = nearest(name, byName.keys());
+  throw usage(`Unknown flag ${quote(`--${name}`)}.${hint === undefined ? "" : ` Did you mean --${hint}?`}`);
+}
+
+function read(flag: Flag, text: string): unknown {
+  switch (flag.kind) {
+    case "number":
+      // Anything else stays a text, and the schema says what was expected.
+      return /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
+    case "map": {
+      const equals = text.indexOf("=");
+      if (equals < 1) throw usage(`--${flag.name} takes key=value, not ${quote(text)}.`);
+      return [text.slice(0, equals), text.slice(equals + 1)];
+    }
+    case "json":
+      try {
+        return JSON.parse(text);
+      } catch {
+        throw usage(`--${flag.name} takes JSON, and ${quote(text)} is not valid JSON.`);
+      }
+    default:
+      return text;
+  }
+}
+
+function give(values: Record<string, unknown>, flag: Flag, value: unknown): void {
+  const before = values[flag.name];
+  if (flag.kind === "list") {
+    values[flag.name] = [...((before as unknown[]) ?? []), value];
+  } else if (flag.kind === "map") {
+    const [key, text] = value as [string, string];
+    const map = (before ?? Object.create(null)) as Record<string, string>;
+    if (key in map) throw usage(`--${flag.name} names ${quote(key)} twice.`);
+    values[flag.name] = Object.assign(map, { [key]: text });
+  } else {
+    if (before !== undefined && flag.kind !== "switch") throw usage(`--${flag.name} was given twice.`);
+    values[flag.name] = value;
+  }
+}
+
+function placeFree(values: Record<string, unknown>, free: readonly string[], positional: readonly Flag[]): void {
+  let next = 0;
+  for (const flag of positional) {
+    if (next >= free.length) return;
+    if (flag.kind === "list") for (; next < free.length; next++) give(values, flag, free[next]);
+    else give(values, flag, read(flag, free[next++]!));
+  }
+  if (next >= free.length) return;
+  const hint = positional.length > 0 ? " Put text with spaces in quotes." : "";
+  throw usage(`Unexpected argument ${quote(free[next]!)}.${hint}`);
+}
+
+export function placeholderOf(flag: Flag): string {
+  if (flag.placeholder) return flag.placeholder;
+  if (flag.choices && flag.choices.length <= 4) return flag.choices.join("|");
+  return { text: "text", number: "number", switch: "", list: "text", map: "key=value", json: "json" }[flag.kind];
+}
+
+export function usage(message: string): CairnError {
+  return new CairnError("invalid_input", message);
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+}

@@ -1,0 +1,72 @@
+import type { LoadedConfig } from "../config/load.ts";
+import type { Host } from "./host.ts";
+
+/** One thing that may be given on the command line. */
+export interface Flag {
+  /** Without dashes: `sort-by`. */
+  readonly name: string;
+  /** One letter, for the few that deserve it. */
+  readonly short?: string;
+  /** What a text is read as. A switch takes no value; lists and maps may be repeated; json is for nested data. */
+  readonly kind: "text" | "number" | "switch" | "list" | "map" | "json";
+  readonly description: string;
+  readonly required?: boolean;
+  readonly choices?: readonly string[] | undefined;
+  readonly fallback?: unknown;
+  /** What stands for the value in help: `<path>`. */
+  readonly placeholder?: string;
+  /** The configuration key that it sets. */
+  readonly setting?: string;
+}
+
+/** A command, whatever it does: help, completion and parsing need no more than this. */
+export interface Command {
+  /** `["checkpoint", "save"]`. */
+  readonly path: readonly string[];
+  readonly summary: string;
+  readonly description?: string | undefined;
+  readonly flags: readonly Flag[];
+  /** Names of flags that may be given without their name, in this order. */
+  readonly positional: readonly string[];
+  readonly examples: readonly string[];
+  /** Whether `--project` means something here. */
+  readonly usesProject: boolean;
+  run(call: Call): Promise<void>;
+}
+
+/** One call of a command, parsed. */
+export interface Call {
+  readonly host: Host;
+  /** By flag name; what was not given is not there. */
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly json: boolean;
+  /** The absolute path of the project that is meant. */
+  readonly project: () => string;
+  readonly config: () => LoadedConfig;
+}
+
+export const GLOBAL_FLAGS: readonly Flag[] = [
+  { name: "json", kind: "switch", description: "Print exactly one JSON document; errors as JSON on stderr." },
+  { name: "data-dir", kind: "text", description: "Folder of the SQLite files.", placeholder: "path", setting: "data_dir" },
+  { name: "storage", kind: "text", description: "sqlite, memory or a postgres:// URL.", placeholder: "storage", setting: "storage" },
+  {
+    name: "set",
+    kind: "list",
+    description: "Any other configuration key, as key=value. See: cairn config show.",
+    placeholder: "key=value",
+  },
+  { name: "help", short: "h", kind: "switch", description: "Show this help." },
+  { name: "version", short: "V", kind: "switch", description: "Show the version." },
+];
+
+export const PROJECT_FLAG: Flag = {
+  name: "project",
+  kind: "text",
+  description: "The project's folder. Default: the enclosing git repository, else the current folder.",
+  placeholder: "path",
+};
+
+/** All flags that a command takes. */
+export function flagsOf(command: Command): readonly Flag[] {
+  return [...command.flags, ...(command.usesProject ? [PROJECT_FLAG] : []), ...GLOBAL_FLAGS];
+}

@@ -1,0 +1,37 @@
+import { operations } from "../operations.ts";
+import type { Command } from "./command.ts";
+import { completionCommand } from "./completion.ts";
+import { configCommand } from "./config-command.ts";
+import { operationCommand } from "./operation-command.ts";
+
+/** Every command there is: one per operation, and the few that are about Cairn itself. */
+export const commands: readonly Command[] = [...operations.map(operationCommand), configCommand, completionCommand(() => commands)];
+
+export interface Found {
+  readonly command: Command | undefined;
+  /** The words that were recognised: a command's path, or the beginning of several. */
+  readonly path: readonly string[];
+  readonly rest: readonly string[];
+}
+
+/** Finds the command that the arguments begin with. The longest path wins, so that `cairn index` and `cairn index status` can both exist. */
+export function findCommand(args: readonly string[]): Found {
+  let found: Found = { command: undefined, path: [], rest: args };
+  for (let length = 1; length <= args.length; length++) {
+    const path = args.slice(0, length);
+    const under = commandsUnder(path);
+    if (under.length === 0) break;
+    const command = under.find((candidate) => candidate.path.length === length);
+    if (command || found.command === undefined) found = { command, path, rest: args.slice(length) };
+  }
+  return found;
+}
+
+export function commandsUnder(path: readonly string[]): readonly Command[] {
+  return commands.filter((command) => path.every((word, index) => command.path[index] === word));
+}
+
+/** The words that may follow a path. */
+export function wordsAfter(path: readonly string[]): readonly string[] {
+  return [...new Set(commandsUnder(path).flatMap((command) => command.path[path.length] ?? []))];
+}

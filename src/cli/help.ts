@@ -1,0 +1,121 @@
+import { VERSION } from "../model/version.ts";
+import { placeholderOf } from "./argv.ts";
+import { type Command, type Flag, flagsOf, GLOBAL_FLAGS } from "./command.ts";
+import { commandsUnder, findCommand, wordsAfter } from "./commands.ts";
+import type { Host } from "./host.ts";
+import { type Style, styleFor } from "./terminal/style.ts";
+import { pad, textWidth, wrapText } from "./terminal/width.ts";
+
+/** Help for what the path names: a command, a noun with several, or everything. */
+export function helpText(path: readonly string[], host: Host): string {
+  const page: Page = { style: styleFor(host.stdout, host.env), width: Math.min(host.stdout.columns ?? 100, 120) };
+  const { command } = findCommand(path);
+  const below = commandsUnder(path).filter((candidate) => candidate.path.length > path.length);
+  if (!command) return overview(path, page);
+  return [commandHelp(command, page), ...(below.length > 0 ? [commandList(below, page)] : [])].join("\n\n");
+}
+
+/** The same for programs. */
+export function helpData(path: readonly string[]): unknown {
+  return {
+    version: VERSION,
+    commands: commandsUnder(path).map((command) => ({
+      command: `cairn ${command.path.join(" ")}`,
+      summary: command.summary,
+      positional: command.positional,
+      flags: flagsOf(command).map(({ name, kind, description, required = false, choices, fallback }) => ({
+        name: `--${name}`,
+        kind,
+        description,
+        required,
+        choices,
+        default: fallback,
+      })),
+      examples: command.examples,
+    })),
+  };
+}
+
+interface Page {
+  readonly style: Style;
+  readonly width: number;
+}
+
+function overview(path: readonly string[], page: Page): string {
+  const { style } = page;
+  const under = commandsUnder(path);
+  if (path.length > 0)
+    return [
+      `${style.bold("Usage")}  cairn ${path.join(" ")} <${wordsAfter(path).join("|")}> [flags]`,
+      commandList(under, page),
+      style.dim(`More: cairn ${path.join(" ")} <command> --help`),
+    ].join("\n\n");
+  return [
+    `${style.bold("cairn")} ${VERSION}: durable memory for AI agents and the workflows they run.`,
+    `${style.bold("Usage")}  cairn <noun> <verb> [flags]`,
+    commandList(under, page),
+    flagList("Flags everywhere", GLOBAL_FLAGS, [], page),
+    `${style.bold("Start")}\n${["cairn checkpoint save 'Parser done, lexer next' --tags parser", "cairn checkpoint list", "cairn <noun> <verb> --help"].map((line) => `  ${line}`).join("\n")}`,
+  ].join("\n\n");
+}
+
+function commandList(list: readonly Command[], page: Page): string {
+  return `${page.style.bold("Commands")}\n${definitions(
+    list.map((command) => [`cairn ${command.path.join(" ")}`, command.summary]),
+    page,
+  )}`;
+}
+
+function commandHelp(command: Command, page: Page): string {
+  const { style } = page;
+  const free = command.positional.map((name) => {
+    const flag = command.flags.find((one) => one.name === name)!;
+    const shown = flag.kind === "list" ? `<${name}>…` : `<${name}>`;
+    return flag.required ? shown : `[${shown}]`;
+  });
+  return [
+    wrapText(command.summary, page.width).join("\n"),
+    ...(command.description ? [wrapText(command.description, page.width).join("\n")] : []),
+    `${style.bold("Usage")}  ${["cairn", ...command.path, ...free, "[flags]"].join(" ")}`,
+    flagList("Flags", flagsOf(command), command.positional, page),
+    ...(command.examples.length > 0 ? [`${style.bold("Examples")}\n${command.examples.map((line) => `  ${line}`).join("\n")}`] : []),
+  ].join("\n\n");
+}
+
+function flagList(title: string, flags: readonly Flag[], positional: readonly string[], page: Page): string {
+  return `${page.style.bold(title)}\n${definitions(
+    flags.map((flag) => [flagSyntax(flag, positional.includes(flag.name)), flagNotes(flag)]),
+    page,
+  )}`;
+}
+
+function flagSyntax(flag: Flag, positional: boolean): string {
+  const value = placeholderOf(flag);
+  const name = positional ? `<${flag.name}>, --${flag.name}` : `${flag.short ? `-${flag.short}, ` : ""}--${flag.name}`;
+  return value ? `${name} <${value}>` : name;
+}
+
+function flagNotes(flag: Flag): string {
+  const notes = [
+    flag.required ? "required" : "",
+    flag.choices && !placeholderOf(flag).includes("|") ? `one of ${flag.choices.join(", ")}` : "",
+    flag.kind === "list" || flag.kind === "map" ? "may be repeated" : "",
+    flag.fallback !== undefined && flag.fallback !== false ? `default ${JSON.stringify(flag.fallback)}` : "",
+  ].filter(Boolean);
+  return [flag.description, notes.length > 0 ? `(${notes.join("; ")})` : ""].filter(Boolean).join(" ");
+}
+
+/** Terms on the left, what they mean on the right, wrapped. */
+function definitions(pairs: readonly (readonly [term: string, meaning: string])[], { style, width }: Page): string {
+  const margin = Math.min(44, Math.max(...pairs.map(([term]) => textWidth(term)))) + 4;
+  return pairs
+    .flatMap(([term, meaning]) => {
+      const lines = wrapText(meaning, Math.max(30, width - margin));
+      const head = `  ${term}`;
+      const fits = textWidth(head) <= margin - 2;
+      const [first = "", ...rest] = lines;
+      const start = fits ? [`${style.cyan(pad(head, margin))}${first}`] : [style.cyan(head), `${" ".repeat(margin)}${first}`];
+      return [...start, ...rest.map((line) => `${" ".repeat(margin)}${line}`)].map((line) => line.trimEnd());
+    })
+    .join("\n");
+}

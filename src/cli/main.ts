@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+import process from "node:process";
+
+/** The first thing that runs: it must not import what an old Node cannot read. */
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  process.stderr.write(`cairn needs Node 20.19 or newer; this is ${process.versions.node}. Please upgrade Node: https://nodejs.org\n`);
+  process.exit(1);
+}
+
+// Whoever reads the output may stop reading: `cairn checkpoint list | head -1`.
+for (const stream of [process.stdout, process.stderr])
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
+
+const interrupted = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.on(signal, () => {
+    // The first one lets the command end cleanly, the second ends it.
+    if (interrupted.signal.aborted) process.exit(130);
+    interrupted.abort();
+  });
+
+const { runCli } = await import("./run.ts");
+const { homedir } = await import("node:os");
+process.exitCode = await runCli(process.argv.slice(2), {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  cwd: process.cwd(),
+  home: homedir(),
+  now: () => new Date(),
+  signal: interrupted.signal,
+});

@@ -1,0 +1,13 @@
+import type { Cairn } from "../cairn.ts";
+import type { Config } from "../config/schema.ts";
+import type { OpenOptions } from "../open.ts";
+
+/** The one place where configuration becomes options of the library. */
+export function openOptions(config: Config): OpenOptions {
+  return { storage: config.storage, dataDir: config.dataDir };
+}
+
+export async function openFromConfig(config: Config): Promise<Cairn> {
+  const { open } = await import("../open.ts");
+  return open(openOptions(config));
+}

@@ -1,0 +1,113 @@
+import { invoke, LOCAL_CALLER, projectField } from "../invoke.ts";
+import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Operation } from "../operation.ts";
+import { usage } from "./argv.ts";
+import type { Call, Command, Flag } from "./command.ts";
+import { type Host, print, printJson } from "./host.ts";
+import { openFromConfig } from "./open-from-config.ts";
+import { flagName, schemaFlags } from "./schema-flags.ts";
+import { progressBar } from "./terminal/progress-bar.ts";
+import { viewText } from "./view.ts";
+
+/** `checkpoint_save` → `cairn checkpoint save`: the operation's schema gives the flags, its summary the help. */
+export function operationCommand(operation: Operation): Command {
+  const project = projectField(operation);
+  const flags = schemaFlags(operation.input, project ? [project] : []);
+  return {
+    path: commandPath(operation.name),
+    summary: operation.summary,
+    description: operation.description,
+    flags,
+    positional: (operation.cli?.positional ?? []).map(flagName),
+    examples: operation.cli?.examples ?? [],
+    usesProject: project !== undefined,
+    run: (call) => runOperation(operation, flags, call),
+  };
+}
+
+/** The first word is the noun, the rest the verb. */
+export function commandPath(name: string): string[] {
+  const cut = name.indexOf("_");
+  return cut === -1 ? [name] : [name.slice(0, cut), flagName(name.slice(cut + 1))];
+}
+
+async function runOperation(operation: Operation, flags: readonly Flag[], call: Call): Promise<void> {
+  const { host, values } = call;
+  const input = await withStdin(flags, values, host);
+  const missing = flags.find((flag) => flag.required && input[flag.name] === undefined);
+  if (missing) throw usage(`${naming(operation, missing.name)} is missing.`);
+  const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
+  const defaultProject = projectField(operation) && call.project();
+  const { config } = call.config();
+  const bar = progressBar(host);
+  const cairn = await openFromConfig(config);
+  try {
+    const output = await invoke(cairn, operation, raw, {
+      caller: LOCAL_CALLER,
+      signal: host.signal,
+      progress: bar.update,
+      defaultProject,
+    });
+    bar.clear();
+    if (call.json) printJson(host, output);
+    else print(host, viewText(operation, output, host));
+  } catch (error) {
+    throw inFlagWords(operation, error);
+  } finally {
+    bar.clear();
+    await cairn.close();
+  }
+}
+
+/** `-` stands for what comes through the pipe, for one text. */
+async function withStdin(
+  flags: readonly Flag[],
+  values: Readonly<Record<string, unknown>>,
+  host: Host,
+): Promise<Readonly<Record<string, unknown>>> {
+  const piped = flags.filter((flag) => flag.kind === "text" && values[flag.name] === "-");
+  const [first, second] = piped;
+  if (!first) return values;
+  if (second) throw usage(`--${first.name} and --${second.name} cannot both be read from the input. Give one of them as text.`);
+  return { ...values, [first.name]: await readAll(host) };
+}
+
+async function readAll({ stdin, signal }: Host): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const stop = () => stdin.destroy();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    for await (const chunk of stdin) {
+      const bytes = Buffer.from(chunk);
+      size += bytes.length;
+      if (size > LIMITS.bodyBytes) throw new CairnError("too_large", `The input has more than ${LIMITS.bodyBytes} bytes. Send less.`);
+      chunks.push(bytes);
+    }
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)).replace(/\r?\n$/, "");
+  } catch (error) {
+    if (signal.aborted) throw new CairnError("cancelled", "Cancelled.", { cause: error });
+    if (error instanceof CairnError) throw error;
+    throw new CairnError("invalid_input", "The input is not UTF-8 text.", { cause: error });
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** What the schema calls `sort_by` a person wrote as `--sort-by`. */
+function inFlagWords(operation: Operation, error: unknown): unknown {
+  const issues = error instanceof CairnError && error.code === "invalid_input" ? error.details?.issues : undefined;
+  if (!Array.isArray(issues)) return error;
+  const said = (issues as { field: string; problem: string }[]).map(({ field, problem }) => {
+    const [top = "", ...inner] = field.split(".");
+    if (top === "") return problem;
+    return `${naming(operation, flagName(top))}${inner.length > 0 ? ` (${inner.join(".")})` : ""}: ${problem.replace(/^Invalid input: /, "")}`;
+  });
+  return new CairnError("invalid_input", said.join("; "), { cause: error, details: { issues } });
+}
+
+function naming(operation: Operation, name: string): string {
+  if (name === flagName(projectField(operation) ?? "")) return "--project";
+  return operation.cli?.positional?.map(flagName).includes(name) ? `<${name}>` : `--${name}`;
+}

@@ -1,0 +1,21 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { CairnError } from "../model/errors.ts";
+
+/** The project that is meant: the folder that was named, else the enclosing git repository, else the current folder. */
+export function findProject(named: string | undefined, cwd: string): string {
+  if (named === undefined) return gitRoot(cwd) ?? cwd;
+  const path = resolve(cwd, named);
+  // A path with a NUL character makes the look-up itself fail; to the person it is just as little a folder.
+  if (path.includes("\0") || !statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new CairnError("invalid_input", `--project: there is no folder ${JSON.stringify(path)}. Give the path of an existing one.`);
+  return path;
+}
+
+/** The nearest folder upwards with a `.git` in it; a worktree has a file of that name. */
+function gitRoot(folder: string): string | undefined {
+  for (let at = folder; ; at = dirname(at)) {
+    if (existsSync(join(at, ".git"))) return at;
+    if (dirname(at) === at) return undefined;
+  }
+}

@@ -1,0 +1,138 @@
+import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { asCairnError, CairnError, WIRE_NAME } from "../model/errors.ts";
+import { VERSION } from "../model/version.ts";
+import { nearest } from "../text/nearest.ts";
+import { parseArgv, usage } from "./argv.ts";
+import { type Command, flagsOf, GLOBAL_FLAGS, PROJECT_FLAG } from "./command.ts";
+import { findCommand, wordsAfter } from "./commands.ts";
+import { EXIT_CODE } from "./exit-code.ts";
+import { type Host, print, printJson } from "./host.ts";
+import { findProject } from "./project.ts";
+import { harmless, styleFor } from "./terminal/style.ts";
+
+/** Runs one command line and gives the exit code. Never throws. */
+export async function runCli(argv: readonly string[], host: Host): Promise<number> {
+  const beforeEnd = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
+  const json = beforeEnd.includes("--json");
+  try {
+    await dispatch(argv, json, host);
+    return 0;
+  } catch (error) {
+    const failure = host.signal.aborted ? new CairnError("cancelled", "Cancelled.", { cause: error }) : asCairnError(error);
+    report(failure, json, host);
+    return EXIT_CODE[failure.code];
+  }
+}
+
+async function dispatch(given: readonly string[], json: boolean, host: Host): Promise<void> {
+  const argv = commandFirst(given);
+  const asked = (...names: readonly string[]) => {
+    const end = argv.indexOf("--");
+    return (end === -1 ? argv : argv.slice(0, end)).some((argument) => names.includes(argument));
+  };
+  if (argv[0] === "help" || asked("--help", "-h") || argv.length === 0) {
+    const words = argv.slice(argv[0] === "help" ? 1 : 0).filter((argument) => !argument.startsWith("-"));
+    return showHelp(words, argv[0] === "help", json, host);
+  }
+  const { command, path, rest } = findCommand(argv);
+  if (!command) {
+    if (asked("--version", "-V")) return json ? printJson(host, { version: VERSION }) : print(host, VERSION);
+    throw unknownCommand(path, rest);
+  }
+  const values = parseArgv(rest, flagsOf(command), command.positional);
+  if (values.version) return json ? printJson(host, { version: VERSION }) : print(host, VERSION);
+  await command.run({ host, values, json: values.json === true, ...lazily(command, values, host) });
+}
+
+/** `cairn --json checkpoint list` is `cairn checkpoint list --json`: flags that hold everywhere may come first. */
+function commandFirst(argv: readonly string[]): readonly string[] {
+  const flags = new Map([...GLOBAL_FLAGS, PROJECT_FLAG].map((flag) => [`--${flag.name}`, flag]));
+  let start = 0;
+  while (start < argv.length) {
+    const argument = argv[start]!;
+    const flag = flags.get(argument.split("=")[0]!);
+    if (!flag) break;
+    start += flag.kind === "switch" || argument.includes("=") ? 1 : 2;
+  }
+  const { path, rest } = findCommand(argv.slice(start));
+  return path.length === 0 ? argv : [...path, ...argv.slice(0, start), ...rest];
+}
+
+/** Most commands need the project and the configuration, but help and completion must work without either. */
+function lazily(command: Command, values: Readonly<Record<string, unknown>>, host: Host) {
+  let project: string | undefined;
+  let config: LoadedConfig | undefined;
+  const findIt = () => {
+    project ??= findProject(values.project as string | undefined, host.cwd);
+    return project;
+  };
+  return {
+    project: findIt,
+    config: () => {
+      config ??= loadConfig({
+        flags: configFlags(command, values),
+        env: host.env,
+        projectDir: findIt(),
+        home: host.home,
+        cwd: host.cwd,
+      });
+      return config;
+    },
+  };
+}
+
+function configFlags(command: Command, values: Readonly<Record<string, unknown>>): [string, string, string][] {
+  const named = flagsOf(command).flatMap((flag): [string, string, string][] => {
+    const value = values[flag.name];
+    return flag.setting !== undefined && value !== undefined ? [[flag.setting, String(value), `--${flag.name}`]] : [];
+  });
+  const set = ((values.set as readonly string[] | undefined) ?? []).map((pair): [string, string, string] => {
+    const equals = pair.indexOf("=");
+    if (equals < 1) throw usage(`--set takes key=value, such as --set http.port=8080, not ${JSON.stringify(pair.slice(0, 60))}.`);
+    return [pair.slice(0, equals), pair.slice(equals + 1), "--set"];
+  });
+  return [...named, ...set];
+}
+
+async function showHelp(words: readonly string[], strict: boolean, json: boolean, host: Host): Promise<void> {
+  const { command, path, rest } = findCommand(words);
+  // After a command come its values; after a noun, or under `help`, only words that exist.
+  if (rest.length > 0 && (strict || !command)) throw unknownCommand(path, rest);
+  const { helpData, helpText } = await import("./help.ts");
+  if (json) printJson(host, helpData(path));
+  else print(host, helpText(path, host));
+}
+
+function unknownCommand(path: readonly string[], rest: readonly string[]): CairnError {
+  const known = wordsAfter(path);
+  const [word] = rest;
+  const so = ["cairn", ...path].join(" ");
+  if (word === undefined) return usage(`${so} needs one of: ${known.join(", ")}. See: ${so} --help`);
+  if (word.startsWith("-")) {
+    const hint = nearest(
+      word.slice(2),
+      [...GLOBAL_FLAGS, PROJECT_FLAG].map((flag) => flag.name),
+    );
+    return usage(
+      `${so} needs a command before ${JSON.stringify(word.slice(0, 60))}${hint ? ` (flags such as --${hint} follow it)` : ""}. See: ${so} --help`,
+    );
+  }
+  const hint = nearest(word, path.length === 0 ? [...known, "help"] : known);
+  return usage(
+    `Unknown command ${JSON.stringify([...path, word.slice(0, 60)].join(" "))}.${hint ? ` Did you mean "${[...path, hint].join(" ")}"?` : ""} See: ${so} --help`,
+  );
+}
+
+/** On stderr, so that stdout holds an answer or nothing. */
+function report(error: CairnError, json: boolean, host: Host): void {
+  if (json) {
+    const { code, message, details, retryAfterMs } = error;
+    host.stderr.write(`${JSON.stringify({ error: { code: WIRE_NAME[code], message, details, retry_after_ms: retryAfterMs } })}\n`);
+    return;
+  }
+  if (error.code === "cancelled" && host.signal.aborted) return; // the person knows
+  const style = styleFor(host.stderr, host.env);
+  host.stderr.write(`${style.red("cairn:")} ${harmless(error.message)}\n`);
+  if (error.code === "internal" && error.cause instanceof Error)
+    host.stderr.write(`${style.dim(harmless(`Cause: ${error.cause.message}`))}\n`);
+}

@@ -1,0 +1,43 @@
+import type { Host } from "../host.ts";
+import { harmless } from "./style.ts";
+import { cutToWidth } from "./width.ts";
+
+export interface ProgressBar {
+  update(done: number, total: number | undefined, message?: string): void;
+  /** Wipes the bar, so that what is printed next stands alone. */
+  clear(): void;
+}
+
+const CELLS = 24;
+const REDRAW_MS = 80;
+
+/** A bar on stderr, and only where a person watches. */
+export function progressBar(host: Host): ProgressBar {
+  if (!host.stderr.isTTY || host.env.TERM === "dumb") return { update: () => {}, clear: () => {} };
+  let drawnAt = 0;
+  let visible = false;
+  return {
+    update(done, total, message = "") {
+      const now = host.now().getTime();
+      const finished = total !== undefined && done >= total;
+      if (now - drawnAt < REDRAW_MS && !finished) return;
+      drawnAt = now;
+      visible = true;
+      const line = `${bar(done, total)} ${message}`;
+      host.stderr.write(`\r\u001B[2K${cutToWidth(harmless(line).replaceAll("\n", " "), (host.stderr.columns ?? 80) - 1)}`);
+    },
+    clear() {
+      if (visible) host.stderr.write("\r\u001B[2K");
+      visible = false;
+    },
+  };
+}
+
+function bar(done: number, total: number | undefined): string {
+  if (total === undefined || total <= 0) return `${done}`;
+  const share = Math.min(1, Math.max(0, done / total));
+  const full = Math.round(share * CELLS);
+  return `${"█".repeat(full)}${"░".repeat(CELLS - full)} ${Math.floor(share * 100)
+    .toString()
+    .padStart(3)} % ${done}/${total}`;
+}

@@ -1,0 +1,77 @@
+import type { z } from "zod";
+import type { Operation } from "../operation.ts";
+import type { Host } from "./host.ts";
+import { relativeTime } from "./terminal/relative-time.ts";
+import { harmless, type Style, styleFor } from "./terminal/style.ts";
+import { type Column, table } from "./terminal/table.ts";
+import { pad, wrapText } from "./terminal/width.ts";
+
+type Item = Readonly<Record<string, unknown>>;
+
+/** An operation's answer as a person likes to read it. */
+export function viewText(operation: Operation, output: Item, host: Host): string {
+  const style = styleFor(host.stdout, host.env);
+  const width = host.stdout.isTTY ? (host.stdout.columns ?? 80) : undefined;
+  const view = operation.cli?.view;
+  if (!view) return harmless(operation.render(output as z.output<z.ZodObject>));
+  if ("record" in view) return recordText(view.record, output, { host, style, width });
+  const items = (output[view.table] ?? []) as readonly Item[];
+  if (items.length === 0) return `No ${view.table.replaceAll("_", " ")}.`;
+  const columns = view.columns.map((field): Column => {
+    const right = items.every((item) => typeof item[field] === "number");
+    return { title: title(field), flexible: !isId(field) && !isTime(field) && !right, right };
+  });
+  const rows = items.map((item) => view.columns.map((field) => cell(field, item[field], host)));
+  return [table(columns, rows, width, style), footer(items.length, output, style)].filter(Boolean).join("\n");
+}
+
+interface Place {
+  readonly host: Host;
+  readonly style: Style;
+  readonly width: number | undefined;
+}
+
+function recordText(fields: readonly string[], output: Item, { host, style, width }: Place): string {
+  const shown = fields.filter((field) => !isEmpty(output[field]));
+  const margin = Math.max(0, ...shown.map((field) => title(field).length)) + 2;
+  return shown
+    .flatMap((field) => {
+      const lines = longText(field, output[field], host).flatMap((line) => (width ? wrapText(line, Math.max(20, width - margin)) : [line]));
+      return lines.map((line, index) => `${style.dim(pad(index === 0 ? title(field) : "", margin))}${line}`.trimEnd());
+    })
+    .join("\n");
+}
+
+function longText(field: string, value: unknown, host: Host): string[] {
+  if (isTime(field) && typeof value === "string") return [`${value} (${relativeTime(value, host.now())})`];
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return Object.entries(value).map(([key, inner]) => `${oneLine(key)} = ${scalar(inner)}`);
+  return typeof value === "string" ? harmless(value).split("\n") : [cell(field, value, host)];
+}
+
+function cell(field: string, value: unknown, host: Host): string {
+  if (isEmpty(value)) return "";
+  if (isTime(field) && typeof value === "string") return relativeTime(value, host.now());
+  return Array.isArray(value) ? value.map(scalar).join(", ") : scalar(value);
+}
+
+function scalar(value: unknown): string {
+  return oneLine(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+}
+
+const oneLine = (text: string) => harmless(text).replace(/\s+/g, " ").trim();
+const title = (field: string) => field.replace(/_at$/, "").replaceAll("_", " ").toUpperCase();
+const isTime = (field: string) => field.endsWith("_at");
+const isId = (field: string) => field === "id" || field.endsWith("_id");
+const isEmpty = (value: unknown) =>
+  value === undefined || value === null || value === "" || (typeof value === "object" && Object.keys(value).length === 0);
+
+/** How much of the whole this is, and how to go on. */
+function footer(shown: number, output: Item, style: Style): string {
+  const { total, next_cursor: next } = output;
+  const parts = [
+    typeof total === "number" && total > shown ? `${shown} of ${total}` : "",
+    typeof next === "string" ? `more: --cursor ${next}` : "",
+  ].filter(Boolean);
+  return parts.length > 0 ? style.dim(parts.join(", ")) : "";
+}

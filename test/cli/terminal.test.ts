@@ -1,0 +1,131 @@
+import { PassThrough } from "node:stream";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { progressBar } from "../../src/cli/terminal/progress-bar.ts";
+import { relativeTime } from "../../src/cli/terminal/relative-time.ts";
+import { harmless, styleFor } from "../../src/cli/terminal/style.ts";
+import { table } from "../../src/cli/terminal/table.ts";
+import { cutToWidth, textWidth, wrapText } from "../../src/cli/terminal/width.ts";
+import { stage } from "./stage.ts";
+
+let s: ReturnType<typeof stage>;
+beforeEach(() => {
+  s = stage();
+});
+afterEach(() => s.clear());
+
+const plain = styleFor({}, {});
+const ESCAPE = "\u001B";
+
+describe("what a person sees", () => {
+  it("is a table that fits the terminal, with ids whole", async () => {
+    await s.cairn([
+      "checkpoint",
+      "save",
+      "A summary that is far too long for a narrow terminal, 中文字 and all",
+      "--tags",
+      "one",
+      "--tags",
+      "two",
+    ]);
+    for (const columns of [72, 80, 100, 200]) {
+      const { stdout } = await s.cairn(["checkpoint", "list"], { terminal: true, columns, env: { NO_COLOR: "1" } });
+      for (const line of stdout.trimEnd().split("\n")) expect(textWidth(line)).toBeLessThanOrEqual(columns);
+      expect(stdout).toMatch(/[0-9a-f-]{36} {2}just now/);
+    }
+  });
+
+  it("is not cut when it goes to a file or a pipe", async () => {
+    const summary = `Long ${"word ".repeat(40)}end`;
+    await s.cairn(["checkpoint", "save", summary]);
+    expect((await s.cairn(["checkpoint", "list"])).stdout).toContain(summary);
+  });
+
+  it("says how to go on, and what there is when there is nothing", async () => {
+    expect((await s.cairn(["checkpoint", "list"])).stdout).toBe("No checkpoints.\n");
+    for (const summary of ["one", "two", "three"]) await s.cairn(["checkpoint", "save", summary]);
+    const { stdout } = await s.cairn(["checkpoint", "list", "--limit", "2"]);
+    const cursor = /2 of 3, more: --cursor (\S+)/.exec(stdout)?.[1];
+    expect((await s.cairn(["checkpoint", "list", "--cursor", cursor!])).stdout).toContain("one");
+  });
+
+  it("has colours on a terminal only, unless NO_COLOR or FORCE_COLOR say otherwise", async () => {
+    const coloured = async (options: { terminal?: boolean; env?: Record<string, string> }) =>
+      (await s.cairn(["--help"], options)).stdout.includes(ESCAPE);
+    expect(await coloured({})).toBe(false);
+    expect(await coloured({ terminal: true })).toBe(true);
+    expect(await coloured({ terminal: true, env: { NO_COLOR: "1" } })).toBe(false);
+    expect(await coloured({ terminal: true, env: { TERM: "dumb" } })).toBe(false);
+    expect(await coloured({ env: { FORCE_COLOR: "1" } })).toBe(true);
+    expect(await coloured({ env: { FORCE_COLOR: "1", NO_COLOR: "1" } })).toBe(false);
+  });
+
+  it("cannot steer the terminal", async () => {
+    await s.cairn(["checkpoint", "save", `${ESCAPE}]0;owned\u0007 ${ESCAPE}[2J \u202Eabc`, "--description", `a${ESCAPE}[31mb\r\nc`]);
+    const { stdout } = await s.cairn(["checkpoint", "list"]);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to look for.
+    expect(stdout).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u202E]/);
+    const id = /[0-9a-f-]{36}/.exec(stdout)![0];
+    expect((await s.cairn(["checkpoint", "get", id])).stdout).not.toContain(ESCAPE);
+  });
+});
+
+describe("progress", () => {
+  const host = (isTTY: boolean) => {
+    let seconds = 0;
+    const stderr = Object.assign(new PassThrough(), { isTTY, columns: 60 });
+    return { stderr, env: {}, now: () => new Date(1_000 * seconds++) } as never;
+  };
+  const written = (one: never) => String((one as { stderr: PassThrough }).stderr.read() ?? "");
+
+  it("is drawn on a terminal, wiped at the end, and absent elsewhere", () => {
+    const terminal = host(true);
+    const bar = progressBar(terminal);
+    bar.update(0, 10, "files");
+    bar.update(5, 10, "files");
+    bar.update(10, 10, "files");
+    bar.clear();
+    expect(written(terminal)).toMatch(/50 % 5\/10 files[\s\S]*100 % 10\/10 files[\s\S]*\[2K$/);
+    const pipe = host(false);
+    progressBar(pipe).update(1, 2);
+    expect(written(pipe)).toBe("");
+  });
+});
+
+describe("the measures of text", () => {
+  it("counts cells, not code units", () => {
+    expect(["abc", "中文", "é", "e\u0301", "🪨", "👨‍👩‍👧", ""].map(textWidth)).toEqual([3, 4, 1, 1, 2, 2, 0]);
+  });
+
+  it("cuts any text to any width", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 40 }), (text, width) => {
+        expect(textWidth(cutToWidth(harmless(text), width))).toBeLessThanOrEqual(width);
+      }),
+    );
+  });
+
+  it("wraps without losing a word", () => {
+    fc.assert(
+      fc.property(fc.array(fc.stringMatching(/^[a-z]{1,12}$/)), fc.integer({ min: 1, max: 30 }), (words, width) => {
+        expect(wrapText(words.join(" "), width).join(" ")).toBe(words.join(" "));
+      }),
+    );
+  });
+
+  it("aligns numbers to the right", () => {
+    expect(table([{ title: "N", flexible: false, right: true }], [["5"], ["50"]], undefined, plain)).toBe(" N\n 5\n50");
+  });
+
+  it("says times as people do", () => {
+    const now = new Date("2026-01-10T12:00:00.000Z");
+    const ago = (iso: string) => relativeTime(iso, now);
+    expect(ago("2026-01-10T11:59:58.000Z")).toBe("just now");
+    expect(ago("2026-01-10T11:55:00.000Z")).toBe("5 min ago");
+    expect(ago("2026-01-10T09:00:00.000Z")).toBe("3 hours ago");
+    expect(ago("2026-01-09T09:00:00.000Z")).toBe("1 day ago");
+    expect(ago("2024-01-09T09:00:00.000Z")).toBe("2 years ago");
+    expect(ago("2026-01-10T13:30:00.000Z")).toBe("in 1 hour");
+    expect(ago("nonsense")).toBe("nonsense");
+  });
+});
