@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
 
+run(process.execPath, [join(root, "scripts", "build-kernel.mjs")]);
 run(process.execPath, [tsc, "-p", "tsconfig.build.json"]);
 chmodSync(join(root, "dist", "cli", "main.js"), 0o755); // the command `cairn` is this file
 run(process.execPath, ["scripts/build-models.mjs"]);

@@ -36,7 +36,8 @@ export interface SqliteDatabase {
 
 export interface SqliteOptions {
   readonly path: string;
-  readonly migrations: readonly Migration[];
+  /** Left out where the file is opened a second time, beside a connection that has brought its schema up to date. */
+  readonly migrations?: readonly Migration[];
   /** Refuses to make a file that is not there. */
   readonly mustExist?: boolean;
   readonly lockWaitMs?: number;
@@ -113,7 +114,7 @@ export async function openSqlite({
   };
 
   try {
-    await migrateSqlite(database, migrations);
+    if (migrations) await migrateSqlite(database, migrations);
   } catch (error) {
     database.close();
     throw error;

@@ -1,0 +1,89 @@
+/** Vectors as int8 codes: how one vector is encoded, and how codes lie in a pack. */
+
+export const MAX_DIMENSION = 4096; // int32 sums of 12-bit query values times 7-bit codes stay in range up to 4,129
+export const PACK_BYTES = 128 * 1024;
+
+/** Bytes of one code: the dimension filled up with zeros to what the kernel reads at a time. */
+export function strideOf(dimension: number): number {
+  return Math.ceil(dimension / 32) * 32;
+}
+
+/** How many codes a pack holds; a multiple of four keeps its parts aligned. */
+export function packCapacity(dimension: number): number {
+  return Math.floor(PACK_BYTES / (strideOf(dimension) + 8) / 4) * 4;
+}
+
+/** One vector as int8 with a scale: `vector ≈ scale × code`. */
+export interface Code {
+  readonly scale: number;
+  readonly code: Int8Array;
+}
+
+/** Encodes a vector; rounding costs at most half a scale in each component. */
+export function encode(vector: Float32Array): Code {
+  let largest = 0;
+  for (let i = 0; i < vector.length; i++) largest = Math.max(largest, Math.abs(vector[i] as number));
+  const scale = Math.fround(largest / 127);
+  const code = new Int8Array(strideOf(vector.length));
+  for (let i = 0; i < vector.length; i++) code[i] = Math.round((vector[i] as number) / scale);
+  return { scale, code };
+}
+
+/** Writes the query as int16 for the kernel and returns the scale that undoes it. */
+export function encodeQuery(query: Float32Array, into: Int16Array): number {
+  let largest = 0;
+  for (let i = 0; i < query.length; i++) largest = Math.max(largest, Math.abs(query[i] as number));
+  const scale = largest / 4095;
+  into.fill(0);
+  for (let i = 0; i < query.length; i++) into[i] = Math.round((query[i] as number) / scale);
+  return scale;
+}
+
+/** Codes side by side, `count` of them. */
+export interface Pack {
+  readonly count: number;
+  readonly keys: Int32Array;
+  readonly scales: Float32Array;
+  readonly codes: Int8Array;
+}
+
+/** Collects codes into a pack of at most the given capacity. */
+export class PackBuilder {
+  count = 0;
+  readonly #stride: number;
+  readonly #capacity: number;
+  #keys: Int32Array;
+  #scales: Float32Array;
+  #codes: Int8Array;
+
+  constructor(dimension: number) {
+    this.#stride = strideOf(dimension);
+    this.#capacity = packCapacity(dimension);
+    this.#keys = new Int32Array(this.#capacity);
+    this.#scales = new Float32Array(this.#capacity);
+    this.#codes = new Int8Array(this.#capacity * this.#stride);
+  }
+
+  get full(): boolean {
+    return this.count === this.#capacity;
+  }
+
+  add(key: number, scale: number, code: Int8Array): void {
+    this.#keys[this.count] = key;
+    this.#scales[this.count] = scale;
+    this.#codes.set(code, this.count * this.#stride);
+    this.count++;
+  }
+
+  /** What was collected; the builder starts afresh, and the views are good until the next `add`. */
+  take(): Pack {
+    const { count } = this;
+    this.count = 0;
+    return {
+      count,
+      keys: this.#keys.subarray(0, count),
+      scales: this.#scales.subarray(0, count),
+      codes: this.#codes.subarray(0, count * this.#stride),
+    };
+  }
+}

@@ -1,0 +1,135 @@
+import type { SqliteTx } from "../driver.ts";
+import { type Code, PackBuilder, packCapacity } from "./codes.ts";
+import { CENTROIDS, DamagedCodes, deletePacks, directory, type PackRef, readPack, readPackKeys, writePack } from "./packs.ts";
+import { countRecent, type Recent, readRecent, writeRecent } from "./recent.ts";
+import type { Space } from "./spaces.ts";
+
+/** What happened to a key in this transaction. */
+export interface Change {
+  /** Its new code, or null when it was removed. */
+  readonly code: Code | null;
+  /** Whether it had a vector before. */
+  readonly existed: boolean;
+}
+
+/** Below this many recent rows a save costs one small row; reading them all again costs a search about 0.3 ms. */
+const RECENT_MIN = 512;
+/** Scattered changes should find several of their kind in each pack that is rewritten, so more may wait in a large space. */
+const RECENT_SHARE = 1 / 64;
+
+/** Records the changes of a transaction in the codes: as recent rows, or in packs when enough have gathered. */
+export function recordChanges(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>): void {
+  if (changes.size === 0) return;
+  const change = space.change + 1;
+  const waiting = countRecent(tx, space.id) + changes.size;
+  const limit = waiting <= RECENT_MIN ? RECENT_MIN : Math.max(RECENT_MIN, packedCount(tx, space.id) * RECENT_SHARE);
+  const full = waiting > limit;
+  if (full) fold(tx, space, changes, limit / 2);
+  else for (const [key, { code, existed }] of changes) writeRecent(tx, space.id, change, key, { code, packed: existed ? 1 : 0 });
+  tx.run("UPDATE vector_spaces SET change = ?, layout = layout + ? WHERE id = ?", change, full ? 1 : 0, space.id);
+}
+
+/**
+ * Moves recent rows and the given changes into packs, until at most `keep` codes in packs are overridden.
+ * New codes are cheap to move: they fill the last pack. One that overrides a code costs rewriting the pack that holds
+ * it, so those packs go first that get rid of most.
+ */
+function fold(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, keep: number): void {
+  const pending = mergePending(readRecent(tx, space.id), changes);
+  const packs = directory(tx, space.id).filter(({ list }) => list !== CENTROIDS);
+  const half = packCapacity(space.dimension) / 2;
+
+  const rewrite = new Set(packsToRewrite(tx, packs, pending, keep));
+  for (const pack of packs) if (pack.list === null && pack.count < half) rewrite.add(pack);
+
+  const loose = packWriter(tx, space);
+  for (const pack of rewrite) {
+    const { count, keys, scales, codes } = readPack(tx, pack, space.dimension);
+    const stride = codes.length / count;
+    const survivors: number[] = [];
+    for (let i = 0; i < count; i++) {
+      const entry = pending.get(keys[i]!);
+      if (entry && entry.packed > 0) entry.packed--;
+      else survivors.push(i);
+    }
+    // A pack that has lost more than half joins the loose codes, so that space is never wasted by more than half.
+    const into = pack.list === null && survivors.length < half ? loose : packWriter(tx, space, pack.list);
+    // Copied first: writing a pack uses the memory that this one was read into.
+    const kept = survivors.map((i) => ({ key: keys[i]!, scale: scales[i]!, code: codes.slice(i * stride, (i + 1) * stride) }));
+    for (const { key, scale, code } of kept) into.add(key, scale, code);
+    if (into !== loose) into.flush();
+  }
+  deletePacks(
+    tx,
+    [...rewrite].map(({ id }) => id),
+  );
+
+  const change = space.change + 1;
+  for (const [key, { code, packed }] of pending) {
+    if (packed > 0) {
+      writeRecent(tx, space.id, change, key, { code, packed }, true);
+      continue;
+    }
+    if (code) loose.add(key, code.scale, code.code);
+    tx.run("DELETE FROM vector_recent WHERE space = ? AND key = ?", space.id, key);
+  }
+  loose.flush();
+}
+
+type Pending = Map<number, { code: Code | null; packed: number }>;
+
+function mergePending(recent: ReadonlyMap<number, Recent>, changes: ReadonlyMap<number, Change>): Pending {
+  const pending: Pending = new Map();
+  for (const [key, row] of recent) pending.set(key, { ...row });
+  for (const [key, { code, existed }] of changes) {
+    const packed = pending.get(key)?.packed ?? (existed ? 1 : 0);
+    pending.set(key, { code, packed });
+  }
+  return pending;
+}
+
+function packsToRewrite(tx: SqliteTx, packs: readonly PackRef[], pending: Pending, keep: number): PackRef[] {
+  let overridden = 0;
+  for (const { packed } of pending.values()) overridden += packed;
+  if (overridden === 0) return [];
+  const hits = packs.map((pack) => {
+    let count = 0;
+    for (const key of readPackKeys(tx, pack)) if ((pending.get(key)?.packed ?? 0) > 0) count++;
+    return { pack, count };
+  });
+  const found = hits.reduce((sum, { count }) => sum + count, 0);
+  if (found !== overridden) throw new DamagedCodes(`${overridden} codes should be overridden, but the packs hold ${found} of them.`);
+
+  const chosen: PackRef[] = [];
+  for (const { pack, count } of hits.sort((a, b) => b.count - a.count)) {
+    if (overridden <= keep) break;
+    chosen.push(pack);
+    overridden -= count;
+  }
+  return chosen;
+}
+
+/** Takes codes one by one and stores them in full packs. */
+export function packWriter(tx: SqliteTx, space: Pick<Space, "id" | "dimension">, list: number | null = null) {
+  const builder = new PackBuilder(space.dimension);
+  const flush = () => {
+    if (builder.count > 0) writePack(tx, { space: space.id, dimension: space.dimension, list }, builder.take());
+  };
+  return {
+    add(key: number, scale: number, code: Int8Array): void {
+      builder.add(key, scale, code);
+      if (builder.full) flush();
+    },
+    flush,
+  };
+}
+
+/** How many codes are in packs. */
+function packedCount(tx: SqliteTx, space: number): number {
+  const row = tx.get<{ count: number | null }>(
+    "SELECT sum(count) AS count FROM vector_packs WHERE space = ? AND ready = 1 AND list IS NOT ?",
+    space,
+    CENTROIDS,
+  );
+  return row?.count ?? 0;
+}

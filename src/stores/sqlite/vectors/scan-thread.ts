@@ -1,0 +1,102 @@
+import { Worker } from "node:worker_threads";
+import { CairnError } from "../../../model/errors.ts";
+import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
+
+/** The one scanning thread of this process: started by the first request, and never what keeps the process alive. */
+export const scanThread = {
+  async ask(request: ScanRequest, signal?: AbortSignal): Promise<ScanAnswer> {
+    signal?.throwIfAborted();
+    if (waiting.length >= WAITING_MAX)
+      throw new CairnError("unavailable", `${WAITING_MAX} searches are waiting already. Try again in a moment.`, { retryAfterMs: 1_000 });
+    let onAbort = () => {};
+    try {
+      return await new Promise<ScanAnswer>((resolve, reject) => {
+        const job: Job = { request, resolve, reject, retried: false };
+        onAbort = () => cancel(job, signal?.reason);
+        signal?.addEventListener("abort", onAbort);
+        waiting.push(job);
+        pump();
+      });
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+    }
+  },
+
+  /** Closes the thread's connection to a file and forgets its codes. */
+  close(path: string): void {
+    worker?.postMessage({ close: path } satisfies ToWorker);
+  },
+};
+
+interface Job {
+  readonly request: ScanRequest;
+  readonly resolve: (answer: ScanAnswer) => void;
+  readonly reject: (error: unknown) => void;
+  retried: boolean;
+}
+
+const WAITING_MAX = 1_000;
+/** Two at a time keep the thread busy while the rest can still be cancelled. */
+const AT_WORK_MAX = 2;
+/** A thread that has nothing to do for so long gives its memory back. */
+const IDLE_MS = 5 * 60_000;
+
+let worker: Worker | undefined;
+let idle: NodeJS.Timeout | undefined;
+let lastId = 0;
+const waiting: Job[] = [];
+const atWork = new Map<number, Job>();
+
+function pump(): void {
+  while (waiting.length > 0 && atWork.size < AT_WORK_MAX) {
+    const job = waiting.shift()!;
+    const id = ++lastId;
+    atWork.set(id, job);
+    worker ??= start();
+    worker.ref();
+    worker.postMessage({ id, request: job.request } satisfies ToWorker);
+  }
+  clearTimeout(idle);
+  if (atWork.size > 0) return;
+  worker?.unref();
+  idle = setTimeout(() => worker?.postMessage({ release: true } satisfies ToWorker), IDLE_MS);
+  idle.unref();
+}
+
+/** A job at work is answered at once; what the thread finds out later is thrown away. */
+function cancel(job: Job, reason: unknown): void {
+  const index = waiting.indexOf(job);
+  if (index >= 0) waiting.splice(index, 1);
+  job.reject(reason);
+}
+
+function start(): Worker {
+  // src/ and dist/ are equally deep; the thread always runs the built file, since Node 20 does not read TypeScript.
+  const started = new Worker(new URL("../../../../dist/stores/sqlite/vectors/worker.js", import.meta.url));
+  started.on("message", (message: FromWorker) => {
+    const job = atWork.get(message.id);
+    atWork.delete(message.id);
+    if ("answer" in message) job?.resolve(message.answer);
+    else
+      job?.reject(
+        new CairnError(message.error.code, message.error.message, message.error.details ? { details: message.error.details } : {}),
+      );
+    pump();
+  });
+  let cause: unknown;
+  started.on("error", (error) => {
+    cause = error;
+  });
+  started.on("exit", () => {
+    if (worker === started) worker = undefined;
+    const interrupted = [...atWork.values()];
+    atWork.clear();
+    for (const job of interrupted) {
+      // Searching changes nothing, so it may be tried again; twice means that the search itself is the reason.
+      if (job.retried) job.reject(new CairnError("unavailable", "The search thread ended unexpectedly. Try again.", { cause }));
+      else waiting.unshift(Object.assign(job, { retried: true }));
+    }
+    pump();
+  });
+  return started;
+}

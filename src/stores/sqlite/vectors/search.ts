@@ -1,0 +1,224 @@
+import type { SqliteTx } from "../driver.ts";
+import { encodeQuery, packCapacity, strideOf } from "./codes.ts";
+import { HEAP_AT, HEAP_MAX, type PackCache, QUERY_AT } from "./pack-cache.ts";
+import { DamagedCodes, loadPack, type PackRef, packLayout, place } from "./packs.ts";
+import { storedVectors, toVector } from "./rebuild.ts";
+import { assertDimension } from "./spaces.ts";
+import { allPacks, type View } from "./view.ts";
+
+export interface VectorHit {
+  readonly key: number;
+  /** The exact cosine of the angle between query and vector. */
+  readonly score: number;
+}
+
+export interface Query {
+  /** Of length one. */
+  readonly vector: Float32Array;
+  readonly limit: number;
+  /** Only these keys, ascending and each once. */
+  readonly allow?: Int32Array | undefined;
+}
+
+export interface SearchContext {
+  readonly tx: SqliteTx;
+  readonly cache: PackCache;
+  /** Names the file in the cache. */
+  readonly file: number;
+  /** From this many vectors on, inverted lists are used if there are any. */
+  readonly listsAbove: number;
+}
+
+/** A filter of so few keys is answered from the vectors themselves. */
+const DIRECT_MAX = 256;
+/** Lists that are always looked into, and how many more without a better answer end the search. */
+const PROBES_MIN = 16;
+const PROBES_PATIENCE = 12;
+/** At most this share of the lists is looked into. */
+const PROBES_SHARE = 1 / 6;
+
+/** The vectors nearest to the query, best first; among equals the smaller key comes first. */
+export function searchView(context: SearchContext, view: View, query: Query): VectorHit[] {
+  assertDimension(view, query.vector.length);
+  const { allow, limit } = query;
+  if (allow && allow.length <= DIRECT_MAX) return best(readScores(context.tx, view, query.vector, allow, false), limit);
+
+  for (let wanted = Math.min(HEAP_MAX, 2 * limit + 12); ; wanted = Math.min(HEAP_MAX, wanted * 4)) {
+    const candidates = scanView(context, view, query, wanted);
+    const hits = readScores(
+      context.tx,
+      view,
+      query.vector,
+      candidates.map(({ key }) => key),
+      true,
+    );
+    const top = best(hits, limit);
+    if (candidates.length < wanted || wanted === HEAP_MAX) return top;
+    // Codes are rounded, so a vector just below the candidates could belong among the best. How much rounding moves a
+    // score is seen on the candidates themselves; if the gap is smaller than that, more of them are looked at.
+    let error = 0;
+    for (const [i, { score }] of candidates.entries()) error = Math.max(error, Math.abs(score - hits[i]!.score));
+    if (top.at(-1)!.score >= candidates.at(-1)!.score + 1.5 * error) return top;
+  }
+}
+
+/** The same answer without codes, for when they cannot be trusted or made again. */
+export function searchVectors(tx: SqliteTx, view: Pick<View, "id" | "dimension">, { vector, limit, allow }: Query): VectorHit[] {
+  const allowed = allow && new Set(allow);
+  const hits: VectorHit[] = [];
+  for (const { key, vector: stored } of storedVectors(tx, view)) {
+    if (!stored || (allowed && !allowed.has(key))) continue;
+    hits.push({ key, score: dot(vector, stored) });
+    if (hits.length >= 4 * limit + 1000) hits.splice(0, hits.length, ...best(hits, limit));
+  }
+  return best(hits, limit);
+}
+
+/** Candidates by the codes, best first. */
+function scanView(context: SearchContext, view: View, query: Query, wanted: number): VectorHit[] {
+  const { kernel } = context.cache;
+  const sets = fillSets(context.cache, view, query.allow);
+  const stride = strideOf(view.dimension);
+  const scale = encodeQuery(query.vector, new Int16Array(kernel.memory.buffer, QUERY_AT, stride));
+  const useLists = !query.allow && view.centroids.length > 0 && view.packedCount >= context.listsAbove;
+
+  const order = useLists ? nearestLists(context, view, scale) : [];
+  kernel.begin(HEAP_AT, wanted);
+  scanRecent(context, view, scale, sets);
+  scanPacks(context, view, useLists ? view.unlisted : allPacks(view), scale, sets);
+
+  let bar = Number.NEGATIVE_INFINITY;
+  let waited = 0;
+  for (const [probe, list] of order.entries()) {
+    scanPacks(context, view, view.lists.get(list) ?? [], scale, sets);
+    if (probe + 1 < PROBES_MIN / 2) continue;
+    const reached = scoreAtRank(kernel, query.limit);
+    waited = reached > bar ? 0 : waited + 1;
+    bar = reached;
+    if (waited >= PROBES_PATIENCE && probe + 1 >= PROBES_MIN) break;
+  }
+  return ranking(kernel);
+}
+
+/** The lists whose centroids are nearest to the query, nearest first. */
+function nearestLists(context: SearchContext, view: View, scale: number): number[] {
+  const { kernel } = context.cache;
+  kernel.begin(HEAP_AT, Math.max(4 * PROBES_MIN, Math.ceil(view.lists.size * PROBES_SHARE)));
+  scanPacks(context, view, view.centroids, scale, NO_SETS);
+  return ranking(kernel).map(({ key }) => key);
+}
+
+interface KeySets {
+  readonly gone: number;
+  /** Minus one when nothing is gone. */
+  readonly goneMask: number;
+  readonly allowed: number;
+  /** Minus one when everything is allowed. */
+  readonly allowedMask: number;
+}
+
+const NO_SETS: KeySets = { gone: 0, goneMask: -1, allowed: 0, allowedMask: -1 };
+
+/** Puts the keys that recent rows override, and those the filter allows, where the kernel finds them. */
+function fillSets({ kernel, room }: PackCache, { recent }: View, allow: Int32Array | undefined): KeySets {
+  const goneCells = cellsFor(recent.size);
+  const allowedCells = cellsFor(allow?.length ?? 0);
+  const gone = room(4 * (goneCells + allowedCells + Math.max(recent.size, allow?.length ?? 0)));
+  const allowed = gone + 4 * goneCells;
+  const keysAt = allowed + 4 * allowedCells;
+  const { buffer } = kernel.memory;
+  if (recent.size > 0) {
+    const keys = new Int32Array(buffer, keysAt, recent.size);
+    let i = 0;
+    for (const key of recent.keys()) keys[i++] = key;
+    kernel.fillSet(gone, goneCells - 1, keysAt, recent.size);
+  }
+  if (allow) {
+    new Int32Array(buffer, keysAt, allow.length).set(allow);
+    kernel.fillSet(allowed, allowedCells - 1, keysAt, allow.length);
+  }
+  return { gone, goneMask: recent.size > 0 ? goneCells - 1 : -1, allowed, allowedMask: allow ? allowedCells - 1 : -1 };
+}
+
+/** A set is at most half full; four cells keep what follows aligned. */
+function cellsFor(keys: number): number {
+  return keys === 0 ? 0 : Math.max(4, 2 ** Math.ceil(Math.log2(keys * 2)));
+}
+
+function scanPacks(context: SearchContext, view: View, packs: readonly PackRef[], scale: number, sets: KeySets): void {
+  const { cache, tx, file } = context;
+  for (const pack of packs) {
+    const at = cache.frame(`${file}/${pack.id}`, 0, (to) => loadPack(tx, pack, view.dimension, cache.kernel, to));
+    scanFrame(context, view, at, pack.count, scale, sets);
+  }
+}
+
+/** Recent codes are scanned as packs too, made anew after each change. */
+function scanRecent(context: SearchContext, view: View, scale: number, sets: KeySets): void {
+  const { cache, file } = context;
+  const live = [...view.recent].filter(([, { code }]) => code !== null);
+  const capacity = packCapacity(view.dimension);
+  for (let from = 0; from < live.length; from += capacity) {
+    const part = live.slice(from, from + capacity);
+    const at = cache.frame(`${file}/recent ${view.id} ${from}`, view.change, (to) => {
+      const codes = new Uint8Array(part.length * strideOf(view.dimension));
+      for (const [i, [, { code }]] of part.entries()) codes.set(code!.code, i * code!.code.length);
+      const keys = Int32Array.from(part, ([key]) => key);
+      const scales = Float32Array.from(part, ([, { code }]) => code!.scale);
+      place(cache.kernel, to, view.dimension, new Uint8Array(keys.buffer), new Uint8Array(scales.buffer), codes);
+    });
+    scanFrame(context, view, at, part.length, scale, { ...sets, goneMask: -1 });
+  }
+}
+
+function scanFrame({ cache }: SearchContext, { dimension }: View, at: number, count: number, scale: number, sets: KeySets): void {
+  const { kernel } = cache;
+  const layout = packLayout(dimension);
+  const [keys, scales, codes] = [at + layout.keys, at + layout.scales, at + layout.codes];
+  const stride = strideOf(dimension);
+  const { gone, goneMask, allowed, allowedMask } = sets;
+  if (allowedMask < 0) kernel.scan(keys, scales, codes, count, stride, QUERY_AT, scale, gone, goneMask);
+  else kernel.scanAllowed(keys, scales, codes, count, stride, QUERY_AT, scale, gone, goneMask, allowed, allowedMask);
+}
+
+/** What the kernel has ranked, best first. */
+function ranking({ memory, size }: PackCache["kernel"]): VectorHit[] {
+  const count = size();
+  const scores = new Float32Array(memory.buffer, HEAP_AT, 2 * count);
+  const keys = new Int32Array(memory.buffer, HEAP_AT, 2 * count);
+  const hits = Array.from({ length: count }, (_, i) => ({ key: keys[2 * i + 1]!, score: scores[2 * i]! }));
+  return best(hits, count);
+}
+
+/** The score of the candidate at this rank, minus infinity if there are fewer. */
+function scoreAtRank({ memory, size }: PackCache["kernel"], rank: number): number {
+  const count = size();
+  if (count < rank) return Number.NEGATIVE_INFINITY;
+  const pairs = new Float32Array(memory.buffer, HEAP_AT, 2 * count);
+  const scores = new Float32Array(count);
+  for (let i = 0; i < count; i++) scores[i] = pairs[2 * i]!;
+  return scores.sort()[count - rank]!;
+}
+
+/** Exact scores from the stored vectors, in the order of the keys. */
+function readScores(tx: SqliteTx, view: View, query: Float32Array, keys: Iterable<number>, mustExist: boolean): VectorHit[] {
+  const hits: VectorHit[] = [];
+  for (const key of keys) {
+    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE space = ? AND key = ?", view.id, key);
+    const vector = row && toVector(row.vector, view.dimension);
+    if (vector) hits.push({ key, score: dot(query, vector) });
+    else if (row || mustExist)
+      throw new DamagedCodes(row ? `The vector of key ${key} is damaged.` : `Key ${key} has a code but no vector.`);
+  }
+  return hits;
+}
+
+function dot(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  return sum;
+}
+
+function best(hits: readonly VectorHit[], limit: number): VectorHit[] {
+  return hits.toSorted((a, b) => b.score - a.score || a.key - b.key).slice(0, limit);
+}

@@ -1,0 +1,166 @@
+import { setImmediate as setImmediatePromise } from "node:timers/promises";
+import type { MessagePort } from "node:worker_threads";
+import { asCairnError, CairnError } from "../../../model/errors.ts";
+import { openSqlite, type SqliteDatabase } from "../driver.ts";
+import { arrange, needsArranging } from "./arrange.ts";
+import { type PackCache, packCache } from "./pack-cache.ts";
+import { DamagedCodes } from "./packs.ts";
+import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
+import { type RepairReport, rebuild } from "./rebuild.ts";
+import { type Query, searchVectors, searchView, type VectorHit } from "./search.ts";
+import { findSpace, type Space } from "./spaces.ts";
+import { allPacks, currentView, type View } from "./view.ts";
+
+/** Codes kept in memory, for all files together: a million vectors of 384 dimensions fit. */
+const CACHE_BYTES = 512 * 1024 * 1024;
+/** Connections kept open. */
+const FILES_MAX = 64;
+const ARRANGE_AGAIN_MS = 30_000;
+
+interface OpenFile {
+  /** Its number in the cache; a file that was closed and opened again has another. */
+  readonly number: number;
+  readonly database: SqliteDatabase;
+  readonly views: Map<number, View>;
+  readonly arranging: Map<number, Promise<boolean>>;
+  /** When a space may be arranged again; another process may be at it, or too much may be changing. */
+  readonly arrangeAfter: Map<number, number>;
+  closing: boolean;
+}
+
+/** Answers scan requests until the port closes. */
+export function serve(port: MessagePort): void {
+  const files = new Map<string, Promise<OpenFile>>(); // in order of last use
+  let cache: PackCache | undefined;
+  let fileCount = 0;
+
+  port.on("message", (message: ToWorker) => {
+    if ("close" in message) return void close(message.close);
+    if ("release" in message) return void release();
+    const { id, request } = message;
+    handle(request).then(
+      (answer) => port.postMessage({ id, answer } satisfies FromWorker),
+      (error) => {
+        const { code, message, details } = asCairnError(error);
+        port.postMessage({ id, error: { code, message, ...(details && { details }) } } satisfies FromWorker);
+      },
+    );
+  });
+
+  async function handle(request: ScanRequest): Promise<ScanAnswer> {
+    const file = await open(request.path);
+    const { task } = request;
+    if (task.kind === "search") return search(file, request, task);
+    const space = file.database.read((tx) => findSpace(tx, request.collection, request.versionId));
+    if (space) await startArranging(file, space);
+    return { hits: [] };
+  }
+
+  async function search(file: OpenFile, request: ScanRequest, query: Query): Promise<ScanAnswer> {
+    try {
+      return { hits: searchNow(file, request, query) };
+    } catch (error) {
+      if (!(error instanceof DamagedCodes)) throw error;
+      return await repairAndSearch(file, request, query, error.message);
+    }
+  }
+
+  function searchNow(file: OpenFile, { collection, versionId, listsAbove }: ScanRequest, query: Query): VectorHit[] {
+    cache ??= packCache(CACHE_BYTES);
+    const { database, number, views } = file;
+    const context = { cache, file: number, listsAbove };
+    return database.read((tx) => {
+      const space = findSpace(tx, collection, versionId);
+      if (!space) return [];
+      const before = views.get(space.id);
+      const view = currentView(tx, space, before);
+      views.set(space.id, view);
+      if (before && before.layout !== view.layout) {
+        const kept = new Set(allPacks(view).map(({ id }) => id));
+        context.cache.drop(allPacks(before).flatMap(({ id }) => (kept.has(id) ? [] : [`${number}/${id}` as const])));
+      }
+      if (needsArranging(view, listsAbove) && Date.now() > (file.arrangeAfter.get(space.id) ?? 0)) {
+        file.arrangeAfter.set(space.id, Date.now() + ARRANGE_AGAIN_MS);
+        setImmediate(() => startArranging(file, space).catch(() => {})); // a later search tries again
+      }
+      return searchView({ ...context, tx }, view, query);
+    });
+  }
+
+  async function repairAndSearch(file: OpenFile, request: ScanRequest, query: Query, reason: string): Promise<ScanAnswer> {
+    const { collection, versionId } = request;
+    const about = { collection, versionId, reason };
+    try {
+      const repair = await file.database.write((tx): RepairReport => {
+        const space = findSpace(tx, collection, versionId);
+        return { ...about, ...(space ? rebuild(tx, space) : { rebuilt: 0, lost: [] }) };
+      });
+      file.views.clear();
+      return { hits: searchNow(file, request, query), repair };
+    } catch {
+      // A disk that is full or read-only keeps the codes as they are. The vectors themselves can still be searched.
+      const hits = file.database.read((tx) => {
+        const space = findSpace(tx, collection, versionId);
+        return space ? searchVectors(tx, space, query) : [];
+      });
+      return { hits, repair: { ...about, rebuilt: 0, lost: [] } };
+    }
+  }
+
+  function startArranging(file: OpenFile, space: Space): Promise<boolean> {
+    let running = file.arranging.get(space.id);
+    if (!running) {
+      // Lets searches that wait have their turn.
+      const pause = async () => {
+        await setImmediatePromise();
+        if (file.closing) throw new CairnError("cancelled", `The database ${file.database.path} is being closed.`);
+      };
+      running = arrange(file.database, space, pause).finally(() => file.arranging.delete(space.id));
+      file.arranging.set(space.id, running);
+    }
+    return running;
+  }
+
+  function open(path: string): Promise<OpenFile> {
+    let file = files.get(path);
+    if (file) files.delete(path);
+    else {
+      const number = ++fileCount;
+      file = openSqlite({ path, mustExist: true }).then((database) => ({
+        number,
+        database,
+        views: new Map(),
+        arranging: new Map(),
+        arrangeAfter: new Map(),
+        closing: false,
+      }));
+      file.catch(() => files.delete(path));
+    }
+    files.set(path, file);
+    for (const oldest of files.keys()) {
+      if (files.size <= FILES_MAX) break;
+      void close(oldest);
+    }
+    return file;
+  }
+
+  async function close(path: string): Promise<void> {
+    const file = files.get(path);
+    files.delete(path);
+    const opened = await file?.catch(() => undefined);
+    if (!opened) return;
+    opened.closing = true;
+    await Promise.allSettled(opened.arranging.values());
+    opened.database.close();
+    cache?.dropFile(opened.number);
+  }
+
+  /** Gives all memory back; what is needed again is read again. */
+  async function release(): Promise<void> {
+    cache = undefined;
+    for (const [path, file] of files) {
+      const opened = await file.catch(() => undefined);
+      if (opened?.arranging.size === 0) await close(path);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { CairnError } from "../../../model/errors.ts";
+import type { SqliteTx } from "../driver.ts";
+import { MAX_DIMENSION } from "./codes.ts";
+
+/** One collection under one embedding version. */
+export interface Space {
+  readonly id: number;
+  readonly dimension: number;
+  /** Grows with every transaction that changes the space. */
+  readonly change: number;
+  /** Grows with every transaction that changes its packs. */
+  readonly layout: number;
+}
+
+export function findSpace(tx: SqliteTx, collection: string, versionId: number): Space | undefined {
+  return tx.get<Space>(
+    "SELECT id, dimension, change, layout FROM vector_spaces WHERE collection = ? AND version_id = ?",
+    collection,
+    versionId,
+  );
+}
+
+/** The space for vectors of this dimension, made if it is not there. */
+export function openSpace(tx: SqliteTx, collection: string, versionId: number, dimension: number): Space {
+  const found = findSpace(tx, collection, versionId);
+  if (found) {
+    assertDimension(found, dimension);
+    return found;
+  }
+  if (dimension < 1 || dimension > MAX_DIMENSION)
+    throw new CairnError("invalid_input", `A vector has 1 to ${MAX_DIMENSION} components, not ${dimension}.`);
+  const { lastId } = tx.run(
+    "INSERT INTO vector_spaces (collection, version_id, dimension) VALUES (?, ?, ?)",
+    collection,
+    versionId,
+    dimension,
+  );
+  return { id: lastId, dimension, change: 0, layout: 0 };
+}
+
+export function assertDimension(space: Space, dimension: number): void {
+  if (dimension !== space.dimension)
+    throw new CairnError(
+      "invalid_input",
+      `This embedding version holds vectors of ${space.dimension} components, not ${dimension}. Another model needs another version.`,
+      { details: { expected: space.dimension, got: dimension } },
+    );
+}

@@ -1,0 +1,59 @@
+import type { SqliteTx } from "../driver.ts";
+import { CENTROIDS, DamagedCodes, directory, type PackRef } from "./packs.ts";
+import { type Recent, readRecent } from "./recent.ts";
+import type { Space } from "./spaces.ts";
+
+/** What a searching process remembers of a space between searches. */
+export interface View extends Space {
+  /** Packs that belong to no inverted list; every search scans them. */
+  readonly unlisted: readonly PackRef[];
+  readonly lists: ReadonlyMap<number, readonly PackRef[]>;
+  readonly centroids: readonly PackRef[];
+  readonly recent: Map<number, Recent>;
+  /** Codes in packs, and how many of them are in no list. */
+  readonly packedCount: number;
+  readonly unlistedCount: number;
+}
+
+/** The view as it is in this transaction; `before` is used for whatever has not changed since. */
+export function currentView(tx: SqliteTx, space: Space, before: View | undefined): View {
+  if (before && before.id === space.id && before.layout === space.layout) {
+    if (before.change === space.change) return before;
+    for (const [key, row] of readRecent(tx, space.id, before.change)) before.recent.set(key, row);
+    return { ...before, ...space };
+  }
+  const unlisted: PackRef[] = [];
+  const centroids: PackRef[] = [];
+  const lists = new Map<number, PackRef[]>();
+  for (const pack of directory(tx, space.id)) {
+    if (pack.list === null) unlisted.push(pack);
+    else if (pack.list === CENTROIDS) centroids.push(pack);
+    else {
+      const list = lists.get(pack.list);
+      if (list) list.push(pack);
+      else lists.set(pack.list, [pack]);
+    }
+  }
+  const unlistedCount = sum(unlisted);
+  const packedCount = unlistedCount + sum([...lists.values()].flat());
+  const view = { ...space, unlisted, lists, centroids, recent: readRecent(tx, space.id), packedCount, unlistedCount };
+  if (!before) assertComplete(tx, view);
+  return view;
+}
+
+/** All packs with codes of vectors. */
+export function allPacks(view: View): PackRef[] {
+  return [...view.unlisted, ...[...view.lists.values()].flat()];
+}
+
+/** A pack that vanished shows in the count; one that was altered shows when its checksum is read. */
+function assertComplete(tx: SqliteTx, view: View): void {
+  let coded = view.packedCount;
+  for (const { code, packed } of view.recent.values()) coded += (code ? 1 : 0) - packed;
+  const { count } = tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE space = ?", view.id)!;
+  if (coded !== count) throw new DamagedCodes(`There are ${count} vectors but codes for ${coded}.`);
+}
+
+function sum(packs: readonly PackRef[]): number {
+  return packs.reduce((total, { count }) => total + count, 0);
+}
