@@ -6,7 +6,9 @@ import { growTo, startKernel } from "../../../src/stores/sqlite/vectors/kernel.t
 const kernel = startKernel(16 * 1024 * 1024);
 growTo(kernel, 4 * 1024 * 1024);
 const { buffer } = kernel.memory;
-const [KEYS, SCALES, CODES, QUERY, HEAP, GONE, ALLOWED, SCRATCH] = [0, 65_536, 131_072, 2_097_152, 2_162_688, 2_293_760, 2_424_832, 2_555_904];
+const [KEYS, SCALES, CODES, QUERY, HEAP, GONE, ALLOWED, SCRATCH] = [
+  0, 65_536, 131_072, 2_097_152, 2_162_688, 2_293_760, 2_424_832, 2_555_904,
+];
 
 describe("the kernel", () => {
   it("computes XXH32", () => {

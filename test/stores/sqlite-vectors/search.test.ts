@@ -174,9 +174,9 @@ describe("vectors in SQLite", () => {
     await expect(database.write((tx) => vectorWriter(tx).put("c", 1, [{ key: 2, vector: vectorOf(1, 9) }]))).rejects.toThrow(
       /holds vectors of 8 components, not 9/,
     );
-    await expect(database.write((tx) => vectorWriter(tx).put("c", 2, [{ key: 2, vector: new Float32Array(5000).fill(1) }]))).rejects.toThrow(
-      /1 to 4096/,
-    );
+    await expect(
+      database.write((tx) => vectorWriter(tx).put("c", 2, [{ key: 2, vector: new Float32Array(5000).fill(1) }])),
+    ).rejects.toThrow(/1 to 4096/);
     expect(database.read((tx) => vectorReader(tx).count("c", 1))).toBe(1);
     const search = (query: Float32Array, limit = 5) => searcher.search({ collection: "c", versionId: 1, query, limit });
     await expect(search(vectorOf(1, 9))).rejects.toMatchObject({ code: "invalid_input" });
@@ -192,7 +192,11 @@ describe("vectors in SQLite", () => {
     await database.write((tx) => vectorWriter(tx).put("c", 1, vectorsOf(0, 700, 64)));
     await expect(
       database.write((tx) => {
-        vectorWriter(tx).remove("c", 1, Array.from({ length: 650 }, (_, i) => i));
+        vectorWriter(tx).remove(
+          "c",
+          1,
+          Array.from({ length: 650 }, (_, i) => i),
+        );
         vectorWriter(tx).put("c", 1, vectorsOf(1000, 1900, 64));
         throw new Error("changed my mind");
       }),
