@@ -3,6 +3,7 @@ import type { Cairn } from "./cairn.ts";
 import { asCairnError, CairnError } from "./model/errors.ts";
 import type { Access, Operation } from "./operation.ts";
 import type { Log } from "./ports/log.ts";
+import { observe } from "./telemetry/observe.ts";
 import { toCamel, toWire } from "./wire.ts";
 
 /** Who calls: what it may do, and which projects it may touch. */
@@ -33,8 +34,13 @@ export interface Invocation {
 
 const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
 
-/** The one way from an edge into an operation: checks the input, the caller and the time, runs it, checks the output. */
-export async function invoke(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
+/** The one way from an edge into an operation: checks the input, the caller and the time, runs it, checks the output, and tells of it all. */
+export function invoke(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
+  const call = { ...invocation, operation: operation.name, keyId: invocation.caller.keyId };
+  return observe(call, () => perform(cairn, operation, raw, invocation));
+}
+
+async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
   const { caller, progress } = invocation;
   if (RANK[caller.access] < RANK[operation.access])
     throw new CairnError(

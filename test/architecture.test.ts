@@ -29,7 +29,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "wire.ts": ["model"],
   "cairn.ts": ["model", ...CAPABILITIES, "recall", "admin", "migrate"],
   "operations.ts": ["model", "operation.ts", ...CAPABILITIES, "recall", "admin", "migrate"],
-  "invoke.ts": ["model", "ports", ...ROOT_FILES],
+  "invoke.ts": ["model", "ports", "telemetry", ...ROOT_FILES],
   "open.ts": ["*"],
   "index.ts": ["*"],
   local: ["model", "ports", "text", "code"],

@@ -7,6 +7,7 @@ import { LIMITS } from "../model/limits.ts";
 import type { Operation } from "../operation.ts";
 import { operations as allOperations } from "../operations.ts";
 import type { Log } from "../ports/log.ts";
+import { LOG_LEVEL } from "../telemetry/observe.ts";
 import { addressOf, type Connection, identify, isLoopback } from "./callers.ts";
 import { docsPage } from "./docs-page.ts";
 import { errorResponse, HttpRefusal } from "./errors.ts";
@@ -90,16 +91,21 @@ function routes(options: HttpOptions): Hono<Env> {
     const route = routeOf(operation);
     app.on(route.method, route.path.replace(/\{(\w+)\}/g, ":$1"), async (c) => {
       const caller = await callerOf(c);
-      const output = await invoke(cairn, operation, await inputOf(c, operation, route), {
-        caller,
-        signal: whileConnected(c.req.raw.signal),
-        traceparent: c.req.header("traceparent"),
-        tracestate: c.req.header("tracestate"),
-        log,
-        edge: "http",
-        requestId: c.env.requestId,
-      });
-      return json(output, route.status);
+      const input = await inputOf(c, operation, route);
+      try {
+        const output = await invoke(cairn, operation, input, {
+          caller,
+          signal: whileConnected(c.req.raw.signal),
+          traceparent: c.req.header("traceparent"),
+          tracestate: c.req.header("tracestate"),
+          log,
+          edge: "http",
+          requestId: c.env.requestId,
+        });
+        return json(output, route.status);
+      } catch (error) {
+        return errorResponse(error, c.env.requestId); // the log knows it from invoke
+      }
     });
   }
 
@@ -194,12 +200,11 @@ function sane(id: string | null): string | undefined {
   return id !== null && /^[A-Za-z0-9._:-]{1,128}$/.test(id) ? id : undefined;
 }
 
-/** Operations log their own failures; what never reached one is logged here. */
+/** Tells of a request that reached no operation. */
 function refused(thrown: unknown, request: Request, requestId: string, log: Log | undefined): Response {
   const error = asCairnError(thrown);
   const fields = { request_id: requestId, method: request.method, path: new URL(request.url).pathname, code: error.code };
-  if (error.code === "internal") log?.error({ ...fields, err: error.cause ?? error }, error.message);
-  else log?.debug(fields, error.message);
+  log?.[LOG_LEVEL[error.code]](error.code === "internal" ? { ...fields, err: error.cause ?? error } : fields, error.message);
   return errorResponse(error, requestId);
 }
 

@@ -2,10 +2,13 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { CairnError } from "../model/errors.ts";
+import { startTelemetry } from "../telemetry/start.ts";
 import { DEFAULT_MAX_CONCURRENT, type HttpOptions, httpHandler } from "./app.ts";
 import { isLoopback } from "./callers.ts";
 
-export interface ServeOptions extends Omit<HttpOptions, "isDraining"> {
+export interface ServeOptions extends Omit<HttpOptions, "isDraining" | "metrics"> {
+  /** The text of `/metrics` where the process has telemetry of its own; otherwise the server starts and ends it. */
+  readonly metrics?: () => Promise<string>;
   /** Loopback by default; any other address needs keys. */
   readonly host?: string;
   /** 0 for any free port. */
@@ -36,7 +39,9 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     );
 
   let draining = false;
-  const handle = httpHandler({ ...options, isDraining: () => draining });
+  const telemetry = options.metrics ? undefined : await startTelemetry({ prometheus: true, log: options.log });
+  const metrics = options.metrics ?? (() => telemetry!.prometheus());
+  const handle = httpHandler({ ...options, metrics, isDraining: () => draining });
   const server = createAdaptorServer({
     hostname: host,
     fetch: async (request, env) => {
@@ -55,7 +60,12 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
   // Idle connections cost memory too; the requests on them are bounded by maxConcurrent.
   server.maxConnections = 4 * (options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT);
   server.maxRequestsPerSocket = 0;
-  await listening(server, host, port);
+  try {
+    await listening(server, host, port);
+  } catch (error) {
+    await telemetry?.close();
+    throw error;
+  }
 
   const taken = (server.address() as AddressInfo).port;
   let closed: Promise<void> | undefined;
@@ -72,6 +82,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
         await ended;
         clearInterval(sweep);
         clearTimeout(deadline);
+        await telemetry?.close();
       })();
       return closed;
     },

@@ -1,0 +1,24 @@
+const GONE = "[redacted]";
+
+/** What must never be read in a log or a trace, and what stands there instead. */
+const SECRETS: readonly (readonly [RegExp, string])[] = [
+  // The id of a key may be known; its secret may not.
+  [/\b(cairn_[0-9a-f]{12})_[A-Za-z0-9_-]{43}/g, `$1_${GONE}`],
+  [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+/gi, `$1 ${GONE}`],
+  // JSON fields, also inside an escaped string.
+  [
+    /(\\?"(?:authorization|proxy-authorization|x-api-key|api_?key|password|passwd|secret|cookie|set-cookie)\\?"\s*:\s*\\?")(?:[^"\\]|\\(?!").)*/gi,
+    `$1${GONE}`,
+  ],
+  // user:password@host in URLs, and key=value connection strings.
+  [/\b([a-z][a-z0-9+.-]*:\/\/[^\s:/@"'\\]*):[^\s@"'\\]+@/gi, `$1:${GONE}@`],
+  [/\b(password|passwd|pwd|api_?key|access_token)=[^\s&;"'\\]+/gi, `$1=${GONE}`],
+  [/\bsk-[A-Za-z0-9_-]{16,}/g, GONE],
+];
+
+/** The text without keys, passwords and tokens. */
+export function redact(text: string): string {
+  let clean = text;
+  for (const [secret, replacement] of SECRETS) clean = clean.replace(secret, replacement);
+  return clean;
+}
