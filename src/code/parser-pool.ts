@@ -1,0 +1,197 @@
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import type { ChunkedFile } from "../model/code-chunk.ts";
+import { CairnError } from "../model/errors.ts";
+import { type ChunkFileInput, chunkFile } from "../text/code/chunk-file.ts";
+import { isGrammarName } from "../text/code/grammars/index.ts";
+import { languageOf } from "../text/code/language.ts";
+
+export interface ParserPool {
+  /**
+   * Cuts a file by its syntax, off this thread. A parser that hangs, crashes or runs out of memory costs the file its
+   * syntax: it is then cut by lines, and `notice` says why. Rejects only when cancelled, closed or flooded.
+   */
+  chunk(input: ChunkFileInput, options?: { readonly signal?: AbortSignal | undefined }): Promise<ChunkedFile>;
+  /** Ends the threads. What still waits is rejected. */
+  close(): Promise<void>;
+}
+
+export interface ParserPoolOptions {
+  /** Threads at most; they start when needed. Default: one fewer than the processors, between 1 and 4. */
+  readonly threads?: number;
+  /** How long one file may take. */
+  readonly timeoutMs?: number;
+  /** Threads without work for this long are ended, so that an idle server holds no parser. */
+  readonly idleMs?: number;
+  /** For the parser of each thread, and again for its JavaScript heap. */
+  readonly memoryBytes?: number;
+  /** The program of the threads; tests put in one that misbehaves. */
+  readonly workerUrl?: URL;
+}
+
+export interface WorkerTask {
+  readonly input: ChunkFileInput;
+}
+
+export type WorkerMessage =
+  | { readonly type: "ready" }
+  | { readonly type: "done"; readonly file: ChunkedFile }
+  | { readonly type: "failed"; readonly reason: string };
+
+/** Above this a file is cut by lines without a try: its tree would be some fifty times as big. */
+const MAX_SYNTAX_CHARS = 2 * 1024 * 1024;
+/** Callers send files in small batches; more than this many waiting means that something has run away. */
+const MAX_WAITING = 10_000;
+/** Loading the parser is slow only on a machine that is overloaded. */
+const START_TIMEOUT_MS = 30_000;
+
+interface Task {
+  readonly input: ChunkFileInput & { readonly language: string };
+  resolve(file: ChunkedFile): void;
+  reject(error: CairnError): void;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  ready: boolean;
+  task: Task | undefined;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** A few threads that parse. A pool of our own, because replacing a thread that misbehaves is all it is about. */
+export function parserPool(options: ParserPoolOptions = {}): ParserPool {
+  const {
+    threads: maxThreads = Math.min(4, Math.max(1, availableParallelism() - 1)),
+    timeoutMs = 5_000,
+    idleMs = 10_000,
+    memoryBytes = 256 * 1024 * 1024,
+    workerUrl = defaultWorkerUrl(),
+  } = options;
+  const threads = new Set<Thread>();
+  const waiting: Task[] = [];
+  let closed = false;
+
+  function start(): void {
+    const worker = new Worker(workerUrl, {
+      workerData: { memoryBytes },
+      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memoryBytes / 1024 / 1024) },
+      // Flags meant for the main program, like --input-type, can keep a thread from starting.
+      execArgv: [],
+    });
+    const thread: Thread = { worker, ready: false, task: undefined, timer: undefined };
+    threads.add(thread);
+    thread.timer = setTimeout(() => lose(thread, "the parser did not start"), START_TIMEOUT_MS);
+    worker.on("message", (message: WorkerMessage) => receive(thread, message));
+    worker.on("error", (error) => lose(thread, `the parser crashed: ${error.message}`));
+    worker.on("messageerror", (error) => lose(thread, `the parser's answer could not be read: ${error.message}`));
+    worker.on("exit", () => lose(thread, "the parser ended without an answer"));
+  }
+
+  function receive(thread: Thread, message: WorkerMessage): void {
+    if (!threads.has(thread)) return;
+    if (message.type === "failed") {
+      lose(thread, `the parser failed: ${message.reason}`);
+      return;
+    }
+    clearTimeout(thread.timer);
+    if (message.type === "done") thread.task?.resolve(message.file);
+    thread.task = undefined;
+    thread.ready = true;
+    next(thread);
+  }
+
+  function next(thread: Thread): void {
+    const task = waiting.shift();
+    if (!task) {
+      // An idle thread must not keep the process alive, nor its memory for ever.
+      thread.worker.unref();
+      thread.timer = setTimeout(() => end(thread), idleMs).unref();
+      return;
+    }
+    clearTimeout(thread.timer);
+    thread.worker.ref();
+    thread.task = task;
+    thread.timer = setTimeout(() => lose(thread, `the parser took longer than ${timeoutMs} ms`), timeoutMs);
+    thread.worker.postMessage({ input: task.input } satisfies WorkerTask);
+  }
+
+  function end(thread: Thread): Promise<unknown> {
+    threads.delete(thread);
+    clearTimeout(thread.timer);
+    return thread.worker.terminate();
+  }
+
+  /** The thread is done for: its file is cut by lines here, and a new thread takes the rest. */
+  function lose(thread: Thread, reason: string): void {
+    if (!threads.has(thread)) return;
+    void end(thread);
+    // A thread that never started cannot be helped by another; the file that waited longest pays, so that this ends.
+    const task = thread.task ?? (thread.ready ? undefined : waiting.shift());
+    task?.resolve(byLines(task.input, reason));
+    if (waiting.length > 0 && threads.size < maxThreads) start();
+  }
+
+  return {
+    chunk(input, { signal } = {}) {
+      const language = input.language ?? languageOf(input.path, input.content);
+      const whole = { ...input, language };
+      if (signal?.aborted) return Promise.reject(cancelled());
+      if (!isGrammarName(language)) return Promise.resolve(chunkFile(whole));
+      if (input.content.length > MAX_SYNTAX_CHARS)
+        return Promise.resolve(byLines(whole, `the file is longer than ${MAX_SYNTAX_CHARS} characters`));
+      if (closed) return Promise.reject(new CairnError("unavailable", "The parser pool is closed."));
+      if (waiting.length >= MAX_WAITING)
+        return Promise.reject(
+          new CairnError("unavailable", `${MAX_WAITING} files wait for the parser already. Send fewer at a time.`, { retryAfterMs: 1_000 }),
+        );
+
+      return new Promise((resolve, reject) => {
+        const onAbort = (): void => {
+          const place = waiting.indexOf(task);
+          if (place >= 0) waiting.splice(place, 1);
+          reject(cancelled());
+        };
+        const settled = (): void => signal?.removeEventListener("abort", onAbort);
+        const task: Task = {
+          input: whole,
+          resolve(file) {
+            settled();
+            resolve(file);
+          },
+          reject(error) {
+            settled();
+            reject(error);
+          },
+        };
+        signal?.addEventListener("abort", onAbort, { once: true });
+        waiting.push(task);
+        const idle = [...threads].find((thread) => thread.ready && !thread.task);
+        if (idle) next(idle);
+        else if (threads.size < maxThreads) start();
+      });
+    },
+
+    async close() {
+      closed = true;
+      const running = [...threads];
+      const tasks = [...waiting.splice(0), ...running.flatMap(({ task }) => task ?? [])];
+      await Promise.all(running.map(end));
+      for (const task of tasks) task.reject(new CairnError("unavailable", "The parser pool was closed before this file was parsed."));
+    },
+  };
+}
+
+function byLines(input: Task["input"], reason: string): ChunkedFile {
+  return { ...chunkFile(input), notice: `Cut by lines, because ${reason}.` };
+}
+
+function cancelled(): CairnError {
+  return new CairnError("cancelled", "The call was cancelled by its caller.");
+}
+
+/** Run from its TypeScript source, as the tests do, this takes the compiled worker: Node 20 cannot run TypeScript in a thread. */
+function defaultWorkerUrl(): URL {
+  return import.meta.url.endsWith(".ts")
+    ? new URL("../../dist/code/parser-worker.js", import.meta.url)
+    : new URL("./parser-worker.js", import.meta.url);
+}

@@ -1,0 +1,29 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { type ChunkFileInput, chunkFile } from "../text/code/chunk-file.ts";
+import { languageOf } from "../text/code/language.ts";
+import type { WorkerMessage, WorkerTask } from "./parser-pool.ts";
+import { treeSitter } from "./tree-sitter.ts";
+
+/** One parser on a thread of its own. Whatever goes wrong here, the pool replaces the thread. */
+const port = parentPort;
+if (!port) throw new Error("parser-worker runs as a worker thread only.");
+const { memoryBytes } = workerData as { memoryBytes: number };
+const parser = await treeSitter({ memoryBytes });
+
+port.on("message", ({ input }: WorkerTask) => {
+  chunk(input).then(
+    (file) => post({ type: "done", file }),
+    (error: unknown) => post({ type: "failed", reason: error instanceof Error ? error.message : String(error) }),
+  );
+});
+post({ type: "ready" });
+
+async function chunk(input: ChunkFileInput) {
+  const language = input.language ?? languageOf(input.path, input.content);
+  await parser.load(language);
+  return chunkFile({ ...input, language }, parser.readOutline);
+}
+
+function post(message: WorkerMessage): void {
+  port!.postMessage(message);
+}

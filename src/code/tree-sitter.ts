@@ -1,0 +1,76 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { Language, Parser } from "web-tree-sitter";
+import type { ReadOutline } from "../text/code/chunk-file.ts";
+import { GRAMMARS, type GrammarName, isGrammarName } from "../text/code/grammars/index.ts";
+import { readOutline } from "../text/code/read-outline.ts";
+
+export interface TreeSitter {
+  /** Makes `readOutline` know this language. Does nothing for one without a grammar. */
+  load(language: string): Promise<void>;
+  /** Parses and reads in one step. Throws when the parser fails; it cannot be used after that. */
+  readonly readOutline: ReadOutline;
+}
+
+/**
+ * The parser with its grammars, compiled to WebAssembly: a fault in it is an exception here, not the end of the process.
+ * It may use `memoryBytes` at most, however odd the file.
+ */
+export async function treeSitter({ memoryBytes }: { readonly memoryBytes: number }): Promise<TreeSitter> {
+  const wasmMemory = new WebAssembly.Memory({
+    initial: INITIAL_PAGES,
+    maximum: Math.max(INITIAL_PAGES, Math.floor(memoryBytes / PAGE_BYTES)),
+  });
+  // The runtime reports an abort on the console as well as by an exception; the exception is enough.
+  await Parser.init({ wasmMemory, printErr: () => {} });
+  const parser = new Parser();
+  const languages = new Map<GrammarName, Language>();
+
+  return {
+    async load(language) {
+      if (isGrammarName(language) && !languages.has(language))
+        languages.set(language, await Language.load(await readFile(grammarFile(language))));
+    },
+    readOutline(language, lines) {
+      const loaded = isGrammarName(language) && languages.get(language);
+      if (!loaded) return undefined;
+      parser.setLanguage(loaded);
+      const tree = parser.parse(lines.content);
+      if (!tree) throw new Error("The parser gave no tree.");
+      const cursor = tree.walk();
+      try {
+        return readOutline(cursor, loaded.types, GRAMMARS[language], lines);
+      } finally {
+        cursor.delete();
+        tree.delete();
+      }
+    },
+  };
+}
+
+/** Node has it; its types do not say so. */
+declare const WebAssembly: { Memory: new (limits: { initial: number; maximum: number }) => object };
+
+const PAGE_BYTES = 65_536;
+/** What the runtime itself starts with. */
+const INITIAL_PAGES = 512;
+
+const require = createRequire(import.meta.url);
+
+/** Where the compiled grammar of a language is. */
+export function grammarFile(language: GrammarName): string | URL {
+  const own = OWN_GRAMMARS[language];
+  if (own) return new URL(`../../grammars/tree-sitter-${own}.wasm`, import.meta.url);
+  return require.resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${language === "csharp" ? "c-sharp" : language}.wasm`);
+}
+
+/** Grammars that the package of VS Code does not have; grammars/README.md says where these come from. */
+const OWN_GRAMMARS: Partial<Record<GrammarName, string>> = {
+  c: "c",
+  html: "html",
+  vue: "html",
+  svelte: "html",
+  json: "json",
+  yaml: "yaml",
+  sql: "sql",
+};
