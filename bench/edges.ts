@@ -1,6 +1,12 @@
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { open } from "../src/index.ts";
-import { type Bench, type Benchmark, median, quantile } from "./frame.ts";
+import { type Bench, type Benchmark, median, quantile, root } from "./frame.ts";
 
 /** The two calls an agent makes most, through one edge. */
 interface Edge {
@@ -14,7 +20,7 @@ const ROUNDS = 300;
 export default {
   summary: "checkpoint_save and checkpoint_get through each edge",
   async run(bench) {
-    const edges: Record<string, Edge> = { library: await library(bench) };
+    const edges: Record<string, Edge> = { library: await library(bench), mcp: await mcp(bench), http: await http(bench) };
     const ids: Record<string, string> = {};
     const perEdge = (call: (edge: Edge, name: string) => unknown) =>
       Object.fromEntries(Object.entries(edges).map(([name, edge]) => [name, () => call(edge, name)]));
@@ -50,5 +56,50 @@ async function library(bench: Bench): Promise<Edge> {
   return {
     save: async (summary) => (await cairn.checkpoints.save({ projectPath, summary, tags: ["bench"] })).id,
     get: async (id) => void (await cairn.checkpoints.get({ projectPath, id })),
+  };
+}
+
+const main = join(root, "dist", "cli", "main.js");
+const environment = (dataDir: string) => ({ PATH: process.env.PATH ?? "", HOME: dataDir, CAIRN_DATA_DIR: dataDir });
+
+/** A process of its own, as an agent's client starts it. */
+async function mcp(bench: Bench): Promise<Edge> {
+  const project = bench.scratch();
+  const client = new Client({ name: "bench", version: "1" });
+  const args = [main, "mcp", "--project", project];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, env: environment(project), stderr: "ignore" }));
+  bench.defer(() => client.close());
+  const call = async (name: string, input: Record<string, unknown>) => {
+    const answer = await client.callTool({ name, arguments: input });
+    if (answer.isError) throw new Error(`${name} failed over MCP: ${JSON.stringify(answer.content)}`);
+    return answer.structuredContent as { id: string };
+  };
+  return {
+    save: async (summary) => (await call("checkpoint_save", { summary, tags: ["bench"] })).id,
+    get: async (id) => void (await call("checkpoint_get", { id })),
+  };
+}
+
+/** A server of its own, called over one kept-open connection. */
+async function http(bench: Bench): Promise<Edge> {
+  const project = bench.scratch();
+  const args = [main, "serve", "--port", "0", "--json", "--project", project];
+  const server = spawn(process.execPath, args, { env: environment(project), stdio: ["ignore", "pipe", "ignore"] });
+  const ended = once(server, "close");
+  bench.defer(async () => {
+    server.kill("SIGTERM");
+    await ended;
+  });
+  const [line] = await once(createInterface(server.stdout), "line");
+  const { url } = JSON.parse(line);
+  const call = async (verb: string, input: Record<string, unknown>) => {
+    const body = JSON.stringify({ project_path: project, ...input });
+    const answer = await fetch(`${url}/v1/checkpoint/${verb}`, { method: "POST", headers: { "content-type": "application/json" }, body });
+    if (!answer.ok) throw new Error(`${verb} failed over HTTP: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as { id: string };
+  };
+  return {
+    save: async (summary) => (await call("save", { summary, tags: ["bench"] })).id,
+    get: async (id) => void (await call("get", { id })),
   };
 }

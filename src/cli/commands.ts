@@ -2,10 +2,18 @@ import { operations } from "../operations.ts";
 import type { Command } from "./command.ts";
 import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config-command.ts";
+import { mcpCommand } from "./mcp-command.ts";
 import { operationCommand } from "./operation-command.ts";
+import { serveCommand } from "./serve-command.ts";
 
 /** Every command there is: one per operation, and the few that are about Cairn itself. */
-export const commands: readonly Command[] = [...operations.map(operationCommand), configCommand, completionCommand(() => commands)];
+export const commands: readonly Command[] = [
+  ...operations.map(operationCommand),
+  mcpCommand,
+  serveCommand,
+  configCommand,
+  completionCommand(() => commands),
+];
 
 export interface Found {
   readonly command: Command | undefined;

@@ -38,16 +38,22 @@ export const ConfigSchema = z.strictObject({
     host: setting(z.string().min(1).default("127.0.0.1"), "Address to listen on. Anything but loopback needs API keys.", {
       notFromProject: true,
     }),
-    port: setting(z.int().min(0).max(65_535).default(7483), "Port to listen on; 0 takes any free one."),
+    port: setting(z.int().min(0).max(65_535).default(7077), "Port to listen on; 0 takes any free one."),
     allowed_hosts: setting(
       z.array(z.string().min(1)).default([]),
-      "Host names that requests may use besides loopback and http.host, against DNS rebinding.",
+      "Host names under which the server is reached besides loopback and http.host, against DNS rebinding.",
       { notFromProject: true },
     ),
+    allowed_origins: setting(z.array(url(/^https?$/)).default([]), "Web pages that may call the server, such as http://localhost:5173.", {
+      notFromProject: true,
+    }),
     require_key: setting(z.boolean().default(false), "Ask for an API key on loopback too.", { notFromProject: true }),
     rate_limit: z.strictObject({
-      per_second: setting(z.number().positive().max(1_000_000).default(100), "Calls per second that each caller may make over time."),
-      burst: setting(z.int().min(1).max(1_000_000).default(200), "Calls that a caller may make at once before the rate counts."),
+      per_second: setting(
+        z.number().positive().max(1_000_000).default(50),
+        "Calls per second that each key, or each address without one, may make over time.",
+      ),
+      burst: setting(z.int().min(1).max(1_000_000).default(100), "Calls that a caller may make at once before the rate counts."),
     }),
   }),
   mcp: z.strictObject({

@@ -6,6 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type LoadOptions, loadConfig } from "../../src/config/load.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { showConfig } from "../../src/config/show.ts";
+import { DEFAULT_RATE_LIMIT } from "../../src/http/rate-limit.ts";
+import { DEFAULT_PORT } from "../../src/http/serve.ts";
+import { DEFAULT_TOOLSETS } from "../../src/mcp/server.ts";
 import { CairnError } from "../../src/model/errors.ts";
 import { operations } from "../../src/operations.ts";
 
@@ -42,14 +45,14 @@ describe("what holds", () => {
     const { config } = load();
     expect(config.dataDir).toBe(join(home, ".cairn"));
     expect(config.storage).toBe("sqlite");
-    expect(config.http).toMatchObject({ host: "127.0.0.1", port: 7483, allowedHosts: [], requireKey: false });
+    expect(config.http).toMatchObject({ host: "127.0.0.1", port: 7077, allowedHosts: [], requireKey: false });
     expect(config.mcp.toolsets).toEqual(["core"]);
     expect(config.embedder.kind).toBe("auto");
   });
 
   it("prefers flags to environment to project file to user file to defaults", () => {
     const port = (options: LoadOptions = {}) => load(options).config.http.port;
-    expect(port()).toBe(7483);
+    expect(port()).toBe(7077);
     userFile({ http: { port: 1001 } });
     expect(port()).toBe(1001);
     projectFile({ http: { port: 1002 } });
@@ -63,7 +66,7 @@ describe("what holds", () => {
     projectFile({ http: { rate_limit: { burst: 5 } } });
     const { config } = load();
     expect(config.http.port).toBe(1001);
-    expect(config.http.rateLimit).toEqual({ perSecond: 100, burst: 5 });
+    expect(config.http.rateLimit).toEqual({ perSecond: 50, burst: 5 });
     expect(config.log.level).toBe("debug");
   });
 
@@ -77,7 +80,7 @@ describe("what holds", () => {
   });
 
   it("takes an empty variable as not set, and leaves the test set-up's variables alone", () => {
-    expect(load({ env: { CAIRN_HTTP_PORT: "", CAIRN_TEST_POSTGRES_URL: "postgres://x" } }).config.http.port).toBe(7483);
+    expect(load({ env: { CAIRN_HTTP_PORT: "", CAIRN_TEST_POSTGRES_URL: "postgres://x" } }).config.http.port).toBe(7077);
   });
 
   it("makes paths absolute where they were written", () => {
@@ -110,6 +113,15 @@ describe("what holds", () => {
   it("knows every toolset that an operation belongs to", () => {
     const known = SETTINGS.find((setting) => setting.key === "mcp.toolsets")?.choices;
     expect(known).toEqual(expect.arrayContaining([...new Set(operations.map((one) => one.toolset))].filter((one) => one !== "none")));
+  });
+});
+
+describe("the defaults of the server", () => {
+  it("are the same whether it is started by command or as a library", () => {
+    const { config } = load();
+    expect(config.http.port).toBe(DEFAULT_PORT);
+    expect(config.http.rateLimit).toEqual(DEFAULT_RATE_LIMIT);
+    expect(config.mcp.toolsets).toEqual(DEFAULT_TOOLSETS);
   });
 });
 
@@ -226,7 +238,7 @@ describe("what is shown", () => {
       value: "********",
       source: "environment CAIRN_EMBEDDER_API_KEY",
     });
-    expect(shown.find(({ key }) => key === "http.port")).toMatchObject({ value: 7483, source: "default" });
+    expect(shown.find(({ key }) => key === "http.port")).toMatchObject({ value: 7077, source: "default" });
   });
 
   it("has a description for every key", () => {

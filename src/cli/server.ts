@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Config } from "../config/schema.ts";
+import type { HttpServer } from "../http/serve.ts";
+import { openFromConfig } from "./open-from-config.ts";
+
+const STREAM_GRACE_MS = 1_000;
+
+/** Everything that is served over HTTP, on one port: the API, its page, and MCP under `/mcp`. */
+export async function startServer(config: Config): Promise<HttpServer> {
+  const [{ serve }, { mcpHttpHandler }, { mcpServerFactory }, { operations }] = await Promise.all([
+    import("../http/serve.ts"),
+    import("../mcp/http.ts"),
+    import("../mcp/server.ts"),
+    import("../operations.ts"),
+  ]);
+  const { http } = config;
+  const cairn = await openFromConfig(config);
+  const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets }), {
+    allowedHosts: [http.host, ...http.allowedHosts],
+    allowedOrigins: http.allowedOrigins.map((origin) => new URL(origin).hostname),
+  });
+  try {
+    const server = await serve({
+      cairn,
+      operations,
+      host: http.host,
+      port: http.port,
+      requireKey: http.requireKey,
+      allowedOrigins: http.allowedOrigins.map((origin) => new URL(origin).origin),
+      rateLimit: http.rateLimit,
+      mount: { "/mcp": (request, { caller }) => mcp.fetch(request, caller) },
+    });
+    return {
+      ...server,
+      async close() {
+        const closed = server.close();
+        // Calls under way may end; streams that clients keep open for notifications never would.
+        await Promise.race([closed, sleep(STREAM_GRACE_MS, undefined, { ref: false })]);
+        await mcp.close();
+        await closed;
+        await cairn.close();
+      },
+    };
+  } catch (error) {
+    await mcp.close();
+    await cairn.close();
+    throw error;
+  }
+}

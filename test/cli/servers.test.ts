@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { builtCommand, stage } from "./stage.ts";
+
+let main: string;
+let s: ReturnType<typeof stage>;
+const children: ChildProcess[] = [];
+beforeAll(() => {
+  main = builtCommand();
+});
+beforeEach(() => {
+  s = stage();
+});
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  s.clear();
+});
+
+const environment = () => ({ PATH: process.env.PATH!, HOME: s.home });
+
+async function serve(...args: string[]): Promise<{ url: string; child: ChildProcess }> {
+  const child = spawn(main, ["serve", "--port", "0", "--json", ...args], {
+    cwd: s.project,
+    env: environment(),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  children.push(child);
+  const [line] = await once(createInterface(child.stdout!), "line");
+  return { url: JSON.parse(line).url, child };
+}
+
+const client = () => new Client({ name: "test", version: "1" });
+
+/** The four calls of the thin capability, through any MCP connection. */
+async function saveGetListDelete(connected: Client, extra: Record<string, string>): Promise<void> {
+  const { tools } = await connected.listTools();
+  expect(tools.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["checkpoint_save", "checkpoint_get", "checkpoint_list", "checkpoint_delete"]),
+  );
+  const call = async (name: string, args: Record<string, unknown>) =>
+    (await connected.callTool({ name, arguments: { ...extra, ...args } })).structuredContent as Record<string, unknown>;
+  const { id } = await call("checkpoint_save", { summary: "Over MCP" });
+  expect(await call("checkpoint_get", { id })).toMatchObject({ summary: "Over MCP", project_path: s.project });
+  expect(await call("checkpoint_list", {})).toMatchObject({ total: 1 });
+  // The command line sees what the agent saved.
+  expect(JSON.parse((await s.cairn(["checkpoint", "list", "--json"])).stdout).checkpoints).toMatchObject([{ id }]);
+  expect(await call("checkpoint_delete", { id })).toEqual({ deleted: true });
+}
+
+describe("cairn mcp", () => {
+  it("serves an agent that started it as .mcp.json says, in its project", async () => {
+    const connected = client();
+    const checkout = resolve(import.meta.dirname, "../..");
+    await connected.connect(
+      new StdioClientTransport({
+        command: "npx",
+        args: ["cairn", "mcp", "--project", s.project],
+        cwd: checkout,
+        env: environment(),
+        stderr: "ignore",
+      }),
+    );
+    await saveGetListDelete(connected, {});
+    await connected.close();
+  });
+
+  it("says on stderr what is wrong with its configuration, and keeps stdout clean", async () => {
+    const child = spawn(main, ["mcp"], { cwd: s.project, env: { ...environment(), CAIRN_MCP_TOOLSETS: "everything" } });
+    children.push(child);
+    let stdout = "";
+    let stderr = "";
+    child.stdout.on("data", (chunk) => (stdout += chunk));
+    child.stderr.on("data", (chunk) => (stderr += chunk));
+    const [code] = await once(child, "close");
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("mcp.toolsets must be a list of core");
+  });
+});
+
+describe("cairn serve", () => {
+  it("serves the API, its page and MCP on one port, and stops cleanly", async () => {
+    const { url, child } = await serve();
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    expect(await (await fetch(`${url}/docs`)).text()).toContain("checkpoint");
+    const connected = client();
+    await connected.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
+    await saveGetListDelete(connected, { project_path: s.project });
+    await connected.close();
+    child.kill("SIGINT");
+    expect(await once(child, "close")).toEqual([0, null]);
+  });
+
+  it("says that the port is taken", async () => {
+    const { url } = await serve();
+    const outcome = await s.cairn(["serve", "--port", new URL(url).port]);
+    expect(outcome).toMatchObject({ code: 9, stdout: "", stderr: expect.stringContaining("is in use") });
+  });
+
+  it("refuses any other address without keys, and a port that is none", async () => {
+    expect(await s.cairn(["serve", "--host", "0.0.0.0", "--port", "0"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("no API keys"),
+    });
+    expect(await s.cairn(["serve", "--port", "http"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--port: http.port expected number"),
+    });
+  });
+
+  it("tells a person where to look", async () => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 500);
+    const { code, stdout } = await s.cairn(["serve", "--port", "0"], { signal: stop.signal });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/Cairn is serving on http:\/\/127\.0\.0\.1:\d+\n\n {2}API page {2}http\S+\/docs\n {2}MCP {7}http\S+\/mcp/);
+  });
+});
