@@ -72,7 +72,8 @@ function cancel(job: Job, reason: unknown): void {
 
 function start(): Worker {
   // src/ and dist/ are equally deep; the thread always runs the built file, since Node 20 does not read TypeScript.
-  const started = new Worker(new URL("../../../../dist/stores/sqlite/vectors/worker.js", import.meta.url));
+  // It takes no flags over: some, such as --input-type, are refused in a thread.
+  const started = new Worker(new URL("../../../../dist/stores/sqlite/vectors/worker.js", import.meta.url), { execArgv: [] });
   started.on("message", (message: FromWorker) => {
     const job = atWork.get(message.id);
     atWork.delete(message.id);

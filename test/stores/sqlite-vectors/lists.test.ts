@@ -1,0 +1,164 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { SqliteDatabase } from "../../../src/stores/sqlite/driver.ts";
+import { arrange } from "../../../src/stores/sqlite/vectors/arrange.ts";
+import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
+import { findSpace } from "../../../src/stores/sqlite/vectors/spaces.ts";
+import { vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
+import { bruteForce, openVectors, problems, temporaryFile, vectorOf, vectorsOf } from "./support.ts";
+
+const DIMENSION = 192;
+const COUNT = 7_000;
+
+describe("inverted lists", () => {
+  it("find what a full scan finds, through inserts, replacements and removals", async () => {
+    const { path, database, model } = await filled();
+    const searcher = vectorSearcher({ path, listsAbove: 5_000, onRepair: (report) => expect.fail(report.reason) });
+    onTestFinished(() => searcher.close());
+    await searcher.arrange("c", 1);
+    expect(shape(database)).toMatchObject({ unlisted: expect.any(Number), listed: expect.any(Number) });
+    expect(shape(database).listed).toBeGreaterThan(COUNT * 0.9);
+    expect(problems(database)).toEqual([]);
+    expect(await recall(searcher, model)).toBeGreaterThanOrEqual(0.95);
+
+    for (let round = 0; round < 4; round++) {
+      const fresh = vectorsOf(COUNT + round * 400, COUNT + round * 400 + 400, DIMENSION);
+      const replaced = vectorsOf(round * 300, round * 300 + 300, DIMENSION).map(({ key }) => ({
+        key,
+        vector: vectorOf(key + 5, DIMENSION),
+      }));
+      const removed = Array.from({ length: 200 }, (_, i) => 3_000 + round * 700 + i * 3);
+      await database.write((tx) => {
+        vectorWriter(tx).put("c", 1, [...fresh, ...replaced]);
+        vectorWriter(tx).remove("c", 1, removed);
+      });
+      for (const { key, vector } of [...fresh, ...replaced]) model.set(key, vector);
+      for (const key of removed) model.delete(key);
+      expect(await recall(searcher, model)).toBeGreaterThanOrEqual(0.95);
+    }
+    expect(problems(database)).toEqual([]);
+
+    // A filter asks for everything that matches, so it goes past the lists.
+    const query = vectorOf(123, DIMENSION);
+    const allow = Int32Array.from([...model.keys()].filter((key) => key % 20 === 3));
+    const found = await searcher.search({ collection: "c", versionId: 1, query, limit: 50, allow });
+    expect(found.map(({ key }) => key)).toEqual(bruteForce(model, query, 50, new Set(allow)).map(({ key }) => key));
+
+    await searcher.arrange("c", 1);
+    expect(problems(database)).toEqual([]);
+    expect(await recall(searcher, model)).toBeGreaterThanOrEqual(0.95);
+  });
+
+  it("come by themselves once a collection is large enough", async () => {
+    const { path, database, model } = await filled(10_000);
+    const searcher = vectorSearcher({ path, listsAbove: 5_000 });
+    onTestFinished(() => searcher.close());
+    await expect
+      .poll(
+        async () => {
+          await recall(searcher, model, 1);
+          return shape(database).listed;
+        },
+        { timeout: 50_000 },
+      )
+      .toBeGreaterThan(9_000);
+  });
+
+  it("lose no change that is made while they are being made", async () => {
+    const { database, model } = await filled();
+    const space = () => database.read((tx) => findSpace(tx, "c", 1)!);
+    let turns = 0;
+    const meddle = async () => {
+      // Writers go on during every pause; many changes at once make them rewrite packs underneath.
+      if (++turns % 9 !== 0) return;
+      const from = (turns * 37) % COUNT;
+      const replaced = vectorsOf(from, from + 60, DIMENSION).map(({ key }) => ({ key, vector: vectorOf(key + turns, DIMENSION) }));
+      const removed = Array.from({ length: 30 }, (_, i) => (from * 3 + i * 11) % COUNT);
+      await database.write((tx) => {
+        vectorWriter(tx).put("c", 1, replaced);
+        vectorWriter(tx).remove("c", 1, removed);
+      });
+      for (const { key, vector } of replaced) model.set(key, vector);
+      for (const key of removed) model.delete(key);
+    };
+    expect(await arrange(database, space(), meddle)).toBe(true);
+    expect(turns).toBeGreaterThan(50);
+    expect(problems(database)).toEqual([]);
+    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_packs WHERE ready = 0"))).toEqual({ count: 0 });
+    const { orphans } = database.read(
+      (tx) =>
+        tx.get<{ orphans: number }>("SELECT count(*) AS orphans FROM vector_pack_bodies WHERE id NOT IN (SELECT id FROM vector_packs)")!,
+    );
+    expect(orphans).toBe(0);
+    // Replacing everything folds the overridden codes away again.
+    await database.write((tx) =>
+      vectorWriter(tx).put(
+        "c",
+        1,
+        [...model].map(([key, vector]) => ({ key, vector })),
+      ),
+    );
+    expect(problems(database)).toEqual([]);
+  });
+
+  it("are made by one process at a time, and taken over from one that died", async () => {
+    const { database } = await filled(2_000);
+    const space = database.read((tx) => findSpace(tx, "c", 1)!);
+    const idle = async () => {};
+    await database.write((tx) => tx.run("UPDATE vector_spaces SET arranging_until = ?", Date.now() + 60_000));
+    expect(await arrange(database, space, idle)).toBe(false);
+    // What the dead one left behind: a lease that has run out and packs that were never shown.
+    await database.write((tx) => {
+      tx.run("UPDATE vector_spaces SET arranging_until = ?", Date.now() - 1);
+      tx.run("INSERT INTO vector_packs (space, list, count, checksum, ready) VALUES (?, 3, 10, 0, 0)", space.id);
+    });
+    expect(problems(database)).toEqual([]);
+    expect(await arrange(database, space, idle)).toBe(true);
+    expect(problems(database)).toEqual([]);
+    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_packs WHERE ready = 0"))).toEqual({ count: 0 });
+  });
+
+  it("give way when the collection is dropped or made again underneath", async () => {
+    const { database } = await filled(2_000);
+    const space = database.read((tx) => findSpace(tx, "c", 1)!);
+    let turns = 0;
+    const drop = async () => {
+      if (++turns === 20) await database.write((tx) => vectorWriter(tx).dropVersion("c", 1));
+    };
+    expect(await arrange(database, space, drop)).toBe(false);
+    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_pack_bodies"))).toEqual({ count: 0 });
+    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_packs"))).toEqual({ count: 0 });
+  });
+});
+
+async function filled(count = COUNT): Promise<{ path: string; database: SqliteDatabase; model: Map<number, Float32Array> }> {
+  const path = temporaryFile();
+  const database = await openVectors(path);
+  const entries = vectorsOf(0, count, DIMENSION);
+  await database.write((tx) => vectorWriter(tx).put("c", 1, entries));
+  return { path, database, model: new Map(entries.map(({ key, vector }) => [key, vector])) };
+}
+
+/** The share of the true ten nearest that a search finds; every answer must be a live vector with its exact score. */
+async function recall(searcher: ReturnType<typeof vectorSearcher>, model: ReadonlyMap<number, Float32Array>, queries = 8): Promise<number> {
+  let found = 0;
+  for (let i = 0; i < queries; i++) {
+    const query = vectorOf(i * 1_234 + 7, DIMENSION);
+    const hits = await searcher.search({ collection: "c", versionId: 1, query, limit: 10 });
+    const expected = new Set(bruteForce(model, query, 10).map(({ key }) => key));
+    for (const { key, score } of hits) {
+      expect(score).toBeCloseTo(bruteForce(model, query, 1, new Set([key]))[0]!.score, 6);
+      if (expected.has(key)) found++;
+    }
+  }
+  return found / (10 * queries);
+}
+
+function shape(database: SqliteDatabase): { listed: number; unlisted: number } {
+  return database.read(
+    (tx) =>
+      tx.get<{ listed: number; unlisted: number }>(
+        `SELECT coalesce(sum(count) FILTER (WHERE list >= 0), 0) AS listed,
+                coalesce(sum(count) FILTER (WHERE list IS NULL), 0) AS unlisted FROM vector_packs WHERE ready = 1`,
+      )!,
+  );
+}
