@@ -41,5 +41,12 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
 async function openStorage({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {
   if (storage === "memory") return memoryStorage();
   if (storage === "sqlite") return sqliteStorage({ dataDir, now });
-  throw new CairnError("invalid_input", `Unknown storage ${JSON.stringify(storage)}: use "sqlite", "memory" or a postgres:// URL.`);
+  if (/^postgres(ql)?:\/\//.test(storage)) {
+    const { postgresStorage } = await import("./stores/postgres/storage.ts"); // only those who use it pay for loading pg
+    return postgresStorage({ url: storage, now });
+  }
+  throw new CairnError(
+    "invalid_input",
+    `Unknown storage ${JSON.stringify(storage.slice(0, 20))}: use "sqlite", "memory" or a postgres:// URL.`,
+  );
 }

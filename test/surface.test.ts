@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
 import * as library from "../src/index.ts";
+import * as testing from "../src/testing/index.ts";
 
 describe("the public surface", () => {
   it("exports exactly these names", () => {
     expect(Object.keys(library).sort()).toEqual(["CairnError", "open"]);
+  });
+
+  it("exports exactly these contracts to people who write a store", () => {
+    expect(Object.keys(testing).sort()).toEqual(["runStoreContract", "storageContract"]);
   });
 });

@@ -2,17 +2,13 @@ import assert from "node:assert/strict";
 import { CairnError, type ErrorCode } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { NewRun, RunStore } from "../ports/run-store.ts";
+import type { ContractCase } from "./contract.ts";
 
 export interface RunStoreContract {
   /** A new, empty store. Its clock must be the one given, so that leases can run out without waiting; a server's own clock is allowed, see `clock`. */
   readonly open: (now: () => string) => Promise<RunStore> | RunStore;
   /** Whether the store keeps to the clock it is given. With its own clock (a server's), cases wait for real, for a fraction of a second. */
   readonly clock: "given" | "own";
-}
-
-export interface ContractCase {
-  readonly name: string;
-  readonly run: () => Promise<void>;
 }
 
 /** What every run store promises, as cases for any test runner: `for (const { name, run } of runStoreContract(...)) it(name, run)`. */

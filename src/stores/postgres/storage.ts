@@ -1,0 +1,145 @@
+import { CairnError } from "../../model/errors.ts";
+import { projectDatabaseName } from "../../model/ids.ts";
+import type { ProjectStore, Storage } from "../../ports/storage.ts";
+import { type ProjectTables, postgresCheckpoints } from "./checkpoints.ts";
+import { openPostgres, type PostgresOptions, type PostgresTx, quoteName } from "./driver.ts";
+import { isGone } from "./errors.ts";
+import { migratePostgres, tableExists } from "./migrations.ts";
+import { projectMigrations } from "./project-schema.ts";
+import { toTimestamp } from "./time.ts";
+
+export interface PostgresStorageOptions extends PostgresOptions {
+  readonly now: () => string;
+}
+
+/** Projects remembered as being there, so that using one costs no question. Far more than one server has in use at a time. */
+const KNOWN_MAX = 10_000;
+/** Projects whose owners are read in one statement. */
+const OWNERS_AT_ONCE = 200;
+
+/** Projects as PostgreSQL schemas, one each, in one database. */
+export function postgresStorage({ now, ...options }: PostgresStorageOptions): Storage {
+  const database = openPostgres(options);
+  const known = new Map<string, Promise<ProjectStore | undefined>>();
+
+  /** Remembers the answer while it is being found out, and for good if there is such a project. */
+  function remember<T extends ProjectStore | undefined>(projectId: string, find: () => Promise<T>): Promise<T> {
+    const finding = find();
+    known.set(projectId, finding);
+    const forget = () => known.get(projectId) === finding && known.delete(projectId);
+    finding.then((project) => project ?? forget(), forget);
+    for (const [oldest] of known) if (known.size > KNOWN_MAX) known.delete(oldest);
+    return finding;
+  }
+
+  async function make(projectId: string): Promise<ProjectStore> {
+    const schema = projectDatabaseName(projectId);
+    await migratePostgres(database, schema, projectMigrations);
+    const owner = await database.write(
+      schema,
+      async (tx) => {
+        const found = await ownerOf(tx);
+        if (found !== undefined) return found;
+        await tx.run(
+          "INSERT INTO project_info (id, project_id, created_at) VALUES (1, $1, $2) ON CONFLICT DO NOTHING",
+          projectId,
+          toTimestamp(now()),
+        );
+        return ownerOf(tx);
+      },
+      { idempotent: true },
+    );
+    assertOwner(owner, projectId, schema);
+    return stores(projectId);
+  }
+
+  async function locate(projectId: string): Promise<ProjectStore | undefined> {
+    const schema = projectDatabaseName(projectId);
+    const there = await database.read(schema, (tx) => tableExists(tx, schema, "project_info"));
+    if (!there) return undefined;
+    await migratePostgres(database, schema, projectMigrations);
+    const owner = await database.read(schema, ownerOf);
+    if (owner === undefined) return undefined; // made by a process that died before it stored anything
+    assertOwner(owner, projectId, schema);
+    return stores(projectId);
+  }
+
+  function stores(projectId: string): ProjectStore {
+    const schema = projectDatabaseName(projectId);
+    const tables: ProjectTables = {
+      async read(work) {
+        try {
+          return await database.read(schema, work);
+        } catch (error) {
+          if (isGone(error)) known.delete(projectId);
+          throw error;
+        }
+      },
+      async write(work, writeOptions) {
+        try {
+          return await database.write(schema, work, writeOptions);
+        } catch (error) {
+          if (!isGone(error)) throw error;
+          // Somebody dropped the schema or set it aside: what is to be stored now makes a new one.
+          await remember(projectId, () => make(projectId));
+          return database.write(schema, work, writeOptions);
+        }
+      },
+    };
+    return { projectId, checkpoints: postgresCheckpoints(projectId, tables) };
+  }
+
+  return {
+    async create(projectId) {
+      return (await known.get(projectId)) ?? remember(projectId, () => make(projectId));
+    },
+
+    async find(projectId) {
+      return known.get(projectId) ?? remember(projectId, () => locate(projectId));
+    },
+
+    async projects() {
+      return database.read("pg_catalog", async (tx) => {
+        const schemas = await tx.all<{ name: string }>(
+          `SELECT nspname AS name FROM pg_namespace
+           WHERE nspname ~ '^project_[0-9a-f]{16}$' AND to_regclass(quote_ident(nspname) || '.project_info') IS NOT NULL ORDER BY nspname`,
+        );
+        const owners: string[] = [];
+        for (let start = 0; start < schemas.length; start += OWNERS_AT_ONCE) {
+          const some = schemas.slice(start, start + OWNERS_AT_ONCE);
+          const rows = await tx.exec<{ project_id: string }>(
+            some.map(({ name }) => `SELECT project_id FROM ${quoteName(name)}.project_info`).join(" UNION ALL "),
+          );
+          owners.push(...rows.map((row) => row.project_id));
+        }
+        return owners;
+      });
+    },
+
+    async check() {
+      const may = await database.read("pg_catalog", (tx) =>
+        tx.get<{ create: boolean }>("SELECT has_database_privilege(current_database(), 'CREATE') AS create"),
+      );
+      if (!may?.create)
+        throw new CairnError(
+          "unavailable",
+          `The database user may not make schemas in ${database.where}. Grant it CREATE on the database.`,
+        );
+    },
+
+    close: () => database.close(),
+  };
+}
+
+async function ownerOf(tx: PostgresTx): Promise<string | undefined> {
+  return (await tx.get<{ project_id: string }>("SELECT project_id FROM project_info WHERE id = 1"))?.project_id;
+}
+
+function assertOwner(owner: string | undefined, projectId: string, schema: string): void {
+  if (owner !== projectId)
+    throw new CairnError(
+      "conflict",
+      `The schema ${schema} belongs to the project "${owner}", not to "${projectId}". It was probably renamed by hand: rename it back.`,
+      { details: { schema } },
+    );
+}

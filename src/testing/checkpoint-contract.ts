@@ -1,0 +1,253 @@
+import assert from "node:assert/strict";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Checkpoint, CheckpointSort } from "../model/checkpoint.ts";
+import type { CheckpointStore } from "../ports/checkpoint-store.ts";
+import type { Storage } from "../ports/storage.ts";
+import { AWKWARD_TEXTS, freshProject, largestCheckpoint, sampleCheckpoint } from "./checkpoint-samples.ts";
+
+export interface StorageCase {
+  readonly name: string;
+  run(storage: Storage): Promise<void>;
+}
+
+/** What every checkpoint store promises. */
+export const CHECKPOINT_CASES: readonly StorageCase[] = [
+  on("gives back exactly what was put, keys in the same order", async (store, project) => {
+    const saved = sampleCheckpoint(project, {
+      context: { zebra: "1", apple: "2", "10": "3", "9": "4", "": "empty key", __proto__x: "5" },
+      tags: ["b", "a", "B2"],
+      tokenCount: 0,
+      description: "",
+    });
+    await store.put(saved);
+    const read = await store.get(saved.id);
+    assert.deepEqual(read, saved);
+    assert.equal(JSON.stringify(read), JSON.stringify({ ...saved }));
+  }),
+
+  on("has nothing under an id that was never put", async (store) => {
+    assert.equal(await store.get("never"), undefined);
+    assert.equal(await store.delete("never"), false);
+    assert.equal(await store.get(""), undefined);
+    assert.equal(await store.get("%"), undefined);
+  }),
+
+  on("keeps the first record when the same id is put again", async (store, project) => {
+    const saved = sampleCheckpoint(project);
+    await store.put(saved);
+    await store.put(saved);
+    await store.put({ ...saved, summary: "another", tags: ["other", "tags"] });
+    assert.deepEqual(await store.get(saved.id), saved);
+    assert.equal((await store.list(everything)).total, 1);
+  }),
+
+  on("deletes for good, and only once", async (store, project) => {
+    const [kept, gone] = [sampleCheckpoint(project), sampleCheckpoint(project)];
+    await store.put(kept);
+    await store.put(gone);
+    assert.equal(await store.delete(gone.id), true);
+    assert.equal(await store.delete(gone.id), false);
+    assert.equal(await store.get(gone.id), undefined);
+    assert.deepEqual(await store.list(everything), { checkpoints: [kept], total: 1 });
+    await store.put(gone);
+    assert.deepEqual(await store.get(gone.id), gone);
+  }),
+
+  on("takes any text in every field", async (store, project) => {
+    const saved = sampleCheckpoint(project, {
+      id: AWKWARD_TEXTS.join("").slice(0, 90),
+      summary: AWKWARD_TEXTS.join(" "),
+      description: AWKWARD_TEXTS.join("\n"),
+      context: Object.fromEntries(AWKWARD_TEXTS.map((text) => [text, text])),
+      tags: AWKWARD_TEXTS,
+    });
+    await store.put(saved);
+    assert.deepEqual(await store.get(saved.id), saved);
+    assert.deepEqual((await store.list(everything)).checkpoints, [saved]);
+    assert.equal(await store.delete(saved.id), true);
+  }),
+
+  on("tells ids apart by every character", async (store, project) => {
+    const ids = ["a", "A", "a ", "á", "a\u0301", "%", "_", "a%"];
+    for (const id of ids) await store.put(sampleCheckpoint(project, { id, summary: `the one called ${id}` }));
+    assert.equal((await store.list(everything)).total, ids.length);
+    for (const id of ids) assert.equal((await store.get(id))?.summary, `the one called ${id}`);
+  }),
+
+  on("takes the largest record that the limits allow", async (store, project) => {
+    const saved = largestCheckpoint(project);
+    await store.put(saved);
+    assert.deepEqual(await store.get(saved.id), saved);
+  }),
+
+  on("keeps times to the millisecond, from the first year to the last", async (store, project) => {
+    const times = [
+      "9999-12-31T23:59:59.999Z",
+      "2026-02-28T23:59:59.001Z",
+      "2026-02-28T23:59:59.000Z",
+      "1969-12-31T23:59:59.999Z",
+      "1883-11-18T12:00:00.000Z",
+      "0099-01-01T00:00:00.010Z",
+      "0001-01-01T00:00:00.000Z",
+      "0000-02-29T12:34:56.789Z",
+    ];
+    for (const createdAt of times.toReversed()) await store.put(sampleCheckpoint(project, { createdAt, updatedAt: createdAt }));
+    const listed = await store.list(everything);
+    assert.deepEqual(
+      listed.checkpoints.map(({ createdAt }) => createdAt),
+      times,
+    );
+    assert.deepEqual(
+      listed.checkpoints.map(({ updatedAt }) => updatedAt),
+      times,
+    );
+  }),
+
+  ...(["created_at", "updated_at"] as const).map((sortBy) =>
+    on(`lists newest first by ${sortBy}, ties by id`, async (store, project) => {
+      const inOrder = ordered(project, sortBy);
+      for (const checkpoint of shuffled(inOrder)) await store.put(checkpoint);
+      assert.deepEqual(ids(await store.list({ ...everything, sortBy })), idsOf(inOrder));
+    }),
+  ),
+
+  ...(["created_at", "updated_at"] as const).map((sortBy) =>
+    on(`pages by ${sortBy} without gap or overlap, by offset and by cursor`, async (store, project) => {
+      const inOrder = ordered(project, sortBy);
+      for (const checkpoint of shuffled(inOrder)) await store.put(checkpoint);
+      for (const limit of [1, 2, 3, 5, 100]) {
+        const byOffset: string[] = [];
+        const byCursor: string[] = [];
+        for (let offset = 0; offset < inOrder.length; offset += limit) {
+          const page = await store.list({ limit, offset, sortBy });
+          assert.equal(page.total, inOrder.length);
+          byOffset.push(...ids(page));
+        }
+        let after: { at: string; id: string } | undefined;
+        do {
+          const page = await store.list({ limit, offset: 0, sortBy, after });
+          assert.equal(page.total, inOrder.length);
+          byCursor.push(...ids(page));
+          const last = page.checkpoints.at(-1);
+          after = last && { at: sortBy === "created_at" ? last.createdAt : last.updatedAt, id: last.id };
+        } while (after);
+        assert.deepEqual(byOffset, idsOf(inOrder));
+        assert.deepEqual(byCursor, idsOf(inOrder));
+      }
+    }),
+  ),
+
+  on("goes on after a cursor whose record was deleted, and combines cursor and offset", async (store, project) => {
+    const inOrder = ordered(project, "created_at");
+    for (const checkpoint of inOrder) await store.put(checkpoint);
+    const { createdAt: at, id } = inOrder[2]!;
+    await store.delete(id);
+    const rest = { limit: 100, sortBy: "created_at", after: { at, id } } as const;
+    assert.deepEqual(ids(await store.list({ ...rest, offset: 0 })), idsOf(inOrder).slice(3));
+    assert.deepEqual(ids(await store.list({ ...rest, offset: 2 })), idsOf(inOrder).slice(5));
+  }),
+
+  on("gives an empty page beyond the end, with the exact total", async (store, project) => {
+    assert.deepEqual(await store.list(everything), { checkpoints: [], total: 0 });
+    await store.put(sampleCheckpoint(project));
+    assert.deepEqual(await store.list({ ...everything, offset: 1 }), { checkpoints: [], total: 1 });
+    assert.deepEqual(await store.list({ ...everything, offset: 1_000_000 }), { checkpoints: [], total: 1 });
+    const long = { at: "0000-01-01T00:00:00.000Z", id: "x" };
+    assert.deepEqual(await store.list({ ...everything, after: long }), { checkpoints: [], total: 1 });
+  }),
+
+  on("takes and gives copies, so that a caller's later changes touch nothing", async (store, project) => {
+    const given = structuredClone(sampleCheckpoint(project)) as unknown as {
+      tags: string[];
+      context: Record<string, string>;
+      id: string;
+    };
+    await store.put(given as unknown as Checkpoint);
+    given.tags.push("later");
+    given.context.later = "yes";
+    const read = (await store.get(given.id)) as unknown as typeof given;
+    assert.deepEqual(read.tags, ["parser"]);
+    assert.deepEqual(read.context, { branch: "main" });
+    read.tags.push("later");
+    const [listed] = (await store.list(everything)).checkpoints as unknown as [typeof given];
+    assert.deepEqual(listed.tags, ["parser"]);
+    listed.context.later = "yes";
+    assert.deepEqual((await store.get(given.id))?.context, { branch: "main" });
+  }),
+
+  on("stores all of many puts made at once", async (store, project) => {
+    const many = Array.from({ length: 200 }, (_, index) => sampleCheckpoint(project, { tags: [`number ${index}`] }));
+    await Promise.all(many.map((checkpoint) => store.put(checkpoint)));
+    const { checkpoints, total } = await store.list({ ...everything, limit: 1_000 });
+    assert.equal(total, many.length);
+    assert.deepEqual(new Map(checkpoints.map((one) => [one.id, one])), new Map(many.map((one) => [one.id, one])));
+  }),
+
+  on("stores one of many puts of the same id made at once", async (store, project) => {
+    const versions = Array.from({ length: 20 }, (_, index) => sampleCheckpoint(project, { id: "same", tags: [`version ${index}`] }));
+    await Promise.all(versions.map((checkpoint) => store.put(checkpoint)));
+    const { checkpoints, total } = await store.list(everything);
+    assert.equal(total, 1);
+    assert.ok(versions.some(({ tags }) => tags[0] === checkpoints[0]?.tags[0]));
+    assert.equal(checkpoints[0]?.tags.length, 1);
+  }),
+
+  on("lists a page and a total of the same moment while others write", async (store, project) => {
+    let writing = true;
+    const writer = (async () => {
+      for (let count = 0; count < 100; count++) await Promise.all([0, 1, 2].map(() => store.put(sampleCheckpoint(project))));
+    })().finally(() => {
+      writing = false;
+    });
+    do {
+      const { checkpoints, total } = await store.list({ ...everything, limit: 1_000 });
+      assert.equal(checkpoints.length, total);
+      await nextTurn(); // a store that answers without waiting must not starve the writer
+    } while (writing);
+    await writer;
+    assert.equal((await store.list(everything)).total, 300);
+  }),
+];
+
+const everything = { limit: 100, offset: 0, sortBy: "created_at" } as const;
+
+function on(name: string, run: (store: CheckpointStore, project: string) => Promise<void>): StorageCase {
+  return {
+    name,
+    async run(storage) {
+      const project = freshProject();
+      await run((await storage.create(project)).checkpoints, project);
+    },
+  };
+}
+
+/** Ten records in their right order, four of them with the same time. The other time runs the other way. */
+function ordered(project: string, sortBy: CheckpointSort): Checkpoint[] {
+  const time = (index: number) => `2026-03-01T00:00:00.${String(index).padStart(3, "0")}Z`;
+  return Array.from({ length: 10 }, (_, index) => {
+    const newestFirst = time(index >= 3 && index <= 6 ? 500 : 503 - index);
+    const other = time(index);
+    return sampleCheckpoint(project, {
+      id: `id-${index}`,
+      createdAt: sortBy === "created_at" ? newestFirst : other,
+      updatedAt: sortBy === "updated_at" ? newestFirst : other,
+    });
+  });
+}
+
+/** The same disorder every time. */
+function shuffled<T>(items: readonly T[]): T[] {
+  return [
+    ...items.filter((_, index) => index % 3 === 1),
+    ...items.filter((_, index) => index % 3 === 2),
+    ...items.filter((_, index) => index % 3 === 0),
+  ];
+}
+
+function idsOf(checkpoints: readonly Checkpoint[]): string[] {
+  return checkpoints.map(({ id }) => id);
+}
+
+function ids(page: { readonly checkpoints: readonly Checkpoint[] }): string[] {
+  return idsOf(page.checkpoints);
+}

@@ -1,0 +1,60 @@
+import { randomUUID } from "node:crypto";
+import type { Checkpoint } from "../model/checkpoint.ts";
+import { LIMITS } from "../model/limits.ts";
+
+/** A project of its own for every case, so that cases can share one database. */
+export function freshProject(): string {
+  return `/contract/${randomUUID()}`;
+}
+
+export function sampleCheckpoint(projectPath: string, changes: Partial<Checkpoint> = {}): Checkpoint {
+  return {
+    id: randomUUID(),
+    projectPath,
+    summary: "Parser done, lexer next",
+    description: "Two tests are red.",
+    context: { branch: "main" },
+    tags: ["parser"],
+    tokenCount: 12,
+    createdAt: "2026-01-02T03:04:05.678Z",
+    updatedAt: "2026-01-02T03:04:05.678Z",
+    ...changes,
+  };
+}
+
+/** Text that breaks careless stores: quoting, patterns, commas, escapes, scripts, emoji with joiners, odd white space. */
+export const AWKWARD_TEXTS: readonly string[] = [
+  "'; DROP TABLE checkpoints; --",
+  '"double" and `back`',
+  "100%_done\\n",
+  "{a,b}",
+  "NULL",
+  "a,b;c|d",
+  "$1 ? :name @x",
+  "naïve Ünïcödé",
+  "日本語のタグ",
+  "👩‍👩‍👧‍👦🏳️‍🌈",
+  "\u202eright to left",
+  "\ttab\nline\r\nline",
+  " spaces around ",
+  "\u0001\u001f control",
+  "\ufeff\uffff\u{10ffff}",
+];
+
+/** As large as the limits allow, in characters that take the most bytes. */
+export function largestCheckpoint(projectPath: string): Checkpoint {
+  const fill = (chars: number, start = "") => (start + "漢".repeat(chars)).slice(0, chars);
+  return sampleCheckpoint(projectPath, {
+    id: "i".repeat(LIMITS.idChars),
+    summary: fill(LIMITS.summaryChars),
+    description: fill(LIMITS.descriptionChars),
+    context: Object.fromEntries(
+      Array.from({ length: LIMITS.contextPairs }, (_, index) => [
+        fill(LIMITS.contextKeyChars, `${index} `),
+        fill(LIMITS.contextValueChars),
+      ]),
+    ),
+    tags: Array.from({ length: LIMITS.tags }, (_, index) => fill(LIMITS.tagChars, `${index} `)),
+    tokenCount: 2_000_000_000,
+  });
+}

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import type { Storage } from "../ports/storage.ts";
+import { CHECKPOINT_CASES, type StorageCase } from "./checkpoint-contract.ts";
+import { AWKWARD_TEXTS, freshProject, sampleCheckpoint } from "./checkpoint-samples.ts";
+import type { ContractCase } from "./contract.ts";
+
+export interface StorageContract {
+  /** The storage to check; all cases use it, each with projects of its own. */
+  readonly storage: () => Storage;
+  /** Opens the same data once more, as another process would; or says that this storage's data live in one process only. */
+  readonly openAgain: (() => Promise<Storage> | Storage) | "not possible";
+}
+
+/** What every storage promises, its checkpoint store included. */
+export function storageContract({ storage, openAgain }: StorageContract): readonly ContractCase[] {
+  const single = [...STORAGE_CASES, ...CHECKPOINT_CASES].map(({ name, run }) => ({ name, run: () => run(storage()) }));
+  if (openAgain === "not possible") return single;
+  return [...single, ...SHARED_CASES.map(({ name, run }) => ({ name, run: () => run(async () => openAgain()) }))];
+}
+
+interface SharedCase {
+  readonly name: string;
+  run(open: () => Promise<Storage>): Promise<void>;
+}
+
+const STORAGE_CASES: readonly StorageCase[] = [
+  {
+    name: "can be checked",
+    run: (storage) => storage.check(),
+  },
+  {
+    name: "finds nothing for a project that stored nothing, and makes nothing by looking",
+    async run(storage) {
+      const project = freshProject();
+      assert.equal(await storage.find(project), undefined);
+      assert.equal(await storage.find(project), undefined);
+      assert.ok(!(await storage.projects()).includes(project));
+    },
+  },
+  {
+    name: "makes a project once and finds it from then on",
+    async run(storage) {
+      const project = freshProject();
+      assert.equal(await storage.find(project), undefined);
+      const made = await storage.create(project);
+      assert.equal(made.projectId, project);
+      await made.checkpoints.put(sampleCheckpoint(project, { id: "one" }));
+      for (const store of [await storage.create(project), await storage.find(project)]) {
+        assert.equal(store?.projectId, project);
+        assert.equal((await store?.checkpoints.get("one"))?.projectPath, project);
+      }
+      assert.equal((await storage.projects()).filter((id) => id === project).length, 1);
+    },
+  },
+  {
+    name: "makes one project when asked many times at once",
+    async run(storage) {
+      const project = freshProject();
+      const made = await Promise.all(Array.from({ length: 10 }, () => storage.create(project)));
+      await Promise.all(made.map((store, index) => store.checkpoints.put(sampleCheckpoint(project, { id: `${index}` }))));
+      assert.equal((await made[0]!.checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" })).total, 10);
+    },
+  },
+  {
+    name: "keeps projects apart",
+    async run(storage) {
+      const project = freshProject();
+      const projects = [
+        project,
+        `${project}/`,
+        `${project}/sub`,
+        project.toUpperCase(),
+        ...AWKWARD_TEXTS.map((text) => `${project}/${text}`),
+      ];
+      for (const id of projects) await (await storage.create(id)).checkpoints.put(sampleCheckpoint(id, { id: "same", summary: id }));
+      for (const id of projects) {
+        const store = (await storage.find(id))!.checkpoints;
+        assert.equal((await store.get("same"))?.summary, id);
+        assert.equal((await store.get("same"))?.projectPath, id);
+        assert.equal((await store.list({ limit: 10, offset: 0, sortBy: "created_at" })).total, 1);
+      }
+      assert.equal(await (await storage.create(project)).checkpoints.delete("same"), true);
+      assert.equal((await (await storage.find(`${project}/sub`))?.checkpoints.get("same"))?.summary, `${project}/sub`);
+      const listed = await storage.projects();
+      assert.deepEqual(
+        projects.filter((id) => !listed.includes(id)),
+        [],
+      );
+    },
+  },
+  {
+    name: "takes a project id as long as the limits allow",
+    async run(storage) {
+      const project = `${freshProject()}/${"漢".repeat(4_096)}`.slice(0, 4_096);
+      await (await storage.create(project)).checkpoints.put(sampleCheckpoint(project, { id: "one" }));
+      assert.equal((await (await storage.find(project))?.checkpoints.get("one"))?.projectPath, project);
+    },
+  },
+];
+
+const SHARED_CASES: readonly SharedCase[] = [
+  {
+    name: "shows through a second handle what the first one stored, at once and both ways",
+    async run(open) {
+      const project = freshProject();
+      const storage = await open();
+      const other = await open();
+      try {
+        assert.equal(await other.find(project), undefined);
+        const here = await storage.create(project);
+        await here.checkpoints.put(sampleCheckpoint(project, { id: "here" }));
+        const there = (await other.find(project))!;
+        assert.equal((await there.checkpoints.get("here"))?.id, "here");
+        await there.checkpoints.put(sampleCheckpoint(project, { id: "there" }));
+        assert.equal((await here.checkpoints.get("there"))?.id, "there");
+        assert.equal(await here.checkpoints.delete("there"), true);
+        assert.equal(await there.checkpoints.get("there"), undefined);
+        assert.ok((await other.projects()).includes(project));
+      } finally {
+        await storage.close();
+        await other.close();
+      }
+    },
+  },
+  {
+    name: "keeps what was stored when it is closed and opened again",
+    async run(open) {
+      const project = freshProject();
+      const saved = sampleCheckpoint(project);
+      const first = await open();
+      await (await first.create(project)).checkpoints.put(saved);
+      await first.close();
+      const second = await open();
+      assert.deepEqual(await (await second.find(project))?.checkpoints.get(saved.id), saved);
+      await second.close();
+    },
+  },
+  {
+    name: "takes writes from several handles at the same time",
+    async run(open) {
+      const project = freshProject();
+      const handles = await Promise.all([open(), open(), open()]);
+      const saves = handles.map(async (handle) => {
+        const { checkpoints } = await handle.create(project);
+        await Promise.all(Array.from({ length: 50 }, () => checkpoints.put(sampleCheckpoint(project))));
+      });
+      await Promise.all(saves);
+      for (const handle of handles) {
+        const page = await (await handle.find(project))!.checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" });
+        assert.equal(page.total, 150);
+        await handle.close();
+      }
+    },
+  },
+];
