@@ -2,8 +2,8 @@
 
 export type RunStatus = "running" | "paused" | "completed" | "failed" | "cancelled";
 
-/** Why a checkpoint was written: a run began, a step finished, a step waits for a person, the person answered, or the run was set back. */
-export type CheckpointKind = "start" | "node" | "pause" | "answer" | "rewind";
+/** Why a checkpoint was written: a run began, a step finished, a try failed, a step waits for a person, the person answered, or the run was set back. */
+export type CheckpointKind = "start" | "node" | "failed" | "pause" | "answer" | "rewind";
 
 /** The format of what is stored. A reader refuses a version it does not know. */
 export const CHECKPOINT_VERSION = 1;
@@ -21,9 +21,9 @@ export interface RunCheckpointInfo {
   /** Where the line goes on; `null` at its end. */
   readonly nextNode: string | null;
   readonly previousNode: string | null;
-  /** Which try of the node succeeded, from 1. */
+  /** Which try of the node this tells of, from 1. */
   readonly attempt: number;
-  /** Empty on the main line; else the fork or sub-graph visit this line belongs to, such as `fan#3.left`. */
+  /** Empty on the main line; else the fork or sub-graph visit this line belongs to, such as `fan#3/left`. */
   readonly branch: string;
   /** How many steps its line had taken, this one included. */
   readonly step: number;

@@ -59,7 +59,7 @@ const CASES: Readonly<Record<string, Body>> = {
       nextNode: "c",
       previousNode: "a",
       attempt: 3,
-      branch: "fan#2.left",
+      branch: "fan#2/left",
       step: 7,
       kind: "pause",
       note: '{"ask":"ü"}',
@@ -341,7 +341,7 @@ const CASES: Readonly<Record<string, Body>> = {
     await store.save({ runId: "finished", nodeId: "a", state: bytes("12345") }, { fence: finished.fence, status: "completed" });
     const working = await store.start(newRun("working"));
     for (const nodeId of ["a", "a", "a"]) await store.save({ runId: "working", nodeId, state: bytes("123") }, { fence: working.fence });
-    await store.save({ runId: "working", nodeId: "a", branch: "fan#1.x", state: bytes("123") }, { fence: working.fence });
+    await store.save({ runId: "working", nodeId: "a", branch: "fan#1/x", state: bytes("123") }, { fence: working.fence });
     await pass(20);
     const cutoff = new Date(Date.parse((await store.listRuns({ limit: 1 }))[0]!.updatedAt) + 10).toISOString();
     const young = await store.start(newRun("young"));

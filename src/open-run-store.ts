@@ -1,0 +1,32 @@
+import { CairnError } from "./model/errors.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { RunStore } from "./ports/run-store.ts";
+import { memoryRunStore } from "./stores/memory/runs.ts";
+
+export type RunStoreOptions =
+  | { readonly storage: "memory"; readonly now?: Clock }
+  /** A folder of plain files. */
+  | { readonly storage: "file"; readonly folder: string; readonly now?: Clock }
+  /** One SQLite file. */
+  | { readonly storage: "sqlite"; readonly path: string; readonly now?: Clock };
+
+/** Opens a run store of the kind asked for. Only what is used is loaded. */
+export async function openRunStore(options: RunStoreOptions): Promise<RunStore> {
+  switch (options.storage) {
+    case "memory":
+      return memoryRunStore(options);
+    case "file": {
+      const { fileRunStore } = await import("./stores/file/runs.ts");
+      return fileRunStore(options);
+    }
+    case "sqlite": {
+      const { sqliteRunStore } = await import("./stores/sqlite/runs.ts");
+      return sqliteRunStore(options);
+    }
+    default:
+      throw new CairnError(
+        "invalid_input",
+        `Unknown run storage ${JSON.stringify((options as { storage: unknown }).storage)}: use "memory", "file", "sqlite" or "postgres".`,
+      );
+  }
+}

@@ -1,0 +1,34 @@
+/** The public entry `cairn-memory/runs`: graphs of steps that survive their process. */
+export { CairnError } from "./model/errors.ts";
+export type {
+  CheckpointKind,
+  NewRunCheckpoint,
+  Run,
+  RunCheckpoint,
+  RunCheckpointInfo,
+  RunLease,
+  RunQuery,
+  RunStatus,
+} from "./model/run.ts";
+export { openRunStore, type RunStoreOptions } from "./open-run-store.ts";
+export type { HistoryQuery, NewRun, PruneOptions, PruneReport, RunStore, SaveOptions } from "./ports/run-store.ts";
+export type { CompiledGraph } from "./runs/compiled.ts";
+export {
+  END,
+  type ForkOptions,
+  type NodeOptions,
+  type RetryRule,
+  type Router,
+  START,
+  type Step,
+  type StepContext,
+  type SubgraphOptions,
+} from "./runs/definition.ts";
+export type { Interrupt, RunEvent } from "./runs/events.ts";
+export type { GraphFault } from "./runs/faults.ts";
+export { type GraphBuilder, type GraphOptions, graph } from "./runs/graph.ts";
+export type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult, StepSpan } from "./runs/options.ts";
+export { decodeState, encodeState } from "./runs/plain-data.ts";
+export type { RecoverOptions, Recovery } from "./runs/recover.ts";
+export { RunError, type RunErrorKind } from "./runs/run-error.ts";
+export { memoryRunStore } from "./stores/memory/runs.ts";

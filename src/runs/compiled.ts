@@ -1,0 +1,224 @@
+import { CairnError } from "../model/errors.ts";
+import { newId } from "../model/ids.ts";
+import type { RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
+import { END, type GraphDefinition, START } from "./definition.ts";
+import { EventQueue, type RunEvent } from "./events.ts";
+import { Execution } from "./execution.ts";
+import { type Line, lineFrom, noteOf } from "./line.ts";
+import { toMermaid } from "./mermaid.ts";
+import type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts";
+import { encodeState, encodeText } from "./plain-data.ts";
+import { type RecoverOptions, type Recovery, recoverRuns } from "./recover.ts";
+import { checkedState, pointOf, positionOf, runOfGraph, stateAt } from "./resume.ts";
+import { messageOf, RunError } from "./run-error.ts";
+
+/** A graph that was checked and does not change any more. Everything about a run goes through it. */
+export interface CompiledGraph<S> {
+  readonly name: string;
+  /** The same for every process that has the same graph. */
+  readonly fingerprint: string;
+  readonly definition: GraphDefinition;
+  /** Runs from the entry to the end or to a pause; rejects with a `RunError`. */
+  run(state: S, options?: RunOptions<S>): Promise<RunResult<S>>;
+  /** The same, told step by step. Leaving the loop cancels the run. */
+  stream(state: S, options?: RunOptions<S>): AsyncGenerator<RunEvent<S>, void, void>;
+  /** Goes on where a run stopped, was killed or paused. A run that is complete gives its result again. */
+  resume(runId: string, options: ResumeOptions<S>): Promise<RunResult<S>>;
+  streamResume(runId: string, options: ResumeOptions<S>): AsyncGenerator<RunEvent<S>, void, void>;
+  /** Goes back to an earlier checkpoint and on from there, in the same run or as a new one. */
+  resumeFrom(runId: string, options: ResumeFromOptions<S>): Promise<RunResult<S>>;
+  /** Takes over the runs of this graph whose process is gone. */
+  recover(options: RecoverOptions<S>): Promise<readonly Recovery<S>[]>;
+  toMermaid(): string;
+}
+
+export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> {
+  type Options = RunOptions<never>;
+  type Queue = EventQueue<RunEvent<never>>;
+  const root = (execution: Execution) => ({ graph: definition, branch: "", stop: END, scope: execution.scope });
+
+  async function run(input: unknown, options: Options, queue?: Queue): Promise<RunResult<unknown>> {
+    const runId = options.runId ?? newId();
+    const execution = new Execution(runId, options, queue);
+    const state = checkedState(definition, input, runId);
+    const line: Line = {
+      ...root(execution),
+      state,
+      encoded: undefined,
+      next: definition.entry,
+      previous: START,
+      step: 0,
+      failed: 0,
+      answers: [],
+    };
+    const lease = execution.store && (await begin(execution, line, { project: options.project ?? null }));
+    return execution.go(line, lease, false);
+  }
+
+  /** Makes the run known, with its first state, before anything is done. */
+  async function begin(
+    execution: Execution,
+    line: Line,
+    more: { project?: string | null; parent?: { runId: string; sequence: number } },
+  ): Promise<RunLease> {
+    const { runId } = execution;
+    try {
+      line.encoded = encodeState(line.state);
+    } catch (cause) {
+      throw new RunError("state", messageOf(cause), { runId, state: line.state, cause });
+    }
+    return execution.patient!.start({
+      runId,
+      graph: definition.name,
+      fingerprint: definition.fingerprint,
+      ...more,
+      owner: newId(),
+      leaseMs: execution.settings.leaseMs,
+      first: { nodeId: START, nextNode: line.next, kind: "start", step: line.step, state: line.encoded },
+    });
+  }
+
+  async function resume(runId: string, options: ResumeOptions<never>, queue?: Queue): Promise<RunResult<unknown>> {
+    const { store, acceptGraphChange = false } = options;
+    const execution = new Execution(runId, options, queue);
+    const known = await runOfGraph(store, runId, definition, acceptGraphChange);
+    if (known.status === "completed" && options.state === undefined)
+      return {
+        status: "completed",
+        runId,
+        state: checkedState(definition, await stateAt(store, (await positionOf(store, runId)).root), runId),
+      };
+
+    const lease = await hold(execution);
+    const line = await prepare(execution, lease, known.status, async () => {
+      const position = await positionOf(store, runId);
+      const line = lineFrom(await store.loadAt(runId, position.root.sequence), root(execution));
+      if (options.state !== undefined) await rewind(execution, line, lease, options.state, position.root.sequence);
+      else line.state = checkedState(definition, line.state, runId);
+      // A state from outside replaces what branches had begun with the old one.
+      const lines = options.state === undefined ? position.lines : new Map([["", position.root]]);
+      execution.lines = await answer(execution, line, lines, lease, options);
+      return line;
+    });
+    return execution.go(line, lease, true);
+  }
+
+  /** Stores the answers before any step sees them, so that a crash does not lose what a person said. */
+  async function answer(
+    execution: Execution,
+    main: Line,
+    lines: ReadonlyMap<string, RunCheckpointInfo>,
+    lease: RunLease,
+    { input, inputs = {} }: ResumeOptions<never>,
+  ): Promise<ReadonlyMap<string, RunCheckpointInfo>> {
+    const { runId } = execution;
+    const paused = [...lines.values()].filter(({ kind }) => kind === "pause");
+    const unknown = Object.keys(inputs).filter((node) => !paused.some(({ nodeId }) => nodeId === node));
+    if (unknown.length > 0 || (input !== undefined && paused.length === 0))
+      throw new CairnError(
+        "invalid_input",
+        `The run ${JSON.stringify(runId)} is not waiting for that input. It is paused at: ${paused.map(({ nodeId }) => nodeId).join(", ") || "nothing"}.`,
+      );
+    const answered = new Map(lines);
+    for (const info of paused) {
+      const given = info.nodeId in inputs ? inputs[info.nodeId] : input;
+      if (given === undefined) continue;
+      const { nodeId, nextNode, previousNode, attempt, branch } = info;
+      const { question, answers: before = [] } = noteOf(info.note);
+      const answers = [...before, given];
+      const onMain = branch === "";
+      const state = onMain ? main.encoded! : (await execution.store!.loadAt(runId, info.sequence)).state;
+      const step = onMain ? main.step : info.step;
+      const note = encodeText({ question, answers });
+      const answer = { runId, nodeId, nextNode, previousNode, attempt, branch, step, kind: "answer", note, state } as const;
+      answered.set(branch, await execution.patient!.save(answer, { fence: lease.fence }));
+      if (onMain) main.answers = answers;
+    }
+    return answered;
+  }
+
+  async function resumeFrom(runId: string, options: ResumeFromOptions<never>): Promise<RunResult<unknown>> {
+    const { store, fork, acceptGraphChange = false } = options;
+    const run = await runOfGraph(store, runId, definition, acceptGraphChange);
+    const { checkpoint, next } = await pointOf(store, runId, options);
+    const execution = new Execution(fork ?? runId, options);
+    const line: Line = { ...lineFrom(checkpoint, root(execution)), next, failed: 0, answers: [] };
+    if (fork !== undefined) {
+      line.state = checkedState(definition, options.state ?? line.state, fork);
+      line.step = 0;
+      const lease = await begin(execution, line, { project: run.project, parent: { runId, sequence: checkpoint.sequence } });
+      return execution.go(line, lease, true);
+    }
+    const lease = await hold(execution);
+    await prepare(execution, lease, run.status, () => rewind(execution, line, lease, options.state ?? line.state, checkpoint.sequence));
+    return execution.go(line, lease, true);
+  }
+
+  /** Puts the run's position where the line stands, as one more entry in its history: nothing that happened is forgotten. */
+  async function rewind(execution: Execution, line: Line, lease: RunLease, state: unknown, sequence: number): Promise<void> {
+    const { runId } = execution;
+    line.state = checkedState(definition, state, runId);
+    line.encoded = encodeState(line.state);
+    // Steps go on counting, so that a step done again has another idempotency key than the first time.
+    line.step = Math.max(line.step, (await positionOf(execution.store!, runId)).root.step) + 1;
+    const { next: nextNode, step, encoded } = line;
+    await execution.patient!.save(
+      { runId, nodeId: line.previous ?? START, nextNode, kind: "rewind", step, state: encoded, note: encodeText({ sequence }) },
+      { fence: lease.fence },
+    );
+  }
+
+  function hold(execution: Execution): Promise<RunLease> {
+    const { leaseMs } = execution.settings;
+    return execution.patient!.acquire(execution.runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint });
+  }
+
+  /** What must be done under the lease before the run can be set going. If it fails, the run is given back as it was. */
+  async function prepare<T>(execution: Execution, lease: RunLease, status: RunStatus, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      // If that fails as well, the lease runs out by itself.
+      await execution.patient!.release(lease, { status }).catch(() => {});
+      throw error;
+    }
+  }
+
+  async function* streamed(
+    options: Options,
+    start: (options: Options, queue: Queue) => Promise<unknown>,
+  ): AsyncGenerator<RunEvent<S>, void, void> {
+    const queue: Queue = new EventQueue();
+    const controller = new AbortController();
+    const signal = options.signal ? AbortSignal.any([options.signal, controller.signal]) : controller.signal;
+    let failure: unknown;
+    const running = start({ ...options, signal }, queue)
+      .catch((error) => {
+        failure = error;
+      })
+      .finally(() => queue.close());
+    try {
+      yield* queue.read() as AsyncGenerator<RunEvent<S>, void, void>;
+    } finally {
+      controller.abort();
+      queue.close();
+      await running;
+    }
+    if (failure) throw failure;
+  }
+
+  const compiled: CompiledGraph<S> = {
+    name: definition.name,
+    fingerprint: definition.fingerprint,
+    definition,
+    run: (state, options = {}) => run(state, options as Options) as Promise<RunResult<S>>,
+    stream: (state, options = {}) => streamed(options as Options, (given, queue) => run(state, given, queue)),
+    resume: (runId, options) => resume(runId, options as unknown as ResumeOptions<never>) as Promise<RunResult<S>>,
+    streamResume: (runId, options) =>
+      streamed(options as Options, (given, queue) => resume(runId, { ...options, ...given } as ResumeOptions<never>, queue)),
+    resumeFrom: (runId, options) => resumeFrom(runId, options as unknown as ResumeFromOptions<never>) as Promise<RunResult<S>>,
+    recover: (options) => recoverRuns(compiled, options),
+    toMermaid: () => toMermaid(definition),
+  };
+  return Object.freeze(compiled);
+}

@@ -1,0 +1,81 @@
+import type { RunError } from "./run-error.ts";
+
+/** What can be seen of a run while it goes on. */
+export type RunEvent<S = unknown> =
+  | { readonly type: "run_started"; readonly runId: string; readonly resumed: boolean }
+  | { readonly type: "step_started"; readonly runId: string; readonly node: string; readonly branch: string; readonly attempt: number }
+  | {
+      readonly type: "step_finished";
+      readonly runId: string;
+      readonly node: string;
+      readonly branch: string;
+      readonly attempt: number;
+      readonly next: string;
+      readonly state: S;
+    }
+  | {
+      readonly type: "step_failed";
+      readonly runId: string;
+      readonly node: string;
+      readonly branch: string;
+      readonly attempt: number;
+      readonly error: unknown;
+      readonly retryInMs: number | undefined;
+    }
+  | { readonly type: "progress"; readonly runId: string; readonly node: string; readonly branch: string; readonly data: unknown }
+  | { readonly type: "checkpoint_saved"; readonly runId: string; readonly node: string; readonly branch: string; readonly sequence: number }
+  | { readonly type: "checkpoint_failed"; readonly runId: string; readonly node: string; readonly branch: string; readonly error: unknown }
+  | { readonly type: "run_paused"; readonly runId: string; readonly interrupts: readonly Interrupt[] }
+  | { readonly type: "run_completed"; readonly runId: string; readonly state: S }
+  | { readonly type: "run_failed"; readonly runId: string; readonly error: RunError<S> };
+
+/** A question that a step asks of a person. */
+export interface Interrupt {
+  readonly node: string;
+  readonly branch: string;
+  readonly question: unknown;
+}
+
+/** How many events wait for a slow reader before the run waits as well. */
+const WAITING_MAX = 1_000;
+
+/** Hands events from a run to one reader. A reader that is slow slows the run down, so that what waits is bounded. */
+export class EventQueue<E> {
+  readonly #waiting: E[] = [];
+  #wakeReader: (() => void) | undefined;
+  #wakeWriter: (() => void) | undefined;
+  #closed = false;
+
+  push(event: E): void {
+    this.#waiting.push(event);
+    this.#wakeReader?.();
+  }
+
+  /** Resolves when there is room. */
+  room(): Promise<void> | undefined {
+    if (this.#waiting.length < WAITING_MAX || this.#closed) return undefined;
+    return new Promise((resolve) => {
+      this.#wakeWriter = resolve;
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#wakeReader?.();
+    this.#wakeWriter?.();
+  }
+
+  async *read(): AsyncGenerator<E, void, void> {
+    for (;;) {
+      const event = this.#waiting.shift();
+      if (event !== undefined) {
+        yield event;
+        if (this.#waiting.length < WAITING_MAX / 2) this.#wakeWriter?.();
+      } else if (this.#closed) return;
+      else
+        await new Promise<void>((resolve) => {
+          this.#wakeReader = resolve;
+        });
+    }
+  }
+}

@@ -1,0 +1,378 @@
+import { CairnError } from "../model/errors.ts";
+import type { NewRunCheckpoint, RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
+import type { RunStore } from "../ports/run-store.ts";
+import { END, type NodeDefinition, ROUTE_AGAIN } from "./definition.ts";
+import type { EventQueue, RunEvent } from "./events.ts";
+import { runFork, runSubgraph } from "./fork.ts";
+import { keepLease } from "./heartbeat.ts";
+import type { Line, LineNote } from "./line.ts";
+import { type RunOptions, type RunResult, type Settings, settingsOf } from "./options.ts";
+import { type PatientStore, patientStore } from "./patient-store.ts";
+import { decodeState, encodeState, encodeText } from "./plain-data.ts";
+import { messageOf, RunError } from "./run-error.ts";
+import { Scope } from "./scope.ts";
+import { Context, Paused, retryWait } from "./step.ts";
+
+/** How long steps may follow one another before timers, heartbeats and sockets get their turn. */
+const YIELD_MS = 10;
+
+/** One process working on one run, from taking hold of it to letting go. */
+export class Execution {
+  readonly runId: string;
+  readonly options: RunOptions<never>;
+  readonly settings: Settings;
+  readonly store: RunStore | undefined;
+  readonly patient: PatientStore | undefined;
+  readonly scope = new Scope();
+  /** Where the lines of a resumed run stand. */
+  lines: ReadonlyMap<string, RunCheckpointInfo> = new Map();
+  readonly queue: EventQueue<RunEvent<never>> | undefined;
+  readonly #watched: boolean;
+  readonly #progress: ((context: Context, data: unknown) => void) | undefined;
+  #lease: RunLease | undefined;
+  #iterations = 0;
+  #saves = 0;
+  #turn = performance.now();
+
+  constructor(runId: string, options: RunOptions<never>, queue?: EventQueue<RunEvent<never>>) {
+    this.runId = runId;
+    this.options = options;
+    this.settings = settingsOf(options);
+    this.store = options.store;
+    this.patient = options.store && patientStore(options.store, this.settings.storeWaitMs);
+    this.queue = queue;
+    this.#watched = options.onEvent !== undefined || queue !== undefined;
+    this.#progress = this.#watched ? ({ node, branch }, data) => this.emit({ type: "progress", runId, node, branch, data }) : undefined;
+  }
+
+  /** Runs the main line to its end, and lets go of the run whatever happens. */
+  async go(line: Line, lease: RunLease | undefined, resumed: boolean): Promise<RunResult<unknown>> {
+    const { signal, timeoutMs } = this.options;
+    this.#lease = lease;
+    const stopHeartbeat = lease && this.store ? keepLease(this.store, lease, this.settings.leaseMs, this.scope) : undefined;
+    const cancel = () => this.scope.abort(new CairnError("cancelled", "The run was cancelled by its caller.", { cause: signal?.reason }));
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => this.scope.abort(outOfTime(`The run took longer than ${timeoutMs} ms.`)), timeoutMs);
+    if (signal?.aborted) cancel();
+    else signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      this.emit({ type: "run_started", runId: this.runId, resumed });
+      const state = await this.runLine(line);
+      this.emit({ type: "run_completed", runId: this.runId, state: state as never });
+      return { status: "completed", runId: this.runId, state };
+    } catch (error) {
+      if (error instanceof Paused) {
+        await this.#letGo("paused", null);
+        this.emit({ type: "run_paused", runId: this.runId, interrupts: error.interrupts });
+        return { status: "paused", runId: this.runId, state: line.state, interrupts: error.interrupts };
+      }
+      const failure = this.failure(error, line);
+      const { kind, node, message } = failure;
+      if (kind !== "lease")
+        await this.#letGo(
+          kind === "cancelled" ? "cancelled" : "failed",
+          JSON.stringify({ kind, node, message: message.slice(0, 2_000) }),
+        ).catch(() => {
+          // The failure itself matters more; the lease runs out, and recover() finds the run.
+        });
+      this.emit({ type: "run_failed", runId: this.runId, error: failure as never });
+      throw failure;
+    } finally {
+      stopHeartbeat?.();
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** Takes the line's steps one after the other, each recorded before the next begins. */
+  async runLine(line: Line): Promise<unknown> {
+    const { graph, scope } = line;
+    while (line.next !== line.stop) {
+      if (scope.aborted) throw this.failure(scope.reason, line);
+      const now = performance.now();
+      if (now - this.#turn > YIELD_MS) await this.#giveTurn();
+      if (this.queue) await this.queue.room();
+      if (line.next === ROUTE_AGAIN) {
+        line.next = await this.#route(line, line.previous!, line.state);
+        continue;
+      }
+      if (++this.#iterations > this.settings.maxIterations) throw this.#tooManySteps(line);
+      const node = graph.nodes.get(line.next);
+      if (!node) throw this.#unknownNode(line);
+      const state = node.type === "step" ? await this.#runStep(node, line) : await this.#runInner(node, line);
+      let next: string;
+      const exit = graph.exits.get(node.name)!;
+      if ("to" in exit) next = exit.to;
+      else
+        try {
+          next = await this.#route(line, node.name, state);
+        } catch (error) {
+          // The step is done and must not be done again: only the question where to go stays open.
+          await this.#finishStep(line, node.name, state, ROUTE_AGAIN);
+          throw error;
+        }
+      await this.#finishStep(line, node.name, state, next);
+    }
+    return line.state;
+  }
+
+  async #finishStep(line: Line, node: string, state: unknown, next: string): Promise<void> {
+    const attempt = line.failed + 1;
+    if (this.store) {
+      const encoded = this.#encode(state, line, node);
+      await this.save(
+        line,
+        { nodeId: node, nextNode: next, kind: "node", attempt, step: line.step + 1, state: encoded },
+        next === END && line.branch === "" ? "completed" : undefined,
+      );
+      line.encoded = encoded;
+    }
+    line.previous = node;
+    line.next = next;
+    line.state = state;
+    line.step++;
+    line.failed = 0;
+    line.answers = NONE;
+    if (this.#watched)
+      this.emit({ type: "step_finished", runId: this.runId, node, branch: line.branch, attempt, next, state: state as never });
+  }
+
+  /** Records something on a line. */
+  async save(line: Line, checkpoint: Omit<NewRunCheckpoint, "runId" | "branch" | "previousNode">, status?: RunStatus): Promise<void> {
+    const { nodeId } = checkpoint;
+    try {
+      const saved = await this.patient!.save(
+        { ...checkpoint, runId: this.runId, branch: line.branch, previousNode: line.previous },
+        { ...(this.#lease ? { fence: this.#lease.fence } : {}), ...(status ? { status } : {}) },
+      );
+      if (this.#watched)
+        this.emit({ type: "checkpoint_saved", runId: this.runId, node: nodeId, branch: line.branch, sequence: saved.sequence });
+    } catch (error) {
+      const lost = error instanceof CairnError && error.code === "conflict";
+      if (!lost && this.options.onCheckpointError === "warn") {
+        this.emit({ type: "checkpoint_failed", runId: this.runId, node: nodeId, branch: line.branch, error });
+        return;
+      }
+      if (lost) this.scope.abort(error);
+      throw new RunError(
+        lost ? "lease" : "checkpoint",
+        `The checkpoint of ${JSON.stringify(nodeId)} could not be saved: ${messageOf(error)}`,
+        {
+          runId: this.runId,
+          node: nodeId,
+          branch: line.branch,
+          state: line.state,
+          cause: error,
+        },
+      );
+    }
+    const { keepHistory } = this.options;
+    if (keepHistory !== undefined && ++this.#saves % Math.max(keepHistory, 20) === 0 && status === undefined)
+      // Retention that fails costs space, not the run; the next one catches up.
+      await this.store!.prune({ runId: this.runId, keepLast: keepHistory }).catch((error) =>
+        this.emit({ type: "checkpoint_failed", runId: this.runId, node: nodeId, branch: line.branch, error }),
+      );
+  }
+
+  async #runStep(node: NodeDefinition & { type: "step" }, line: Line): Promise<unknown> {
+    for (let tries = 1; ; tries++) {
+      const attempt = line.failed + 1;
+      if (this.#watched) this.emit({ type: "step_started", runId: this.runId, node: node.name, branch: line.branch, attempt });
+      try {
+        return await this.#try(node, line, attempt);
+      } catch (error) {
+        if (error instanceof Paused) {
+          await this.#pause(error, line, node.name, attempt);
+          throw error;
+        }
+        if (line.scope.aborted) throw this.failure(line.scope.reason, line);
+        const wait = retryWait(node.retry, error, tries);
+        this.emit({ type: "step_failed", runId: this.runId, node: node.name, branch: line.branch, attempt, error, retryInMs: wait });
+        await this.#recordFailure(line, node.name, attempt, error);
+        line.failed = attempt;
+        if (wait === undefined) {
+          const kind = error instanceof CairnError && timedOut.has(error) ? "timeout" : "node";
+          throw new RunError(kind, `The step ${JSON.stringify(node.name)} failed: ${messageOf(error)}`, {
+            runId: this.runId,
+            node: node.name,
+            branch: line.branch,
+            state: line.state,
+            cause: error,
+          });
+        }
+        await line.scope.sleep(wait).catch(() => {
+          throw this.failure(line.scope.reason, line);
+        });
+        if (line.encoded) line.state = decodeState(line.encoded);
+      }
+    }
+  }
+
+  async #try(node: NodeDefinition & { type: "step" }, line: Line, attempt: number): Promise<unknown> {
+    const { timeoutMs, name } = node;
+    const scope = timeoutMs === undefined ? line.scope : new Scope(line.scope);
+    const context = new Context(this.runId, name, line.branch, line.step + 1, attempt, scope, line.answers, this.#progress);
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => scope.abort(outOfTime(`The step ${JSON.stringify(name)} took longer than ${timeoutMs} ms.`)), timeoutMs);
+    try {
+      const { aroundStep } = this.options;
+      const span = { runId: this.runId, graph: line.graph.name, node: name, branch: line.branch, attempt };
+      const work = aroundStep
+        ? aroundStep(span, async () => node.run(line.state as never, context))
+        : node.run(line.state as never, context);
+      const state = isPromise(work) ? await scope.race(work) : work;
+      if (context.paused) throw context.paused;
+      if (state === undefined)
+        throw new TypeError(`the step ${JSON.stringify(name)} returned nothing; a step returns the state to go on with`);
+      return state;
+    } catch (error) {
+      throw context.paused ?? error;
+    } finally {
+      if (timer) {
+        clearTimeout(timer);
+        scope.close();
+      }
+    }
+  }
+
+  async #runInner(node: NodeDefinition & { type: "fork" | "graph" }, line: Line): Promise<unknown> {
+    if (this.#watched) this.emit({ type: "step_started", runId: this.runId, node: node.name, branch: line.branch, attempt: 1 });
+    return node.type === "fork" ? runFork(this, node, line) : runSubgraph(this, node, line);
+  }
+
+  async #pause({ interrupts }: Paused, line: Line, node: string, attempt: number): Promise<void> {
+    if (!this.store)
+      throw new RunError("state", `The step ${JSON.stringify(node)} asks for input, but the run has no store to wait in. Give it one.`, {
+        runId: this.runId,
+        node,
+        state: line.state,
+      });
+    const note = encodeText({ question: interrupts[0]!.question, answers: line.answers } satisfies LineNote);
+    const state = line.encoded ?? this.#encode(line.state, line, node);
+    await this.save(line, { nodeId: node, nextNode: node, kind: "pause", attempt, step: line.step, state, note });
+  }
+
+  /** So that the next try, also one after a crash, has a number and a key of its own. */
+  async #recordFailure(line: Line, node: string, attempt: number, error: unknown): Promise<void> {
+    if (!this.store) return;
+    const note = encodeText({ message: messageOf(error).slice(0, 2_000), answers: line.answers } satisfies LineNote);
+    const state = line.encoded ?? this.#encode(line.state, line, node);
+    await this.save(line, { nodeId: node, nextNode: node, kind: "failed", attempt, step: line.step, state, note });
+  }
+
+  async #route(line: Line, from: string, state: unknown): Promise<string> {
+    const exit = line.graph.exits.get(from);
+    if (!exit) throw this.#unknownNode(line);
+    if ("to" in exit) return exit.to;
+    let next: unknown;
+    let cause: unknown;
+    try {
+      const chosen = exit.router(state as never);
+      next = isPromise(chosen) ? await line.scope.race(chosen) : chosen;
+    } catch (error) {
+      cause = error;
+    }
+    if (cause === undefined && typeof next === "string" && exit.targets.includes(next)) return next;
+    if (line.scope.aborted) throw this.failure(line.scope.reason, line);
+    const problem = cause === undefined ? `chose ${JSON.stringify(next)}, which is not one of its targets` : `failed: ${messageOf(cause)}`;
+    throw new RunError("router", `The router after ${JSON.stringify(from)} ${problem}.`, {
+      runId: this.runId,
+      node: from,
+      branch: line.branch,
+      state,
+      cause,
+    });
+  }
+
+  #encode(state: unknown, line: Line, node: string): Uint8Array {
+    try {
+      return encodeState(state);
+    } catch (cause) {
+      throw new RunError("state", `After ${JSON.stringify(node)}: ${messageOf(cause)}`, {
+        runId: this.runId,
+        node,
+        branch: line.branch,
+        state,
+        cause,
+      });
+    }
+  }
+
+  /** Whatever was thrown, as the error of this run. */
+  failure(error: unknown, line: Line): RunError {
+    if (error instanceof RunError) return error;
+    const code = error instanceof CairnError ? error.code : undefined;
+    const kind = code === "cancelled" ? "cancelled" : code === "timeout" ? "timeout" : code === "conflict" ? "lease" : "node";
+    return new RunError(kind, messageOf(error), {
+      runId: this.runId,
+      node: line.next,
+      branch: line.branch,
+      state: line.state,
+      cause: error,
+    });
+  }
+
+  emit(event: RunEvent<never>): void {
+    if (!this.#watched) return;
+    this.queue?.push(event);
+    try {
+      this.options.onEvent?.(event);
+    } catch {
+      // Watching must not change what is watched.
+    }
+  }
+
+  async #letGo(status: RunStatus, note: string | null): Promise<void> {
+    if (this.#lease) await this.patient!.release(this.#lease, { status, note });
+  }
+
+  async #giveTurn(): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    this.#turn = performance.now();
+  }
+
+  #tooManySteps(line: Line): RunError {
+    return new RunError(
+      "max_iterations",
+      `The run took ${this.settings.maxIterations} steps without coming to its end. Check its loops, or raise maxIterations.`,
+      {
+        runId: this.runId,
+        node: line.next,
+        branch: line.branch,
+        state: line.state,
+      },
+    );
+  }
+
+  #unknownNode(line: Line): RunError {
+    return new RunError(
+      "graph_changed",
+      `The run goes on at ${JSON.stringify(line.next)}, but this graph has no such node. Bring the node back, or use resumeFrom with another checkpoint.`,
+      {
+        runId: this.runId,
+        node: line.next,
+        branch: line.branch,
+        state: line.state,
+      },
+    );
+  }
+}
+
+const NONE: readonly unknown[] = [];
+
+/** Our own time limits, as opposed to those of a service that a step called. */
+const timedOut = new WeakSet<CairnError>();
+
+function outOfTime(message: string): CairnError {
+  const error = new CairnError("timeout", `${message} Give it more time, or less to do.`);
+  timedOut.add(error);
+  return error;
+}
+
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
+}

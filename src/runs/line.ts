@@ -1,0 +1,51 @@
+import type { RunCheckpoint } from "../model/run.ts";
+import type { GraphDefinition } from "./definition.ts";
+import { decodeState, decodeText } from "./plain-data.ts";
+import type { Scope } from "./scope.ts";
+
+/** One thread of a run: the main line, a branch of a fork, or the inside of a sub-graph. */
+export interface Line {
+  readonly graph: GraphDefinition;
+  readonly branch: string;
+  /** The node before which this line is done. */
+  readonly stop: string;
+  readonly scope: Scope;
+  state: unknown;
+  /** The state as it was last stored, so that a step that changed it in place does no harm. */
+  encoded: Uint8Array | undefined;
+  next: string;
+  previous: string | null;
+  step: number;
+  /** How many tries of the next node have failed. */
+  failed: number;
+  /** What was answered so far to the next node's questions. */
+  answers: readonly unknown[];
+}
+
+/** What stands in the note of a checkpoint that is not a finished step. */
+export interface LineNote {
+  readonly question?: unknown;
+  readonly answers?: readonly unknown[];
+  readonly message?: string;
+}
+
+export function noteOf(note: string | null): LineNote {
+  return note === null ? {} : ((decodeText(note) ?? {}) as LineNote);
+}
+
+/** The line as a checkpoint left it. */
+export function lineFrom(checkpoint: RunCheckpoint, fixed: Pick<Line, "graph" | "stop" | "scope">): Line {
+  const { kind, attempt } = checkpoint;
+  const unfinished = kind === "failed" || kind === "pause" || kind === "answer";
+  return {
+    ...fixed,
+    branch: checkpoint.branch,
+    state: decodeState(checkpoint.state),
+    encoded: checkpoint.state,
+    next: checkpoint.nextNode ?? fixed.stop,
+    previous: unfinished ? checkpoint.previousNode : checkpoint.nodeId,
+    step: checkpoint.step,
+    failed: !unfinished ? 0 : kind === "failed" ? attempt : attempt - 1,
+    answers: unfinished ? (noteOf(checkpoint.note).answers ?? []) : [],
+  };
+}

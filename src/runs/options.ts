@@ -1,0 +1,89 @@
+import { CairnError } from "../model/errors.ts";
+import type { RunStore } from "../ports/run-store.ts";
+import type { Interrupt, RunEvent } from "./events.ts";
+
+export interface RunOptions<S = unknown> {
+  /** Where progress is kept. Without a store the run lives and dies with its process. */
+  readonly store?: RunStore | undefined;
+  /** The name under which the run is found again; a new one by default. */
+  readonly runId?: string | undefined;
+  /** The project the run works for, which decides who may see it. */
+  readonly project?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** For the whole run. */
+  readonly timeoutMs?: number | undefined;
+  /** How many steps the run may take in all: 1,000 by default, 100,000 at most. */
+  readonly maxIterations?: number | undefined;
+  /** How long this process may be silent before another may take the run over; renewed three times as often. */
+  readonly leaseMs?: number | undefined;
+  /** Keeps about so many checkpoints of the run's history; all by default. */
+  readonly keepHistory?: number | undefined;
+  /** Whether a checkpoint that cannot be saved ends the run (default) or is only told. Losing the lease always ends it. */
+  readonly onCheckpointError?: "fail" | "warn" | undefined;
+  /** How long to wait for a store that is away, before that counts as a failure; at most the lease. */
+  readonly storeWaitMs?: number | undefined;
+  /** Sees every event, for logs and metrics. What it throws is ignored. */
+  readonly onEvent?: ((event: RunEvent<S>) => void) | undefined;
+  /** Is put around every try of every step, for tracing. It must call `work` and hand on its result. */
+  readonly aroundStep?: (<T>(step: StepSpan, work: () => Promise<T>) => Promise<T>) | undefined;
+}
+
+export interface StepSpan {
+  readonly runId: string;
+  readonly graph: string;
+  readonly node: string;
+  readonly branch: string;
+  readonly attempt: number;
+}
+
+export interface ResumeOptions<S = unknown> extends Omit<RunOptions<S>, "runId" | "project" | "store"> {
+  readonly store: RunStore;
+  /** The answer to the question the run is paused on. */
+  readonly input?: unknown;
+  /** Answers by node, when several branches are paused at once. */
+  readonly inputs?: Readonly<Record<string, unknown>> | undefined;
+  /** Goes on although the graph is no longer the one the run began with. */
+  readonly acceptGraphChange?: boolean | undefined;
+  /** Goes on with this state instead of the stored one. */
+  readonly state?: S | undefined;
+}
+
+export interface ResumeFromOptions<S = unknown> extends Omit<ResumeOptions<S>, "input" | "inputs"> {
+  /** After this checkpoint … */
+  readonly sequence?: number | undefined;
+  /** … or after the newest checkpoint of this node. */
+  readonly node?: string | undefined;
+  /** Runs that node itself again, with the state it was given then. */
+  readonly replay?: boolean | undefined;
+  /** Leaves the run as it is and goes on as a new one with this id. */
+  readonly fork?: string | undefined;
+}
+
+export type RunResult<S> =
+  | { readonly status: "completed"; readonly runId: string; readonly state: S }
+  | { readonly status: "paused"; readonly runId: string; readonly state: S; readonly interrupts: readonly Interrupt[] };
+
+export interface Settings {
+  readonly maxIterations: number;
+  readonly leaseMs: number;
+  readonly storeWaitMs: number;
+}
+
+const MAX_ITERATIONS = { usual: 1_000, most: 100_000 };
+const LEASE_MS = { usual: 30_000, least: 100, most: 24 * 3_600_000 };
+
+/** The numbers a run goes by, checked. */
+export function settingsOf(options: RunOptions<never>): Settings {
+  const { maxIterations = MAX_ITERATIONS.usual, leaseMs = LEASE_MS.usual, storeWaitMs = leaseMs, timeoutMs, keepHistory } = options;
+  within("maxIterations", maxIterations, 1, MAX_ITERATIONS.most);
+  within("leaseMs", leaseMs, LEASE_MS.least, LEASE_MS.most);
+  within("storeWaitMs", storeWaitMs, 0, LEASE_MS.most);
+  if (timeoutMs !== undefined) within("timeoutMs", timeoutMs, 1, 2 ** 31 - 1);
+  if (keepHistory !== undefined) within("keepHistory", keepHistory, 1, 1_000_000);
+  return { maxIterations, leaseMs, storeWaitMs: Math.min(storeWaitMs, leaseMs) };
+}
+
+function within(name: string, value: number, least: number, most: number): void {
+  if (!Number.isInteger(value) || value < least || value > most)
+    throw new CairnError("invalid_input", `${name} must be a whole number from ${least} to ${most}.`, { details: { field: name } });
+}

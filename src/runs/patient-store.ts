@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { CairnError } from "../model/errors.ts";
+import type { NewRunCheckpoint, RunCheckpointInfo, RunLease } from "../model/run.ts";
+import type { AcquireOptions, NewRun, RunStore, SaveOptions } from "../ports/run-store.ts";
+
+/** The writes of the engine. A database that is away for a moment does not cost the run. */
+export interface PatientStore {
+  start(run: NewRun): Promise<RunLease>;
+  acquire(runId: string, options: AcquireOptions): Promise<RunLease>;
+  save(checkpoint: NewRunCheckpoint, options: SaveOptions): Promise<RunCheckpointInfo>;
+  release(lease: RunLease, outcome: Parameters<RunStore["release"]>[1]): Promise<void>;
+}
+
+/**
+ * Tries again while the store is unavailable. A write whose answer was lost may have been done: before it is repeated, the store is asked,
+ * so that a run's history has every step once.
+ */
+export function patientStore(store: RunStore, waitMs: number): PatientStore {
+  async function again<T>(attempt: () => Promise<T>, done: () => Promise<T | undefined>): Promise<T> {
+    const deadline = Date.now() + waitMs;
+    for (let tries = 0; ; tries++) {
+      try {
+        if (tries > 0) {
+          const found = await done();
+          if (found !== undefined) return found;
+        }
+        return await attempt();
+      } catch (error) {
+        const passing = error instanceof CairnError && error.code === "unavailable" && error.details?.damaged !== true;
+        if (!passing || Date.now() >= deadline) throw error;
+        const wait = Math.min(1_000, 20 * 2 ** tries);
+        await sleep(wait / 2 + (Math.random() * wait) / 2);
+      }
+    }
+  }
+
+  /** The lease, if the run is held under this owner's name. */
+  async function heldBy(runId: string, owner: string): Promise<RunLease | undefined> {
+    const run = await store.getRun(runId);
+    return run?.leaseOwner === owner && run.leaseUntil ? { runId, owner, fence: run.fence, until: run.leaseUntil } : undefined;
+  }
+
+  return {
+    start: (run) =>
+      again(
+        () => store.start(run),
+        () => heldBy(run.runId, run.owner),
+      ),
+    acquire: (runId, options) =>
+      again(
+        () => store.acquire(runId, options),
+        () => heldBy(runId, options.owner),
+      ),
+    save: (checkpoint, options) =>
+      again(
+        () => store.save(checkpoint, options),
+        async () => {
+          const { branch = "", step = 0, kind = "node", attempt = 1 } = checkpoint;
+          const recent = await store.history(checkpoint.runId, { limit: 100 });
+          return recent.find(
+            (info) =>
+              info.branch === branch &&
+              info.step === step &&
+              info.kind === kind &&
+              info.attempt === attempt &&
+              info.nodeId === checkpoint.nodeId &&
+              info.note === (checkpoint.note ?? null),
+          );
+        },
+      ),
+    async release(lease, outcome) {
+      await again(
+        async () => {
+          await store.release(lease, outcome);
+          return true;
+        },
+        async () => {
+          const run = await store.getRun(lease.runId);
+          return (run?.fence === lease.fence && run.leaseOwner === null && run.status === outcome.status) || undefined;
+        },
+      );
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { CairnError } from "../model/errors.ts";
+import type { CompiledGraph } from "./compiled.ts";
+import type { ResumeOptions, RunResult } from "./options.ts";
+
+export interface RecoverOptions<S> extends Omit<ResumeOptions<S>, "input" | "inputs" | "state"> {
+  /** How many runs to take over at most. */
+  readonly limit?: number | undefined;
+  /** How many of them run at once. */
+  readonly concurrency?: number | undefined;
+}
+
+export type Recovery<S> =
+  | { readonly runId: string; readonly result: RunResult<S> }
+  | { readonly runId: string; readonly error: CairnError };
+
+/** Finds runs whose lease has run out and goes on with each. One that another process takes first is left to it. */
+export async function recoverRuns<S>(
+  graph: Pick<CompiledGraph<S>, "name" | "resume">,
+  { limit = 1_000, concurrency = 10, ...options }: RecoverOptions<S>,
+): Promise<readonly Recovery<S>[]> {
+  const abandoned = await options.store.listRuns({ graph: graph.name, abandoned: true, limit });
+  const recoveries: Recovery<S>[] = [];
+  const waiting = abandoned.values();
+  const worker = async () => {
+    for (const { runId } of waiting) {
+      options.signal?.throwIfAborted();
+      try {
+        recoveries.push({ runId, result: await graph.resume(runId, options) });
+      } catch (error) {
+        if (!(error instanceof CairnError)) throw error;
+        if (error.details?.kind === "held" || error.code === "not_found") continue;
+        recoveries.push({ runId, error });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, abandoned.length) }, worker));
+  return recoveries;
+}

@@ -1,0 +1,65 @@
+import { CairnError, type ErrorCode } from "../model/errors.ts";
+
+/** The closed list of ways in which a run fails. */
+export type RunErrorKind =
+  | "node"
+  | "timeout"
+  | "cancelled"
+  | "router"
+  | "max_iterations"
+  | "checkpoint"
+  | "fork"
+  | "graph_changed"
+  | "lease"
+  | "state";
+
+export interface RunErrorOptions {
+  readonly code?: ErrorCode;
+  readonly runId: string;
+  readonly node?: string | undefined;
+  readonly branch?: string | undefined;
+  /** The state the run had when it failed: what the failing step was given. */
+  readonly state?: unknown;
+  readonly cause?: unknown;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+const CODE: Record<RunErrorKind, ErrorCode> = {
+  node: "internal",
+  timeout: "timeout",
+  cancelled: "cancelled",
+  router: "internal",
+  max_iterations: "internal",
+  checkpoint: "unavailable",
+  fork: "internal",
+  graph_changed: "conflict",
+  lease: "conflict",
+  state: "invalid_input",
+};
+
+/** A run that failed: how, where, and with what state. The one subclass there is, because a state has no place in `details`. */
+export class RunError<S = unknown> extends CairnError {
+  readonly kind: RunErrorKind;
+  readonly runId: string;
+  readonly node: string | undefined;
+  readonly branch: string;
+  readonly state: S | undefined;
+
+  constructor(kind: RunErrorKind, message: string, { code, runId, node, branch = "", state, cause, details }: RunErrorOptions) {
+    super(code ?? (cause instanceof CairnError ? cause.code : CODE[kind]), message, {
+      cause,
+      details: { ...details, kind, runId, ...(node === undefined ? {} : { node }) },
+      ...(cause instanceof CairnError && cause.retryAfterMs !== undefined ? { retryAfterMs: cause.retryAfterMs } : {}),
+    });
+    this.kind = kind;
+    this.runId = runId;
+    this.node = node;
+    this.branch = branch;
+    this.state = state as S | undefined;
+  }
+}
+
+/** What a step threw, as words. Anything can be thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : typeof error === "string" ? error : "a value that is not an error was thrown";
+}
