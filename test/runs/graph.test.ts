@@ -415,7 +415,9 @@ describe("watching a run", () => {
     let last = 0;
     for await (const event of loop.stream(zero, {
       maxIterations: 10_000,
-      onEvent: (e) => e.type === "step_finished" && (last = e.state.n) && undefined,
+      onEvent: (event) => {
+        if (event.type === "step_finished") last = event.state.n;
+      },
     })) {
       if (event.type !== "step_finished") continue;
       most = Math.max(most, last - event.state.n);
