@@ -1,0 +1,34 @@
+import type { EmbeddingStore } from "./embedding-store.ts";
+
+export interface Ranked {
+  readonly id: string;
+  readonly score: number;
+}
+
+export interface CandidateQuery<Filter> {
+  readonly filter: Filter;
+  /** How many of each ranking. */
+  readonly limit: number;
+  /** What the person typed; any text, never query syntax. Absent: no ranking by words. */
+  readonly words?: string | undefined;
+  /** Absent: no ranking by meaning. */
+  readonly dense?: { readonly versionId: number; readonly vector: Float32Array } | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Candidates {
+  /** By words (BM25 or its nearest relative), best first; scores are positive and comparable within one answer only. */
+  readonly lexical: readonly Ranked[];
+  /** By cosine, best first, exact scores. */
+  readonly dense: readonly Ranked[];
+}
+
+/** Records that can be found by meaning and by words. Filters come first: one never makes a matching record unreachable. */
+export interface RecallStore<RecordType, Filter> {
+  readonly embeddings: EmbeddingStore;
+  candidates(query: CandidateQuery<Filter>): Promise<Candidates>;
+  /** The cosine of each record that has a vector in this version. */
+  similarities(versionId: number, vector: Float32Array, ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** In the order asked, without those that are gone. */
+  getMany(ids: readonly string[]): Promise<readonly RecordType[]>;
+}

@@ -1,0 +1,53 @@
+import type { Embedder } from "../ports/embedder.ts";
+
+export type Embedded = { readonly vectors: readonly Float32Array[]; readonly failure?: undefined } | { readonly failure: string; readonly vectors?: undefined };
+
+export interface EmbedWithinOptions {
+  readonly timeoutMs: number;
+  readonly purpose: "query" | "document";
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Embeds, or says why not, within the time given: an embedder that is down or slow degrades an answer and never costs a
+ * save. What comes back is checked, because a wrong vector would spoil every later ranking. Only the caller's own abort is raised.
+ */
+export async function embedWithin(embedder: Embedder, texts: readonly string[], { timeoutMs, purpose, signal }: EmbedWithinOptions): Promise<Embedded> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const either = signal ? AbortSignal.any([signal, timeout]) : timeout;
+  try {
+    const vectors = await untilAborted(embedder.embed(texts, { signal: either, purpose }), either);
+    const problem = vectorProblem(vectors, texts.length, embedder.dimension);
+    return problem ? { failure: problem } : { vectors };
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (timeout.aborted) return { failure: `no answer within ${timeoutMs} ms` };
+    return { failure: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** What is wrong with vectors, or `undefined`. */
+export function vectorProblem(vectors: readonly Float32Array[], count: number, dimension: number): string | undefined {
+  if (vectors.length !== count) return `it gave ${vectors.length} vectors for ${count} texts`;
+  for (const vector of vectors) {
+    if (vector.length !== dimension) return `it gave a vector of ${vector.length} dimensions instead of ${dimension}`;
+    let square = 0;
+    for (const value of vector) square += value * value;
+    if (!(Math.abs(square - 1) < 0.01)) return "it gave a vector that is not of unit length or not finite";
+  }
+  return undefined;
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let abort: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    if (abort) signal.removeEventListener("abort", abort);
+    work.catch(() => {}); // its late failure is of no interest any more
+  }
+}

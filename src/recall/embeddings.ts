@@ -1,0 +1,125 @@
+import { CairnError } from "../model/errors.ts";
+import type { CollectionName, Embedders } from "../ports/embedders.ts";
+import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
+import { type FillOptions, fill } from "./fill.ts";
+
+export interface CollectionRef {
+  readonly projectPath: string;
+  readonly collection: CollectionName;
+}
+
+export interface VersionState extends EmbeddingVersion {
+  readonly records: number;
+  readonly vectors: number;
+  /** Whether this process can embed for it. */
+  readonly available: boolean;
+}
+
+export interface UpgradeResult {
+  readonly versionId: number;
+  readonly model: string;
+  readonly embedded: number;
+  readonly switched: boolean;
+}
+
+export interface VerifyResult {
+  readonly checked: number;
+  readonly damaged: readonly string[];
+  readonly recomputed: number;
+  readonly missing: number;
+}
+
+/** Embedding versions of a collection: change the model without losing anything, and go back. */
+export interface Embeddings {
+  list(ref: CollectionRef): Promise<readonly VersionState[]>;
+  /** Fills a version for that model beside the current one, then switches. Run it again after a kill and it goes on. */
+  upgrade(ref: CollectionRef & { readonly model: string }, options?: FillOptions): Promise<UpgradeResult>;
+  /** Back to an earlier version that was not pruned: the newest one before the current, or the one named. */
+  rollback(ref: CollectionRef & { readonly versionId?: number | undefined }, options?: FillOptions): Promise<UpgradeResult>;
+  /** Looks at every vector of the current version; recomputes what is damaged or missing. */
+  verify(ref: CollectionRef, options?: FillOptions): Promise<VerifyResult>;
+  /** Deletes all versions but the current one. */
+  prune(ref: CollectionRef): Promise<{ readonly versions: number; readonly vectors: number }>;
+}
+
+export interface EmbeddingsDeps {
+  readonly embedders: Embedders;
+  /** The collection's embedding store, or `undefined` if nothing was ever stored in it. */
+  readonly find: (ref: CollectionRef) => Promise<EmbeddingStore | undefined>;
+}
+
+export function embeddings({ embedders, find }: EmbeddingsDeps): Embeddings {
+  const existing = async (ref: CollectionRef): Promise<EmbeddingStore> => {
+    const store = await find(ref);
+    if (!store) throw new CairnError("not_found", `Nothing is stored in ${ref.collection} of ${ref.projectPath} yet.`);
+    return store;
+  };
+
+  /** Fill, then switch; records saved meanwhile are filled in the next round. */
+  async function moveTo(store: EmbeddingStore, version: EmbeddingVersion, options: FillOptions): Promise<UpgradeResult> {
+    const embedder = await embedders.serving(version);
+    if (!embedder) throw new CairnError("unavailable", `The model ${version.model} is not available here. Configure it, then try again.`);
+    let embedded = 0;
+    for (;;) {
+      const result = await fill(store, version.versionId, embedder, options);
+      embedded += result.embedded;
+      if (result.failed > 0)
+        throw new CairnError("unavailable", `${result.failed} records could not be embedded (${result.reason}). The ${embedded} done are kept, searches still use the version before; run it again.`, {
+          details: { embedded, failed: result.failed },
+        });
+      if ((await store.makeCurrent(version.versionId)) === "switched") return { versionId: version.versionId, model: version.model, embedded, switched: true };
+    }
+  }
+
+  return {
+    async list(ref) {
+      const store = await find(ref);
+      if (!store) return [];
+      return Promise.all(
+        (await store.versions()).map(async (version) => ({
+          ...version,
+          ...(await store.counts(version.versionId)),
+          available: (await embedders.serving(version)) !== undefined,
+        })),
+      );
+    },
+
+    async upgrade({ model, ...ref }, options = {}) {
+      const store = await existing(ref);
+      const embedder = await embedders.named(model);
+      if (!embedder) throw new CairnError("invalid_input", `model: ${JSON.stringify(model)} is not one of ${embedders.names.join(", ")}`);
+      return moveTo(store, await store.addVersion(embedder), options);
+    },
+
+    async rollback({ versionId, ...ref }, options = {}) {
+      const store = await existing(ref);
+      const versions = await store.versions();
+      const current = versions.find(({ isCurrent }) => isCurrent);
+      const target =
+        versionId === undefined
+          ? versions.filter(({ versionId: id, isCurrent }) => !isCurrent && id < (current?.versionId ?? 0)).at(-1)
+          : versions.find(({ versionId: id }) => id === versionId);
+      if (!target) throw new CairnError("not_found", "There is no earlier version to go back to. List the versions to see which there are.");
+      return moveTo(store, target, options);
+    },
+
+    async verify(ref, options = {}) {
+      const store = await existing(ref);
+      const current = (await store.versions()).find(({ isCurrent }) => isCurrent);
+      if (!current) return { checked: 0, damaged: [], recomputed: 0, missing: 0 };
+      const damaged = await store.dropDamaged(current.versionId);
+      const embedder = await embedders.serving(current);
+      const { embedded } = embedder ? await fill(store, current.versionId, embedder, options) : { embedded: 0 };
+      const { records, vectors } = await store.counts(current.versionId);
+      return { checked: vectors - embedded + damaged.length, damaged, recomputed: embedded, missing: records - vectors };
+    },
+
+    async prune(ref) {
+      const store = await existing(ref);
+      let vectors = 0;
+      const old = (await store.versions()).filter(({ isCurrent }) => !isCurrent);
+      for (const { versionId } of old) vectors += await store.dropVersion(versionId);
+      return { versions: old.length, vectors };
+    },
+  };
+}

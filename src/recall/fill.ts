@@ -1,0 +1,80 @@
+import type { Embedder } from "../ports/embedder.ts";
+import type { Embedders } from "../ports/embedders.ts";
+import type { EmbeddingStore, EmbeddingVersion, Unembedded } from "../ports/embedding-store.ts";
+import { embedWithin } from "./embed-within.ts";
+
+export interface FillOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly progress?: ((done: number, total: number) => void) | undefined;
+}
+
+export interface FillResult {
+  readonly embedded: number;
+  /** Records that the model could not embed in this pass, with the reason of the last one. */
+  readonly failed: number;
+  readonly reason?: string | undefined;
+}
+
+const BATCH = 32;
+const BATCH_MS = 120_000;
+/** After so many failures in a row the provider is down, and asking on would only be noise. */
+const GIVE_UP_AFTER = 3;
+
+/** Gives every record of a version its vector. What is done stays done: a killed pass goes on where it was. */
+export async function fill(store: EmbeddingStore, versionId: number, embedder: Embedder, { signal, progress }: FillOptions = {}): Promise<FillResult> {
+  const { records, vectors } = await store.counts(versionId);
+  let embedded = 0;
+  let failed = 0;
+  let failuresInARow = 0;
+  let reason: string | undefined;
+  let afterId: string | undefined;
+  for (;;) {
+    signal?.throwIfAborted();
+    const batch = await store.missing(versionId, BATCH, afterId);
+    if (batch.length === 0) return { embedded, failed, reason };
+    for (const part of [batch, ...(batch.length > 1 ? batch.map((one) => [one]) : [])]) {
+      const outcome = await embedBatch(embedder, part, signal);
+      if (outcome.vectors) {
+        failuresInARow = 0;
+        embedded += await store.putVectors(versionId, part.map(({ id, revision }, index) => ({ id, revision, vector: outcome.vectors[index]! })));
+        if (part === batch) break; // all at once; else one by one, so that one text that cannot be embedded does not hold up the rest
+        continue;
+      }
+      reason = outcome.failure;
+      if (part === batch && batch.length > 1) continue;
+      failed++;
+      if (++failuresInARow >= GIVE_UP_AFTER) return { embedded, failed: records - vectors - embedded, reason };
+    }
+    afterId = batch.at(-1)!.id;
+    progress?.(vectors + embedded, records);
+  }
+}
+
+async function embedBatch(embedder: Embedder, batch: readonly Unembedded[], signal: AbortSignal | undefined) {
+  return embedWithin(
+    embedder,
+    batch.map(({ text }) => text),
+    { timeoutMs: BATCH_MS, purpose: "document", signal },
+  );
+}
+
+/** Backfills every version that is alive and whose model is at hand: what a provider that was down left behind. */
+export async function backfill(store: EmbeddingStore, embedders: Embedders, options: FillOptions = {}): Promise<FillResult> {
+  const total = { embedded: 0, failed: 0, reason: undefined as string | undefined };
+  for (const version of await store.versions()) {
+    if (!(await isBehind(store, version))) continue;
+    const embedder = await embedders.serving(version);
+    if (!embedder) continue;
+    const result = await fill(store, version.versionId, embedder, options);
+    total.embedded += result.embedded;
+    total.failed += result.failed;
+    total.reason = result.reason ?? total.reason;
+  }
+  return total;
+}
+
+async function isBehind(store: EmbeddingStore, { versionId, isCurrent }: EmbeddingVersion): Promise<boolean> {
+  if (!isCurrent) return false; // a version that is being filled belongs to its upgrade; an old one may stay behind
+  const { records, vectors } = await store.counts(versionId);
+  return vectors < records;
+}

@@ -1,0 +1,122 @@
+import { CairnError } from "../model/errors.ts";
+import type { Embedders } from "../ports/embedders.ts";
+import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
+import type { Ranked, RecallStore } from "../ports/recall-store.ts";
+import { type Candidate, fuse } from "../text/fuse.ts";
+import { embedWithin } from "./embed-within.ts";
+import { meaningWeight } from "./weights.ts";
+
+export type SearchMode = "hybrid" | "semantic" | "keyword";
+
+export interface RecallQuery<Filter> {
+  readonly query: string;
+  readonly topK: number;
+  readonly filter: Filter;
+  readonly mode?: SearchMode | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Why a record is among the answers: its place in each ranking that found it. */
+export interface Found {
+  readonly meaning?: { readonly rank: number; readonly score: number } | undefined;
+  readonly words?: { readonly rank: number; readonly score: number } | undefined;
+}
+
+export interface Hit<RecordType> {
+  readonly record: RecordType;
+  /** Cosine, clamped to 0…1; 0 where the record has no vector yet. */
+  readonly score: number;
+  readonly found: Found;
+}
+
+export interface RecallAnswer<RecordType> {
+  readonly hits: readonly Hit<RecordType>[];
+  /** What was missing, in words a person understands; empty when nothing was. */
+  readonly degraded: readonly string[];
+  /** The model that the ranking by meaning used. */
+  readonly model?: string | undefined;
+}
+
+/** How long a search waits for the query's vector before it goes on with words alone. */
+const QUERY_EMBED_MS = 4_000;
+
+/** One search for every collection: both rankings over the same filter, fused, each hit with its reason. */
+export async function recall<RecordType extends { readonly id: string; readonly createdAt: string }, Filter>(
+  store: RecallStore<RecordType, Filter>,
+  embedders: Embedders,
+  { query, topK, filter, mode = "hybrid", signal }: RecallQuery<Filter>,
+): Promise<RecallAnswer<RecordType>> {
+  const degraded: string[] = [];
+  const dense = mode === "keyword" ? undefined : await queryVector(store.embeddings, embedders, query, degraded, signal);
+  if (mode === "semantic" && !dense && degraded.length > 0) throw new CairnError("unavailable", `Search by meaning is not possible now: ${degraded.join("; ")}. Use mode "hybrid" or "keyword".`);
+
+  const limit = Math.min(500, Math.max(100, topK * 5));
+  const words = mode === "semantic" ? undefined : query;
+  const { lexical, dense: near } = await store.candidates({ filter, limit, words, dense, signal });
+  const candidates = await withSimilarities(store, dense, lexical, near);
+  const order = fuse(candidates, dense ? meaningWeight(query, dense.version, candidates) : 0);
+
+  const records = new Map((await store.getMany(order.slice(0, topK * 2).map(({ id }) => id))).map((record) => [record.id, record]));
+  const rankOf = (ranking: readonly Ranked[]) => new Map(ranking.map(({ id, score }, index) => [id, { rank: index + 1, score }]));
+  const meaningRanks = rankOf(near);
+  const wordRanks = rankOf(lexical);
+  const cosine = new Map(candidates.map((candidate) => [candidate.id, candidate.cosine]));
+  const hits = order
+    .flatMap(({ id, score }) => {
+      const record = records.get(id);
+      return record ? [{ record, fused: score }] : [];
+    })
+    .sort((a, b) => b.fused - a.fused || newestFirst(a.record, b.record))
+    .slice(0, topK)
+    .map(({ record }) => ({
+      record,
+      score: Math.min(1, Math.max(0, cosine.get(record.id) ?? 0)),
+      found: { meaning: meaningRanks.get(record.id), words: wordRanks.get(record.id) },
+    }));
+  return { hits, degraded, model: dense?.version.model };
+}
+
+type QueryVector = { readonly versionId: number; readonly vector: Float32Array; readonly version: EmbeddingVersion };
+
+async function queryVector(
+  embeddings: EmbeddingStore,
+  embedders: Embedders,
+  query: string,
+  degraded: string[],
+  signal: AbortSignal | undefined,
+): Promise<QueryVector | undefined> {
+  const version = (await embeddings.versions()).find(({ isCurrent }) => isCurrent);
+  if (!version) return undefined; // nothing was ever embedded: words are all there is
+  const embedder = await embedders.serving(version);
+  if (!embedder) {
+    degraded.push(`the model ${version.model} of the stored vectors is not available here, so only words were searched`);
+    return undefined;
+  }
+  const embedded = await embedWithin(embedder, [query], { timeoutMs: QUERY_EMBED_MS, purpose: "query", signal });
+  if (!embedded.vectors) {
+    degraded.push(`the embedding model ${version.model} did not answer (${embedded.failure}), so only words were searched`);
+    return undefined;
+  }
+  return { versionId: version.versionId, vector: embedded.vectors[0]!, version };
+}
+
+/** Candidates that only the words found get their cosine too, so that both parts of the fused score are known. */
+async function withSimilarities(
+  store: Pick<RecallStore<unknown, unknown>, "similarities">,
+  dense: QueryVector | undefined,
+  lexical: readonly Ranked[],
+  near: readonly Ranked[],
+): Promise<Candidate[]> {
+  const cosine = new Map(near.map(({ id, score }) => [id, score]));
+  const byWords = new Map(lexical.map(({ id, score }) => [id, score]));
+  if (dense) {
+    const unknown = lexical.filter(({ id }) => !cosine.has(id)).map(({ id }) => id);
+    for (const [id, score] of await store.similarities(dense.versionId, dense.vector, unknown)) cosine.set(id, score);
+  }
+  return [...new Set([...cosine.keys(), ...byWords.keys()])].map((id) => ({ id, cosine: cosine.get(id), lexical: byWords.get(id) }));
+}
+
+function newestFirst(a: { readonly id: string; readonly createdAt: string }, b: { readonly id: string; readonly createdAt: string }): number {
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1;
+  return a.id < b.id ? -1 : 1;
+}
