@@ -1,11 +1,13 @@
 import type { Keys } from "./admin/keys.ts";
 import type { Checkpoints } from "./checkpoints/service.ts";
+import type { Embeddings } from "./recall/embeddings.ts";
 
 /** Everything Cairn can do, as a library. `open()` gives one. */
 export interface Cairn {
   readonly checkpoints: Checkpoints;
   /** Who may call over HTTP. */
   readonly keys: Keys;
+  readonly embeddings: Embeddings;
   /** The ids of all projects that have stored something. */
   projects(): Promise<readonly string[]>;
   /** Raises `unavailable`, saying why, when the storage cannot be used. */

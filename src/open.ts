@@ -3,22 +3,29 @@ import { join } from "node:path";
 import { keys } from "./admin/keys.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
+import { embedderRegistry } from "./embedders/registry.ts";
 import { CairnError } from "./model/errors.ts";
 import { newId } from "./model/ids.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
+import type { Embedder } from "./ports/embedder.ts";
+import type { Embedders } from "./ports/embedders.ts";
 import type { Storage } from "./ports/storage.ts";
+import { backfiller } from "./recall/backfiller.ts";
+import { embeddings } from "./recall/embeddings.ts";
 import { fileKeyStore } from "./stores/file/keys.ts";
 import { memoryKeyStore } from "./stores/memory/keys.ts";
 import { memoryStorage } from "./stores/memory/storage.ts";
 import { sqliteStorage } from "./stores/sqlite/storage.ts";
 import { countTokens } from "./text/tokens.ts";
 
-/** How to open Cairn. Everything has a default: SQLite files under the home folder. */
+/** How to open Cairn. Everything has a default: SQLite files under the home folder and the bundled embedding model. */
 export interface OpenOptions {
   /** `sqlite` (default), `memory`, or a `postgres://` URL. */
   readonly storage?: "sqlite" | "memory" | (string & {});
   /** Where SQLite files and API keys live; default `~/.cairn`. */
   readonly dataDir?: string;
+  /** Embedders of your own, in order of preference, in place of the bundled ones. An empty list switches embedding off. */
+  readonly embedders?: readonly Embedder[];
   readonly now?: Clock;
   readonly newId?: () => string;
 }
@@ -29,13 +36,34 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const dataDir = options.dataDir ?? join(homedir(), ".cairn");
   const storage = await openStorage(options, dataDir, now);
   const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
+  const embedders = openEmbedders(options);
+  const later = backfiller({ embedders });
+  const background = new Set<Promise<unknown>>();
   return {
     keys: keys({ store: keyStore, now }),
-    checkpoints: checkpoints({ storage, now, newId: options.newId ?? newId, countTokens }),
+    checkpoints: checkpoints({ storage, embedders, backfiller: later, now, newId: options.newId ?? newId, countTokens }),
+    embeddings: embeddings({
+      embedders,
+      find: async ({ projectPath }) => (await storage.find(projectPath))?.checkpoints.embeddings,
+      inBackground(work) {
+        const ended = work.catch(() => {}).finally(() => background.delete(ended)); // what is left undone shows in the list of versions
+        background.add(ended);
+      },
+    }),
     projects: () => storage.projects(),
     check: () => storage.check(),
-    close: () => storage.close(),
+    async close() {
+      await later.close();
+      await embedders.close();
+      await Promise.all(background);
+      await storage.close();
+    },
   };
+}
+
+function openEmbedders({ embedders }: OpenOptions): Embedders {
+  const entries = (embedders ?? []).map((embedder) => ({ name: embedder.model, open: async () => embedder }));
+  return embedderRegistry({ entries, preferred: () => entries.map(({ name }) => name) });
 }
 
 async function openStorage({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {

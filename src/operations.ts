@@ -1,6 +1,7 @@
 import { keyOperations } from "./admin/key-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
 import type { Operation } from "./operation.ts";
+import { embeddingsOperations } from "./recall/operations.ts";
 
 /** Everything that can be asked of Cairn from outside. The edges are loops over this list. */
-export const operations: readonly Operation[] = [...checkpointOperations, ...keyOperations];
+export const operations: readonly Operation[] = [...checkpointOperations, ...embeddingsOperations, ...keyOperations];

@@ -10,7 +10,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ports: ["model"],
   text: ["model"],
   telemetry: ["model", "ports"],
-  recall: ["model", "ports", "text"],
+  recall: ["model", "ports", "text", "operation.ts"],
   checkpoints: ["model", "ports", "text", "recall", "operation.ts"],
   code: ["model", "ports", "text", "recall", "operation.ts"],
   knowledge: ["model", "ports", "text", "recall", "operation.ts"],

@@ -1,7 +1,32 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
-import { CheckpointOutput, Context, Id, ProjectPath, Tags, text } from "./schemas.ts";
+import { Context, Id, ProjectPath, Tags, text } from "../text/schemas.ts";
+
+const CheckpointOutput = z.object({
+  id: z.string(),
+  project_path: z.string(),
+  summary: z.string(),
+  description: z.string(),
+  context: z.record(z.string(), z.string()),
+  tags: z.array(z.string()),
+  token_count: z.int(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+const SavedOutput = CheckpointOutput.extend({
+  embedded: z.boolean().describe("false: found by words now, by meaning as soon as its vector is there."),
+});
+
+const FilterFields = {
+  tags: Tags.optional().describe("Only those with all of these tags."),
+  tag_match: z.enum(["exact", "substring"]).default("exact"),
+  created_from: z.iso.datetime({ offset: true }).optional(),
+  created_before: z.iso.datetime({ offset: true }).optional(),
+};
+
+const FoundRank = z.object({ rank: z.int(), score: z.number() });
 
 const READ = { readOnly: true, destructive: false, idempotent: true };
 
@@ -15,7 +40,7 @@ export const checkpointSave = operation({
     context: Context.optional().describe("Facts as key/value pairs, such as branch or failing test."),
     tags: Tags.optional(),
   }),
-  output: CheckpointOutput,
+  output: SavedOutput,
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: false },
   limits: { timeoutMs: LIMITS.saveTimeoutMs },
@@ -28,7 +53,57 @@ export const checkpointSave = operation({
     ],
   },
   render: (saved) => `Saved checkpoint ${saved.id} (${saved.token_count} tokens): ${saved.summary}`,
-  run: (cairn, input) => cairn.checkpoints.save(input),
+  run: (cairn, input, { signal }) => cairn.checkpoints.save(input, { signal }),
+});
+
+export const checkpointSearch = operation({
+  name: "checkpoint_search",
+  summary: "Find checkpoints of this project by meaning and by words.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    query: text(LIMITS.queryChars, 1).describe("What you look for, in your own words."),
+    top_k: z.int().min(1).max(LIMITS.listMax).default(5),
+    mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
+    ...FilterFields,
+  }),
+  output: z.object({
+    results: z.array(
+      z.object({
+        checkpoint: CheckpointOutput,
+        score: z.number().describe("Cosine similarity, 0 to 1."),
+        distance: z.number(),
+        found: z
+          .object({ meaning: FoundRank.optional(), words: FoundRank.optional() })
+          .describe("Place and score in each ranking that found it."),
+      }),
+    ),
+    degraded: z.array(z.string()).describe("What was missing, if anything."),
+    model: z.string().optional(),
+  }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "core",
+  cli: {
+    positional: ["query"],
+    examples: ['cairn checkpoint search "where did the login tests break"', 'cairn checkpoint search "retry" --tags http --top-k 3'],
+  },
+  render: ({ results, degraded }) =>
+    [
+      ...(results.length === 0 ? ["No checkpoints found."] : []),
+      ...results.map(
+        ({ checkpoint, score }) => `${score.toFixed(2)}  ${checkpoint.id}  ${checkpoint.created_at.slice(0, 16)}  ${checkpoint.summary}`,
+      ),
+      ...degraded.map((part) => `Note: ${part}.`),
+    ].join("\n"),
+  run: async (cairn, input, { signal }) => {
+    const { hits, degraded, model } = await cairn.checkpoints.search(utcRange(input), { signal });
+    return {
+      results: hits.map(({ record, score, found }) => ({ checkpoint: record, score, distance: 1 - score, found })),
+      degraded,
+      model,
+    };
+  },
 });
 
 export const checkpointGet = operation({
@@ -66,6 +141,7 @@ export const checkpointList = operation({
     offset: z.int().min(0).max(LIMITS.offsetMax).default(0),
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
     sort_by: z.enum(["created_at", "updated_at"]).default("created_at"),
+    ...FilterFields,
   }),
   output: z.object({ checkpoints: z.array(CheckpointOutput), total: z.int(), next_cursor: z.string().optional() }),
   access: "read",
@@ -84,7 +160,28 @@ export const checkpointList = operation({
     ]
       .filter(Boolean)
       .join("\n"),
-  run: (cairn, input) => cairn.checkpoints.list(input),
+  run: (cairn, input) => cairn.checkpoints.list(utcRange(input)),
+});
+
+export const checkpointUpdate = operation({
+  name: "checkpoint_update",
+  summary: "Change fields of a checkpoint; those not given stay.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    id: Id,
+    summary: text(LIMITS.summaryChars, 1).optional(),
+    description: text(LIMITS.descriptionChars).optional(),
+    context: Context.optional(),
+    tags: Tags.optional(),
+  }),
+  output: SavedOutput,
+  access: "write",
+  annotations: { readOnly: false, destructive: false, idempotent: true },
+  limits: { timeoutMs: LIMITS.saveTimeoutMs },
+  toolset: "none",
+  cli: { positional: ["id"], examples: ['cairn checkpoint update 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c --summary "Lexer done"'] },
+  render: (saved) => `Updated checkpoint ${saved.id}: ${saved.summary}`,
+  run: (cairn, input, { signal }) => cairn.checkpoints.update(input, { signal }),
 });
 
 export const checkpointDelete = operation({
@@ -101,4 +198,10 @@ export const checkpointDelete = operation({
   run: (cairn, input) => cairn.checkpoints.delete(input),
 });
 
-export const checkpointOperations = [checkpointSave, checkpointGet, checkpointList, checkpointDelete];
+export const checkpointOperations = [checkpointSave, checkpointSearch, checkpointList, checkpointGet, checkpointUpdate, checkpointDelete];
+
+/** Times are stored and compared in UTC with milliseconds; a caller may give any offset. */
+function utcRange<Input extends { createdFrom?: string | undefined; createdBefore?: string | undefined }>(input: Input): Input {
+  const utc = (time: string | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
+  return { ...input, createdFrom: utc(input.createdFrom), createdBefore: utc(input.createdBefore) };
+}

@@ -1,8 +1,18 @@
 import type { Checkpoint, CheckpointSort } from "../model/checkpoint.ts";
 import { CairnError } from "../model/errors.ts";
+import type { CheckpointFilter, CheckpointStore } from "../ports/checkpoint-store.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Embedders } from "../ports/embedders.ts";
 import type { Storage } from "../ports/storage.ts";
+import type { Backfiller } from "../recall/backfiller.ts";
+import { type Hit, type RecallAnswer, recall, type SearchMode } from "../recall/search.ts";
+import { vectorsFor } from "../recall/vectors-for.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
+import { checkpointText } from "../text/embedding-text.ts";
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
 
 export interface SaveCheckpoint {
   readonly projectPath: string;
@@ -12,7 +22,25 @@ export interface SaveCheckpoint {
   readonly tags?: readonly string[] | undefined;
 }
 
-export interface ListCheckpoints {
+export interface UpdateCheckpoint extends Omit<SaveCheckpoint, "summary"> {
+  readonly id: string;
+  readonly summary?: string | undefined;
+}
+
+/** A checkpoint as it was stored just now. */
+export interface SavedCheckpoint extends Checkpoint {
+  /** False while its vector is still to come; words find it already. */
+  readonly embedded: boolean;
+}
+
+export interface SearchCheckpoints extends CheckpointFilter {
+  readonly projectPath: string;
+  readonly query: string;
+  readonly topK?: number | undefined;
+  readonly mode?: SearchMode | undefined;
+}
+
+export interface ListCheckpoints extends CheckpointFilter {
   readonly projectPath: string;
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
@@ -27,24 +55,57 @@ export interface CheckpointList {
   readonly nextCursor?: string | undefined;
 }
 
+export interface CheckpointRef {
+  readonly projectPath: string;
+  readonly id: string;
+}
+
 /** Where agents were, per project. */
 export interface Checkpoints {
-  save(input: SaveCheckpoint): Promise<Checkpoint>;
-  get(input: { readonly projectPath: string; readonly id: string }): Promise<Checkpoint>;
+  save(input: SaveCheckpoint, options?: CallOptions): Promise<SavedCheckpoint>;
+  search(input: SearchCheckpoints, options?: CallOptions): Promise<RecallAnswer<Checkpoint>>;
+  get(input: CheckpointRef): Promise<Checkpoint>;
   list(input: ListCheckpoints): Promise<CheckpointList>;
-  delete(input: { readonly projectPath: string; readonly id: string }): Promise<{ readonly deleted: boolean }>;
+  /** Changes the fields given and leaves the rest. */
+  update(input: UpdateCheckpoint, options?: CallOptions): Promise<SavedCheckpoint>;
+  delete(input: CheckpointRef): Promise<{ readonly deleted: boolean }>;
 }
+
+export type CheckpointHit = Hit<Checkpoint>;
 
 export interface CheckpointDeps {
   readonly storage: Storage;
+  readonly embedders: Embedders;
+  readonly backfiller: Backfiller;
   readonly now: Clock;
   readonly newId: () => string;
   readonly countTokens: (text: string) => Promise<number>;
 }
 
-export function checkpoints({ storage, now, newId, countTokens }: CheckpointDeps): Checkpoints {
+/** Edits of one record at one moment are rare; so many lost races in a row mean something else is wrong. */
+const UPDATE_ATTEMPTS = 20;
+
+export function checkpoints({ storage, embedders, backfiller, now, newId, countTokens }: CheckpointDeps): Checkpoints {
+  /** Embeds within a bounded time, stores, and leaves what could not be embedded to the backfiller. */
+  async function store(
+    project: { readonly checkpoints: CheckpointStore },
+    checkpoint: Checkpoint,
+    verb: "put" | "replace",
+    signal: AbortSignal | undefined,
+  ): Promise<SavedCheckpoint | undefined> {
+    const { vectors, embedded } = await vectorsFor(project.checkpoints.embeddings, embedders, "checkpoints", [checkpointText(checkpoint)], {
+      signal,
+    });
+    if ((await project.checkpoints[verb](checkpoint, vectors[0]!)) === false) return undefined;
+    if (!embedded) backfiller.schedule(`checkpoints ${checkpoint.projectPath}`, project.checkpoints.embeddings);
+    return { ...checkpoint, embedded };
+  }
+
+  const missing = (id: string) =>
+    new CairnError("not_found", `There is no checkpoint ${JSON.stringify(id)} in this project. List them to see which there are.`);
+
   return {
-    async save({ projectPath, summary, description = "", context = {}, tags = [] }) {
+    async save({ projectPath, summary, description = "", context = {}, tags = [] }, { signal } = {}) {
       const at = now();
       const checkpoint: Checkpoint = {
         id: newId(),
@@ -53,32 +114,33 @@ export function checkpoints({ storage, now, newId, countTokens }: CheckpointDeps
         description,
         context,
         tags: distinct(tags),
-        tokenCount: await countTokens(`${summary}\n\n${description}`),
+        tokenCount: await countTokens(checkpointText({ summary, description })),
         createdAt: at,
         updatedAt: at,
+        revision: 1,
       };
-      const project = await storage.create(projectPath);
-      await project.checkpoints.put(checkpoint);
-      return checkpoint;
+      return (await store(await storage.create(projectPath), checkpoint, "put", signal))!;
+    },
+
+    async search({ projectPath, query, topK = 5, mode, ...filter }, { signal } = {}) {
+      const project = await storage.find(projectPath);
+      if (!project) return { hits: [], degraded: [] };
+      return recall(project.checkpoints, embedders, { query, topK, mode, filter, signal });
     },
 
     async get({ projectPath, id }) {
       const project = await storage.find(projectPath);
       const checkpoint = await project?.checkpoints.get(id);
-      if (!checkpoint)
-        throw new CairnError(
-          "not_found",
-          `There is no checkpoint ${JSON.stringify(id)} in this project. List them to see which there are.`,
-        );
+      if (!checkpoint) throw missing(id);
       return checkpoint;
     },
 
-    async list({ projectPath, limit = 10, offset = 0, cursor, sortBy = "created_at" }) {
+    async list({ projectPath, limit = 10, offset = 0, cursor, sortBy = "created_at", ...filter }) {
       const after = cursor === undefined ? undefined : decodeCursor(cursor, sortBy);
       const project = await storage.find(projectPath);
       if (!project) return { checkpoints: [], total: 0 };
       // One more than asked for tells whether there is another page.
-      const page = await project.checkpoints.list({ limit: limit + 1, offset, sortBy, after });
+      const page = await project.checkpoints.list({ filter, limit: limit + 1, offset, sortBy, after });
       const shown = page.checkpoints.slice(0, limit);
       const last = shown.at(-1);
       const more = last && page.checkpoints.length > limit;
@@ -87,6 +149,31 @@ export function checkpoints({ storage, now, newId, countTokens }: CheckpointDeps
         total: page.total,
         nextCursor: more ? encodeCursor(sortBy, sortBy === "created_at" ? last.createdAt : last.updatedAt, last.id) : undefined,
       };
+    },
+
+    async update({ projectPath, id, summary, description, context, tags }, { signal } = {}) {
+      const project = await storage.find(projectPath);
+      if (!project) throw missing(id);
+      for (let attempt = 0; attempt < UPDATE_ATTEMPTS; attempt++) {
+        const before = await project.checkpoints.get(id);
+        if (!before) throw missing(id);
+        const edited = {
+          ...before,
+          summary: summary ?? before.summary,
+          description: description ?? before.description,
+          context: context ?? before.context,
+          tags: tags ? distinct(tags) : before.tags,
+        };
+        const after: Checkpoint = {
+          ...edited,
+          tokenCount: await countTokens(checkpointText(edited)),
+          updatedAt: now(),
+          revision: before.revision + 1,
+        };
+        const saved = await store(project, after, "replace", signal);
+        if (saved) return saved;
+      }
+      throw new CairnError("conflict", "The checkpoint is being changed by others all the time. Try again.", { retryAfterMs: 500 });
     },
 
     async delete({ projectPath, id }) {

@@ -10,6 +10,8 @@ export interface Checkpoint {
   /** ISO 8601 in UTC with milliseconds, like every time in Cairn. */
   readonly createdAt: string;
   readonly updatedAt: string;
+  /** 1 when new; grows by one with each edit. */
+  readonly revision: number;
 }
 
 export type CheckpointSort = "created_at" | "updated_at";

@@ -1,6 +1,19 @@
 import type { Checkpoint, CheckpointSort } from "../model/checkpoint.ts";
+import type { VersionedVector } from "./embedding-store.ts";
+import type { RecallStore } from "./recall-store.ts";
+
+export interface CheckpointFilter {
+  /** All of them must match, without regard to case. */
+  readonly tags?: readonly string[] | undefined;
+  /** `substring`: a tag that contains the one asked for matches too. */
+  readonly tagMatch?: "exact" | "substring" | undefined;
+  /** Created at or after, and before. */
+  readonly createdFrom?: string | undefined;
+  readonly createdBefore?: string | undefined;
+}
 
 export interface CheckpointQuery {
+  readonly filter: CheckpointFilter;
   readonly limit: number;
   readonly offset: number;
   /** Newest first by this time; ties by id, so that pages never overlap. */
@@ -11,16 +24,23 @@ export interface CheckpointQuery {
 
 export interface CheckpointPage {
   readonly checkpoints: readonly Checkpoint[];
-  /** Exact, and of the same moment as the page. */
+  /** How many match, exact, and of the same moment as the page. */
   readonly total: number;
 }
 
 /** The checkpoints of one project. Every verb is atomic, and done means durable. */
-export interface CheckpointStore {
-  /** Stores a new record. Storing the same record again changes nothing, so a caller that lost the answer may repeat the call. */
-  put(checkpoint: Checkpoint): Promise<void>;
+export interface CheckpointStore extends RecallStore<Checkpoint, CheckpointFilter> {
+  /**
+   * Stores a new record with its vectors. Storing the same record again changes nothing, so a caller that lost the answer
+   * may repeat the call. Vectors of versions that are gone by now are left out.
+   */
+  put(checkpoint: Checkpoint, vectors: readonly VersionedVector[]): Promise<void>;
+  /** Replaces a record and its vectors if it is still at the revision before `checkpoint.revision`; says whether it was. */
+  replace(checkpoint: Checkpoint, vectors: readonly VersionedVector[]): Promise<boolean>;
   get(id: string): Promise<Checkpoint | undefined>;
   list(query: CheckpointQuery): Promise<CheckpointPage>;
   /** Whether there was anything to delete. */
   delete(id: string): Promise<boolean>;
+  /** Deletes these in one step; says how many there were. */
+  deleteMany(ids: readonly string[]): Promise<number>;
 }

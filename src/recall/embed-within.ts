@@ -1,6 +1,8 @@
 import type { Embedder } from "../ports/embedder.ts";
 
-export type Embedded = { readonly vectors: readonly Float32Array[]; readonly failure?: undefined } | { readonly failure: string; readonly vectors?: undefined };
+export type Embedded =
+  | { readonly vectors: readonly Float32Array[]; readonly failure?: undefined }
+  | { readonly failure: string; readonly vectors?: undefined };
 
 export interface EmbedWithinOptions {
   readonly timeoutMs: number;
@@ -12,7 +14,11 @@ export interface EmbedWithinOptions {
  * Embeds, or says why not, within the time given: an embedder that is down or slow degrades an answer and never costs a
  * save. What comes back is checked, because a wrong vector would spoil every later ranking. Only the caller's own abort is raised.
  */
-export async function embedWithin(embedder: Embedder, texts: readonly string[], { timeoutMs, purpose, signal }: EmbedWithinOptions): Promise<Embedded> {
+export async function embedWithin(
+  embedder: Embedder,
+  texts: readonly string[],
+  { timeoutMs, purpose, signal }: EmbedWithinOptions,
+): Promise<Embedded> {
   const timeout = AbortSignal.timeout(timeoutMs);
   const either = signal ? AbortSignal.any([signal, timeout]) : timeout;
   try {

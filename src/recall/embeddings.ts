@@ -15,6 +15,11 @@ export interface VersionState extends EmbeddingVersion {
   readonly available: boolean;
 }
 
+export interface UpgradeOptions extends FillOptions {
+  /** Answers once the version is there; filling and switching go on by themselves. */
+  readonly background?: boolean | undefined;
+}
+
 export interface UpgradeResult {
   readonly versionId: number;
   readonly model: string;
@@ -33,7 +38,7 @@ export interface VerifyResult {
 export interface Embeddings {
   list(ref: CollectionRef): Promise<readonly VersionState[]>;
   /** Fills a version for that model beside the current one, then switches. Run it again after a kill and it goes on. */
-  upgrade(ref: CollectionRef & { readonly model: string }, options?: FillOptions): Promise<UpgradeResult>;
+  upgrade(ref: CollectionRef & { readonly model: string }, options?: UpgradeOptions): Promise<UpgradeResult>;
   /** Back to an earlier version that was not pruned: the newest one before the current, or the one named. */
   rollback(ref: CollectionRef & { readonly versionId?: number | undefined }, options?: FillOptions): Promise<UpgradeResult>;
   /** Looks at every vector of the current version; recomputes what is damaged or missing. */
@@ -46,9 +51,11 @@ export interface EmbeddingsDeps {
   readonly embedders: Embedders;
   /** The collection's embedding store, or `undefined` if nothing was ever stored in it. */
   readonly find: (ref: CollectionRef) => Promise<EmbeddingStore | undefined>;
+  /** Takes work that goes on after the answer; it sees to its failure and its end. */
+  readonly inBackground: (work: Promise<unknown>) => void;
 }
 
-export function embeddings({ embedders, find }: EmbeddingsDeps): Embeddings {
+export function embeddings({ embedders, find, inBackground }: EmbeddingsDeps): Embeddings {
   const existing = async (ref: CollectionRef): Promise<EmbeddingStore> => {
     const store = await find(ref);
     if (!store) throw new CairnError("not_found", `Nothing is stored in ${ref.collection} of ${ref.projectPath} yet.`);
@@ -64,10 +71,15 @@ export function embeddings({ embedders, find }: EmbeddingsDeps): Embeddings {
       const result = await fill(store, version.versionId, embedder, options);
       embedded += result.embedded;
       if (result.failed > 0)
-        throw new CairnError("unavailable", `${result.failed} records could not be embedded (${result.reason}). The ${embedded} done are kept, searches still use the version before; run it again.`, {
-          details: { embedded, failed: result.failed },
-        });
-      if ((await store.makeCurrent(version.versionId)) === "switched") return { versionId: version.versionId, model: version.model, embedded, switched: true };
+        throw new CairnError(
+          "unavailable",
+          `${result.failed} records could not be embedded (${result.reason}). The ${embedded} done are kept, searches still use the version before; run it again.`,
+          {
+            details: { embedded, failed: result.failed },
+          },
+        );
+      if ((await store.makeCurrent(version.versionId)) === "switched")
+        return { versionId: version.versionId, model: version.model, embedded, switched: true };
     }
   }
 
@@ -88,7 +100,10 @@ export function embeddings({ embedders, find }: EmbeddingsDeps): Embeddings {
       const store = await existing(ref);
       const embedder = await embedders.named(model);
       if (!embedder) throw new CairnError("invalid_input", `model: ${JSON.stringify(model)} is not one of ${embedders.names.join(", ")}`);
-      return moveTo(store, await store.addVersion(embedder), options);
+      const version = await store.addVersion(embedder);
+      if (!options.background) return moveTo(store, version, options);
+      inBackground(moveTo(store, version, options));
+      return { versionId: version.versionId, model: version.model, embedded: 0, switched: version.isCurrent };
     },
 
     async rollback({ versionId, ...ref }, options = {}) {
@@ -99,7 +114,8 @@ export function embeddings({ embedders, find }: EmbeddingsDeps): Embeddings {
         versionId === undefined
           ? versions.filter(({ versionId: id, isCurrent }) => !isCurrent && id < (current?.versionId ?? 0)).at(-1)
           : versions.find(({ versionId: id }) => id === versionId);
-      if (!target) throw new CairnError("not_found", "There is no earlier version to go back to. List the versions to see which there are.");
+      if (!target)
+        throw new CairnError("not_found", "There is no earlier version to go back to. List the versions to see which there are.");
       return moveTo(store, target, options);
     },
 

@@ -21,7 +21,12 @@ const BATCH_MS = 120_000;
 const GIVE_UP_AFTER = 3;
 
 /** Gives every record of a version its vector. What is done stays done: a killed pass goes on where it was. */
-export async function fill(store: EmbeddingStore, versionId: number, embedder: Embedder, { signal, progress }: FillOptions = {}): Promise<FillResult> {
+export async function fill(
+  store: EmbeddingStore,
+  versionId: number,
+  embedder: Embedder,
+  { signal, progress }: FillOptions = {},
+): Promise<FillResult> {
   const { records, vectors } = await store.counts(versionId);
   let embedded = 0;
   let failed = 0;
@@ -36,7 +41,10 @@ export async function fill(store: EmbeddingStore, versionId: number, embedder: E
       const outcome = await embedBatch(embedder, part, signal);
       if (outcome.vectors) {
         failuresInARow = 0;
-        embedded += await store.putVectors(versionId, part.map(({ id, revision }, index) => ({ id, revision, vector: outcome.vectors[index]! })));
+        embedded += await store.putVectors(
+          versionId,
+          part.map(({ id, revision }, index) => ({ id, revision, vector: outcome.vectors[index]! })),
+        );
         if (part === batch) break; // all at once; else one by one, so that one text that cannot be embedded does not hold up the rest
         continue;
       }

@@ -48,7 +48,8 @@ export async function recall<RecordType extends { readonly id: string; readonly 
 ): Promise<RecallAnswer<RecordType>> {
   const degraded: string[] = [];
   const dense = mode === "keyword" ? undefined : await queryVector(store.embeddings, embedders, query, degraded, signal);
-  if (mode === "semantic" && !dense && degraded.length > 0) throw new CairnError("unavailable", `Search by meaning is not possible now: ${degraded.join("; ")}. Use mode "hybrid" or "keyword".`);
+  if (mode === "semantic" && !dense && degraded.length > 0)
+    throw new CairnError("unavailable", `Search by meaning is not possible now: ${degraded.join("; ")}. Use mode "hybrid" or "keyword".`);
 
   const limit = Math.min(500, Math.max(100, topK * 5));
   const words = mode === "semantic" ? undefined : query;
@@ -116,7 +117,10 @@ async function withSimilarities(
   return [...new Set([...cosine.keys(), ...byWords.keys()])].map((id) => ({ id, cosine: cosine.get(id), lexical: byWords.get(id) }));
 }
 
-function newestFirst(a: { readonly id: string; readonly createdAt: string }, b: { readonly id: string; readonly createdAt: string }): number {
+function newestFirst(
+  a: { readonly id: string; readonly createdAt: string },
+  b: { readonly id: string; readonly createdAt: string },
+): number {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1;
   return a.id < b.id ? -1 : 1;
 }

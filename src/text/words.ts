@@ -31,5 +31,7 @@ export function queryWords(query: string, max = 64): string[] {
 
 /** Words so common in questions that they only cost time. */
 const STOP_WORDS = new Set(
-  "a an and are as at be but by can could do does for from get has have how i if in into is it its of on or should so than that the their then there these they this to was we were what when where which who why will with would you your".split(" "),
+  "a an and are as at be but by can could do does for from get has have how i if in into is it its of on or should so than that the their then there these they this to was we were what when where which who why will with would you your".split(
+    " ",
+  ),
 );

@@ -1,4 +1,5 @@
 import type { Migration } from "./migrations.ts";
+import { VECTOR_SCHEMA } from "./vectors/schema.ts";
 
 /** The schema of a project's database. Steps are only ever added. */
 export const projectMigrations: readonly Migration[] = [
@@ -12,14 +13,15 @@ export const projectMigrations: readonly Migration[] = [
         created_at TIMESTAMP NOT NULL
       );
       CREATE TABLE checkpoints (
-        key INTEGER PRIMARY KEY,
+        key INTEGER PRIMARY KEY AUTOINCREMENT,
         id TEXT NOT NULL UNIQUE,
         summary TEXT NOT NULL,
         description TEXT NOT NULL,
         context TEXT NOT NULL,
         token_count INTEGER NOT NULL CHECK (token_count >= 0),
         created_at TIMESTAMP NOT NULL,
-        updated_at TIMESTAMP NOT NULL
+        updated_at TIMESTAMP NOT NULL,
+        revision INTEGER NOT NULL
       );
       CREATE INDEX checkpoints_created ON checkpoints (created_at DESC, id);
       CREATE INDEX checkpoints_updated ON checkpoints (updated_at DESC, id);
@@ -32,6 +34,28 @@ export const projectMigrations: readonly Migration[] = [
         PRIMARY KEY (checkpoint_key, position)
       ) WITHOUT ROWID;
       CREATE INDEX checkpoint_tags_folded ON checkpoint_tags (folded, checkpoint_key);
+    `,
+  },
+  {
+    id: 2,
+    name: "embedding versions, vectors and words",
+    sql: `
+      CREATE TABLE embedding_versions (
+        version_id INTEGER PRIMARY KEY AUTOINCREMENT,
+        collection TEXT NOT NULL,
+        model_name TEXT NOT NULL,
+        model_version TEXT NOT NULL,
+        embedding_dimension INTEGER NOT NULL CHECK (embedding_dimension > 0),
+        is_current BOOLEAN NOT NULL DEFAULT 0 CHECK (is_current IN (0, 1)),
+        created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+        UNIQUE (collection, model_name, model_version, embedding_dimension)
+      );
+      CREATE UNIQUE INDEX idx_embedding_versions_current ON embedding_versions (collection) WHERE is_current = 1;
+      ${VECTOR_SCHEMA}
+      -- Words are split by us, identifiers into their parts too; underscores belong to a word.
+      CREATE VIRTUAL TABLE checkpoint_words USING fts5 (
+        words, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+      );
     `,
   },
 ];

@@ -1,7 +1,7 @@
 import { posix, win32 } from "node:path";
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { unstorable } from "../text/clean.ts";
+import { unstorable } from "./clean.ts";
 
 /** A string that every store can hold, with a length limit. */
 export function text(max: number, min = 0): z.ZodString {
@@ -37,15 +37,3 @@ export const Context = z
   .refine((pairs) => Object.keys(pairs).length <= LIMITS.contextPairs, `at most ${LIMITS.contextPairs} pairs`);
 
 export const Id = text(LIMITS.idChars, 1);
-
-export const CheckpointOutput = z.object({
-  id: z.string(),
-  project_path: z.string(),
-  summary: z.string(),
-  description: z.string(),
-  context: z.record(z.string(), z.string()),
-  tags: z.array(z.string()),
-  token_count: z.int(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-});

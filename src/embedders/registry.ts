@@ -1,0 +1,64 @@
+import type { Embedder } from "../ports/embedder.ts";
+import type { CollectionName, Embedders } from "../ports/embedders.ts";
+
+/** An embedder that is made when it is first needed. */
+export interface EmbedderEntry {
+  /** What a person types: `minilm`, `static`, `openai`. */
+  readonly name: string;
+  /** Raises or gives `undefined` when it cannot be had on this machine. */
+  readonly open: () => Promise<Embedder | undefined>;
+}
+
+export interface RegistryOptions {
+  readonly entries: readonly EmbedderEntry[];
+  /** Names in order of preference: the first that can be had is taken. */
+  readonly preferred: (collection: CollectionName) => readonly string[];
+}
+
+/** The embedders of this process, each opened at most once. */
+export function embedderRegistry({ entries, preferred }: RegistryOptions): Embedders {
+  const opened = new Map<string, Promise<Embedder | undefined>>();
+  const open = (name: string): Promise<Embedder | undefined> => {
+    const entry = entries.find((candidate) => candidate.name === name);
+    if (!entry) return Promise.resolve(undefined);
+    let opening = opened.get(name);
+    if (!opening) {
+      opening = entry.open();
+      opened.set(name, opening);
+      opening.catch(() => opened.delete(name)); // tried again at the next use
+    }
+    return opening;
+  };
+
+  return {
+    names: entries.map(({ name }) => name),
+    async named(name) {
+      const byName = await open(name);
+      if (byName) return byName;
+      for (const entry of entries) {
+        const embedder = await open(entry.name);
+        if (embedder?.model === name) return embedder;
+      }
+      return undefined;
+    },
+    async preferred(collection) {
+      for (const name of preferred(collection)) {
+        const embedder = await open(name);
+        if (embedder) return embedder;
+      }
+      return undefined;
+    },
+    async serving({ model, version, dimension }) {
+      for (const { name } of entries) {
+        const embedder = await open(name);
+        if (embedder && embedder.model === model && embedder.version === version && embedder.dimension === dimension) return embedder;
+      }
+      return undefined;
+    },
+    async close() {
+      const open = [...opened.values()];
+      opened.clear();
+      for (const opening of open) await (await opening.catch(() => undefined))?.close();
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import type { CollectionName, Embedders } from "../ports/embedders.ts";
+import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../ports/embedding-store.ts";
+import { embedWithin } from "./embed-within.ts";
+
+/** How long a save waits for its vector. After that it is stored without one, found by words, and embedded later. */
+const SAVE_EMBED_MS = 8_000;
+
+export interface SaveVectors {
+  /** One list per text. */
+  readonly vectors: readonly (readonly VersionedVector[])[];
+  /** Whether every text got a vector in the version that searches use; always true when embedding is switched off. */
+  readonly embedded: boolean;
+  readonly failure?: string | undefined;
+}
+
+/** The vectors for texts about to be stored: in the current version, and in one that is being filled beside it. */
+export async function vectorsFor(
+  store: EmbeddingStore,
+  embedders: Embedders,
+  collection: CollectionName,
+  texts: readonly string[],
+  { signal, timeoutMs = SAVE_EMBED_MS }: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number } = {},
+): Promise<SaveVectors> {
+  const alive = await versionsAlive(store, embedders, collection);
+  const vectors: VersionedVector[][] = texts.map(() => []);
+  let failure: string | undefined;
+  let embedded = true;
+  for (const version of alive) {
+    const embedder = await embedders.serving(version);
+    const outcome = embedder
+      ? await embedWithin(embedder, texts, { timeoutMs, purpose: "document", signal })
+      : { failure: `the model ${version.model} is not available here`, vectors: undefined };
+    if (outcome.vectors)
+      for (const [index, vector] of outcome.vectors.entries()) vectors[index]!.push({ versionId: version.versionId, vector });
+    else if (version.isCurrent) {
+      embedded = false;
+      failure = outcome.failure;
+    }
+  }
+  return { vectors, embedded, failure };
+}
+
+/** The current version and newer ones; a collection without any starts with the preferred model. */
+async function versionsAlive(
+  store: EmbeddingStore,
+  embedders: Embedders,
+  collection: CollectionName,
+): Promise<readonly EmbeddingVersion[]> {
+  const versions = await store.versions();
+  const current = versions.find(({ isCurrent }) => isCurrent);
+  if (current) return versions.filter(({ versionId }) => versionId >= current.versionId);
+  const preferred = await embedders.preferred(collection);
+  return preferred ? [await store.addVersion(preferred)] : [];
+}

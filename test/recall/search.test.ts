@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Cairn, open } from "../../src/index.ts";
+import { type TestEmbedder, testEmbedder } from "../support/embedders.ts";
+
+const project = "/srv/app";
+
+describe.each(["memory", "sqlite"])("recall on %s", (storage) => {
+  let cairn: Cairn;
+  let embedder: TestEmbedder;
+  let dataDir: string;
+  beforeEach(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), "cairn-recall-"));
+    embedder = testEmbedder();
+    cairn = await open({ storage, dataDir, embedders: [embedder, testEmbedder({ model: "other", dimension: 32 })] });
+  });
+  afterEach(async () => {
+    await cairn.close();
+    rmSync(dataDir, { recursive: true });
+  });
+  const save = (summary: string, tags: string[] = []) => cairn.checkpoints.save({ projectPath: project, summary, tags });
+  const search = (query: string, more = {}) => cairn.checkpoints.search({ projectPath: project, query, ...more });
+
+  it("finds by meaning and by words, best first, and says which ranking found what", async () => {
+    const wanted = await save("the parser handles nested quotes");
+    await save("database pool exhausted under load");
+    const { hits, degraded, model } = await search("nested quotes in the parser");
+    expect(hits[0]).toMatchObject({ record: { id: wanted.id }, found: { meaning: { rank: 1 }, words: { rank: 1 } } });
+    expect(hits[0]!.score).toBeGreaterThan(0.5);
+    expect(hits).toHaveLength(2);
+    expect({ degraded, model }).toEqual({ degraded: [], model: "test" });
+  });
+
+  it.each(["down", "wrong dimension", "not finite", "too few"] as const)("keeps the checkpoint when the embedder is %s, and finds it by words", async (mood) => {
+    await save("made while all was well");
+    embedder.mood = mood;
+    const saved = await save("the exporter writes twice");
+    expect(saved.embedded).toBe(false);
+    const { hits, degraded } = await search("exporter");
+    expect(hits[0]!.record.id).toBe(saved.id);
+    expect(degraded).toHaveLength(1);
+    embedder.mood = "well";
+    await cairn.embeddings.verify({ projectPath: project, collection: "checkpoints" });
+    const after = await search("exporter");
+    expect(after.hits[0]).toMatchObject({ record: { id: saved.id }, found: { meaning: { rank: 1 } } });
+    expect(after.degraded).toEqual([]);
+  });
+
+  it("filters first: a filter never makes a matching record unreachable", async () => {
+    for (let i = 0; i < 150; i++) await save(`deploy the service ${i}`, ["common"]);
+    const rare = await save("lunch", ["Rare %_'\","]);
+    const { hits } = await search("deploy the service", { tags: ["rare %_'\","], topK: 1 });
+    expect(hits.map(({ record }) => record.id)).toEqual([rare.id]);
+    expect((await search("deploy", { tags: ["are %"], tagMatch: "substring" })).hits).toHaveLength(1);
+    expect((await search("deploy", { tags: ["are %"] })).hits).toHaveLength(0);
+    expect((await search("deploy", { tags: ["common", "rare %_'\","] })).hits).toHaveLength(0);
+  });
+
+  it.each(['"', "'", "NEAR(", "a AND", "*", "(", "-", "col:x", "^", "\\", "🦊", "  ", "a OR OR b"])("takes %j as words, never as syntax", async (query) => {
+    await save("some text");
+    await expect(search(query)).resolves.toMatchObject({ degraded: [] });
+    await expect(search(query, { mode: "keyword" })).resolves.toBeDefined();
+  });
+
+  it("searches by what was edited, not by what was there before", async () => {
+    const saved = await save("alpha beta");
+    await cairn.checkpoints.update({ projectPath: project, id: saved.id, summary: "gamma delta" });
+    expect((await search("alpha", { mode: "keyword" })).hits).toEqual([]);
+    const [hit] = (await search("gamma delta")).hits;
+    expect(hit!.score).toBeGreaterThan(0.9);
+    expect(hit!.record).toMatchObject({ summary: "gamma delta", revision: 2 });
+  });
+
+  it("forgets deleted records in every ranking", async () => {
+    const saved = await save("to be forgotten");
+    await cairn.checkpoints.delete({ projectPath: project, id: saved.id });
+    expect((await search("forgotten")).hits).toEqual([]);
+  });
+
+  it("upgrades to another model, never mixing, and goes back", async () => {
+    const texts = Array.from({ length: 70 }, (_, i) => `record number ${i} about topic ${i % 7}`);
+    for (const text of texts) await save(text);
+    const ref = { projectPath: project, collection: "checkpoints" as const };
+    expect(await cairn.embeddings.upgrade({ ...ref, model: "other" })).toMatchObject({ embedded: 70, switched: true });
+    expect((await search("topic 3")).model).toBe("other");
+    const versions = await cairn.embeddings.list(ref);
+    expect(versions.map(({ model, isCurrent, vectors }) => [model, isCurrent, vectors])).toEqual([["test", false, 70], ["other", true, 70]]);
+    await save("saved after the switch");
+    expect(await cairn.embeddings.rollback(ref)).toMatchObject({ model: "test", embedded: 1, switched: true });
+    expect((await search("saved after the switch")).hits[0]!.record.summary).toBe("saved after the switch");
+    expect(await cairn.embeddings.prune(ref)).toEqual({ versions: 1, vectors: 71 });
+    expect(await cairn.embeddings.list(ref)).toHaveLength(1);
+  });
+
+  it("goes on with an upgrade where it was when the provider failed in the middle", async () => {
+    for (let i = 0; i < 40; i++) await save(`note ${i}`);
+    const ref = { projectPath: project, collection: "checkpoints" as const };
+    await expect(cairn.embeddings.upgrade({ ...ref, model: "nonsense" })).rejects.toMatchObject({ code: "invalid_input" });
+    const flaky = testEmbedder({ model: "flaky", dimension: 16 });
+    await cairn.close();
+    if (storage === "memory") return; // gone with its process
+    cairn = await open({ storage, dataDir, embedders: [embedder, flaky] });
+    const embed = flaky.embed;
+    let batches = 0;
+    flaky.embed = (texts, options) => (++batches > 1 && flaky.mood === "well" ? Promise.reject(new Error("gone")) : embed(texts, options));
+    await expect(cairn.embeddings.upgrade({ ...ref, model: "flaky" })).rejects.toMatchObject({ code: "unavailable" });
+    expect((await search("note 3")).model).toBe("test");
+    flaky.embed = embed;
+    expect(await cairn.embeddings.upgrade({ ...ref, model: "flaky" })).toMatchObject({ switched: true, embedded: 8 });
+  });
+});
