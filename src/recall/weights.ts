@@ -1,14 +1,26 @@
 import type { VectorSpace } from "../ports/embedding-store.ts";
 import type { Candidate } from "../text/fuse.ts";
 
-/** How much the ranking by meaning counts against the one by words. Chosen on bench/recall's development sets; docs/recall.md has the figures. */
-export function meaningWeight(query: string, space: VectorSpace, _candidates: readonly Candidate[]): number {
-  const trust = TRUST[space.model] ?? 0.7;
-  return isBareSymbol(query) ? Math.min(trust, 0.3) : trust;
+/**
+ * How much the ranking by meaning counts against the one by words: less where the model is weaker, less where the best match by
+ * words stands out from the rest, and little for a bare symbol. Chosen on the sets of `npm run bench -- recall`.
+ */
+export function meaningWeight(query: string, space: VectorSpace, candidates: readonly Candidate[]): number {
+  const trust = TRUST[space.model] ?? 0.85;
+  const weight = trust - STANDING_OUT * standingOut(candidates);
+  return isBareSymbol(query) ? Math.min(weight, 0.3) : weight;
 }
 
-/** How far a model's cosine can be trusted beside words: a strong model more than a static table. */
-const TRUST: Readonly<Record<string, number>> = { "all-MiniLM-L6-v2": 0.8, "cairn-static": 0.5 };
+/** How far a model's cosine is trusted beside words: a strong model more than a static table. */
+const TRUST: Readonly<Record<string, number>> = { "all-MiniLM-L6-v2": 0.9, "cairn-static": 0.6 };
+const STANDING_OUT = 0.2;
+
+/** 0 when the ten best by words are equal, towards 1 the further the first is ahead of the tenth. */
+function standingOut(candidates: readonly Candidate[]): number {
+  const scores = candidates.flatMap(({ lexical }) => lexical ?? []).sort((a, b) => b - a);
+  const [first = 0, ...rest] = scores.slice(0, 10);
+  return first > 0 && rest.length > 0 ? (first - rest.at(-1)!) / first : 1;
+}
 
 /** `HTTPAdapter`, `a.b`, `_private`, `snake_case`: the person means exactly this word. */
 function isBareSymbol(query: string): boolean {

@@ -31,7 +31,7 @@ export async function nearest(
     );
   signal?.throwIfAborted();
   if (allow?.length === 0) return [];
-  const hits = await vectors.search({ path: db.path, collection, versionId, query: vector, limit, allow, signal });
+  const hits = await vectors.search({ collection, versionId, query: vector, limit, allow, signal });
   return db.read((tx) =>
     hits.flatMap(({ key, score }) => {
       const row = tx.get<{ id: string }>(`SELECT id FROM ${table} WHERE key = ?`, key);

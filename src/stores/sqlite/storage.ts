@@ -7,6 +7,7 @@ import { sqliteCheckpoints } from "./checkpoints.ts";
 import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
 import type { SqliteDatabase } from "./driver.ts";
 import { projectMigrations } from "./project-schema.ts";
+import { vectorSearcher } from "./vectors/searcher.ts";
 
 export interface SqliteStorageOptions {
   /** The folder that holds `projects/project_<hash>.db`. */
@@ -22,7 +23,7 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): Storage {
 
   const stores = (projectId: string, handle: DatabaseHandle): ProjectStore => ({
     projectId,
-    checkpoints: sqliteCheckpoints(projectId, handle),
+    checkpoints: sqliteCheckpoints(projectId, handle, vectorSearcher({ path: pathOf(projectId) })),
   });
 
   return {

@@ -1,0 +1,98 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { sha256Hex } from "../src/model/ids.ts";
+
+/** Questions with the documents that answer them: what ranking is scored on. */
+export interface RecallSet {
+  readonly name: string;
+  readonly docs: readonly { readonly id: string; readonly text: string }[];
+  readonly queries: readonly { readonly text: string; readonly rel: Readonly<Record<string, number>> }[];
+}
+
+/** A set from a file of the form { docs, queries }, if the file is there. */
+export function setFromFile(name: string, path: string): RecallSet | undefined {
+  return existsSync(path) ? { name, ...JSON.parse(readFileSync(path, "utf8")) } : undefined;
+}
+
+const DOCS_MAX = 1_200;
+const QUERIES_MAX = 250;
+
+/** From the installed packages: the first sentence of a doc comment asks for the function it describes (without the comment). */
+export function dependencyCode(root: string): RecallSet {
+  const pairs = files(join(root, "node_modules"), /\.(m|c)?js$/).flatMap((path) => documentedFunctions(readFileSync(path, "utf8")));
+  return fromPairs("deps-code", pairs);
+}
+
+/** From the same packages' readmes: the first sentence of a section asks for the rest of it. */
+export function dependencyProse(root: string): RecallSet {
+  const pairs = files(join(root, "node_modules"), /^(readme|changelog|contributing|migration|security)[^/]*\.md$/i).flatMap((path) => sections(readFileSync(path, "utf8")));
+  return fromPairs("deps-prose", pairs);
+}
+
+interface Pair {
+  readonly question: string;
+  readonly answer: string;
+}
+
+/** The same sample on every machine with the same packages: by hash, one of each text. */
+function fromPairs(name: string, pairs: readonly Pair[]): RecallSet {
+  const distinct = new Map(pairs.map((pair) => [sha256Hex(pair.answer), pair]));
+  const chosen = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, DOCS_MAX);
+  return {
+    name,
+    docs: chosen.map(([id, { answer }]) => ({ id, text: answer })),
+    queries: chosen.slice(0, QUERIES_MAX).map(([id, { question }]) => ({ text: question, rel: { [id]: 1 } })),
+  };
+}
+
+function documentedFunctions(code: string): Pair[] {
+  if (code.length > 400_000) return []; // bundles
+  const found: Pair[] = [];
+  const pattern = /\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*\n((?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\b|(?:static\s+)?[A-Za-z_$][\w$]*\s*\()[^\n]*\{\s*\n)/g;
+  for (const match of code.matchAll(pattern)) {
+    const question = firstSentence(match[1]!.replace(/^\s*\*?\s?/gm, " "));
+    const start = match.index + match[0].length - match[2]!.length;
+    const answer = bodyFrom(code, start);
+    if (question && answer) found.push({ question, answer });
+  }
+  return found;
+}
+
+/** The function's text up to its closing brace; none if it is tiny or very long. */
+function bodyFrom(code: string, start: number): string | undefined {
+  let depth = 0;
+  for (let i = start; i < Math.min(code.length, start + 6_000); i++) {
+    if (code[i] === "{") depth++;
+    if (code[i] === "}" && --depth === 0) {
+      const text = code.slice(start, i + 1);
+      return text.split("\n").length >= 4 ? text : undefined;
+    }
+  }
+  return undefined;
+}
+
+function sections(markdown: string): Pair[] {
+  return markdown
+    .replace(/```[\s\S]*?```/g, " ")
+    .split(/^#{1,4} .*$/m)
+    .flatMap((section) => {
+      const text = section.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/<[^>]+>|[*`_|]/g, " ").replace(/\s+/g, " ").trim();
+      const question = firstSentence(text);
+      const answer = question ? text.slice(text.indexOf(question) + question.length + 1).trim().slice(0, 1_500) : "";
+      return question && answer.split(" ").length >= 25 ? [{ question, answer }] : [];
+    });
+}
+
+/** Of five to thirty words, without tags and links. */
+function firstSentence(text: string): string | undefined {
+  const sentence = text.split(/\s@\w|\n\s*\n/)[0]!.replace(/\s+/g, " ").trim().split(/(?<=[.!?])\s/)[0]!.replace(/[.!?]$/, "");
+  const words = sentence.split(" ").length;
+  return words >= 5 && words <= 30 && !/https?:|\{@|eslint|@ts-/.test(sentence) ? sentence : undefined;
+}
+
+function files(folder: string, name: RegExp): string[] {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && name.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}

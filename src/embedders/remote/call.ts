@@ -1,0 +1,145 @@
+import { setTimeout as sleepFor } from "node:timers/promises";
+import { CairnError } from "../../model/errors.ts";
+import type { Breaker } from "./breaker.ts";
+import type { Pace } from "./pace.ts";
+
+/** A refusal by the provider, as it worded it. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  /** The provider's own word on whether the same call may succeed later; otherwise the status decides. */
+  readonly retry?: boolean | undefined;
+}
+
+export interface CallPolicy {
+  /** Tries after the first. */
+  readonly retries: number;
+  readonly firstDelayMs: number;
+  readonly longestDelayMs: number;
+  /** For one try. */
+  readonly timeoutMs: number;
+}
+
+export const DEFAULT_POLICY: CallPolicy = { retries: 4, firstDelayMs: 500, longestDelayMs: 20_000, timeoutMs: 30_000 };
+
+export interface ProviderOptions {
+  /** For messages: «OpenAI», «TEI». */
+  readonly name: string;
+  readonly policy?: Partial<CallPolicy>;
+  readonly breaker: Breaker;
+  readonly pace: Pace;
+  /** Reads the provider's error body; what it cannot read it describes. */
+  readonly refusalOf: (status: number, body: string) => Refusal;
+  readonly fetch?: typeof fetch;
+  readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly random?: () => number;
+}
+
+export interface CallRequest {
+  readonly url: string;
+  readonly method: "GET" | "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Raised when the request is too big for the provider, so that the caller can split it. */
+export class RequestTooLarge extends Error {
+  override readonly name = "RequestTooLarge";
+}
+
+/** Answers larger than this are not read: 2,048 vectors of 3,072 numbers as text are about 130 MB. */
+const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
+
+/** One JSON call to a provider: paced, timed, retried with backoff and jitter as the provider asks, and not even tried while it is down. */
+export async function callProvider(options: ProviderOptions, request: CallRequest): Promise<unknown> {
+  const policy = { ...DEFAULT_POLICY, ...options.policy };
+  const sleep = options.sleep ?? (async (ms, signal) => void (await sleepFor(ms, undefined, signal ? { signal } : {})));
+  for (let attempt = 0; ; attempt++) {
+    options.breaker.assertClosed(options.name);
+    await options.pace.turn(request.signal);
+    const outcome = await tryOnce(options, policy, request);
+    if ("answer" in outcome) {
+      options.breaker.succeeded();
+      return outcome.answer;
+    }
+    if (outcome.refusal.status === 413) throw new RequestTooLarge(outcome.refusal.message);
+    const retry = outcome.refusal.retry ?? isPassing(outcome.refusal.status);
+    if (retry) options.breaker.failed();
+    if (!retry || attempt >= policy.retries) throw failure(options.name, outcome.refusal, retry, outcome.retryAfterMs);
+    const backoff = Math.min(policy.longestDelayMs, policy.firstDelayMs * 2 ** attempt) * (0.5 + (options.random ?? Math.random)() / 2);
+    await sleep(Math.min(outcome.retryAfterMs ?? backoff, policy.longestDelayMs), request.signal);
+  }
+}
+
+type Outcome = { readonly answer: unknown } | { readonly refusal: Refusal; readonly retryAfterMs?: number | undefined };
+
+async function tryOnce(options: ProviderOptions, policy: CallPolicy, request: CallRequest): Promise<Outcome> {
+  const timeout = AbortSignal.timeout(policy.timeoutMs);
+  const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout;
+  try {
+    const response = await (options.fetch ?? fetch)(request.url, {
+      method: request.method,
+      headers: { accept: "application/json", ...(request.body === undefined ? {} : { "content-type": "application/json" }), ...request.headers },
+      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+      signal,
+      redirect: "error", // a key must not follow a redirect to another host
+    });
+    const text = await readText(response);
+    if (!response.ok) return { refusal: told(response, options.refusalOf(response.status, text)), retryAfterMs: retryAfter(response.headers) };
+    try {
+      return { answer: JSON.parse(text) };
+    } catch {
+      return { refusal: { status: 502, message: "its answer is not JSON" } };
+    }
+  } catch (error) {
+    request.signal?.throwIfAborted();
+    const message = timeout.aborted ? `no answer within ${policy.timeoutMs} ms` : `it cannot be reached (${causeOf(error)})`;
+    return { refusal: { status: 503, message } };
+  }
+}
+
+async function readText(response: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of response.body ?? []) {
+    bytes += part.byteLength;
+    if (bytes > ANSWER_BYTES_MAX) throw new Error("the answer is larger than 256 MB");
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+/** The provider's header overrides what its status would mean. */
+function told(response: Response, refusal: Refusal): Refusal {
+  const header = response.headers.get("x-should-retry");
+  return header === "true" || header === "false" ? { ...refusal, retry: header === "true" } : refusal;
+}
+
+function isPassing(status: number): boolean {
+  return status === 408 || status === 409 || status === 424 || status === 429 || status >= 500;
+}
+
+function retryAfter(headers: Headers): number | undefined {
+  const ms = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(ms) && ms >= 0) return ms;
+  const header = headers.get("retry-after");
+  if (header === null) return undefined;
+  const seconds = Number(header);
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1_000);
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+}
+
+function failure(name: string, { status, message }: Refusal, passing: boolean, retryAfterMs: number | undefined): CairnError {
+  if (status === 401 || status === 403) return new CairnError("unavailable", `${name} refused the key: ${message}. Check embedder.api_key.`);
+  return new CairnError("unavailable", passing ? `${name} does not answer: ${message}` : `${name} refused the request: ${message}`, {
+    details: { status },
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? ((cause as NodeJS.ErrnoException).code ?? cause.message) : String(cause);
+}

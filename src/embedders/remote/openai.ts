@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { CairnError } from "../../model/errors.ts";
+import type { Embedder } from "../../ports/embedder.ts";
+import { cutToTokens } from "../../text/tokens.ts";
+import { askHalving, batches } from "./batches.ts";
+import { breaker } from "./breaker.ts";
+import { callProvider, type ProviderOptions, type Refusal } from "./call.ts";
+import { pace } from "./pace.ts";
+import { toUnitVectors } from "./vectors.ts";
+
+export interface OpenAiOptions extends Partial<Pick<ProviderOptions, "policy" | "breaker" | "pace" | "fetch" | "sleep" | "random">> {
+  readonly apiKey: string | undefined;
+  /** Any server that speaks the same interface. */
+  readonly baseUrl?: string | undefined;
+  readonly model?: string | undefined;
+  /** Shorter vectors than the model's own, where it can give them. */
+  readonly dimensions?: number | undefined;
+  /** Told how many tokens the provider counted, for the cost. */
+  readonly onTokens?: ((tokens: number) => void) | undefined;
+}
+
+/** The interface's limits: texts a request, tokens a text, tokens a request. The last is kept with a margin, since we estimate. */
+const TEXTS_MAX = 2_048;
+const TEXT_TOKENS_MAX = 8_191;
+const REQUEST_TOKENS_MAX = 250_000;
+/** The lowest paid tier's requests a minute. */
+const PER_MINUTE = 3_000;
+
+const OWN_DIMENSIONS: Readonly<Record<string, number>> = { "text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536 };
+
+const Answer = z.object({
+  data: z.array(z.object({ index: z.int(), embedding: z.union([z.string(), z.array(z.number())]) })),
+  usage: z.object({ total_tokens: z.number() }).optional(),
+});
+
+/** Embeddings by OpenAI, or by any server with the same interface. */
+export function openAiEmbedder(options: OpenAiOptions): Embedder {
+  const { apiKey, baseUrl = "https://api.openai.com/v1", model = "text-embedding-3-small", dimensions, onTokens } = options;
+  const dimension = dimensions ?? OWN_DIMENSIONS[model];
+  if (dimension === undefined) throw new CairnError("invalid_input", `embedder.dimensions: say how many dimensions the vectors of ${JSON.stringify(model)} have.`);
+  const provider: ProviderOptions = {
+    name: "The OpenAI embeddings service",
+    breaker: options.breaker ?? breaker(),
+    pace: options.pace ?? pace({ perMinute: PER_MINUTE }),
+    refusalOf,
+    ...given(options),
+  };
+
+  async function ask(texts: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]> {
+    const answer = Answer.safeParse(
+      await callProvider(provider, {
+        url: `${baseUrl.replace(/\/+$/, "")}/embeddings`,
+        method: "POST",
+        headers: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
+        body: { model, input: texts, encoding_format: "base64", ...(dimensions === undefined ? {} : { dimensions }) },
+        signal,
+      }),
+    );
+    if (!answer.success) throw new CairnError("unavailable", "The OpenAI embeddings service gave an answer of another form than documented.");
+    onTokens?.(answer.data.usage?.total_tokens ?? 0);
+    const inOrder = answer.data.data.sort((a, b) => a.index - b.index).map(({ embedding }) => (typeof embedding === "string" ? fromBase64(embedding) : embedding));
+    return toUnitVectors("The OpenAI embeddings service", inOrder, texts.length, dimension!);
+  }
+
+  return {
+    model,
+    version: dimensions === undefined ? "1" : `1-${dimensions}`,
+    dimension,
+    async embed(texts, { signal } = {}) {
+      const sized = await Promise.all(texts.map((text) => cutToTokens(text || " ", TEXT_TOKENS_MAX))); // an empty text is refused by the service
+      const vectors: Float32Array[] = [];
+      for (const { start, end } of batches(sized.map(({ tokens }) => tokens), { texts: TEXTS_MAX, tokens: REQUEST_TOKENS_MAX }))
+        vectors.push(...(await askHalving(sized.slice(start, end).map(({ text }) => text), (part) => ask(part, signal))));
+      return vectors;
+    },
+    async close() {},
+  };
+}
+
+function refusalOf(status: number, body: string): Refusal {
+  try {
+    const { error } = JSON.parse(body);
+    // A quota that is used up answers 429 too, and waiting does not help.
+    if (typeof error?.message === "string") return { status, message: error.message, retry: error.code === "insufficient_quota" ? false : undefined };
+  } catch {
+    // A proxy's page instead of the service's error: the status must do.
+  }
+  return { status, message: `status ${status}` };
+}
+
+function fromBase64(text: string): Float32Array {
+  const bytes = Buffer.from(text, "base64");
+  const vector = new Float32Array(Math.floor(bytes.byteLength / 4));
+  for (let i = 0; i < vector.length; i++) vector[i] = bytes.readFloatLE(i * 4);
+  return vector;
+}
+
+function given({ policy, fetch, sleep, random }: OpenAiOptions): Partial<ProviderOptions> {
+  return { ...(policy && { policy }), ...(fetch && { fetch }), ...(sleep && { sleep }), ...(random && { random }) };
+}
