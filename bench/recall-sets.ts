@@ -25,7 +25,9 @@ export function dependencyCode(root: string): RecallSet {
 
 /** From the same packages' readmes: the first sentence of a section asks for the rest of it. */
 export function dependencyProse(root: string): RecallSet {
-  const pairs = files(join(root, "node_modules"), /^(readme|changelog|contributing|migration|security)[^/]*\.md$/i).flatMap((path) => sections(readFileSync(path, "utf8")));
+  const pairs = files(join(root, "node_modules"), /^(readme|changelog|contributing|migration|security)[^/]*\.md$/i).flatMap((path) =>
+    sections(readFileSync(path, "utf8")),
+  );
   return fromPairs("deps-prose", pairs);
 }
 
@@ -48,7 +50,8 @@ function fromPairs(name: string, pairs: readonly Pair[]): RecallSet {
 function documentedFunctions(code: string): Pair[] {
   if (code.length > 400_000) return []; // bundles
   const found: Pair[] = [];
-  const pattern = /\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*\n((?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\b|(?:static\s+)?[A-Za-z_$][\w$]*\s*\()[^\n]*\{\s*\n)/g;
+  const pattern =
+    /\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*\n((?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\b|(?:static\s+)?[A-Za-z_$][\w$]*\s*\()[^\n]*\{\s*\n)/g;
   for (const match of code.matchAll(pattern)) {
     const question = firstSentence(match[1]!.replace(/^\s*\*?\s?/gm, " "));
     const start = match.index + match[0].length - match[2]!.length;
@@ -76,16 +79,30 @@ function sections(markdown: string): Pair[] {
     .replace(/```[\s\S]*?```/g, " ")
     .split(/^#{1,4} .*$/m)
     .flatMap((section) => {
-      const text = section.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/<[^>]+>|[*`_|]/g, " ").replace(/\s+/g, " ").trim();
+      const text = section
+        .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+        .replace(/<[^>]+>|[*`_|]/g, " ")
+        .replace(/\s+/g, " ")
+        .trim();
       const question = firstSentence(text);
-      const answer = question ? text.slice(text.indexOf(question) + question.length + 1).trim().slice(0, 1_500) : "";
+      const answer = question
+        ? text
+            .slice(text.indexOf(question) + question.length + 1)
+            .trim()
+            .slice(0, 1_500)
+        : "";
       return question && answer.split(" ").length >= 25 ? [{ question, answer }] : [];
     });
 }
 
 /** Of five to thirty words, without tags and links. */
 function firstSentence(text: string): string | undefined {
-  const sentence = text.split(/\s@\w|\n\s*\n/)[0]!.replace(/\s+/g, " ").trim().split(/(?<=[.!?])\s/)[0]!.replace(/[.!?]$/, "");
+  const sentence = text
+    .split(/\s@\w|\n\s*\n/)[0]!
+    .replace(/\s+/g, " ")
+    .trim()
+    .split(/(?<=[.!?])\s/)[0]!
+    .replace(/[.!?]$/, "");
   const words = sentence.split(" ").length;
   return words >= 5 && words <= 30 && !/https?:|\{@|eslint|@ts-/.test(sentence) ? sentence : undefined;
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
 import { Context, Id, ProjectPath, Tags, text } from "../text/schemas.ts";
+import type { SavedCheckpoint } from "./service.ts";
 
 const CheckpointOutput = z.object({
   id: z.string(),
@@ -16,8 +17,10 @@ const CheckpointOutput = z.object({
 });
 
 const SavedOutput = CheckpointOutput.extend({
-  embedded: z.boolean().describe("false: found by words now, by meaning as soon as its vector is there."),
+  embedding_pending: z.boolean().optional().describe("true: found by words now, by meaning as soon as its vector is there."),
 });
+
+const saved = ({ embedded, ...checkpoint }: SavedCheckpoint) => (embedded ? checkpoint : { ...checkpoint, embeddingPending: true });
 
 const FilterFields = {
   tags: Tags.optional().describe("Only those with all of these tags."),
@@ -52,8 +55,9 @@ export const checkpointSave = operation({
       'cairn checkpoint save "Red tests" --context branch=main',
     ],
   },
-  render: (saved) => `Saved checkpoint ${saved.id} (${saved.token_count} tokens): ${saved.summary}`,
-  run: (cairn, input, { signal }) => cairn.checkpoints.save(input, { signal }),
+  render: ({ id, token_count, summary, embedding_pending }) =>
+    `Saved checkpoint ${id} (${token_count} tokens): ${summary}${embedding_pending ? "\nIts vector is still to come; words find it already." : ""}`,
+  run: async (cairn, input, { signal }) => saved(await cairn.checkpoints.save(input, { signal })),
 });
 
 export const checkpointSearch = operation({
@@ -180,8 +184,8 @@ export const checkpointUpdate = operation({
   limits: { timeoutMs: LIMITS.saveTimeoutMs },
   toolset: "none",
   cli: { positional: ["id"], examples: ['cairn checkpoint update 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c --summary "Lexer done"'] },
-  render: (saved) => `Updated checkpoint ${saved.id}: ${saved.summary}`,
-  run: (cairn, input, { signal }) => cairn.checkpoints.update(input, { signal }),
+  render: ({ id, summary }) => `Updated checkpoint ${id}: ${summary}`,
+  run: async (cairn, input, { signal }) => saved(await cairn.checkpoints.update(input, { signal })),
 });
 
 export const checkpointDelete = operation({

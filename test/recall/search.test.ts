@@ -33,20 +33,23 @@ describe.each(["memory", "sqlite"])("recall on %s", (storage) => {
     expect({ degraded, model }).toEqual({ degraded: [], model: "test" });
   });
 
-  it.each(["down", "wrong dimension", "not finite", "too few"] as const)("keeps the checkpoint when the embedder is %s, and finds it by words", async (mood) => {
-    await save("made while all was well");
-    embedder.mood = mood;
-    const saved = await save("the exporter writes twice");
-    expect(saved.embedded).toBe(false);
-    const { hits, degraded } = await search("exporter");
-    expect(hits[0]!.record.id).toBe(saved.id);
-    expect(degraded).toHaveLength(1);
-    embedder.mood = "well";
-    await cairn.embeddings.verify({ projectPath: project, collection: "checkpoints" });
-    const after = await search("exporter");
-    expect(after.hits[0]).toMatchObject({ record: { id: saved.id }, found: { meaning: { rank: 1 } } });
-    expect(after.degraded).toEqual([]);
-  });
+  it.each(["down", "wrong dimension", "not finite", "too few"] as const)(
+    "keeps the checkpoint when the embedder is %s, and finds it by words",
+    async (mood) => {
+      await save("made while all was well");
+      embedder.mood = mood;
+      const saved = await save("the exporter writes twice");
+      expect(saved.embedded).toBe(false);
+      const { hits, degraded } = await search("exporter");
+      expect(hits[0]!.record.id).toBe(saved.id);
+      expect(degraded).toHaveLength(1);
+      embedder.mood = "well";
+      await cairn.embeddings.verify({ projectPath: project, collection: "checkpoints" });
+      const after = await search("exporter");
+      expect(after.hits[0]).toMatchObject({ record: { id: saved.id }, found: { meaning: { rank: 1 } } });
+      expect(after.degraded).toEqual([]);
+    },
+  );
 
   it("filters first: a filter never makes a matching record unreachable", async () => {
     for (let i = 0; i < 150; i++) await save(`deploy the service ${i}`, ["common"]);
@@ -58,11 +61,14 @@ describe.each(["memory", "sqlite"])("recall on %s", (storage) => {
     expect((await search("deploy", { tags: ["common", "rare %_'\","] })).hits).toHaveLength(0);
   });
 
-  it.each(['"', "'", "NEAR(", "a AND", "*", "(", "-", "col:x", "^", "\\", "🦊", "  ", "a OR OR b"])("takes %j as words, never as syntax", async (query) => {
-    await save("some text");
-    await expect(search(query)).resolves.toMatchObject({ degraded: [] });
-    await expect(search(query, { mode: "keyword" })).resolves.toBeDefined();
-  });
+  it.each(['"', "'", "NEAR(", "a AND", "*", "(", "-", "col:x", "^", "\\", "🦊", "  ", "a OR OR b"])(
+    "takes %j as words, never as syntax",
+    async (query) => {
+      await save("some text");
+      await expect(search(query)).resolves.toMatchObject({ degraded: [] });
+      await expect(search(query, { mode: "keyword" })).resolves.toBeDefined();
+    },
+  );
 
   it("searches by what was edited, not by what was there before", async () => {
     const saved = await save("alpha beta");
@@ -86,7 +92,10 @@ describe.each(["memory", "sqlite"])("recall on %s", (storage) => {
     expect(await cairn.embeddings.upgrade({ ...ref, model: "other" })).toMatchObject({ embedded: 70, switched: true });
     expect((await search("topic 3")).model).toBe("other");
     const versions = await cairn.embeddings.list(ref);
-    expect(versions.map(({ model, isCurrent, vectors }) => [model, isCurrent, vectors])).toEqual([["test", false, 70], ["other", true, 70]]);
+    expect(versions.map(({ model, isCurrent, vectors }) => [model, isCurrent, vectors])).toEqual([
+      ["test", false, 70],
+      ["other", true, 70],
+    ]);
     await save("saved after the switch");
     expect(await cairn.embeddings.rollback(ref)).toMatchObject({ model: "test", embedded: 1, switched: true });
     expect((await search("saved after the switch")).hits[0]!.record.summary).toBe("saved after the switch");

@@ -23,7 +23,10 @@ export function batches(costs: readonly number[], limits: BatchLimits): { readon
 }
 
 /** Asks for a batch; one that turns out too large for the provider is halved until it fits. */
-export async function askHalving<Answer>(texts: readonly string[], ask: (texts: readonly string[]) => Promise<Answer[]>): Promise<Answer[]> {
+export async function askHalving<Answer>(
+  texts: readonly string[],
+  ask: (texts: readonly string[]) => Promise<Answer[]>,
+): Promise<Answer[]> {
   try {
     return await ask(texts);
   } catch (error) {

@@ -25,7 +25,9 @@ export function breaker({ failures = 5, pauseMs = 30_000, now = Date.now }: Brea
         if (openUntil > 0) openUntil = now() + pauseMs;
         return;
       }
-      throw new CairnError("unavailable", `${name} failed ${inARow} times in a row and is left alone for ${Math.ceil(waitMs / 1_000)} s.`, { retryAfterMs: waitMs });
+      throw new CairnError("unavailable", `${name} failed ${inARow} times in a row and is left alone for ${Math.ceil(waitMs / 1_000)} s.`, {
+        retryAfterMs: waitMs,
+      });
     },
     succeeded() {
       inARow = 0;

@@ -80,13 +80,18 @@ async function tryOnce(options: ProviderOptions, policy: CallPolicy, request: Ca
   try {
     const response = await (options.fetch ?? fetch)(request.url, {
       method: request.method,
-      headers: { accept: "application/json", ...(request.body === undefined ? {} : { "content-type": "application/json" }), ...request.headers },
+      headers: {
+        accept: "application/json",
+        ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+        ...request.headers,
+      },
       ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       signal,
       redirect: "error", // a key must not follow a redirect to another host
     });
     const text = await readText(response);
-    if (!response.ok) return { refusal: told(response, options.refusalOf(response.status, text)), retryAfterMs: retryAfter(response.headers) };
+    if (!response.ok)
+      return { refusal: told(response, options.refusalOf(response.status, text)), retryAfterMs: retryAfter(response.headers) };
     try {
       return { answer: JSON.parse(text) };
     } catch {
@@ -132,7 +137,8 @@ function retryAfter(headers: Headers): number | undefined {
 }
 
 function failure(name: string, { status, message }: Refusal, passing: boolean, retryAfterMs: number | undefined): CairnError {
-  if (status === 401 || status === 403) return new CairnError("unavailable", `${name} refused the key: ${message}. Check embedder.api_key.`);
+  if (status === 401 || status === 403)
+    return new CairnError("unavailable", `${name} refused the key: ${message}. Check embedder.api_key.`);
   return new CairnError("unavailable", passing ? `${name} does not answer: ${message}` : `${name} refused the request: ${message}`, {
     details: { status },
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

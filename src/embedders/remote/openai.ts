@@ -26,7 +26,11 @@ const REQUEST_TOKENS_MAX = 250_000;
 /** The lowest paid tier's requests a minute. */
 const PER_MINUTE = 3_000;
 
-const OWN_DIMENSIONS: Readonly<Record<string, number>> = { "text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536 };
+const OWN_DIMENSIONS: Readonly<Record<string, number>> = {
+  "text-embedding-3-small": 1536,
+  "text-embedding-3-large": 3072,
+  "text-embedding-ada-002": 1536,
+};
 
 const Answer = z.object({
   data: z.array(z.object({ index: z.int(), embedding: z.union([z.string(), z.array(z.number())]) })),
@@ -37,7 +41,8 @@ const Answer = z.object({
 export function openAiEmbedder(options: OpenAiOptions): Embedder {
   const { apiKey, baseUrl = "https://api.openai.com/v1", model = "text-embedding-3-small", dimensions, onTokens } = options;
   const dimension = dimensions ?? OWN_DIMENSIONS[model];
-  if (dimension === undefined) throw new CairnError("invalid_input", `embedder.dimensions: say how many dimensions the vectors of ${JSON.stringify(model)} have.`);
+  if (dimension === undefined)
+    throw new CairnError("invalid_input", `embedder.dimensions: say how many dimensions the vectors of ${JSON.stringify(model)} have.`);
   const provider: ProviderOptions = {
     name: "The OpenAI embeddings service",
     breaker: options.breaker ?? breaker(),
@@ -56,9 +61,12 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
         signal,
       }),
     );
-    if (!answer.success) throw new CairnError("unavailable", "The OpenAI embeddings service gave an answer of another form than documented.");
+    if (!answer.success)
+      throw new CairnError("unavailable", "The OpenAI embeddings service gave an answer of another form than documented.");
     onTokens?.(answer.data.usage?.total_tokens ?? 0);
-    const inOrder = answer.data.data.sort((a, b) => a.index - b.index).map(({ embedding }) => (typeof embedding === "string" ? fromBase64(embedding) : embedding));
+    const inOrder = answer.data.data
+      .sort((a, b) => a.index - b.index)
+      .map(({ embedding }) => (typeof embedding === "string" ? fromBase64(embedding) : embedding));
     return toUnitVectors("The OpenAI embeddings service", inOrder, texts.length, dimension!);
   }
 
@@ -69,8 +77,16 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
     async embed(texts, { signal } = {}) {
       const sized = await Promise.all(texts.map((text) => cutToTokens(text || " ", TEXT_TOKENS_MAX))); // an empty text is refused by the service
       const vectors: Float32Array[] = [];
-      for (const { start, end } of batches(sized.map(({ tokens }) => tokens), { texts: TEXTS_MAX, tokens: REQUEST_TOKENS_MAX }))
-        vectors.push(...(await askHalving(sized.slice(start, end).map(({ text }) => text), (part) => ask(part, signal))));
+      for (const { start, end } of batches(
+        sized.map(({ tokens }) => tokens),
+        { texts: TEXTS_MAX, tokens: REQUEST_TOKENS_MAX },
+      ))
+        vectors.push(
+          ...(await askHalving(
+            sized.slice(start, end).map(({ text }) => text),
+            (part) => ask(part, signal),
+          )),
+        );
       return vectors;
     },
     async close() {},
@@ -81,7 +97,8 @@ function refusalOf(status: number, body: string): Refusal {
   try {
     const { error } = JSON.parse(body);
     // A quota that is used up answers 429 too, and waiting does not help.
-    if (typeof error?.message === "string") return { status, message: error.message, retry: error.code === "insufficient_quota" ? false : undefined };
+    if (typeof error?.message === "string")
+      return { status, message: error.message, retry: error.code === "insufficient_quota" ? false : undefined };
   } catch {
     // A proxy's page instead of the service's error: the status must do.
   }

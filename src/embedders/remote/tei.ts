@@ -21,7 +21,11 @@ const REQUEST_TOKENS_MAX = 300_000;
 const TEXTS_DEFAULT = 32;
 const DIMENSION = 384;
 
-const Info = z.object({ model_id: z.string(), max_client_batch_size: z.int().min(1).default(TEXTS_DEFAULT), max_input_length: z.int().optional() });
+const Info = z.object({
+  model_id: z.string(),
+  max_client_batch_size: z.int().min(1).default(TEXTS_DEFAULT),
+  max_input_length: z.int().optional(),
+});
 const Vectors = z.array(z.array(z.number()));
 
 /** Embeddings by a Text Embeddings Inference server. */
@@ -44,15 +48,21 @@ export function teiEmbedder(options: TeiOptions): Embedder {
 
   async function readInfo(signal: AbortSignal | undefined): Promise<z.output<typeof Info>> {
     const parsed = Info.safeParse(await callProvider(provider, { url: `${baseUrl}/info`, method: "GET", headers, signal }));
-    if (!parsed.success) throw new CairnError("unavailable", "The TEI server's /info has another form than documented. Is it a TEI server?");
+    if (!parsed.success)
+      throw new CairnError("unavailable", "The TEI server's /info has another form than documented. Is it a TEI server?");
     if (parsed.data.model_id !== model)
-      throw new CairnError("unavailable", `The TEI server runs ${parsed.data.model_id}, not ${model}. Set embedder.model, or start the other one: vectors of two models are never mixed.`);
+      throw new CairnError(
+        "unavailable",
+        `The TEI server runs ${parsed.data.model_id}, not ${model}. Set embedder.model, or start the other one: vectors of two models are never mixed.`,
+      );
     return parsed.data;
   }
 
   async function ask(texts: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]> {
     const body = { inputs: texts, normalize: true, truncate: true };
-    const parsed = Vectors.safeParse(await callProvider(provider, { url: `${baseUrl}/embed`, method: "POST", headers, body, signal }).catch(batchTooLarge));
+    const parsed = Vectors.safeParse(
+      await callProvider(provider, { url: `${baseUrl}/embed`, method: "POST", headers, body, signal }).catch(batchTooLarge),
+    );
     if (!parsed.success) throw new CairnError("unavailable", "The TEI server gave an answer of another form than documented.");
     return toUnitVectors("The TEI server", parsed.data, texts.length, dimensions);
   }
@@ -79,7 +89,8 @@ export function teiEmbedder(options: TeiOptions): Embedder {
 
 /** An oversized batch is refused as a validation error; it is worth splitting all the same. */
 function batchTooLarge(error: unknown): never {
-  if (error instanceof CairnError && error.details?.status === 422 && /batch size/i.test(error.message)) throw new RequestTooLarge(error.message);
+  if (error instanceof CairnError && error.details?.status === 422 && /batch size/i.test(error.message))
+    throw new RequestTooLarge(error.message);
   throw error;
 }
 

@@ -5,10 +5,14 @@ export function toUnitVectors(provider: string, given: readonly ArrayLike<number
   if (given.length !== count) throw new CairnError("unavailable", `${provider} gave ${given.length} vectors for ${count} texts.`);
   return given.map((values) => {
     if (values.length !== dimension)
-      throw new CairnError("unavailable", `${provider} gave a vector of ${values.length} dimensions where ${dimension} were expected. Check embedder.model and embedder.dimensions.`);
+      throw new CairnError(
+        "unavailable",
+        `${provider} gave a vector of ${values.length} dimensions where ${dimension} were expected. Check embedder.model and embedder.dimensions.`,
+      );
     const vector = Float32Array.from(values);
     const length = Math.hypot(...vector);
-    if (!Number.isFinite(length) || length === 0) throw new CairnError("unavailable", `${provider} gave a vector that is zero or not finite.`);
+    if (!Number.isFinite(length) || length === 0)
+      throw new CairnError("unavailable", `${provider} gave a vector that is zero or not finite.`);
     return Math.abs(length - 1) < 1e-6 ? vector : vector.map((value) => value / length);
   });
 }
