@@ -13,7 +13,7 @@ export interface CheckpointFilter {
 }
 
 export interface CheckpointQuery {
-  readonly filter: CheckpointFilter;
+  readonly filter?: CheckpointFilter | undefined;
   readonly limit: number;
   readonly offset: number;
   /** Newest first by this time; ties by id, so that pages never overlap. */
@@ -34,9 +34,9 @@ export interface CheckpointStore extends RecallStore<Checkpoint, CheckpointFilte
    * Stores a new record with its vectors. Storing the same record again changes nothing, so a caller that lost the answer
    * may repeat the call. Vectors of versions that are gone by now are left out.
    */
-  put(checkpoint: Checkpoint, vectors: readonly VersionedVector[]): Promise<void>;
+  put(checkpoint: Checkpoint, vectors?: readonly VersionedVector[]): Promise<void>;
   /** Replaces a record and its vectors if it is still at the revision before `checkpoint.revision`; says whether it was. */
-  replace(checkpoint: Checkpoint, vectors: readonly VersionedVector[]): Promise<boolean>;
+  replace(checkpoint: Checkpoint, vectors?: readonly VersionedVector[]): Promise<boolean>;
   get(id: string): Promise<Checkpoint | undefined>;
   list(query: CheckpointQuery): Promise<CheckpointPage>;
   /** Whether there was anything to delete. */

@@ -18,6 +18,7 @@ export function sampleCheckpoint(projectPath: string, changes: Partial<Checkpoin
     tokenCount: 12,
     createdAt: "2026-01-02T03:04:05.678Z",
     updatedAt: "2026-01-02T03:04:05.678Z",
+    revision: 1,
     ...changes,
   };
 }

@@ -3,21 +3,29 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
+import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { type TestEmbedder, testEmbedder } from "../support/embedders.ts";
 
 const project = "/srv/app";
 
-describe.each(["memory", "sqlite"])("recall on %s", (storage) => {
+describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("recall on %s", (kind) => {
   let cairn: Cairn;
+  let storage = kind;
+  let database: TestDatabase | undefined;
   let embedder: TestEmbedder;
   let dataDir: string;
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), "cairn-recall-"));
     embedder = testEmbedder();
+    if (kind === "postgres") {
+      database = await testDatabase();
+      storage = database.url;
+    }
     cairn = await open({ storage, dataDir, embedders: [embedder, testEmbedder({ model: "other", dimension: 32 })] });
   });
   afterEach(async () => {
     await cairn.close();
+    await database?.drop();
     rmSync(dataDir, { recursive: true });
   });
   const save = (summary: string, tags: string[] = []) => cairn.checkpoints.save({ projectPath: project, summary, tags });

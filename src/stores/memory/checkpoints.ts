@@ -14,12 +14,12 @@ export function memoryCheckpoints(): CheckpointStore {
 
   return {
     embeddings,
-    async put(checkpoint, vectors) {
+    async put(checkpoint, vectors = []) {
       if (byId.has(checkpoint.id)) return;
       byId.set(checkpoint.id, structuredClone(checkpoint));
       embeddings.put(checkpoint.id, vectors);
     },
-    async replace(checkpoint, vectors) {
+    async replace(checkpoint, vectors = []) {
       if (byId.get(checkpoint.id)?.revision !== checkpoint.revision - 1) return false;
       byId.set(checkpoint.id, structuredClone(checkpoint));
       embeddings.remove(checkpoint.id);
@@ -28,7 +28,7 @@ export function memoryCheckpoints(): CheckpointStore {
     },
     get: async (id) => structuredClone(byId.get(id)),
     getMany: async (ids) => structuredClone(ids.flatMap((id) => byId.get(id) ?? [])),
-    async list({ filter, limit, offset, sortBy, after }) {
+    async list({ filter = {}, limit, offset, sortBy, after }) {
       const time = TIME[sortBy];
       const position = (checkpoint: Checkpoint): Position => ({ at: time(checkpoint), id: checkpoint.id });
       const matching = [...byId.values()].filter((checkpoint) => matches(checkpoint, filter));

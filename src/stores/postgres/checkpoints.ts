@@ -1,13 +1,18 @@
 import type { Checkpoint, CheckpointSort } from "../../model/checkpoint.ts";
-import type { CheckpointStore } from "../../ports/checkpoint-store.ts";
-import type { PostgresTx, WriteOptions } from "./driver.ts";
+import type { CheckpointFilter, CheckpointStore } from "../../ports/checkpoint-store.ts";
+import { checkpointText } from "../../text/embedding-text.ts";
+import type { PgValue, PostgresTx } from "./driver.ts";
+import { cosines, type EmbeddedRecords, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
+import type { ProjectTables } from "./project-tables.ts";
 import { toTimestamp } from "./time.ts";
+import { rankByWords, type Where, wordsText } from "./words.ts";
 
-/** One project's schema. */
-export interface ProjectTables {
-  read<T>(work: (tx: PostgresTx) => Promise<T>): Promise<T>;
-  write<T>(work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions): Promise<T>;
-}
+const RECORDS: EmbeddedRecords = {
+  collection: "checkpoints",
+  table: "checkpoints",
+  textColumns: ["summary", "description"],
+  textOf: ({ summary = "", description = "" }) => checkpointText({ summary, description }),
+};
 
 /** The checkpoints of one project in its PostgreSQL schema. */
 export function postgresCheckpoints(projectPath: string, tables: ProjectTables): CheckpointStore {
@@ -21,27 +26,44 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
     tokenCount: row.token_count,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    revision: row.revision,
   });
 
   return {
-    async put(checkpoint) {
+    embeddings: postgresEmbeddings(RECORDS, tables),
+
+    async put(checkpoint, vectors = []) {
       await tables.write(
-        (tx) =>
-          tx.run(
-            `INSERT INTO checkpoints (id, summary, description, context, tags, folded_tags, token_count, created_at, updated_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`,
+        async (tx) => {
+          const added = await tx.run(
+            `INSERT INTO checkpoints (id, created_at, ${EDITABLE}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, to_tsvector('english', $11))
+             ON CONFLICT (id) DO NOTHING`,
             checkpoint.id,
-            checkpoint.summary,
-            checkpoint.description,
-            JSON.stringify(checkpoint.context),
-            checkpoint.tags,
-            checkpoint.tags.map((tag) => tag.toLowerCase()),
-            checkpoint.tokenCount,
             toTimestamp(checkpoint.createdAt),
-            toTimestamp(checkpoint.updatedAt),
-          ),
+            ...editable(checkpoint),
+          );
+          if (added > 0) await putRecordVectors(tx, tables, checkpoint.id, "checkpoints", vectors);
+        },
         { idempotent: true },
       );
+    },
+
+    async replace(checkpoint, vectors = []) {
+      return tables.write(async (tx) => {
+        const changed = await tx.run(
+          `UPDATE checkpoints SET (${EDITABLE}) = ($3, $4, $5, $6, $7, $8, $9, $10, to_tsvector('english', $11)) WHERE id = $1 AND revision = $2`,
+          checkpoint.id,
+          checkpoint.revision - 1,
+          ...editable(checkpoint),
+        );
+        if (changed === 0) return false;
+        await tx.run(
+          "DELETE FROM vectors v USING checkpoints r WHERE r.id = $1 AND v.key = r.key AND v.collection = 'checkpoints'",
+          checkpoint.id,
+        );
+        await putRecordVectors(tx, tables, checkpoint.id, "checkpoints", vectors);
+        return true;
+      });
     },
 
     async get(id) {
@@ -49,31 +71,67 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
       return row && toCheckpoint(row);
     },
 
-    async list({ limit, offset, sortBy, after }) {
+    async getMany(ids) {
+      const rows = await tables.read((tx) => tx.all<Row>(`SELECT ${COLUMNS} FROM checkpoints WHERE id = ANY ($1::text[])`, ids));
+      const byId = new Map(rows.map((row) => [row.id, toCheckpoint(row)]));
+      return ids.flatMap((id) => byId.get(id) ?? []);
+    },
+
+    async list({ filter = {}, limit, offset, sortBy, after }) {
       const column = SORT_COLUMN[sortBy];
       return tables.read(async (tx) => {
-        const counted = await tx.get<{ total: number }>("SELECT count(*) AS total FROM checkpoints");
-        const order = `ORDER BY ${column} DESC, id LIMIT $1 OFFSET $2`;
-        const rows = after
-          ? await tx.all<Row>(
-              `SELECT ${COLUMNS} FROM checkpoints WHERE ${column} <= $3 AND (${column} < $3 OR id > $4) ${order}`,
-              limit,
-              offset,
-              toTimestamp(after.at),
-              after.id,
-            )
-          : await tx.all<Row>(`SELECT ${COLUMNS} FROM checkpoints ${order}`, limit, offset);
+        const counting = whereOf(filter, 1);
+        const counted = await tx.get<{ total: number }>(
+          `SELECT count(*) AS total FROM checkpoints r WHERE ${counting?.sql ?? "true"}`,
+          ...(counting?.params ?? []),
+        );
+        const where = whereOf(filter, after ? 5 : 3);
+        const rows = await tx.all<Row>(
+          `SELECT ${COLUMNS} FROM checkpoints r WHERE ${where?.sql ?? "true"} ${after ? `AND ${column} <= $3 AND (${column} < $3 OR id > $4)` : ""}
+            ORDER BY ${column} DESC, id LIMIT $1 OFFSET $2`,
+          limit,
+          offset,
+          ...(after ? [toTimestamp(after.at), after.id] : []),
+          ...(where?.params ?? []),
+        );
         return { checkpoints: rows.map(toCheckpoint), total: counted!.total };
       });
     },
 
     async delete(id) {
-      return (await tables.write((tx) => tx.run("DELETE FROM checkpoints WHERE id = $1", id))) > 0;
+      return (await tables.write((tx) => remove(tx, [id]))) > 0;
     },
+
+    deleteMany: (ids) => tables.write((tx) => remove(tx, ids)),
+
+    async candidates({ filter, limit, words, dense }) {
+      return tables.read(async (tx) => ({
+        lexical: words === undefined ? [] : await rankByWords(tx, "checkpoints", words, (first) => whereOf(filter, first), limit),
+        dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit, where: (first) => whereOf(filter, first) }) : [],
+      }));
+    },
+
+    similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "checkpoints", versionId, vector, ids)),
   };
 }
 
-const COLUMNS = "id, summary, description, context, tags, token_count, created_at, updated_at";
+const EDITABLE = "summary, description, context, tags, folded_tags, token_count, updated_at, revision, words";
+const COLUMNS = "id, summary, description, context, tags, token_count, created_at, updated_at, revision";
+
+/** In the order of EDITABLE. */
+function editable(checkpoint: Checkpoint): PgValue[] {
+  return [
+    checkpoint.summary,
+    checkpoint.description,
+    JSON.stringify(checkpoint.context),
+    checkpoint.tags,
+    checkpoint.tags.map((tag) => tag.toLowerCase()),
+    checkpoint.tokenCount,
+    toTimestamp(checkpoint.updatedAt),
+    checkpoint.revision,
+    wordsText(`${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`),
+  ];
+}
 
 interface Row {
   id: string;
@@ -84,7 +142,30 @@ interface Row {
   token_count: number;
   created_at: string;
   updated_at: string;
+  revision: number;
 }
 
 /** The only way a caller's choice of order reaches SQL. */
 const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_at", updated_at: "updated_at" };
+
+async function remove(tx: PostgresTx, ids: readonly string[]): Promise<number> {
+  await tx.run(
+    "DELETE FROM vectors v USING checkpoints r WHERE r.id = ANY ($1::text[]) AND v.key = r.key AND v.collection = 'checkpoints'",
+    ids,
+  );
+  return tx.run("DELETE FROM checkpoints WHERE id = ANY ($1::text[])", ids);
+}
+
+/** The filter as a condition on `checkpoints r`, its parameters counted from `first`; absent when everything matches. */
+function whereOf({ tags = [], tagMatch = "exact", createdFrom, createdBefore }: CheckpointFilter, first: number): Where | undefined {
+  const conditions: string[] = [];
+  const params: PgValue[] = [];
+  const bind = (value: PgValue) => `$${first + params.push(value) - 1}`;
+  const folded = tags.map((tag) => tag.toLowerCase());
+  if (folded.length > 0 && tagMatch === "exact") conditions.push(`r.folded_tags @> ${bind(folded)}::text[]`);
+  if (tagMatch === "substring")
+    for (const tag of folded) conditions.push(`EXISTS (SELECT 1 FROM unnest(r.folded_tags) AS tag WHERE strpos(tag, ${bind(tag)}) > 0)`);
+  if (createdFrom !== undefined) conditions.push(`r.created_at >= ${bind(toTimestamp(createdFrom))}::timestamptz`);
+  if (createdBefore !== undefined) conditions.push(`r.created_at < ${bind(toTimestamp(createdBefore))}::timestamptz`);
+  return conditions.length === 0 ? undefined : { sql: conditions.join(" AND "), params };
+}

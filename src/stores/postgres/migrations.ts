@@ -2,8 +2,16 @@ import type { AppliedMigration, Migration } from "../../model/migration.ts";
 import { migrationChecksum, pendingMigrations } from "../../model/migration.ts";
 import { type PostgresDatabase, type PostgresTx, quoteName } from "./driver.ts";
 
-/** Makes the schema if need be and brings it up to date, all steps in one transaction. Any number of processes may do this at once. */
-export async function migratePostgres(database: PostgresDatabase, schema: string, migrations: readonly Migration[]): Promise<void> {
+/**
+ * Makes the schema if need be and brings it up to date, all steps in one transaction. Any number of processes may do this at once.
+ * `typesIn` is a further schema in which the steps' types are looked up.
+ */
+export async function migratePostgres(
+  database: PostgresDatabase,
+  schema: string,
+  migrations: readonly Migration[],
+  typesIn?: string,
+): Promise<void> {
   const where = `${database.where} (schema ${schema})`;
   // The common start finds nothing to do, and then takes no lock.
   const pending = await database.read(schema, async (tx) => pendingMigrations(migrations, await appliedMigrations(tx, schema), where));
@@ -19,6 +27,7 @@ export async function migratePostgres(database: PostgresDatabase, schema: string
           checksum text NOT NULL,
           applied_at timestamptz NOT NULL DEFAULT now()
         )`);
+      if (typesIn) await tx.exec(`SET LOCAL search_path TO ${quoteName(schema)}, ${typesIn}`);
       for (const migration of pendingMigrations(migrations, await appliedMigrations(tx, schema), where)) {
         await tx.exec(migration.sql);
         await tx.run(

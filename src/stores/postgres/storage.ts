@@ -1,11 +1,13 @@
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
-import { type ProjectTables, postgresCheckpoints } from "./checkpoints.ts";
+import { postgresCheckpoints } from "./checkpoints.ts";
 import { openPostgres, type PostgresOptions, type PostgresTx, quoteName } from "./driver.ts";
 import { isGone } from "./errors.ts";
 import { migratePostgres, tableExists } from "./migrations.ts";
+import { ensurePgvector } from "./pgvector.ts";
 import { projectMigrations } from "./project-schema.ts";
+import type { ProjectTables } from "./project-tables.ts";
 import { toTimestamp } from "./time.ts";
 
 export interface PostgresStorageOptions extends PostgresOptions {
@@ -20,6 +22,14 @@ const OWNERS_AT_ONCE = 200;
 /** Projects as PostgreSQL schemas, one each, in one database. */
 export function postgresStorage({ now, ...options }: PostgresStorageOptions): Storage {
   const database = openPostgres(options);
+  let foundPgvector: Promise<string> | undefined;
+  const pgvector = (): Promise<string> => {
+    foundPgvector ??= ensurePgvector(database);
+    foundPgvector.catch(() => {
+      foundPgvector = undefined; // looked for again at the next use
+    });
+    return foundPgvector;
+  };
   const known = new Map<string, Promise<ProjectStore | undefined>>();
 
   /** Remembers the answer while it is being found out, and for good if there is such a project. */
@@ -34,7 +44,7 @@ export function postgresStorage({ now, ...options }: PostgresStorageOptions): St
 
   async function make(projectId: string): Promise<ProjectStore> {
     const schema = projectDatabaseName(projectId);
-    await migratePostgres(database, schema, projectMigrations);
+    await migratePostgres(database, schema, projectMigrations, await pgvector());
     const owner = await database.write(
       schema,
       async (tx) => {
@@ -57,16 +67,17 @@ export function postgresStorage({ now, ...options }: PostgresStorageOptions): St
     const schema = projectDatabaseName(projectId);
     const there = await database.read(schema, (tx) => tableExists(tx, schema, "project_info"));
     if (!there) return undefined;
-    await migratePostgres(database, schema, projectMigrations);
+    await migratePostgres(database, schema, projectMigrations, await pgvector());
     const owner = await database.read(schema, ownerOf);
     if (owner === undefined) return undefined; // made by a process that died before it stored anything
     assertOwner(owner, projectId, schema);
     return stores(projectId);
   }
 
-  function stores(projectId: string): ProjectStore {
+  async function stores(projectId: string): Promise<ProjectStore> {
     const schema = projectDatabaseName(projectId);
     const tables: ProjectTables = {
+      pgvector: await pgvector(),
       async read(work) {
         try {
           return await database.read(schema, work);

@@ -38,7 +38,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
   return {
     embeddings: sqliteEmbeddings(RECORDS, database),
 
-    async put(checkpoint, recordVectors) {
+    async put(checkpoint, recordVectors = []) {
       await (await database()).write((tx) => {
         const { changes, lastId } = tx.run(
           `INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, revision)
@@ -56,7 +56,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
       });
     },
 
-    async replace(checkpoint, recordVectors) {
+    async replace(checkpoint, recordVectors = []) {
       return (await database()).write((tx) => {
         const row = byId(tx, checkpoint.id);
         if (row?.revision !== checkpoint.revision - 1) return false;
@@ -93,7 +93,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
       );
     },
 
-    async list({ filter, limit, offset, sortBy, after }) {
+    async list({ filter = {}, limit, offset, sortBy, after }) {
       const column = SORT_COLUMN[sortBy];
       const where = whereOf(filter);
       return (await database()).read((tx) => {

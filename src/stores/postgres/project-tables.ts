@@ -1,0 +1,9 @@
+import type { PostgresTx, WriteOptions } from "./driver.ts";
+
+/** One project's schema. */
+export interface ProjectTables {
+  /** The schema that has pgvector, quoted. */
+  readonly pgvector: string;
+  read<T>(work: (tx: PostgresTx) => Promise<T>): Promise<T>;
+  write<T>(work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions): Promise<T>;
+}
