@@ -9,7 +9,7 @@ import { operations as allOperations } from "../operations.ts";
 import type { Log } from "../ports/log.ts";
 import { LOG_LEVEL } from "../telemetry/observe.ts";
 import { addressOf, type Connection, identify, isLoopback } from "./callers.ts";
-import { docsPage } from "./docs-page.ts";
+import { type DocsPage, docsPage } from "./docs-page.ts";
 import { errorResponse, HttpRefusal } from "./errors.ts";
 import { healthCheck } from "./health.ts";
 import { limited, readJson, readQuery } from "./input.ts";
@@ -122,7 +122,7 @@ function routes(options: HttpOptions): Hono<Env> {
   for (const [path, page] of Object.entries(pages))
     app.get(path, (c) => {
       if (!isLoopback(c.env.connection.remoteAddress ?? "")) takeToken(addressOf(c.env.connection));
-      return page();
+      return page(c.req.raw);
     });
   for (const path of ["/health", "/health/live", "/health/ready"])
     app.get(path, async (c) => {
@@ -166,12 +166,13 @@ async function inputOf(c: Context<Env>, operation: Operation, route: Route): Pro
 }
 
 /** The documents about the API are the same for everybody and made once, when first asked for. */
-function documents(operations: readonly Operation[]): Record<string, () => Response> {
+function documents(operations: readonly Operation[]): Record<string, (request: Request) => Response> {
   let description: string | undefined;
-  let page: ReturnType<typeof docsPage> | undefined;
-  const docs = () => {
+  let page: DocsPage | undefined;
+  const docs = (request: Request) => {
     page ??= docsPage(operations);
-    return new Response(page.html, { headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": page.policy } });
+    const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": page.policy };
+    return new Response(page.html(new URL(request.url).origin), { headers });
   };
   return {
     "/openapi.json": () => {

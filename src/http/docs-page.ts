@@ -22,8 +22,18 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   timeout: "The operation's time was up.",
 };
 
+export interface DocsPage {
+  /** The page, with examples that call the server at this origin. */
+  html(origin: string): string;
+  /** What the page needs of a browser: its own style and nothing else. */
+  readonly policy: string;
+}
+
+/** Stands in the page for the origin. */
+const ORIGIN = "{origin}";
+
 /** The API as a page for people, without scripts and without anything from elsewhere. */
-export function docsPage(operations: readonly Operation[]): { readonly html: string; readonly policy: string } {
+export function docsPage(operations: readonly Operation[]): DocsPage {
   const nouns = [...new Set(operations.map(({ name }) => nounOf(name)))];
   const html = `<!doctype html>
 <html lang="en">
@@ -62,7 +72,10 @@ ${(Object.keys(HTTP_STATUS) as ErrorCode[]).map((code) => `<tr><td>${HTTP_STATUS
 </body>
 </html>`;
   const hash = createHash("sha256").update(STYLE).digest("base64");
-  return { html, policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'` };
+  return {
+    html: (origin) => html.replaceAll(ORIGIN, escaped(origin)),
+    policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  };
 }
 
 function of(operations: readonly Operation[], noun: string): readonly Operation[] {
@@ -81,10 +94,11 @@ function article(operation: Operation): string {
 <h3><span class="method ${route.method.toLowerCase()}">${route.method}</span> <code>${escaped(route.path)}</code></h3>
 <p>${escaped(operation.summary)}${operation.description ? ` ${escaped(operation.description)}` : ""}</p>
 <p class="facts"><span>${escaped(operation.name)}</span><span>${operation.access} access</span><span>at most ${operation.limits.timeoutMs / 1000} s</span></p>
-${fields("Input", input, route)}
-${fields("Answer", output)}
-<h4>Try it</h4>
+${fields(input, route)}
+<h4>Example</h4>
 <pre><code>${escaped(curl(route, exampleOf(input) as Record<string, unknown>))}</code></pre>
+<h4>Answer <small>${route.status}</small></h4>
+<pre><code>${escaped(JSON.stringify(exampleOf(output), null, 2))}</code></pre>
 </article>`;
 }
 
@@ -92,15 +106,16 @@ function schemaOf(schema: z.ZodType, io: "input" | "output"): JsonSchema {
   return z.toJSONSchema(schema, { io, unrepresentable: "any" }) as JsonSchema;
 }
 
-function fields(title: string, schema: JsonSchema, route?: Route): string {
+function fields(schema: JsonSchema, route: Route): string {
   const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => {
-    const where = route?.pathFields.includes(name) ? "path" : route && !hasBody(route) ? "query" : "";
+    const where = route.pathFields.includes(name) ? "path" : hasBody(route) ? "" : "query";
     const required = (schema.required ?? []).includes(name);
-    const about = [field.description, ...limitsOf(field)].filter(Boolean).map((part) => escaped(String(part)));
-    return `<tr><td><code>${escaped(name)}</code>${route && required ? '<span class="required">required</span>' : ""}</td><td>${escaped(typeOf(field))}${where ? ` <small>${where}</small>` : ""}</td><td>${about.join(" · ")}</td></tr>`;
+    const limits = limitsOf(field).join(" · ");
+    const about = [escaped(field.description ?? ""), limits && `<small>${escaped(limits)}</small>`].filter(Boolean).join(" ");
+    return `<tr><td><code>${escaped(name)}</code>${required ? '<span class="required">required</span>' : ""}</td><td>${escaped(typeOf(field))}${where ? ` <small>${where}</small>` : ""}</td><td>${about}</td></tr>`;
   });
-  if (rows.length === 0) return "";
-  return `<h4>${title}</h4>
+  if (rows.length === 0) return "<h4>Input</h4>\n<p>None.</p>";
+  return `<h4>Input</h4>
 <div class="table"><table><thead><tr><th>Field</th><th>Type</th><th>About</th></tr></thead><tbody>
 ${rows.join("\n")}
 </tbody></table></div>`;
@@ -118,7 +133,7 @@ function limitsOf(schema: JsonSchema): string[] {
   const huge = Number.MAX_SAFE_INTEGER;
   return [
     schema.default === undefined ? "" : `default ${JSON.stringify(schema.default)}`,
-    schema.minLength ? `at least ${schema.minLength} character${schema.minLength === 1 ? "" : "s"}` : "",
+    (schema.minLength ?? 0) > 1 ? `at least ${schema.minLength} characters` : "",
     schema.maxLength === undefined ? "" : `at most ${schema.maxLength.toLocaleString("en")} characters`,
     schema.minimum === undefined || schema.minimum <= -huge ? "" : `from ${schema.minimum.toLocaleString("en")}`,
     schema.maximum === undefined || schema.maximum >= huge ? "" : `up to ${schema.maximum.toLocaleString("en")}`,
@@ -127,14 +142,13 @@ function limitsOf(schema: JsonSchema): string[] {
 }
 
 function curl(route: Route, example: Record<string, unknown>): string {
-  const base = "http://127.0.0.1:7077";
   const path = route.path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(example[field] ?? field)));
   const rest = Object.fromEntries(Object.entries(example).filter(([name]) => !route.pathFields.includes(name)));
   if (!hasBody(route)) {
     const query = new URLSearchParams(Object.entries(rest).map(([name, value]): [string, string] => [name, String(value)])).toString();
-    return `curl ${route.method === "GET" ? "" : `-X ${route.method} `}'${base}${path}${query ? `?${query}` : ""}'`;
+    return `curl ${route.method === "GET" ? "" : `-X ${route.method} `}'${ORIGIN}${path}${query ? `?${query}` : ""}'`;
   }
-  return `curl ${route.method === "POST" ? "" : `-X ${route.method} `}${base}${path} \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(rest).replaceAll("'", "'\\''")}'`;
+  return `curl ${route.method === "POST" ? "" : `-X ${route.method} `}${ORIGIN}${path} \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(rest).replaceAll("'", "'\\''")}'`;
 }
 
 function escaped(text: string): string {

@@ -54,5 +54,11 @@ pre code { background: none; padding: 0; }
   nav ul { display: flex; flex-wrap: wrap; gap: 0 1rem; }
   nav h2 { margin-top: .8rem; }
   main { padding-top: 1.5rem; }
+  article { padding: 1rem 1rem 1.25rem; }
+  thead { display: none; }
+  tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  tbody tr:last-child { border-bottom: 0; }
+  td { display: inline; border: 0; padding: 0 .6rem 0 0; }
+  td:last-child { display: block; padding-top: .15rem; }
 }
 `;

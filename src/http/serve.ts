@@ -20,14 +20,14 @@ export interface ServeOptions extends Omit<HttpOptions, "isDraining" | "metrics"
 }
 
 export interface HttpServer {
-  /** `http://127.0.0.1:7077`, with the port that was really taken. */
+  /** `http://127.0.0.1:7483`, with the port that was really taken. */
   readonly url: string;
   readonly port: number;
   /** Takes no more requests, lets those in progress end, then closes. */
   close(): Promise<void>;
 }
 
-export const DEFAULT_PORT = 7077;
+export const DEFAULT_PORT = 7483;
 
 /** Serves HTTP from Node. */
 export async function serve(options: ServeOptions): Promise<HttpServer> {
@@ -57,9 +57,8 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
       maxHeaderSize: 16 * 1024,
     },
   }) as Server;
-  // Idle connections cost memory too; the requests on them are bounded by maxConcurrent.
-  server.maxConnections = 4 * (options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT);
-  server.maxRequestsPerSocket = 0;
+  // Idle connections cost memory too, so they are bounded as well, at more than the requests: those over the limit get an answer.
+  server.maxConnections = Math.max(1_024, 4 * (options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT));
   try {
     await listening(server, host, port);
   } catch (error) {

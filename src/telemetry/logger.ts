@@ -3,7 +3,7 @@ import type { Log } from "../ports/log.ts";
 import { prettyLine } from "./pretty-line.ts";
 import { redact } from "./redact.ts";
 
-export type LogLevel = "silent" | "error" | "warn" | "info" | "debug";
+export type LogLevel = "silent" | "error" | "warn" | "info" | "debug" | "trace";
 
 export interface LoggerOptions {
   readonly level?: LogLevel;

@@ -7,8 +7,11 @@ import { observeProcess } from "./process-metrics.ts";
 export interface TelemetryOptions {
   /** Keep the metrics for Prometheus. */
   readonly prometheus?: boolean;
+  /** Send spans and metrics; by default when there is an endpoint to send them to. */
+  readonly otlp?: boolean | undefined;
   /** Where spans and metrics are sent by OTLP over HTTP, such as `http://localhost:4318`. Without it, the OTEL_ variables decide. */
   readonly otlpEndpoint?: string | undefined;
+  readonly serviceName?: string | undefined;
   /** The share of traces that is sent, 0 to 1; a caller's own decision goes first. */
   readonly sampleRatio?: number | undefined;
   /** How often metrics are sent by OTLP. */
@@ -30,7 +33,7 @@ const CLOSE_TIMEOUT_MS = 3_000;
 export async function startTelemetry(options: TelemetryOptions = {}): Promise<Telemetry> {
   const { prometheus = false, log } = options;
   const disabled = process.env.OTEL_SDK_DISABLED?.toLowerCase() === "true";
-  const otlp = !disabled && (options.otlpEndpoint !== undefined || hasOtlpVariable());
+  const otlp = !disabled && (options.otlp ?? (options.otlpEndpoint !== undefined || hasOtlpVariable()));
   const ending: (() => unknown)[] = [];
   let text = async () => "# metrics are off\n";
   if (otlp && log) diag.setLogger(diagnostics(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
@@ -44,7 +47,7 @@ export async function startTelemetry(options: TelemetryOptions = {}): Promise<Te
       text = read;
     }
     if (otlp) readers.push(await otlpMetrics(options));
-    const provider = new MeterProvider({ resource: await resource(), readers });
+    const provider = new MeterProvider({ resource: await resource(options), readers });
     ending.push(observeProcess(provider.getMeter("cairn", VERSION)), () => provider.shutdown());
     if (metrics.setGlobalMeterProvider(provider)) ending.push(() => metrics.disable());
   }
@@ -86,7 +89,7 @@ async function otlpMetrics({ otlpEndpoint, metricIntervalMs = 60_000 }: Telemetr
   });
 }
 
-async function startTracing({ otlpEndpoint, sampleRatio = 1 }: TelemetryOptions): Promise<(() => unknown)[]> {
+async function startTracing(options: TelemetryOptions): Promise<(() => unknown)[]> {
   const [sdk, { OTLPTraceExporter }, { AsyncLocalStorageContextManager }, { W3CTraceContextPropagator }] = await Promise.all([
     import("@opentelemetry/sdk-trace"),
     import("@opentelemetry/exporter-trace-otlp-http"),
@@ -94,9 +97,9 @@ async function startTracing({ otlpEndpoint, sampleRatio = 1 }: TelemetryOptions)
     import("@opentelemetry/core"),
   ]);
   const provider = new sdk.TracerProvider({
-    resource: await resource(),
-    sampler: new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(sampleRatio) }),
-    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter(target(otlpEndpoint, "traces")) })],
+    resource: await resource(options),
+    sampler: new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(options.sampleRatio ?? 1) }),
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter(target(options.otlpEndpoint, "traces")) })],
   });
   const ending: (() => unknown)[] = [() => provider.shutdown()];
   if (trace.setGlobalTracerProvider(provider)) ending.push(() => trace.disable());
@@ -105,12 +108,12 @@ async function startTracing({ otlpEndpoint, sampleRatio = 1 }: TelemetryOptions)
   return ending;
 }
 
-async function resource() {
+async function resource({ serviceName = process.env.OTEL_SERVICE_NAME || "cairn" }: TelemetryOptions) {
   const { defaultResource, detectResources, envDetector, resourceFromAttributes } = await import("@opentelemetry/resources");
-  const ours = resourceFromAttributes({ "service.name": "cairn", "service.version": VERSION });
+  const ours = resourceFromAttributes({ "service.name": serviceName, "service.version": VERSION });
   return defaultResource()
-    .merge(ours)
-    .merge(detectResources({ detectors: [envDetector] }));
+    .merge(detectResources({ detectors: [envDetector] }))
+    .merge(ours);
 }
 
 function diagnostics(log: Log) {

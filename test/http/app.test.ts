@@ -310,7 +310,7 @@ describe("the HTTP API", () => {
     const { status, headers, body } = await call("GET", "/docs");
     expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect(body).toContain("checkpoint_save");
-    expect(body).toContain("curl http://127.0.0.1:7077/v1/checkpoint/save");
+    expect(body).toContain("curl http://127.0.0.1/v1/checkpoint/save");
     expect(body).not.toMatch(/<script|src=|@import|url\(/);
     expect((await call("GET", "/")).body).toBe(body);
   });

@@ -1,0 +1,81 @@
+import { spawnSync } from "node:child_process";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { trace } from "@opentelemetry/api";
+import { afterEach, describe, expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
+import { operations } from "../../src/operations.ts";
+import { startTelemetry } from "../../src/telemetry/start.ts";
+
+let collector: Server | undefined;
+afterEach(() => {
+  collector?.close();
+  collector?.closeAllConnections();
+});
+
+/** A stand-in for an OTLP collector, which keeps what it is sent. */
+async function collecting(status = 200) {
+  const sent: Record<string, string> = {};
+  collector = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    sent[request.url!] = (sent[request.url!] ?? "") + Buffer.concat(parts).toString();
+    response.writeHead(status, { "content-type": "application/json" }).end("{}");
+  });
+  await new Promise<void>((resolve) => collector!.listen(0, "127.0.0.1", resolve));
+  return { sent, endpoint: `http://127.0.0.1:${(collector.address() as AddressInfo).port}` };
+}
+
+async function saveOne() {
+  const cairn = await open({ storage: "memory" });
+  const save = operations.find(({ name }) => name === "checkpoint_save")!;
+  await invoke(cairn, save, { project_path: "/p", summary: "x" }, { caller: LOCAL_CALLER });
+}
+
+describe("telemetry", () => {
+  it("sends spans and metrics to a collector", async () => {
+    const { sent, endpoint } = await collecting();
+    const telemetry = await startTelemetry({ otlpEndpoint: `${endpoint}/`, serviceName: "cairn-test" });
+    await saveOne();
+    await telemetry.close();
+    expect(Object.keys(sent).sort()).toEqual(["/v1/metrics", "/v1/traces"]);
+    expect(sent["/v1/traces"]).toContain('"name":"checkpoint_save"');
+    expect(sent["/v1/traces"]).toContain("cairn-test");
+    for (const name of ["checkpoint.latency", "checkpoint.error_rate", "process.cpu_seconds"]) expect(sent["/v1/metrics"]).toContain(name);
+    expect(trace.getTracer("x").startSpan("after").isRecording()).toBe(false);
+  });
+
+  it("sends only the share of traces it is told to", async () => {
+    const { sent, endpoint } = await collecting();
+    const telemetry = await startTelemetry({ otlpEndpoint: endpoint, sampleRatio: 0 });
+    await saveOne();
+    await telemetry.close();
+    expect(Object.keys(sent)).toEqual(["/v1/metrics"]);
+  });
+
+  it("keeps operations going and ends in time when the collector is gone", async () => {
+    const telemetry = await startTelemetry({ otlpEndpoint: "http://127.0.0.1:9", prometheus: true });
+    await saveOne();
+    expect(await telemetry.prometheus()).toContain("checkpoint_latency_count");
+    await telemetry.close();
+  });
+
+  it("loads no SDK when nobody wants it", () => {
+    const dist = join(import.meta.dirname, "../../dist");
+    const script = `
+      const { createRequire } = await import("node:module");
+      const [{ open }, { invoke, LOCAL_CALLER }, { operations }, { startTelemetry }] = await Promise.all(
+        ["index.js", "invoke.js", "operations.js", "telemetry/start.js"].map((file) => import(${JSON.stringify(`${dist}/`)} + file)));
+      const telemetry = await startTelemetry();
+      const cairn = await open({ storage: "memory" });
+      await invoke(cairn, operations.find(({ name }) => name === "checkpoint_save"), { project_path: "/p", summary: "x" }, { caller: LOCAL_CALLER });
+      await telemetry.close();
+      const loaded = Object.keys(createRequire(${JSON.stringify(`${dist}/index.js`)}).cache).filter((path) => path.includes("@opentelemetry"));
+      console.log(JSON.stringify([...new Set(loaded.map((path) => path.split("@opentelemetry/")[1].split("/")[0]))]));`;
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("OTEL_")));
+    const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", env });
+    expect([stderr, JSON.parse(stdout)]).toEqual(["", ["api"]]);
+  });
+});
