@@ -98,12 +98,25 @@ export function projectField(operation: Operation): "project_path" | "project_id
 }
 
 function parseInput(operation: Operation, raw: unknown): Record<string, unknown> {
+  if (hasProtoKey(raw)) throw new CairnError("invalid_input", 'unknown field "__proto__": no field may have this name.');
   const parsed = operation.input.safeParse(raw ?? {});
   if (parsed.success) return parsed.data as Record<string, unknown>;
   const issues = parsed.error.issues.slice(0, 10).map((issue) => ({ field: issue.path.join("."), problem: problemOf(issue) }));
   throw new CairnError("invalid_input", issues.map(({ field, problem }) => (field ? `${field}: ${problem}` : problem)).join("; "), {
     details: { issues },
   });
+}
+
+/** JSON may name a field `__proto__`, and schemas drop it without a word: something sent would not be stored. */
+function hasProtoKey(raw: unknown): boolean {
+  const pending = [raw];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (typeof value !== "object" || value === null) continue;
+    if (Object.hasOwn(value, "__proto__")) return true;
+    for (const inner of Object.values(value)) if (typeof inner === "object") pending.push(inner);
+  }
+  return false;
 }
 
 function problemOf(issue: z.core.$ZodIssue): string {
