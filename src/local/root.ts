@@ -1,0 +1,16 @@
+import { realpath, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { resolve, sep } from "node:path";
+import { CairnError } from "../model/errors.ts";
+
+/** The real path of a tree that may be walked. A home directory, or anything around it, is refused unless `anywhere` says it is meant. */
+export async function resolveRoot(root: string, { anywhere = false }: { readonly anywhere?: boolean } = {}): Promise<string> {
+  const path = await realpath(resolve(root)).catch((cause: NodeJS.ErrnoException) => {
+    throw new CairnError("not_found", `There is no folder ${root}. Name one that exists and can be read.`, { cause });
+  });
+  if (!(await stat(path)).isDirectory()) throw new CairnError("invalid_input", `${root} is not a folder. Name the folder to walk.`);
+  const home = await realpath(homedir()).catch(() => homedir());
+  if (!anywhere && (path === home || home.startsWith(path.endsWith(sep) ? path : path + sep) || path === resolve("/")))
+    throw new CairnError("invalid_input", `${path} holds a whole home directory. Name a project in it, or say that all of it is meant.`);
+  return path;
+}
