@@ -5,12 +5,14 @@ import { configCommand } from "./config-command.ts";
 import { mcpCommand } from "./mcp-command.ts";
 import { operationCommand } from "./operation-command.ts";
 import { serveCommand } from "./serve-command.ts";
+import { tourCommand } from "./tour-command.ts";
 
 /** Every command there is: one per operation, and the few that are about Cairn itself. */
 export const commands: readonly Command[] = [
   ...operations.map(operationCommand),
   mcpCommand,
   serveCommand,
+  tourCommand,
   configCommand,
   completionCommand(() => commands),
 ];

@@ -41,7 +41,7 @@ async function dispatch(given: readonly string[], json: boolean, host: Host): Pr
   }
   const values = parseArgv(rest, flagsOf(command), command.positional);
   if (values.version) return json ? printJson(host, { version: VERSION }) : print(host, VERSION);
-  await command.run({ host, values, json: values.json === true, ...lazily(command, values, host) });
+  await command.run({ host, values, json: values.json === true, runLine: runCli, ...lazily(command, values, host) });
 }
 
 /** `cairn --json checkpoint list` is `cairn checkpoint list --json`: flags that hold everywhere may come first. */

@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+// npm start [-- --once]: builds, then gives the guided tour on this repository and stays serving on loopback.
+import { spawnSync } from "node:child_process";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const build = spawnSync(process.execPath, [join(root, "scripts", "build.mjs")], { encoding: "utf8" });
+if (build.status !== 0) {
+  process.stderr.write(`The build failed.\n${build.stdout}${build.stderr}`);
+  process.exit(1);
+}
+
+// In this process, so that nothing is left behind however it is stopped.
+const main = join(root, "dist", "cli", "main.js");
+process.argv = [process.execPath, main, "tour", "--project", root, ...process.argv.slice(2)];
+await import(`file://${main}`);

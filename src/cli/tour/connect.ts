@@ -1,0 +1,21 @@
+import { fileURLToPath } from "node:url";
+import type { Style } from "../terminal/style.ts";
+
+/** How to connect an agent and how to look around, for the server at this address. */
+export function connectText(url: string, style: Style): string {
+  const main = fileURLToPath(new URL("../main.js", import.meta.url));
+  const entry = { mcpServers: { cairn: { command: "node", args: [main, "mcp"] } } };
+  return [
+    `${style.bold("Connect an agent")} ${style.dim("(.mcp.json in any project of yours; it keeps its memory in ~/.cairn)")}`,
+    indented(JSON.stringify(entry, null, 2)),
+    "",
+    `${style.bold("Or look around here")} ${style.dim("(the tour's data, gone when you stop)")}`,
+    `  API page        ${style.cyan(`${url}/docs`)}`,
+    `  MCP over HTTP   ${style.cyan(`${url}/mcp`)}`,
+    `  Try             curl -s ${url}/health`,
+    "",
+    style.dim("Stop with Ctrl-C."),
+  ].join("\n");
+}
+
+const indented = (text: string) => text.replace(/^/gm, "  ");

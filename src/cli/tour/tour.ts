@@ -1,0 +1,118 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import type { Config } from "../../config/schema.ts";
+import type { HttpServer } from "../../http/serve.ts";
+import { CairnError } from "../../model/errors.ts";
+import { type Host, print } from "../host.ts";
+import { startServer } from "../server.ts";
+import { styleFor } from "../terminal/style.ts";
+import { connectText } from "./connect.ts";
+import { type Tour, tourSteps } from "./steps.ts";
+
+export interface TourOptions {
+  readonly host: Host;
+  readonly config: Config;
+  readonly project: string;
+  /** End after the tour instead of staying to serve. */
+  readonly once: boolean;
+  /** Runs a command line as the person would. */
+  readonly run: (argv: readonly string[], host: Host) => Promise<number>;
+  /** Told once the steps are done; with an address if it stays. */
+  readonly onDone: (told: { readonly steps: readonly string[]; readonly url?: string }) => void;
+}
+
+/** A newcomer's first minutes: each step really happens, on data of its own that is thrown away at the end. */
+export async function giveTour({ host, config, project, once: endAfter, run, onDone }: TourOptions): Promise<void> {
+  const style = styleFor(host.stdout, host.env);
+  const dataDir = mkdtempSync(join(tmpdir(), "cairn-tour-"));
+  let server: HttpServer | undefined;
+  try {
+    const serving = await serveSomewhere({ ...config, dataDir, storage: "sqlite" }, endAfter);
+    server = serving.server;
+    print(
+      host,
+      `${style.bold("Cairn")}: durable memory for AI agents. A short tour, on ${project}\n${style.dim("Everything below really runs, on data of its own that is removed at the end.")}`,
+    );
+    const tour = guide(host, dataDir, project, server.url, run);
+    for (const [index, step] of tourSteps.entries()) {
+      host.signal.throwIfAborted();
+      print(host, `\n${style.bold(`${index + 1}/${tourSteps.length} ${step.title}`)}\n${style.dim(step.why)}`);
+      await step.run(tour);
+    }
+    if (endAfter)
+      return print(host, `\n${style.green("That was the tour.")} Without --once it stays and serves HTTP, MCP and the API page.`);
+    if (serving.instead) print(host, `\nPort ${config.http.port} is in use, so this is port ${server.port}.`);
+    print(host, `\n${connectText(server.url, style)}`);
+    if (!host.signal.aborted) await once(host.signal, "abort");
+  } finally {
+    await server?.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** On the usual port, or on any other if something is there already. */
+async function serveSomewhere(config: Config, anyPort: boolean): Promise<{ server: HttpServer; instead: boolean }> {
+  const onAny: Config = { ...config, http: { ...config.http, port: 0 } };
+  if (anyPort) return { server: await startServer(onAny), instead: false };
+  try {
+    return { server: await startServer(config), instead: false };
+  } catch (error) {
+    const inUse = error instanceof CairnError && (error.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+    if (!inUse) throw error;
+    return { server: await startServer(onAny), instead: true };
+  }
+}
+
+function guide(host: Host, dataDir: string, project: string, url: string, run: TourOptions["run"]): Tour {
+  const style = styleFor(host.stdout, host.env);
+  const indented = (text: string) => text.trimEnd().replace(/^/gm, "  ");
+  const prompt = (line: string) => print(host, `\n${style.green(`  $ ${line}`)}`);
+  return {
+    project,
+    url,
+    show: (text) => print(host, indented(text)),
+    async cairn(...args) {
+      prompt(["cairn", ...args.map(quoted)].join(" "));
+      const { stdout, text } = recorder(host);
+      // An environment of its own, so that the person's settings neither change the tour nor are changed by it.
+      const env = { ...host.env, CAIRN_DATA_DIR: dataDir, CAIRN_STORAGE: "sqlite", CAIRN_POSTGRES_URL: "" };
+      const code = await run([...args, "--project", project], { ...host, stdout, env });
+      if (code !== 0) throw new CairnError("internal", `The tour stopped: cairn ${args.join(" ")} ended with ${code}.`);
+      print(host, indented(text()));
+      return text();
+    },
+    async post(path, body) {
+      const json = JSON.stringify(body);
+      const mcp = path === "/mcp" ? " -H 'accept: application/json, text/event-stream'" : "";
+      prompt(`curl -s ${url}${path} -H 'content-type: application/json'${mcp} -d '${json}'`);
+      const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+      const response = await fetch(`${url}${path}`, { method: "POST", headers, body: json, signal: host.signal });
+      const answer = await response.text();
+      if (!response.ok) throw new CairnError("internal", `The tour stopped: ${path} answered ${response.status}.`, { details: { answer } });
+      // A stream of events holds the answer as the data of its only event.
+      return JSON.parse(/^data: (.*)$/m.exec(answer)?.[1] ?? answer);
+    },
+  };
+}
+
+/** A stdout that looks like the real one, a little narrower for the indent, and remembers. */
+function recorder({ stdout: real }: Host) {
+  let written = "";
+  const stdout = new Writable({
+    write(chunk, _encoding, done) {
+      written += chunk;
+      done();
+    },
+  });
+  return {
+    stdout: Object.assign(stdout, real.isTTY ? { isTTY: true, columns: Math.max(40, (real.columns ?? 80) - 2) } : {}),
+    text: () => written,
+  };
+}
+
+function quoted(argument: string): string {
+  return /^[\w./:=@-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
+}

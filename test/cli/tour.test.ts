@@ -1,0 +1,61 @@
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { tourSteps } from "../../src/cli/tour/steps.ts";
+import { stage } from "./stage.ts";
+
+let s: ReturnType<typeof stage>;
+beforeEach(() => {
+  s = stage();
+});
+afterEach(() => s.clear());
+
+const root = resolve(import.meta.dirname, "../..");
+const leftOvers = () => readdirSync(tmpdir()).filter((name) => name.startsWith("cairn-tour-"));
+
+describe("the tour", () => {
+  it("takes every step, leaves the person's data alone and cleans up", async () => {
+    const before = leftOvers();
+    const { code, stdout, stderr } = await s.cairn(["tour", "--once"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    for (const { title } of tourSteps) expect(stdout).toContain(title);
+    expect(stdout).toMatch(/\$ cairn checkpoint list\n {2}ID .*\n {2}[0-9a-f-]{36}/);
+    expect(stdout).toContain("checkpoint_save");
+    expect(existsSync(join(s.home, ".cairn", "projects"))).toBe(false);
+    expect(leftOvers().filter((name) => !before.includes(name))).toEqual([]);
+  });
+
+  it("is one JSON document with --json", async () => {
+    const { stdout } = await s.cairn(["tour", "--once", "--json"]);
+    expect(JSON.parse(stdout)).toEqual({ steps: tourSteps.map(({ title }) => title) });
+  });
+
+  it("stays to serve, on another port when the usual one is taken, and stops on Ctrl-C", async () => {
+    const busy = createServer();
+    const port = await new Promise<number>((done) => busy.listen(0, "127.0.0.1", () => done((busy.address() as { port: number }).port)));
+    const child = spawn(process.execPath, [join(root, "scripts", "start.mjs"), "--set", `http.port=${port}`], {
+      env: { PATH: process.env.PATH, HOME: s.home },
+    });
+    let stdout = "";
+    let stderr = "";
+    child.stderr.on("data", (chunk) => (stderr += chunk));
+    const url = await new Promise<string>((found) => {
+      child.stdout.on("data", (chunk) => {
+        stdout += chunk;
+        const page = /API page +(http:\S+)\/docs/.exec(stdout)?.[1];
+        if (page && stdout.includes("Stop with")) found(page);
+      });
+    });
+    expect(stdout).toContain(`Port ${port} is in use, so this is port ${new URL(url).port}.`);
+    expect(await (await fetch(`${url}/health`)).json()).toMatchObject({ status: expect.any(String) });
+    const entry = JSON.parse(/(\{\n {4}"mcpServers"[\s\S]*?\n {2}\})/.exec(stdout)![1]!);
+    expect(spawnSync("node", [entry.mcpServers.cairn.args[0], "--version"]).status).toBe(0);
+    child.kill("SIGINT");
+    const code = await new Promise((done) => child.on("close", done));
+    busy.close();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+});
