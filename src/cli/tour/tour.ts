@@ -42,6 +42,7 @@ export async function giveTour({ host, config, project, once: endAfter, run, onD
       print(host, `\n${style.bold(`${index + 1}/${tourSteps.length} ${step.title}`)}\n${style.dim(step.why)}`);
       await step.run(tour);
     }
+    onDone({ steps: tourSteps.map(({ title }) => title), ...(!endAfter && { url: server.url }) });
     if (endAfter)
       return print(host, `\n${style.green("That was the tour.")} Without --once it stays and serves HTTP, MCP and the API page.`);
     if (serving.instead) print(host, `\nPort ${config.http.port} is in use, so this is port ${server.port}.`);
