@@ -116,7 +116,7 @@ describe("any command line at all", () => {
     ),
   );
   // Servers would stay; they have tests of their own.
-  const stays = (argv: readonly string[]) => argv.includes("serve") || argv.includes("mcp");
+  const stays = (argv: readonly string[]) => ["serve", "mcp", "tour"].some((word) => argv.includes(word));
 
   it("is answered by a known exit code and never by a stack trace", async () => {
     const known = new Set([0, ...Object.values(EXIT_CODE)].filter((code) => code !== EXIT_CODE.internal));
