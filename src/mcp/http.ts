@@ -5,6 +5,7 @@ import {
   isLegacyRequest,
   type McpServerFactory,
   PARSE_ERROR,
+  type ServerNotifier,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../invoke.ts";
 import { LIMITS } from "../model/limits.ts";
@@ -19,6 +20,8 @@ export interface McpHttpOptions extends GuardOptions, SessionOptions {
 export interface McpHttpHandler {
   /** Serves one request for a caller that the HTTP edge has already recognised. */
   fetch(request: Request, caller: Caller): Promise<Response>;
+  /** Tells clients that listen (2026 protocol) what has changed. */
+  readonly notify: ServerNotifier;
   /** Ends all sessions and calls under way. */
   close(): Promise<void>;
 }
@@ -30,6 +33,7 @@ export function mcpHttpHandler(factory: McpServerFactory, options: McpHttpOption
   const legacy = legacySessions(factory, options);
 
   return {
+    notify: modern.notify,
     async fetch(request, caller) {
       const foreign = refuseForeignRequest(request, options);
       if (foreign) return foreign;
