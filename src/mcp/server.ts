@@ -11,6 +11,7 @@ import { type Caller, type Invocation, invoke, LOCAL_CALLER } from "../invoke.ts
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Operation, Toolset } from "../operation.ts";
+import type { Log } from "../ports/log.ts";
 import { toolError } from "./errors.ts";
 import { pageOf } from "./paging.ts";
 import { progressReporter } from "./progress.ts";
@@ -27,8 +28,8 @@ export interface McpServerOptions {
   readonly instructions?: string | undefined;
   /** Most tools in one answer to tools/list. */
   readonly pageSize?: number | undefined;
-  /** Hears of failures that are Cairn's own fault, with their causes. */
-  readonly onFailure?: ((operation: string, error: CairnError) => void) | undefined;
+  /** Where calls are told about. Must not write to stdout. */
+  readonly log?: Log | undefined;
 }
 
 export const DEFAULT_TOOLSETS: readonly Toolset[] = ["core"];
@@ -73,22 +74,23 @@ export function mcpServerFactory(options: McpServerOptions): McpServerFactory {
 
 async function callTool(operation: Operation, input: unknown, context: ServerContext, options: McpServerOptions): Promise<CallToolResult> {
   try {
-    const output = await invoke(options.cairn, operation, input, invocationOf(context, options.defaultProject));
+    const output = await invoke(options.cairn, operation, input, invocationOf(context, options));
     return { content: [{ type: "text", text: operation.render(output) }], structuredContent: output };
-  } catch (failure) {
-    const error = asCairnError(failure);
-    if (error.code === "internal" || error.code === "unavailable") options.onFailure?.(operation.name, error);
-    return toolError(error);
+  } catch (error) {
+    return toolError(asCairnError(error));
   }
 }
 
-function invocationOf(context: ServerContext, defaultProject: string | undefined): Invocation {
+function invocationOf(context: ServerContext, { defaultProject, log }: McpServerOptions): Invocation {
   const meta = context.mcpReq._meta;
   return {
     caller: callerOf(context),
     signal: context.mcpReq.signal,
     progress: progressReporter(context),
     defaultProject,
+    log,
+    edge: "mcp",
+    requestId: String(context.mcpReq.id),
     traceparent: textOrNothing(meta?.traceparent),
     tracestate: textOrNothing(meta?.tracestate),
   };
