@@ -158,7 +158,7 @@ function started(args, find) {
       const found = find(line);
       if (found) resolve({ found, stop });
     });
-    gone.then((code) => reject(new Error(`${args.join(" ")} ended with ${code} before it served.`)));
+    void gone.then((code) => reject(new Error(`${args.join(" ")} ended with ${code} before it served.`)));
   });
 }
 

@@ -24,7 +24,7 @@ export const MCP_ERROR: Record<ErrorCode, McpError> = {
 };
 
 /** Under this key of `_meta` a failed result tells programs what went wrong. */
-export const ERROR_META_KEY = "cairn/error";
+const ERROR_META_KEY = "cairn/error";
 
 /**
  * A failed call as a tool result, so that the model sees it and can act. The data for programs goes into `_meta`: older
