@@ -8,7 +8,9 @@ export type RunStoreOptions =
   /** A folder of plain files. */
   | { readonly storage: "file"; readonly folder: string; readonly now?: Clock }
   /** One SQLite file. */
-  | { readonly storage: "sqlite"; readonly path: string; readonly now?: Clock };
+  | { readonly storage: "sqlite"; readonly path: string; readonly now?: Clock }
+  /** The schema `runs` of a PostgreSQL database. */
+  | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
 
 /** Opens a run store of the kind asked for. Only what is used is loaded. */
 export async function openRunStore(options: RunStoreOptions): Promise<RunStore> {
@@ -22,6 +24,10 @@ export async function openRunStore(options: RunStoreOptions): Promise<RunStore> 
     case "sqlite": {
       const { sqliteRunStore } = await import("./stores/sqlite/runs.ts");
       return sqliteRunStore(options);
+    }
+    case "postgres": {
+      const { postgresRunStore } = await import("./stores/postgres/runs.ts");
+      return postgresRunStore(options);
     }
     default:
       throw new CairnError(

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { CairnError, END, graph, memoryRunStore, openRunStore, type RunStore } from "../../src/runs.ts";
+import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 
 interface Trail {
   readonly path: readonly string[];
@@ -19,6 +20,17 @@ const stores: Record<string, () => Promise<RunStore>> = {
   files: () => openRunStore({ storage: "file", folder: join(folder, `${files++}`) }),
   SQLite: () => openRunStore({ storage: "sqlite", path: join(folder, `${files++}.db`) }),
 };
+
+const databases: TestDatabase[] = [];
+if (postgresWanted)
+  stores.PostgreSQL = async () => {
+    const database = await testDatabase();
+    databases.push(database);
+    return openRunStore({ storage: "postgres", url: database.url, poolMax: 4 });
+  };
+afterAll(async () => {
+  for (const database of databases) await database.drop();
+});
 
 for (const [name, open] of Object.entries(stores))
   describe(`a durable run on ${name}`, () => {

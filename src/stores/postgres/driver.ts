@@ -33,6 +33,8 @@ export interface PostgresDatabase {
   read<T>(schema: string, work: (tx: PostgresTx) => Promise<T>): Promise<T>;
   /** Runs `work` in a transaction and resolves once it is durable. */
   write<T>(schema: string, work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions): Promise<T>;
+  /** One statement as a transaction of its own: a single round trip. It must name its tables with their schema. */
+  statement<Row>(sql: string, params: readonly PgValue[], options?: WriteOptions): Promise<Row[]>;
   close(): Promise<void>;
 }
 
@@ -74,7 +76,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
   let reached = false;
   let closed = false;
 
-  async function attempt<T>(begin: string, work: (tx: PostgresTx) => Promise<T>, committing: () => void): Promise<T> {
+  async function attempt<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, committing: () => void): Promise<T> {
     if (closed) throw new CairnError("unavailable", `The connection to ${where} was closed. Open it again.`, { details: { where } });
     if (pool.waitingCount >= WAITING_MAX)
       throw new CairnError("unavailable", `${pool.waitingCount} calls wait for ${where} already. Try again later.`, {
@@ -86,6 +88,10 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     client.on("error", ignore);
     let broken: unknown;
     try {
+      if (begin === undefined) {
+        committing(); // a statement on its own commits by itself
+        return await work(statements(client));
+      }
       await client.query(begin);
       const value = await work(statements(client));
       committing();
@@ -94,7 +100,8 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
       if (command !== "COMMIT") throw new Error("A statement of the transaction failed, and its error was not passed on.");
       return value;
     } catch (error) {
-      broken = isConnectionLoss(error) ? error : await client.query("ROLLBACK").then(() => undefined, identity);
+      if (isConnectionLoss(error)) broken = error;
+      else if (begin !== undefined) broken = await client.query("ROLLBACK").then(() => undefined, identity);
       throw error;
     } finally {
       client.off("error", ignore);
@@ -102,7 +109,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     }
   }
 
-  async function transact<T>(begin: string, work: (tx: PostgresTx) => Promise<T>, idempotent: boolean): Promise<T> {
+  async function transact<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, idempotent: boolean): Promise<T> {
     const deadline = Date.now() + reconnectMs;
     for (let attempts = 1; ; attempts++) {
       let commitSent = false;
@@ -124,6 +131,8 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     where,
     read: (schema, work) => transact(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${lookIn(schema)}`, work, true),
     write: (schema, work, { idempotent = false } = {}) => transact(`BEGIN; ${lookIn(schema)}`, work, idempotent),
+    statement: <Row>(sql: string, params: readonly PgValue[], { idempotent = false }: WriteOptions = {}) =>
+      transact(undefined, (tx) => tx.all<Row>(sql, ...params), idempotent),
     async close() {
       if (closed) return;
       closed = true;
