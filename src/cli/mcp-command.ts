@@ -18,17 +18,23 @@ export const mcpCommand: Command = {
   positional: [],
   examples: ["cairn mcp", "cairn mcp --project ~/app --toolsets core --toolsets code"],
   usesProject: true,
-  async run({ host, project, config }) {
+  async run({ project, config }) {
     const { config: settings } = config();
     const defaultProject = project();
-    const [{ runMcpStdio }, { operations }] = await Promise.all([import("../mcp/main.ts"), import("../operations.ts")]);
-    const say = (error: Error) => void host.stderr.write(`cairn mcp: ${error.message}\n`);
+    const [{ runMcpStdio }, { operations }, { watch }] = await Promise.all([
+      import("../mcp/main.ts"),
+      import("../operations.ts"),
+      import("./watch.ts"),
+    ]);
+    const { log, telemetry } = await watch(settings);
     await runMcpStdio({
       cairn: await openFromConfig(settings),
       operations,
       toolsets: settings.mcp.toolsets,
       defaultProject,
-      onError: say,
+      log,
+      onError: (error) => log.warn({ err: error }, "The MCP connection had an error."),
     });
+    await telemetry.close();
   },
 };

@@ -48,6 +48,7 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
       signal: host.signal,
       progress: bar.update,
       defaultProject,
+      edge: "cli",
     });
     bar.clear();
     if (call.json) printJson(host, output);

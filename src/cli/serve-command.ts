@@ -22,7 +22,7 @@ export const serveCommand: Command = {
       name: "port",
       kind: "text",
       description: "Port to listen on; 0 takes any free one.",
-      fallback: 7077,
+      fallback: 7483,
       placeholder: "number",
       setting: "http.port",
     },

@@ -7,15 +7,18 @@ const STREAM_GRACE_MS = 1_000;
 
 /** Everything that is served over HTTP, on one port: the API, its page, and MCP under `/mcp`. */
 export async function startServer(config: Config): Promise<HttpServer> {
-  const [{ serve }, { mcpHttpHandler }, { mcpServerFactory }, { operations }] = await Promise.all([
+  const [{ serve }, { mcpHttpHandler }, { mcpServerFactory }, { operations }, { watch }] = await Promise.all([
     import("../http/serve.ts"),
     import("../mcp/http.ts"),
     import("../mcp/server.ts"),
     import("../operations.ts"),
+    import("./watch.ts"),
   ]);
   const { http } = config;
+  const { log, telemetry } = await watch(config, { prometheus: true });
   const cairn = await openFromConfig(config);
-  const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets }), {
+  const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets, log }), {
+    onError: (error) => log.warn({ err: error }, "An MCP connection failed."),
     allowedHosts: [http.host, ...http.allowedHosts],
     allowedOrigins: http.allowedOrigins.map((origin) => new URL(origin).hostname),
   });
@@ -28,6 +31,8 @@ export async function startServer(config: Config): Promise<HttpServer> {
       requireKey: http.requireKey,
       allowedOrigins: http.allowedOrigins.map((origin) => new URL(origin).origin),
       rateLimit: http.rateLimit,
+      metrics: () => telemetry.prometheus(),
+      log,
       mount: { "/mcp": (request, { caller }) => mcp.fetch(request, caller) },
     });
     return {
@@ -39,11 +44,13 @@ export async function startServer(config: Config): Promise<HttpServer> {
         await mcp.close();
         await closed;
         await cairn.close();
+        await telemetry.close();
       },
     };
   } catch (error) {
     await mcp.close();
     await cairn.close();
+    await telemetry.close();
     throw error;
   }
 }

@@ -38,7 +38,7 @@ export const ConfigSchema = z.strictObject({
     host: setting(z.string().min(1).default("127.0.0.1"), "Address to listen on. Anything but loopback needs API keys.", {
       notFromProject: true,
     }),
-    port: setting(z.int().min(0).max(65_535).default(7077), "Port to listen on; 0 takes any free one."),
+    port: setting(z.int().min(0).max(65_535).default(7483), "Port to listen on; 0 takes any free one."),
     allowed_hosts: setting(
       z.array(z.string().min(1)).default([]),
       "Host names under which the server is reached besides loopback and http.host, against DNS rebinding.",
@@ -69,14 +69,17 @@ export const ConfigSchema = z.strictObject({
     ),
   }),
   telemetry: z.strictObject({
-    enabled: setting(z.boolean().default(false), "Send OpenTelemetry traces and metrics.", { notFromProject: true }),
-    endpoint: setting(url(/^https?$/).optional(), "OTLP/HTTP collector to send to.", {
-      env: ["OTEL_EXPORTER_OTLP_ENDPOINT"],
+    enabled: setting(z.boolean().optional(), "Send OpenTelemetry traces and metrics. Default: when there is an endpoint.", {
       notFromProject: true,
     }),
-    service_name: setting(z.string().min(1).max(200).default("cairn"), "Name under which telemetry appears.", {
-      env: ["OTEL_SERVICE_NAME"],
+    endpoint: setting(url(/^https?$/).optional(), "OTLP/HTTP collector to send to. Without it, the OTEL_ variables decide.", {
+      notFromProject: true,
     }),
+    service_name: setting(
+      z.string().min(1).max(200).optional(),
+      "Name under which telemetry appears. Default: OTEL_SERVICE_NAME, or cairn.",
+    ),
+    sample_ratio: setting(z.number().min(0).max(1).default(1), "Share of traces that is sent; a caller's own decision goes first."),
   }),
   embedder: z.strictObject({
     kind: setting(

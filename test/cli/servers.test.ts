@@ -26,7 +26,7 @@ const environment = () => ({ PATH: process.env.PATH!, HOME: s.home });
 async function serve(...args: string[]): Promise<{ url: string; child: ChildProcess }> {
   const child = spawn(main, ["serve", "--port", "0", "--json", ...args], {
     cwd: s.project,
-    env: environment(),
+    env: { ...environment(), CAIRN_LOG_LEVEL: "warn" },
     stdio: ["ignore", "pipe", "inherit"],
   });
   children.push(child);
@@ -87,6 +87,7 @@ describe("cairn serve", () => {
     const { url, child } = await serve();
     expect((await fetch(`${url}/health`)).status).toBe(200);
     expect(await (await fetch(`${url}/docs`)).text()).toContain("checkpoint");
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain("# TYPE");
     const connected = client();
     await connected.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
     await saveGetListDelete(connected, { project_path: s.project });

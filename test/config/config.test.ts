@@ -45,14 +45,14 @@ describe("what holds", () => {
     const { config } = load();
     expect(config.dataDir).toBe(join(home, ".cairn"));
     expect(config.storage).toBe("sqlite");
-    expect(config.http).toMatchObject({ host: "127.0.0.1", port: 7077, allowedHosts: [], requireKey: false });
+    expect(config.http).toMatchObject({ host: "127.0.0.1", port: 7483, allowedHosts: [], requireKey: false });
     expect(config.mcp.toolsets).toEqual(["core"]);
     expect(config.embedder.kind).toBe("auto");
   });
 
   it("prefers flags to environment to project file to user file to defaults", () => {
     const port = (options: LoadOptions = {}) => load(options).config.http.port;
-    expect(port()).toBe(7077);
+    expect(port()).toBe(7483);
     userFile({ http: { port: 1001 } });
     expect(port()).toBe(1001);
     projectFile({ http: { port: 1002 } });
@@ -80,7 +80,7 @@ describe("what holds", () => {
   });
 
   it("takes an empty variable as not set, and leaves the test set-up's variables alone", () => {
-    expect(load({ env: { CAIRN_HTTP_PORT: "", CAIRN_TEST_POSTGRES_URL: "postgres://x" } }).config.http.port).toBe(7077);
+    expect(load({ env: { CAIRN_HTTP_PORT: "", CAIRN_TEST_POSTGRES_URL: "postgres://x" } }).config.http.port).toBe(7483);
   });
 
   it("makes paths absolute where they were written", () => {
@@ -238,7 +238,7 @@ describe("what is shown", () => {
       value: "********",
       source: "environment CAIRN_EMBEDDER_API_KEY",
     });
-    expect(shown.find(({ key }) => key === "http.port")).toMatchObject({ value: 7077, source: "default" });
+    expect(shown.find(({ key }) => key === "http.port")).toMatchObject({ value: 7483, source: "default" });
   });
 
   it("has a description for every key", () => {

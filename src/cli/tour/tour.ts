@@ -30,7 +30,7 @@ export async function giveTour({ host, config, project, once: endAfter, run, onD
   const dataDir = mkdtempSync(join(tmpdir(), "cairn-tour-"));
   let server: HttpServer | undefined;
   try {
-    const serving = await serveSomewhere({ ...config, dataDir, storage: "sqlite" }, endAfter);
+    const serving = await serveSomewhere({ ...config, dataDir, storage: "sqlite", log: { level: "warn" } }, endAfter);
     server = serving.server;
     print(
       host,
