@@ -84,9 +84,11 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
       });
     const client = await pool.connect();
     reached = true;
-    const ignore = () => {}; // a break between two statements shows in the next one
-    client.on("error", ignore);
     let broken: unknown;
+    const onBreak = (error: Error) => {
+      broken = error;
+    };
+    client.on("error", onBreak);
     try {
       if (begin === undefined) {
         committing(); // a statement on its own commits by itself
@@ -94,17 +96,18 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
       }
       await client.query(begin);
       const value = await work(statements(client));
+      if (broken) throw broken; // known to have had no effect, since the commit was not sent
       committing();
       const { command } = await client.query("COMMIT");
       // A transaction in which a statement failed is undone by COMMIT, without an error.
       if (command !== "COMMIT") throw new Error("A statement of the transaction failed, and its error was not passed on.");
       return value;
     } catch (error) {
-      if (isConnectionLoss(error)) broken = error;
-      else if (begin !== undefined) broken = await client.query("ROLLBACK").then(() => undefined, identity);
+      if (isConnectionLoss(error)) broken ??= error;
+      else if (begin !== undefined) broken ??= await client.query("ROLLBACK").then(() => undefined, identity);
       throw error;
     } finally {
-      client.off("error", ignore);
+      client.off("error", onBreak);
       client.release(broken !== undefined);
     }
   }

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+// npm test, npm run test:fast (without PostgreSQL), npm run test:soak (full counts). What follows is handed to vitest:
+//   npm test -- test/stores            only these files
+// Does all of its own set-up. CAIRN_TEST_POSTGRES_URL points to a server of your own (superuser, pgvector installed).
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const [fast, soak, rest] = readArguments(process.argv.slice(2));
+const env = { ...process.env, ...(fast && { CAIRN_TEST_FAST: "1" }), ...(soak && { CAIRN_SOAK: "1" }) };
+
+run(process.execPath, [join(root, "scripts/build.mjs")]);
+if (env.CAIRN_TEST_FAST !== "1" && !env.CAIRN_TEST_POSTGRES_URL)
+  run(
+    join(root, "scripts/postgres.sh"),
+    ["prepare"],
+    "Without PostgreSQL the tests are not complete. `npm run test:fast` runs the others.",
+  );
+run(process.execPath, [join(dirname(createRequire(import.meta.url).resolve("vitest/package.json")), "vitest.mjs"), "run", ...rest]);
+
+function readArguments(given) {
+  const known = ["--fast", "--soak"];
+  return [...known.map((flag) => given.includes(flag)), given.filter((argument) => !known.includes(argument))];
+}
+
+function run(command, args, onFailure) {
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: "inherit", env });
+  if (status === 0) return;
+  if (error) console.error(error.message);
+  if (onFailure) console.error(onFailure);
+  process.exit(status ?? 1);
+}
