@@ -6,8 +6,8 @@ import { CairnError } from "../../src/model/errors.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import { openPostgres, type PostgresDatabase, type PostgresOptions } from "../../src/stores/postgres/driver.ts";
 import { migratePostgres } from "../../src/stores/postgres/migrations.ts";
-import { projectMigrations } from "../../src/stores/postgres/project-schema.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
+import { sampleCheckpoint } from "../../src/testing/checkpoint-samples.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 
 let database: TestDatabase;
@@ -218,15 +218,24 @@ describe("the PostgreSQL driver", () => {
 });
 
 describe("PostgreSQL migrations", () => {
+  const steps = [
+    { id: 1, name: "first", sql: "CREATE TABLE first (id integer)" },
+    { id: 2, name: "second", sql: "CREATE TABLE second (id integer); INSERT INTO first VALUES (1)" },
+  ];
+
   it("are applied once when ten start at the same time", async () => {
-    const starts = Array.from({ length: 10 }, () => migratePostgres(open({ poolMax: 1 }), "ten", projectMigrations));
-    await Promise.all(starts);
-    const { rows } = await admin.query("SELECT migration_id FROM ten.schema_migrations ORDER BY migration_id");
-    expect(rows.map((row) => row.migration_id)).toEqual(projectMigrations.map(({ id }) => id));
+    await Promise.all(Array.from({ length: 10 }, () => migratePostgres(open({ poolMax: 1 }), "ten", steps)));
+    expect((await admin.query("SELECT migration_id AS id FROM ten.schema_migrations ORDER BY 1")).rows).toEqual([{ id: 1 }, { id: 2 }]);
+    expect((await admin.query("SELECT id FROM ten.first")).rows).toEqual([{ id: 1 }]);
+  });
+
+  it("make one project when ten handles create it at the same time", async () => {
+    const made = await Promise.all(Array.from({ length: 10 }, () => openStorage().create("/ten")));
+    expect(made.map(({ projectId }) => projectId)).toEqual(Array(10).fill("/ten"));
   });
 
   it("leave nothing behind when a step fails", async () => {
-    const broken = [...projectMigrations, { id: 99, name: "broken", sql: "CREATE TABLE half (id integer); SELECT * FROM nonsense" }];
+    const broken = [...steps, { id: 3, name: "broken", sql: "CREATE TABLE half (id integer); SELECT * FROM nonsense" }];
     await expect(migratePostgres(open(), "broken", broken)).rejects.toThrow();
     expect((await admin.query("SELECT 1 FROM pg_namespace WHERE nspname = 'broken'")).rowCount).toBe(0);
   });
@@ -245,17 +254,7 @@ describe("PostgreSQL migrations", () => {
 });
 
 describe("PostgreSQL storage", () => {
-  const put = (id: string, project: string) => ({
-    id,
-    projectPath: project,
-    summary: "s",
-    description: "",
-    context: {},
-    tags: [],
-    tokenCount: 1,
-    createdAt: "2026-01-01T00:00:00.000Z",
-    updatedAt: "2026-01-01T00:00:00.000Z",
-  });
+  const put = (id: string, project: string) => sampleCheckpoint(project, { id });
 
   it("notices a schema that was dropped while it was in use", async () => {
     const project = "/dropped";
