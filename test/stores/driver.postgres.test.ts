@@ -153,7 +153,7 @@ describe("the PostgreSQL driver", () => {
   });
 
   it("waits a bounded time for a free connection, then says that all are busy", async () => {
-    const db = open({ poolMax: 1, connectTimeoutMs: 200 });
+    const db = open({ poolMax: 1, connectTimeoutMs: 1_500 });
     const { release, held } = await hold(db);
     await expect(db.read("work", (tx) => tx.get("SELECT 1"))).rejects.toMatchObject({
       code: "unavailable",

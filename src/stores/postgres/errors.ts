@@ -11,7 +11,9 @@ export function isConnectionLoss(error: unknown): boolean {
 /** Two transactions got in each other's way and this one was undone: it may simply run again. */
 export function isCollision(error: unknown): boolean {
   const code = codeOf(error);
-  return code === "40001" || code === "40P01";
+  // Two that make the same schema or extension at one moment meet in the catalog, in spite of IF NOT EXISTS.
+  const inCatalog = code === "23505" && (error as { schema?: unknown }).schema === "pg_catalog";
+  return code === "40001" || code === "40P01" || inCatalog;
 }
 
 /** The table or schema is not there (any more). Also sees it inside an error that was translated. */

@@ -20,8 +20,10 @@ export async function migratePostgres(
     schema,
     async (tx) => {
       await tx.run("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", `cairn migrations of ${schema}`);
-      await tx.exec(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)};
-        CREATE TABLE IF NOT EXISTS schema_migrations (
+      // Not IF NOT EXISTS, which may answer from what the server remembered before the lock was ours.
+      if (!(await tx.get("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", schema)))
+        await tx.exec(`CREATE SCHEMA ${quoteName(schema)}`);
+      await tx.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
           migration_id integer PRIMARY KEY,
           migration_name text NOT NULL UNIQUE,
           checksum text NOT NULL,
