@@ -12,9 +12,12 @@ import { asCairnError, CairnError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Operation, Toolset } from "../operation.ts";
 import type { Log } from "../ports/log.ts";
+import { checkpointPrompts, checkpointResources } from "./checkpoints.ts";
 import { toolError } from "./errors.ts";
 import { pageOf } from "./paging.ts";
 import { progressReporter } from "./progress.ts";
+import { type CallOperation, offerPrompts } from "./prompts.ts";
+import { offerResources } from "./resources.ts";
 import { chooseOperations, toolOf } from "./tools.ts";
 
 export interface McpServerOptions {
@@ -51,12 +54,14 @@ export function mcpServerFactory(options: McpServerOptions): McpServerFactory {
   const chosen = chooseOperations(options.operations, options.toolsets ?? DEFAULT_TOOLSETS);
   const byName = new Map(chosen.map((operation) => [operation.name, operation]));
   const tools = chosen.map((operation) => toolOf(operation, options.defaultProject));
+  const prompts = checkpointPrompts(options.defaultProject);
+  const resources = [checkpointResources(options.defaultProject)];
 
   return () => {
     // The SDK's higher-level McpServer would validate a second time, in its own words, and knows no paging.
     const server = new Server(
       { name: "cairn", title: "Cairn", version: VERSION },
-      { capabilities: { tools: {} }, instructions: options.instructions ?? INSTRUCTIONS },
+      { capabilities: { tools: {}, prompts: {}, resources: {} }, instructions: options.instructions ?? INSTRUCTIONS },
     );
     server.setRequestHandler("tools/list", ({ params }) => {
       const { items, nextCursor } = pageOf("tools", tools, params?.cursor, pageSize);
@@ -68,7 +73,19 @@ export function mcpServerFactory(options: McpServerOptions): McpServerFactory {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool ${JSON.stringify(params.name.slice(0, 100))}.`);
       return callTool(operation, params.arguments ?? {}, context, options);
     });
+    const callFor = (context: ServerContext) => callByName(context, options);
+    offerPrompts(server, prompts, callFor, pageSize);
+    offerResources(server, resources, callFor, pageSize);
     return server;
+  };
+}
+
+/** Prompts and resources read through the operations, so that the same checks hold for them as for tools. */
+function callByName(context: ServerContext, options: McpServerOptions): CallOperation {
+  return async (name, input) => {
+    const operation = options.operations.find((one) => one.name === name);
+    if (!operation) throw new CairnError("unavailable", `This server does not offer ${name}.`);
+    return invoke(options.cairn, operation, input, invocationOf(context, options));
   };
 }
 
