@@ -1,0 +1,145 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { EXIT_CODE } from "../src/cli/exit-code.ts";
+import { SETTINGS, type Setting } from "../src/config/settings.ts";
+import { type ErrorCode, WIRE_NAME } from "../src/model/errors.ts";
+import { LIMITS } from "../src/model/limits.ts";
+import { builtCommand } from "./cli/stage.ts";
+
+const root = resolve(import.meta.dirname, "..");
+const pages = ["README.md", ...readdirSync(join(root, "docs")).flatMap((file) => (file.endsWith(".md") ? [join("docs", file)] : []))];
+const read = (page: string) => readFileSync(join(root, page), "utf8");
+
+/** The page with its kept section as it should be. `npm run docs` writes it. */
+function withSection(page: string, name: string, lines: readonly string[]): string {
+  const marked = new RegExp(`(<!-- ${name}: .*? -->\n)[\\s\\S]*?(<!-- end -->)`);
+  expect(read(page)).toMatch(marked);
+  return read(page).replace(marked, (_, start, end) => `${start}\n${lines.join("\n")}\n\n${end}`);
+}
+
+const row = (...cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+
+describe("the tables in the docs", () => {
+  it("list every setting", async () => {
+    const lines = [row("key", "variable", "default", "what it is"), row("---", "---", "---", "---"), ...SETTINGS.map(settingRow)];
+    await expect(withSection("docs/configuration.md", "settings", lines)).toMatchFileSnapshot(join(root, "docs/configuration.md"));
+  });
+
+  it("list every limit, with the reason that stands in the source", async () => {
+    const source = readFileSync(join(root, "src/model/limits.ts"), "utf8");
+    const reasons = new Map([...source.matchAll(/\/\*\* ([^*]*) \*\/\n {2}(\w+):/g)].map(([, reason, name]) => [name, reason]));
+    const lines = [
+      row("limit", "value", "why"),
+      row("---", "---", "---"),
+      ...Object.entries(LIMITS).map(([name, value]) => row(`\`${name}\``, withUnit(name, value), reasons.get(name) ?? "")),
+    ];
+    expect(reasons.size).toBeGreaterThan(5);
+    await expect(withSection("docs/limits.md", "limits", lines)).toMatchFileSnapshot(join(root, "docs/limits.md"));
+  });
+
+  it("list every exit code", async () => {
+    const codes = Object.entries(EXIT_CODE).sort(([, a], [, b]) => a - b);
+    expect(new Set(codes.map(([, code]) => code)).size).toBe(codes.length);
+    const lines = [
+      row("exit code", "error code", "when"),
+      row("---", "---", "---"),
+      row("0", "", "it worked"),
+      ...codes.map(([code, exit]) => row(String(exit), `\`${WIRE_NAME[code as ErrorCode]}\``, WHEN[code as ErrorCode])),
+    ];
+    await expect(withSection("docs/cli.md", "exit codes", lines)).toMatchFileSnapshot(join(root, "docs/cli.md"));
+  });
+});
+
+function settingRow(setting: Setting): string {
+  const fallback =
+    { data_dir: "`~/.cairn`", state_dir: "`./.state`" }[setting.key] ??
+    (setting.fallback === undefined ? "" : `\`${JSON.stringify(setting.fallback)}\``);
+  const notes = [
+    setting.description,
+    setting.choices ? `One of ${setting.choices.join(", ")}.` : "",
+    setting.secret ? "Secret: masked in every output." : "",
+    setting.notFromProject === true
+      ? "*Not in a project file.*"
+      : setting.notFromProject
+        ? "*In a project file only values that stay on this machine.*"
+        : "",
+  ];
+  return row(`\`${setting.key}\``, setting.envNames.map((name) => `\`${name}\``).join(", "), fallback, notes.filter(Boolean).join(" "));
+}
+
+function withUnit(name: string, value: number): string {
+  const number = value.toLocaleString("en-US");
+  if (name.endsWith("Ms")) return `${(value / 1_000).toLocaleString("en-US")} s`;
+  if (/Chars$/.test(name)) return `${number} characters`;
+  return /Bytes$/.test(name) ? `${number} bytes` : number;
+}
+
+const WHEN: Record<ErrorCode, string> = {
+  internal: "something went wrong inside Cairn; also an old Node",
+  invalid_input: "a wrong flag, value, command or setting",
+  not_found: "what was asked for is not there",
+  conflict: "it contradicts what is there",
+  forbidden: "the caller may not do this",
+  unauthorized: "a key is missing or wrong",
+  too_large: "the input is over a limit of size",
+  rate_limited: "too many calls; try again later",
+  unavailable: "the storage or the port cannot be used now",
+  timeout: "it took longer than its limit",
+  cancelled: "Ctrl-C",
+};
+
+describe("the examples in the docs", () => {
+  let folder: string;
+  let main: string;
+  beforeAll(() => {
+    main = builtCommand();
+    folder = mkdtempSync(join(tmpdir(), "cairn-docs-"));
+    mkdirSync(join(folder, "bin"));
+    symlinkSync(main, join(folder, "bin", "cairn"));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const blocks = pages.flatMap((page) =>
+    [...read(page).matchAll(/^```(sh|ts) runnable\n([\s\S]*?)^```$/gm)].map(([, language, code], index) => ({
+      name: `${page} ${language} ${index + 1}`,
+      language: language!,
+      code: code!,
+    })),
+  );
+
+  it("are found", () => {
+    expect(blocks.filter(({ language }) => language === "sh").length).toBeGreaterThan(3);
+    expect(blocks.filter(({ language }) => language === "ts").length).toBeGreaterThan(0);
+  });
+
+  it.each(blocks.filter(({ language }) => language === "sh"))("run: $name", ({ name, code }) => {
+    const home = join(folder, name.replace(/\W+/g, "-"));
+    const project = join(home, "project");
+    mkdirSync(project, { recursive: true });
+    spawnSync("git", ["init", "--quiet", project]);
+    const { status, stderr } = spawnSync("bash", ["-e", "-o", "pipefail", "-c", code], {
+      cwd: project,
+      encoding: "utf8",
+      env: { PATH: `${join(folder, "bin")}:${process.env.PATH}`, HOME: home, CAIRN_LOG_LEVEL: "warn" },
+    });
+    expect({ status, stderr: status === 0 ? "" : stderr }).toEqual({ status: 0, stderr: "" });
+  });
+
+  it.each(blocks.filter(({ language }) => language === "ts"))("run: $name", async ({ name, code }) => {
+    const cache = join(root, ".cache", "docs");
+    mkdirSync(cache, { recursive: true });
+    const file = join(cache, `${name.replace(/\W+/g, "-")}.ts`);
+    writeFileSync(file, code);
+    await import(pathToFileURL(file).href);
+  });
+
+  it("link only to what is there", () => {
+    for (const page of [...pages, "CONTRIBUTING.md"])
+      for (const [, target] of read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g))
+        expect(() => readFileSync(resolve(root, page, "..", target!)), `${page} → ${target}`).not.toThrowError(/ENOENT/);
+  });
+});
