@@ -53,35 +53,35 @@ async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocat
   if (typeof project === "string" && !mayTouch(project))
     throw new CairnError("forbidden", "This key is not for that project. Use a key that names it.");
 
-  const timeout = AbortSignal.timeout(operation.limits.timeoutMs);
-  const signal = invocation.signal ? AbortSignal.any([invocation.signal, timeout]) : timeout;
+  const context = { progress: progress ?? (() => {}), mayTouch, allProjects: caller.projects === "all" };
   try {
-    signal.throwIfAborted();
-    const running = operation.run(cairn, toCamel(operation.input, input) as never, {
-      signal,
-      progress: progress ?? (() => {}),
-      mayTouch,
-      allProjects: caller.projects === "all",
-    });
-    const result = await orAbort(running, signal);
+    const result = await untilAborted(operation.limits.timeoutMs, invocation.signal, (signal) =>
+      operation.run(cairn, toCamel(operation.input, input) as never, { ...context, signal }),
+    );
     return operation.output.parse(toWire(operation.output, result)) as Record<string, unknown>;
   } catch (error) {
     throw asCairnError(error);
   }
 }
 
-/** An operation that does not watch its signal must not keep the caller waiting. */
-async function orAbort<T>(running: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-  });
+/** Ends work when its time is up or its caller goes away, also work that does not watch its signal. */
+async function untilAborted<T>(timeoutMs: number, caller: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  // One controller and a timer that is cleared: AbortSignal.timeout would keep its own for the whole time limit of every call.
+  const controller = new AbortController();
+  const { signal } = controller;
+  const timer = setTimeout(() => controller.abort(new DOMException("The time is up.", "TimeoutError")), timeoutMs);
+  const leave = () => controller.abort(new DOMException("The caller went away.", "AbortError"));
+  if (caller?.aborted) leave();
+  else caller?.addEventListener("abort", leave, { once: true });
   try {
-    return await Promise.race([running, aborted]);
+    signal.throwIfAborted();
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+    return await Promise.race([work(signal), aborted]);
   } finally {
-    if (stop) signal.removeEventListener("abort", stop);
-    running.catch(() => {}); // its late failure was answered by the abort
+    clearTimeout(timer);
+    caller?.removeEventListener("abort", leave);
   }
 }
 

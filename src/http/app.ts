@@ -95,7 +95,7 @@ function routes(options: HttpOptions): Hono<Env> {
       try {
         const output = await invoke(cairn, operation, input, {
           caller,
-          signal: whileConnected(c.req.raw.signal),
+          signal: c.req.raw.signal,
           traceparent: c.req.header("traceparent"),
           tracestate: c.req.header("tracestate"),
           log,
@@ -182,14 +182,6 @@ function documents(operations: readonly Operation[]): Record<string, (request: R
     "/": docs,
     "/docs": docs,
   };
-}
-
-/** Aborted when the client goes away, with the reason every operation knows. */
-function whileConnected(signal: AbortSignal): AbortSignal {
-  const controller = new AbortController();
-  if (signal.aborted) controller.abort();
-  else signal.addEventListener("abort", () => controller.abort(), { once: true });
-  return controller.signal;
 }
 
 function json(body: unknown, status: number): Response {

@@ -58,18 +58,23 @@ export function limited(request: Request, limitBytes: number): Request {
 
 async function readBody(request: Request, limitBytes: number): Promise<Uint8Array> {
   refuseLength(request, limitBytes);
-  if (request.body === null) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
   try {
-    for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
-      length += chunk.byteLength;
-      if (length > limitBytes) throw tooLarge(limitBytes); // leaving the loop cancels the stream
-      chunks.push(chunk);
-    }
+    // A declared length is kept by the host's HTTP parser, so the body may be read at once, which is several times faster than a stream.
+    if (request.headers.has("content-length")) return new Uint8Array(await request.arrayBuffer());
+    return request.body === null ? new Uint8Array() : await readStream(request.body, limitBytes);
   } catch (error) {
     if (error instanceof CairnError) throw error;
     throw new CairnError("cancelled", "The body ended early: the client went away.", { cause: error });
+  }
+}
+
+async function readStream(body: ReadableStream<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    length += chunk.byteLength;
+    if (length > limitBytes) throw tooLarge(limitBytes); // leaving the loop cancels the stream
+    chunks.push(chunk);
   }
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
