@@ -21,22 +21,28 @@ function withSection(page: string, name: string, lines: readonly string[]): stri
   return read(page).replace(marked, (_, start, end) => `${start}\n${lines.join("\n")}\n\n${end}`);
 }
 
-const row = (...cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+type Row = readonly string[];
+
+/** A table with aligned columns, which is how the formatter wants it. */
+function tableLines(head: Row, rows: readonly Row[]): string[] {
+  const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
+  const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]!.length)));
+  const line = (row: Row) => `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(" | ")} |`;
+  const [first, ...rest] = cells;
+  return [line(first!), line(widths.map((width) => "-".repeat(width))), ...rest.map(line)];
+}
 
 describe("the tables in the docs", () => {
   it("list every setting", async () => {
-    const lines = [row("key", "variable", "default", "what it is"), row("---", "---", "---", "---"), ...SETTINGS.map(settingRow)];
+    const lines = tableLines(["key", "variable", "default", "what it is"], SETTINGS.map(settingRow));
     await expect(withSection("docs/configuration.md", "settings", lines)).toMatchFileSnapshot(join(root, "docs/configuration.md"));
   });
 
   it("list every limit, with the reason that stands in the source", async () => {
     const source = readFileSync(join(root, "src/model/limits.ts"), "utf8");
     const reasons = new Map([...source.matchAll(/\/\*\* ([^*]*) \*\/\n {2}(\w+):/g)].map(([, reason, name]) => [name, reason]));
-    const lines = [
-      row("limit", "value", "why"),
-      row("---", "---", "---"),
-      ...Object.entries(LIMITS).map(([name, value]) => row(`\`${name}\``, withUnit(name, value), reasons.get(name) ?? "")),
-    ];
+    const rows = Object.entries(LIMITS).map(([name, value]) => [`\`${name}\``, withUnit(name, value), reasons.get(name) ?? ""]);
+    const lines = tableLines(["limit", "value", "why"], rows);
     expect(reasons.size).toBeGreaterThan(5);
     await expect(withSection("docs/limits.md", "limits", lines)).toMatchFileSnapshot(join(root, "docs/limits.md"));
   });
@@ -44,17 +50,13 @@ describe("the tables in the docs", () => {
   it("list every exit code", async () => {
     const codes = Object.entries(EXIT_CODE).sort(([, a], [, b]) => a - b);
     expect(new Set(codes.map(([, code]) => code)).size).toBe(codes.length);
-    const lines = [
-      row("exit code", "error code", "when"),
-      row("---", "---", "---"),
-      row("0", "", "it worked"),
-      ...codes.map(([code, exit]) => row(String(exit), `\`${WIRE_NAME[code as ErrorCode]}\``, WHEN[code as ErrorCode])),
-    ];
+    const rows = codes.map(([code, exit]) => [String(exit), `\`${WIRE_NAME[code as ErrorCode]}\``, WHEN[code as ErrorCode]]);
+    const lines = tableLines(["exit code", "error code", "when"], [["0", "", "it worked"], ...rows]);
     await expect(withSection("docs/cli.md", "exit codes", lines)).toMatchFileSnapshot(join(root, "docs/cli.md"));
   });
 });
 
-function settingRow(setting: Setting): string {
+function settingRow(setting: Setting): Row {
   const fallback =
     { data_dir: "`~/.cairn`", state_dir: "`./.state`" }[setting.key] ??
     (setting.fallback === undefined ? "" : `\`${JSON.stringify(setting.fallback)}\``);
@@ -63,12 +65,12 @@ function settingRow(setting: Setting): string {
     setting.choices ? `One of ${setting.choices.join(", ")}.` : "",
     setting.secret ? "Secret: masked in every output." : "",
     setting.notFromProject === true
-      ? "*Not in a project file.*"
+      ? "_Not in a project file._"
       : setting.notFromProject
-        ? "*In a project file only values that stay on this machine.*"
+        ? "_In a project file only values that stay on this machine._"
         : "",
   ];
-  return row(`\`${setting.key}\``, setting.envNames.map((name) => `\`${name}\``).join(", "), fallback, notes.filter(Boolean).join(" "));
+  return [`\`${setting.key}\``, setting.envNames.map((name) => `\`${name}\``).join(", "), fallback, notes.filter(Boolean).join(" ")];
 }
 
 function withUnit(name: string, value: number): string {
