@@ -20,14 +20,14 @@ export interface ServeOptions extends Omit<HttpOptions, "isDraining" | "metrics"
 }
 
 export interface HttpServer {
-  /** `http://127.0.0.1:7077`, with the port that was really taken. */
+  /** `http://127.0.0.1:7483`, with the port that was really taken. */
   readonly url: string;
   readonly port: number;
   /** Takes no more requests, lets those in progress end, then closes. */
   close(): Promise<void>;
 }
 
-export const DEFAULT_PORT = 7077;
+export const DEFAULT_PORT = 7483;
 
 /** Serves HTTP from Node. */
 export async function serve(options: ServeOptions): Promise<HttpServer> {
