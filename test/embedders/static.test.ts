@@ -1,0 +1,111 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { splitIdentifiers, staticEmbedder } from "../../src/embedders/local/static.ts";
+import { builtFile } from "../../src/model/built-file.ts";
+
+describe("the static embedder", () => {
+  const embedder = staticEmbedder();
+
+  it("finds functions by what they do, though the words differ", async () => {
+    const code = {
+      parse: "export function loadConfig(path) {\n  return JSON.parse(readFileSync(path, 'utf8'));\n}",
+      retry:
+        "async function withRetry(fn, attempts) {\n  for (let i = 0; i < attempts; i++) {\n    try { return await fn(); } catch (e) { await sleep(2 ** i * 100); }\n  }\n}",
+      mean: "def average(values):\n    return sum(values) / len(values)",
+      dedupe: "def unique(items):\n    seen = set()\n    return [x for x in items if not (x in seen or seen.add(x))]",
+      temp: "def mkdtemp(prefix):\n    path = os.path.join(gettempdir(), prefix + random_name())\n    os.mkdir(path, 0o700)\n    return path",
+    };
+    const texts = await embedder.embed(Object.values(code));
+    const asks: Record<string, keyof typeof code> = {
+      "read settings from a json file": "parse",
+      "try again with exponential backoff": "retry",
+      "compute the mean of a list of numbers": "mean",
+      "remove duplicates from a list": "dedupe",
+      "create a temporary directory": "temp",
+    };
+    for (const [ask, expected] of Object.entries(asks)) {
+      const [query] = await embedder.embed([ask], { purpose: "query" });
+      const scores = texts.map((text) => dot(query!, text));
+      expect([ask, Object.keys(code)[scores.indexOf(Math.max(...scores))]]).toEqual([ask, expected]);
+    }
+  });
+
+  it("tells prose about one thing from prose about another", async () => {
+    const [a, b, c] = await embedder.embed([
+      "The login page rejects valid passwords after the upgrade",
+      "Users cannot sign in with correct credentials since the new release",
+      "The quarterly report needs a chart of sales by region",
+    ]);
+    expect(dot(a!, b!)).toBeGreaterThan(dot(a!, c!) + 0.1);
+  });
+
+  it("gives one unit-length vector per text, whatever the text", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.string({ unit: "binary", maxLength: 80 }), { maxLength: 5 }), async (texts) => {
+        const vectors = await embedder.embed(texts);
+        expect(vectors).toHaveLength(texts.length);
+        for (const vector of vectors) {
+          expect(vector).toHaveLength(256);
+          expect(dot(vector, vector)).toBeCloseTo(1, 4);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("gives every text its own vector, alone and in a batch, and reads huge texts in part", async () => {
+    const texts = [...Array.from({ length: 100 }, (_, index) => `text ${index}`), "word ".repeat(1_000_000)];
+    const together = await embedder.embed(texts);
+    for (const index of [0, 17, 99, 100]) expect((await embedder.embed([texts[index]!]))[0]).toEqual(together[index]);
+  });
+
+  it("lets other work go on during a large batch, and stops when cancelled", async () => {
+    const controller = new AbortController();
+    const batch = embedder.embed(
+      Array.from({ length: 5_000 }, () => "some text ".repeat(100)),
+      { signal: controller.signal },
+    );
+    const outcome = expect(batch).rejects.toMatchObject({ name: "AbortError" });
+    setTimeout(() => controller.abort(), 5); // runs only if the batch gives way
+    await outcome;
+  });
+
+  it("refuses a table that is cut short, and reads it once it is whole", async () => {
+    const modelDir = mkdtempSync(join(tmpdir(), "cairn-table-"));
+    cpSync(builtFile("models/static"), modelDir, { recursive: true });
+    truncateSync(join(modelDir, "static.bin"), 1_000_000);
+    const damaged = staticEmbedder({ modelDir });
+    await expect(damaged.embed(["hello"])).rejects.toMatchObject({ code: "unavailable" });
+    cpSync(builtFile("models/static/static.bin"), join(modelDir, "static.bin"));
+    expect(await damaged.embed(["hello"])).toEqual(await embedder.embed(["hello"]));
+    rmSync(modelDir, { recursive: true });
+  });
+
+  it("ships the table that is described beside it", () => {
+    const { words, dimension } = JSON.parse(readFileSync(builtFile("models/static/static.json"), "utf8"));
+    expect(readFileSync(builtFile("models/static/static.bin"))).toHaveLength((30_522 + words.length) * (4 + dimension));
+  });
+
+  it("refuses work after it was closed", async () => {
+    const closed = staticEmbedder();
+    await closed.close();
+    await expect(closed.embed(["hello"])).rejects.toMatchObject({ code: "unavailable" });
+  });
+});
+
+describe("splitIdentifiers", () => {
+  it.each([
+    ["parseJSONFile", "parse JSON File"],
+    ["HTTPAdapter", "HTTP Adapter"],
+    ["snake_case stays", "snake_case stays"],
+    ["utf8Decode", "utf8 Decode"],
+    ["", ""],
+  ])("reads %s as %s", (text, expected) => expect(splitIdentifiers(text)).toBe(expected));
+});
+
+function dot(a: Float32Array, b: Float32Array): number {
+  return a.reduce((sum, value, index) => sum + value * b[index]!, 0);
+}
