@@ -7,6 +7,8 @@ import { pathToFileURL } from "node:url";
 /** One benchmark: a file in bench/ whose default export this is. Its name is the file's. */
 export interface Benchmark {
   readonly summary: string;
+  /** Options it knows, such as `--million`. */
+  readonly flags?: readonly string[];
   run(bench: Bench): Promise<void>;
 }
 
@@ -22,6 +24,8 @@ export interface Metric {
 }
 
 export interface Bench {
+  /** Whether an option of this benchmark was given. */
+  given(flag: string): boolean;
   /** Records one figure. */
   record(metric: Metric): void;
   /**
@@ -51,10 +55,11 @@ export interface TimesOptions {
 /** The checkout, wherever this file was translated to. */
 export const root = resolve(process.cwd());
 
-export async function runBenchmark(benchmark: Benchmark): Promise<Metric[]> {
+export async function runBenchmark(benchmark: Benchmark, flags: readonly string[] = []): Promise<Metric[]> {
   const metrics: Metric[] = [];
   const deferred: (() => void | Promise<void>)[] = [];
   const bench: Bench = {
+    given: (flag) => flags.includes(flag),
     record: (metric) => void metrics.push(metric),
     times,
     say: (line) => void process.stderr.write(`${line}\n`),

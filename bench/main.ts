@@ -7,26 +7,30 @@ const NOT_BENCHMARKS = ["frame.ts", "main.ts"];
 
 const args = process.argv.slice(2);
 const json = args.includes("--json");
-const [name, ...extra] = args.filter((argument) => argument !== "--json");
+const [name, ...flags] = args.filter((argument) => argument !== "--json");
 const names = readdirSync(join(root, "bench"))
   .filter((file) => file.endsWith(".ts") && !NOT_BENCHMARKS.includes(file))
   .map((file) => file.slice(0, -3))
   .sort();
 
-if (name === undefined || extra.length > 0 || !names.includes(name)) {
-  process.stderr.write(`Usage: npm run --silent bench -- <name> [--json]\nBenchmarks: ${names.join(", ")}\n`);
-  process.exit(2);
-}
+if (name === undefined || !names.includes(name)) refuse(`Benchmarks: ${names.join(", ")}`);
 
 const { default: benchmark } = (await import(`./${name}.js`)) as { default: Benchmark };
 if (!json) process.stderr.write(`${name}: ${benchmark.summary}\n`);
-const metrics = await runBenchmark(benchmark);
+const known = benchmark.flags ?? [];
+if (!flags.every((flag) => known.includes(flag))) refuse(`Options of ${name}: ${known.join(", ") || "none"}`);
+const metrics = await runBenchmark(benchmark, flags);
 const about = { name, node: process.version, cpus: availableParallelism() };
 process.stdout.write(
   json
     ? `${JSON.stringify({ ...about, results: Object.fromEntries(metrics.map((metric) => [metric.name, metric.value])) })}\n`
     : `${table(metrics)}\n${name} on Node ${about.node}, ${about.cpus} CPUs\n`,
 );
+
+function refuse(hint: string): never {
+  process.stderr.write(`Usage: npm run --silent bench -- <name> [options] [--json]\n${hint}\n`);
+  process.exit(2);
+}
 
 /** Medians with the middle half of the samples, and how each compares with its peer in this run. */
 function table(all: readonly Metric[]): string {

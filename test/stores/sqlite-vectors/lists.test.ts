@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SqliteDatabase } from "../../../src/stores/sqlite/driver.ts";
 import { arrange } from "../../../src/stores/sqlite/vectors/arrange.ts";
+import { randomNumbers } from "../../../src/stores/sqlite/vectors/kmeans.ts";
 import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
 import { findSpace } from "../../../src/stores/sqlite/vectors/spaces.ts";
 import { vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
@@ -46,6 +47,38 @@ describe("inverted lists", () => {
     await searcher.arrange("c", 1);
     expect(problems(database)).toEqual([]);
     expect(await recall(searcher, model)).toBeGreaterThanOrEqual(0.95);
+  });
+
+  it("are looked into as far as the vectors themselves need", async () => {
+    const patienceFor = async (vector: (seed: number) => Float32Array) => {
+      const path = temporaryFile();
+      const database = await openVectors(path);
+      const entries = Array.from({ length: 5_000 }, (_, key) => ({ key, vector: vector(key) }));
+      await database.write((tx) => vectorWriter(tx).put("c", 1, entries));
+      const searcher = vectorSearcher({ path, listsAbove: 1_000 });
+      onTestFinished(() => searcher.close());
+      await searcher.arrange("c", 1);
+      const model = new Map(entries.map(({ key, vector }) => [key, vector]));
+      let found = 0;
+      for (let i = 0; i < 10; i++) {
+        const query = vector(1_000_000 + i);
+        const hits = await searcher.search({ collection: "c", versionId: 1, query, limit: 10 });
+        const expected = new Set(bruteForce(model, query, 10).map(({ key }) => key));
+        found += hits.filter(({ key }) => expected.has(key)).length;
+      }
+      expect(found).toBeGreaterThanOrEqual(98);
+      return database.read((tx) => findSpace(tx, "c", 1)!.patience);
+    };
+    const scattered = (seed: number) => {
+      const random = randomNumbers(seed + 1);
+      const vector = Float32Array.from({ length: 64 }, () => random() - 0.5);
+      const length = Math.hypot(...vector);
+      return vector.map((value) => value / length);
+    };
+    const gathered = await patienceFor((seed) => vectorOf(seed, 64));
+    expect(gathered).toBeLessThanOrEqual(16);
+    // Vectors that gather nowhere are found by looking at everything.
+    expect(await patienceFor(scattered)).toBeGreaterThan(Math.sqrt(5_000) / 3);
   });
 
   it("come by themselves once a collection is large enough", async () => {

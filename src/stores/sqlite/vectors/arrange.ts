@@ -4,7 +4,7 @@ import { type Assigner, assigner, randomNumbers, type Sample, train } from "./km
 import { CENTROIDS, directory, type PackRef, readPack, readPackKeys, writePack } from "./packs.ts";
 import { toVector } from "./rebuild.ts";
 import { writeRecent } from "./recent.ts";
-import type { Space } from "./spaces.ts";
+import { readSpace, type Space } from "./spaces.ts";
 import type { View } from "./view.ts";
 
 /** How many vectors may be in no list: each search scans them all. */
@@ -174,7 +174,7 @@ interface SwitchOver {
 
 /** Puts the new packs in place of the old, in the caller's transaction. Keys that moved meanwhile become recent rows. */
 function switchOver(tx: SqliteTx, space: Space, { members, hidden, centroids, oldCentroids }: SwitchOver): boolean {
-  const now = tx.get<Space>("SELECT id, dimension, change, layout FROM vector_spaces WHERE id = ?", space.id);
+  const now = readSpace(tx, space.id);
   if (!now) return false; // dropped
   const stillHidden = tx.all<{ id: number }>("SELECT id FROM vector_packs WHERE space = ? AND ready = 0", space.id);
   if (stillHidden.length !== hidden.length || !stillHidden.every(({ id }) => hidden.includes(id))) return false; // the lease was lost

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { builtFile } from "../../../model/built-file.ts";
 
 /** The functions of kernel.as over one memory. Numbers are addresses or counts; see there for their meaning. */
 export interface Kernel {
@@ -35,8 +36,7 @@ let compiled: object | undefined;
 
 /** A kernel with a memory of its own that can grow up to `limitBytes`. */
 export function startKernel(limitBytes: number): Kernel {
-  // src/ and dist/ are equally deep, so this finds the built kernel from both.
-  compiled ??= new Module(readFileSync(new URL("../../../../dist/kernel/scan.wasm", import.meta.url)));
+  compiled ??= new Module(readFileSync(builtFile("kernel/scan.wasm")));
   const memory = new Memory({ initial: 1, maximum: Math.ceil(limitBytes / WASM_PAGE_BYTES) });
   const { exports } = new Instance(compiled, { env: { memory } });
   return { ...(exports as Omit<Kernel, "memory">), memory };

@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { builtFile } from "../../../model/built-file.ts";
 import { CairnError } from "../../../model/errors.ts";
 import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 
@@ -71,9 +72,8 @@ function cancel(job: Job, reason: unknown): void {
 }
 
 function start(): Worker {
-  // src/ and dist/ are equally deep; the thread always runs the built file, since Node 20 does not read TypeScript.
   // It takes no flags over: some, such as --input-type, are refused in a thread.
-  const started = new Worker(new URL("../../../../dist/stores/sqlite/vectors/worker.js", import.meta.url), { execArgv: [] });
+  const started = new Worker(builtFile("stores/sqlite/vectors/worker.js"), { execArgv: [] });
   started.on("message", (message: FromWorker) => {
     const job = atWork.get(message.id);
     atWork.delete(message.id);

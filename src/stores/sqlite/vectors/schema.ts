@@ -9,6 +9,7 @@
  * Codes (int8) live in packs of 128 KiB. A pack is never altered, only replaced under a new id, so its id names its
  * content. Small changes gather in `vector_recent`, where a row overrides whatever packs hold for its key and a row
  * without code says the key is gone; `packed` counts the overridden codes. `fold` moves them into packs.
+ * `patience` says when a search through lists may stop; it is measured on the vectors themselves.
  * `list` is null in a pack that belongs to no inverted list, and -1 in one that holds the centroids of the lists.
  */
 export const VECTOR_SCHEMA = `
@@ -19,6 +20,7 @@ CREATE TABLE vector_spaces (
   dimension INTEGER NOT NULL,
   change INTEGER NOT NULL DEFAULT 0,
   layout INTEGER NOT NULL DEFAULT 0,
+  patience INTEGER NOT NULL DEFAULT 32,
   arranging_until INTEGER NOT NULL DEFAULT 0,
   UNIQUE (collection, version_id)
 ) STRICT;

@@ -31,12 +31,6 @@ export interface SearchContext {
 
 /** A filter of so few keys is answered from the vectors themselves. */
 const DIRECT_MAX = 256;
-/** Lists that are always looked into, and how many more without a better answer end the search. */
-const PROBES_MIN = 16;
-const PROBES_PATIENCE = 12;
-/** At most this share of the lists is looked into. */
-const PROBES_SHARE = 1 / 6;
-
 /** The vectors nearest to the query, best first; among equals the smaller key comes first. */
 export function searchView(context: SearchContext, view: View, query: Query): VectorHit[] {
   assertDimension(view, query.vector.length);
@@ -80,30 +74,28 @@ function scanView(context: SearchContext, view: View, query: Query, wanted: numb
   const sets = fillSets(context.cache, view, query.allow);
   const stride = strideOf(view.dimension);
   const scale = encodeQuery(query.vector, new Int16Array(kernel.memory.buffer, QUERY_AT, stride));
-  const useLists = !query.allow && view.centroids.length > 0 && view.packedCount >= context.listsAbove;
-
-  const order = useLists ? nearestLists(context, view, scale) : [];
+  const lists = query.allow || view.packedCount < context.listsAbove ? [] : nearestLists(context, view, scale);
   kernel.begin(HEAP_AT, wanted);
   scanRecent(context, view, scale, sets);
-  scanPacks(context, view, useLists ? view.unlisted : allPacks(view), scale, sets);
+  scanPacks(context, view, lists.length > 0 ? view.unlisted : allPacks(view), scale, sets);
 
   let bar = Number.NEGATIVE_INFINITY;
   let waited = 0;
-  for (const [probe, list] of order.entries()) {
+  for (const list of lists) {
     scanPacks(context, view, view.lists.get(list) ?? [], scale, sets);
-    if (probe + 1 < PROBES_MIN / 2) continue;
     const reached = scoreAtRank(kernel, query.limit);
     waited = reached > bar ? 0 : waited + 1;
     bar = reached;
-    if (waited >= PROBES_PATIENCE && probe + 1 >= PROBES_MIN) break;
+    if (waited >= view.patience) break;
   }
   return ranking(kernel);
 }
 
-/** The lists whose centroids are nearest to the query, nearest first. */
+/** The lists whose centroids are nearest to the query, nearest first; none if looking at everything costs hardly more. */
 function nearestLists(context: SearchContext, view: View, scale: number): number[] {
+  if (view.centroids.length === 0 || view.patience > view.lists.size / 3) return [];
   const { kernel } = context.cache;
-  kernel.begin(HEAP_AT, Math.max(4 * PROBES_MIN, Math.ceil(view.lists.size * PROBES_SHARE)));
+  kernel.begin(HEAP_AT, Math.min(HEAP_MAX, 8 * view.patience));
   scanPacks(context, view, view.centroids, scale, NO_SETS);
   return ranking(kernel).map(({ key }) => key);
 }

@@ -42,11 +42,12 @@ export function vectorSearcher({ path, listsAbove = LISTS_ABOVE, onRepair }: Vec
     async search({ collection, versionId, query, limit, allow, signal }) {
       if (!Number.isInteger(limit) || limit < 1 || limit > SEARCH_LIMIT_MAX)
         throw new CairnError("invalid_input", `A search gives 1 to ${SEARCH_LIMIT_MAX} vectors, not ${limit}.`);
+      // Copied below: a message takes along the whole buffer of a view, however large.
       const vector = unit("the query", query, query.length);
       if (allow && allow.length > FILTER_MAX)
         throw new CairnError("too_large", `A filter holds at most ${FILTER_MAX} keys, not ${allow.length}.`);
       if (allow?.length === 0) return [];
-      const task = { kind: "search", vector, limit, allow: allow && ascending(allow) } as const;
+      const task = { kind: "search", vector: vector.slice(), limit, allow: allow && ascending(allow) } as const;
       const { hits, repair } = await scanThread.ask({ path, collection, versionId, listsAbove, task }, signal);
       if (repair) onRepair?.(repair);
       return hits;
@@ -64,5 +65,5 @@ export function vectorSearcher({ path, listsAbove = LISTS_ABOVE, onRepair }: Vec
 function ascending(keys: Int32Array): Int32Array {
   let sorted = true;
   for (let i = 1; i < keys.length && sorted; i++) sorted = keys[i - 1]! < keys[i]!;
-  return sorted ? keys : Int32Array.from(new Set(keys.toSorted()));
+  return sorted ? keys.slice() : Int32Array.from(new Set(keys.toSorted()));
 }

@@ -1,14 +1,15 @@
 import { setImmediate as setImmediatePromise } from "node:timers/promises";
 import type { MessagePort } from "node:worker_threads";
 import { asCairnError, CairnError } from "../../../model/errors.ts";
-import { openSqlite, type SqliteDatabase } from "../driver.ts";
+import { openSqlite, type SqliteDatabase, type SqliteTx } from "../driver.ts";
 import { arrange, needsArranging } from "./arrange.ts";
+import { calibrate } from "./calibrate.ts";
 import { type PackCache, packCache } from "./pack-cache.ts";
 import { DamagedCodes } from "./packs.ts";
 import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 import { type RepairReport, rebuild } from "./rebuild.ts";
-import { type Query, searchVectors, searchView, type VectorHit } from "./search.ts";
-import { findSpace, type Space } from "./spaces.ts";
+import { type Query, type SearchContext, searchVectors, searchView, type VectorHit } from "./search.ts";
+import { findSpace, readSpace, type Space } from "./spaces.ts";
 import { allPacks, currentView, type View } from "./view.ts";
 
 /** Codes kept in memory, for all files together: a million vectors of 384 dimensions fit. */
@@ -66,25 +67,33 @@ export function serve(port: MessagePort): void {
   }
 
   function searchNow(file: OpenFile, { collection, versionId, listsAbove }: ScanRequest, query: Query): VectorHit[] {
-    cache ??= packCache(CACHE_BYTES);
-    const { database, number, views } = file;
-    const context = { cache, file: number, listsAbove };
-    return database.read((tx) => {
+    return file.database.read((tx) => {
       const space = findSpace(tx, collection, versionId);
       if (!space) return [];
-      const before = views.get(space.id);
-      const view = currentView(tx, space, before);
-      views.set(space.id, view);
-      if (before && before.layout !== view.layout) {
-        const kept = new Set(allPacks(view).map(({ id }) => id));
-        context.cache.drop(allPacks(before).flatMap(({ id }) => (kept.has(id) ? [] : [`${number}/${id}` as const])));
-      }
+      const view = look(file, tx, space);
       if (needsArranging(view, listsAbove) && Date.now() > (file.arrangeAfter.get(space.id) ?? 0)) {
         file.arrangeAfter.set(space.id, Date.now() + ARRANGE_AGAIN_MS);
         setImmediate(() => startArranging(file, space).catch(() => {})); // a later search tries again
       }
-      return searchView({ ...context, tx }, view, query);
+      return searchView(contextOf(file, tx, listsAbove), view, query);
     });
+  }
+
+  /** The space as it is in this transaction. Codes that are no longer part of it leave the memory. */
+  function look(file: OpenFile, tx: SqliteTx, space: Space): View {
+    const before = file.views.get(space.id);
+    const view = currentView(tx, space, before);
+    file.views.set(space.id, view);
+    if (before && before.layout !== view.layout) {
+      const kept = new Set(allPacks(view).map(({ id }) => id));
+      cache?.drop(allPacks(before).flatMap(({ id }) => (kept.has(id) ? [] : [`${file.number}/${id}` as const])));
+    }
+    return view;
+  }
+
+  function contextOf(file: OpenFile, tx: SqliteTx, listsAbove: number): SearchContext {
+    cache ??= packCache(CACHE_BYTES);
+    return { tx, cache, file: file.number, listsAbove };
   }
 
   async function repairAndSearch(file: OpenFile, request: ScanRequest, query: Query, reason: string): Promise<ScanAnswer> {
@@ -115,10 +124,25 @@ export function serve(port: MessagePort): void {
         await setImmediatePromise();
         if (file.closing) throw new CairnError("cancelled", `The database ${file.database.path} is being closed.`);
       };
-      running = arrange(file.database, space, pause).finally(() => file.arranging.delete(space.id));
+      running = arrangeAndCalibrate(file, space, pause).finally(() => file.arranging.delete(space.id));
       file.arranging.set(space.id, running);
     }
     return running;
+  }
+
+  async function arrangeAndCalibrate(file: OpenFile, space: Space, pause: () => Promise<void>): Promise<boolean> {
+    if (!(await arrange(file.database, space, pause))) return false;
+    const read = <T>(work: (context: SearchContext, view: View) => T): T =>
+      file.database.read((tx) => {
+        const now = readSpace(tx, space.id);
+        if (!now) throw new CairnError("not_found", "The collection was dropped meanwhile.");
+        return work(contextOf(file, tx, 0), look(file, tx, now));
+      });
+    const patience = await calibrate(read, pause);
+    await file.database.write((tx) =>
+      tx.run("UPDATE vector_spaces SET patience = ?, change = change + 1 WHERE id = ?", patience, space.id),
+    );
+    return true;
   }
 
   function open(path: string): Promise<OpenFile> {

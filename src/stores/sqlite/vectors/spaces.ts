@@ -10,15 +10,19 @@ export interface Space {
   readonly change: number;
   /** Grows with every transaction that changes its packs. */
   readonly layout: number;
+  /** A search through lists ends after so many lists in a row without a better answer. */
+  readonly patience: number;
 }
 
 export function findSpace(tx: SqliteTx, collection: string, versionId: number): Space | undefined {
-  return tx.get<Space>(
-    "SELECT id, dimension, change, layout FROM vector_spaces WHERE collection = ? AND version_id = ?",
-    collection,
-    versionId,
-  );
+  return tx.get<Space>(`SELECT ${COLUMNS} FROM vector_spaces WHERE collection = ? AND version_id = ?`, collection, versionId);
 }
+
+export function readSpace(tx: SqliteTx, id: number): Space | undefined {
+  return tx.get<Space>(`SELECT ${COLUMNS} FROM vector_spaces WHERE id = ?`, id);
+}
+
+const COLUMNS = "id, dimension, change, layout, patience";
 
 /** The space for vectors of this dimension, made if it is not there. */
 export function openSpace(tx: SqliteTx, collection: string, versionId: number, dimension: number): Space {
@@ -35,7 +39,7 @@ export function openSpace(tx: SqliteTx, collection: string, versionId: number, d
     versionId,
     dimension,
   );
-  return { id: lastId, dimension, change: 0, layout: 0 };
+  return readSpace(tx, lastId)!;
 }
 
 export function assertDimension(space: Space, dimension: number): void {

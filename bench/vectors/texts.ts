@@ -1,0 +1,35 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Up to `limit` different sentences from the documentation of the installed packages, mixed, the same on every run of one installation. */
+export function packageSentences(folder: string, limit: number): string[] {
+  const sentences = new Set<string>();
+  for (const file of documents(folder))
+    for (const piece of readFileSync(file, "utf8").split(/\n|(?<=\.)\s/)) {
+      const sentence = piece.replace(/^[\s*#>\-|/]+/, "").trim();
+      if (sentence.length >= 35 && sentence.length <= 140 && /[a-z]{3} [a-z]{2,} /.test(sentence)) sentences.add(sentence);
+    }
+  const all = [...sentences];
+  // A stride that shares no factor with the length visits each once, far from its neighbours.
+  const step = all.length > 1 ? coprime(Math.floor(all.length * 0.618), all.length) : 1;
+  return Array.from({ length: Math.min(limit, all.length) }, (_, i) => all[(i * step) % all.length]!);
+}
+
+function* documents(folder: string, depth = 0): Generator<string> {
+  if (depth > 7) return;
+  for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* documents(path, depth + 1);
+    else if (/\.(md|d\.ts|d\.mts)$/.test(entry.name)) yield path;
+  }
+}
+
+function coprime(near: number, to: number): number {
+  let candidate = Math.max(1, near);
+  while (greatestCommonDivisor(candidate, to) !== 1) candidate++;
+  return candidate;
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}

@@ -1,0 +1,53 @@
+import type { SqliteTx } from "../driver.ts";
+import { randomNumbers } from "./kmeans.ts";
+import { toVector } from "./rebuild.ts";
+import { type SearchContext, searchView } from "./search.ts";
+import type { View } from "./view.ts";
+
+const QUERIES = 48;
+const LIMIT = 11;
+/** Of the ten nearest, so many should be found; a little more than is promised, since questions differ from what is stored. */
+const TARGET = 0.995;
+const PATIENCES = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
+
+/**
+ * How patient searches through the lists of this space must be: the least that finds almost everything a full scan
+ * finds, tried on vectors of the space itself. Texts gather in very different ways, so no fixed number would do.
+ */
+export async function calibrate(
+  read: <T>(work: (context: SearchContext, view: View) => T) => T,
+  pause: () => Promise<void>,
+): Promise<number> {
+  const queries = read(({ tx }, view) => sampleVectors(tx, view));
+  const right: number[][] = [];
+  const search = (vector: Float32Array, patience: number) =>
+    read((context, view) => searchView(context, { ...view, patience }, { vector, limit: LIMIT }).map(({ key }) => key));
+  for (const query of queries) {
+    right.push(search(query, Number.MAX_SAFE_INTEGER));
+    await pause();
+  }
+  for (const patience of PATIENCES) {
+    let found = 0;
+    let all = 0;
+    for (const [i, query] of queries.entries()) {
+      // The first is the vector itself, which is always found.
+      const got = new Set(search(query, patience));
+      const expected = right[i]!.slice(1);
+      found += expected.filter((key) => got.has(key)).length;
+      all += expected.length;
+      await pause();
+    }
+    if (found >= TARGET * all) return patience;
+  }
+  return Number.MAX_SAFE_INTEGER;
+}
+
+function sampleVectors(tx: SqliteTx, { id, dimension }: View): Float32Array[] {
+  const range = tx.get<{ least: number; most: number }>("SELECT min(key) AS least, max(key) AS most FROM vectors WHERE space = ?", id)!;
+  const random = randomNumbers(id);
+  return Array.from({ length: QUERIES }, () => {
+    const from = range.least + Math.floor(random() * (range.most - range.least + 1));
+    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE space = ? AND key >= ? ORDER BY key LIMIT 1", id, from);
+    return row && toVector(row.vector, dimension);
+  }).filter((vector) => vector !== undefined);
+}
