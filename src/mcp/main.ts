@@ -27,10 +27,11 @@ export async function runMcpStdio(options: McpStdioOptions): Promise<void> {
       served?.();
       resolve();
     };
-    const stop = () => void handle.close().finally(resolve);
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, stop);
+    // Asked to stop, it answers what it has read, as if the client had closed the pipe; asked again, it stops at once.
+    const stop = () => (process.stdin.destroyed ? void handle.close() : void process.stdin.destroy());
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
     const parent = process.ppid;
-    setInterval(() => process.ppid !== parent && stop(), PARENT_CHECK_MS).unref();
+    setInterval(() => process.ppid !== parent && !process.stdin.destroyed && stop(), PARENT_CHECK_MS).unref();
   });
   await options.cairn.close();
   process.stdin.destroy();

@@ -102,7 +102,7 @@ function invocationOf(context: ServerContext, { defaultProject, log }: McpServer
   const meta = context.mcpReq._meta;
   return {
     caller: callerOf(context),
-    signal: context.mcpReq.signal,
+    signal: cancellation(context.mcpReq.signal),
     progress: progressReporter(context),
     defaultProject,
     log,
@@ -111,6 +111,14 @@ function invocationOf(context: ServerContext, { defaultProject, log }: McpServer
     traceparent: textOrNothing(meta?.traceparent),
     tracestate: textOrNothing(meta?.tracestate),
   };
+}
+
+/** The SDK aborts with whatever reason the client wrote, or with an error of its own; to Cairn all of these are a cancelled call. */
+function cancellation(signal: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  if (signal.aborted) controller.abort();
+  else signal.addEventListener("abort", () => controller.abort(), { once: true });
+  return controller.signal;
 }
 
 /** Over HTTP the caller comes with every request, so that a key taken back stops working within a session; stdio is the local person. */

@@ -61,7 +61,8 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
   });
 
   function receive(message: JSONRPCMessage): void {
-    if (isJSONRPCRequest(message)) unanswered.add(message.id);
+    // A subscription is answered only when it ends, which nobody waits for.
+    if (isJSONRPCRequest(message) && message.method !== "subscriptions/listen") unanswered.add(message.id);
     if (unanswered.size >= MAX_UNANSWERED) input.pause();
     // A cancelled request gets no answer.
     if (isJSONRPCNotification(message) && message.method === "notifications/cancelled")

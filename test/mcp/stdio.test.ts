@@ -111,6 +111,19 @@ describe("the stdio server", () => {
     expect(server.stderr()).toMatch(/closed/);
   });
 
+  it("answers what it has read before it ends on a signal, and ends at once on the second", async () => {
+    for (let index = 0; index < 20; index++) server.send(save(index, `Number ${index}`));
+    expect((await server.next()).id).toBe(0);
+    server.send({ jsonrpc: "2.0", id: "long", method: "tools/call", params: { name: "probe_count", arguments: { steps: 1000 } } });
+    server.send({ jsonrpc: "2.0", id: "last", method: "ping" });
+    await expect.poll(() => server.lines.at(-1)).toContain('"last"');
+    server.child.kill("SIGTERM");
+    server.child.kill("SIGTERM");
+    expect(await server.exited()).toBe(0);
+    expect(server.lines.filter((line) => /"id":\d/.test(line))).toHaveLength(20);
+    expect(server.stderr()).not.toMatch(/Error/);
+  });
+
   it("serves a client that sends more calls than it reads answers", async () => {
     const calls = 2_000;
     for (let id = 0; id < calls; id++) server.send({ jsonrpc: "2.0", id, method: "tools/list" });

@@ -38,3 +38,18 @@ it.each(["2025-11-25", "2026-07-28"] as const)("goes on with the caller's trace 
   expect(lines).toContain("probe_aborted done");
   await server.close();
 });
+
+it.each(["2025-11-25", "2026-07-28"] as const)("tells of a cancelled call as cancelled, whatever the reason given (%s)", async (era) => {
+  const codes: unknown[] = [];
+  const write = (fields: Readonly<Record<string, unknown>>) => void codes.push(fields.code);
+  const server = await startHttp({ log: { error: write, warn: write, info: write, debug: () => {} } });
+  const client = await server.connect(era);
+  const cancel = new AbortController();
+  const running = client.callTool(
+    { name: "probe_count", arguments: { steps: 300 } },
+    { signal: cancel.signal, onprogress: () => cancel.abort("I changed my mind") },
+  );
+  await expect(running).rejects.toThrow();
+  await expect.poll(() => codes, { timeout: 10_000 }).toEqual(["cancelled"]);
+  await server.close();
+});
