@@ -143,21 +143,19 @@ function fish(commands: readonly Command[]): string {
       }),
     ];
   });
+  // In quotes a list is joined by spaces, so that the first word comes after one.
+  const paths = stops(commands)
+    .filter(({ path }) => path)
+    .map(({ path }) => quoted(path.includes(" ") ? path : ` ${path}`))
+    .join(" ");
   return `# fish completion for cairn
 function __cairn_at
-  set -l words (commandline -opc)[2..]
   set -l path
-  for word in $words
-    if contains -- "$path $word" ${stops(commands)
-      .filter(({ path }) => path)
-      .map(({ path }) => quoted(` ${path}`))
-      .join(" ")}
-      set path "$path $word"
-    else
-      break
-    end
+  for word in (commandline -opc)[2..]
+    contains -- "$path $word" ${paths}; or break
+    set -a path $word
   end
-  test "$path" = (string join '' ' '$argv)
+  test "$path" = "$argv"
 end
 ${lines.join("\n")}`;
 }
