@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Cairn } from "./cairn.ts";
 import { asCairnError, CairnError } from "./model/errors.ts";
-import type { Access, Operation } from "./operation.ts";
+import { type Access, type Operation, projectField } from "./operation.ts";
 import type { Log } from "./ports/log.ts";
 import { observe } from "./telemetry/observe.ts";
 import { toCamel, toWire } from "./wire.ts";
@@ -91,17 +91,11 @@ function withDefaultProject(operation: Operation, raw: unknown, project: string 
   return field && (raw as Record<string, unknown>)[field] === undefined ? { ...raw, [field]: project } : raw;
 }
 
-/** The input field that names the project, if the operation has one. */
-export function projectField(operation: Operation): "project_path" | "project_id" | undefined {
-  if ("project_path" in operation.input.shape) return "project_path";
-  return "project_id" in operation.input.shape ? "project_id" : undefined;
-}
-
 function parseInput(operation: Operation, raw: unknown): Record<string, unknown> {
   if (hasProtoKey(raw)) throw new CairnError("invalid_input", 'unknown field "__proto__": no field may have this name.');
   const parsed = operation.input.safeParse(raw ?? {});
   if (parsed.success) return parsed.data as Record<string, unknown>;
-  const issues = parsed.error.issues.slice(0, 10).map((issue) => ({ field: issue.path.join("."), problem: problemOf(issue) }));
+  const issues = parsed.error.issues.slice(0, 10).map((issue) => ({ field: issue.path.join(".").slice(0, 200), problem: problemOf(issue) }));
   throw new CairnError("invalid_input", issues.map(({ field, problem }) => (field ? `${field}: ${problem}` : problem)).join("; "), {
     details: { issues },
   });

@@ -55,3 +55,9 @@ export type View = { readonly table: string; readonly columns: readonly string[]
 export function operation<Input extends z.ZodObject, Output extends z.ZodObject>(described: Operation<Input, Output>): Operation {
   return described as unknown as Operation;
 }
+
+/** The input field that names the project, if the operation has one. */
+export function projectField(operation: Operation): "project_path" | "project_id" | undefined {
+  if ("project_path" in operation.input.shape) return "project_path";
+  return "project_id" in operation.input.shape ? "project_id" : undefined;
+}

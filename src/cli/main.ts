@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import module from "node:module";
 import process from "node:process";
 
 /** The first thing that runs: it must not import what an old Node cannot read. */
@@ -7,6 +8,9 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.stderr.write(`cairn needs Node 20.19 or newer; this is ${process.versions.node}. Please upgrade Node: https://nodejs.org\n`);
   process.exit(1);
 }
+
+// Node 22 and newer can keep compiled code for the next start.
+(module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 
 // Whoever reads the output may stop reading: `cairn checkpoint list | head -1`.
 for (const stream of [process.stdout, process.stderr])

@@ -1,7 +1,6 @@
-import { invoke, LOCAL_CALLER, projectField } from "../invoke.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { Operation } from "../operation.ts";
+import { type Operation, projectField } from "../operation.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
 import { type Host, print, printJson } from "./host.ts";
@@ -40,6 +39,7 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
   const defaultProject = projectField(operation) && call.project();
   const { config } = call.config();
+  const { invoke, LOCAL_CALLER } = await import("../invoke.ts"); // help and completion need neither it nor telemetry
   const bar = progressBar(host);
   const cairn = await openFromConfig(config);
   try {
