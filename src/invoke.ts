@@ -95,7 +95,9 @@ function parseInput(operation: Operation, raw: unknown): Record<string, unknown>
   if (hasProtoKey(raw)) throw new CairnError("invalid_input", 'unknown field "__proto__": no field may have this name.');
   const parsed = operation.input.safeParse(raw ?? {});
   if (parsed.success) return parsed.data as Record<string, unknown>;
-  const issues = parsed.error.issues.slice(0, 10).map((issue) => ({ field: issue.path.join(".").slice(0, 200), problem: problemOf(issue) }));
+  const issues = parsed.error.issues
+    .slice(0, 10)
+    .map((issue) => ({ field: issue.path.join(".").slice(0, 200), problem: problemOf(issue) }));
   throw new CairnError("invalid_input", issues.map(({ field, problem }) => (field ? `${field}: ${problem}` : problem)).join("; "), {
     details: { issues },
   });
