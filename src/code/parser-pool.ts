@@ -30,7 +30,9 @@ export interface ParserPoolOptions {
 }
 
 export interface WorkerTask {
-  readonly input: ChunkFileInput;
+  readonly input: ChunkFileInput & { readonly language: string };
+  /** False: cut it by lines, whatever its language. */
+  readonly syntax: boolean;
 }
 
 export type WorkerMessage =
@@ -40,13 +42,14 @@ export type WorkerMessage =
 
 /** Above this a file is cut by lines without a try: its tree would be some fifty times as big. */
 const MAX_SYNTAX_CHARS = 2 * 1024 * 1024;
+/** Without a grammar a short file is cut here at once; a long one would hold up everything else on this thread. */
+const MAX_HERE_CHARS = 64 * 1024;
 /** Callers send files in small batches; more than this many waiting means that something has run away. */
 const MAX_WAITING = 10_000;
 /** Loading the parser is slow only on a machine that is overloaded. */
 const START_TIMEOUT_MS = 30_000;
 
-interface Task {
-  readonly input: ChunkFileInput & { readonly language: string };
+interface Task extends WorkerTask {
   resolve(file: ChunkedFile): void;
   reject(error: CairnError): void;
 }
@@ -112,7 +115,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     thread.worker.ref();
     thread.task = task;
     thread.timer = setTimeout(() => lose(thread, `the parser took longer than ${timeoutMs} ms`), timeoutMs);
-    thread.worker.postMessage({ input: task.input } satisfies WorkerTask);
+    thread.worker.postMessage({ input: task.input, syntax: task.syntax } satisfies WorkerTask);
   }
 
   function end(thread: Thread): Promise<unknown> {
@@ -136,9 +139,9 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
       const language = input.language ?? languageOf(input.path, input.content);
       const whole = { ...input, language };
       if (signal?.aborted) return Promise.reject(cancelled());
-      if (!isGrammarName(language)) return Promise.resolve(chunkFile(whole));
-      if (input.content.length > MAX_SYNTAX_CHARS)
-        return Promise.resolve(byLines(whole, `the file is longer than ${MAX_SYNTAX_CHARS} characters`));
+      const hasGrammar = isGrammarName(language);
+      if (!hasGrammar && input.content.length <= MAX_HERE_CHARS) return Promise.resolve(chunkFile(whole));
+      const tooLong = hasGrammar && input.content.length > MAX_SYNTAX_CHARS;
       if (closed) return Promise.reject(new CairnError("unavailable", "The parser pool is closed."));
       if (waiting.length >= MAX_WAITING)
         return Promise.reject(
@@ -154,9 +157,10 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
         const settled = (): void => signal?.removeEventListener("abort", onAbort);
         const task: Task = {
           input: whole,
+          syntax: !tooLong,
           resolve(file) {
             settled();
-            resolve(file);
+            resolve(tooLong ? { ...file, notice: because(`the file is longer than ${MAX_SYNTAX_CHARS} characters`) } : file);
           },
           reject(error) {
             settled();
@@ -182,7 +186,11 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
 }
 
 function byLines(input: Task["input"], reason: string): ChunkedFile {
-  return { ...chunkFile(input), notice: `Cut by lines, because ${reason}.` };
+  return { ...chunkFile(input), notice: because(reason) };
+}
+
+function because(reason: string): string {
+  return `Cut by lines, because ${reason}.`;
 }
 
 function cancelled(): CairnError {

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { type ChunkFileInput, chunkFile } from "../text/code/chunk-file.ts";
-import { languageOf } from "../text/code/language.ts";
+import type { ChunkedFile } from "../model/code-chunk.ts";
+import { chunkFile } from "../text/code/chunk-file.ts";
 import type { WorkerMessage, WorkerTask } from "./parser-pool.ts";
 import { treeSitter } from "./tree-sitter.ts";
 
@@ -10,18 +10,18 @@ if (!port) throw new Error("parser-worker runs as a worker thread only.");
 const { memoryBytes } = workerData as { memoryBytes: number };
 const parser = await treeSitter({ memoryBytes });
 
-port.on("message", ({ input }: WorkerTask) => {
-  chunk(input).then(
+port.on("message", (task: WorkerTask) => {
+  chunk(task).then(
     (file) => post({ type: "done", file }),
     (error: unknown) => post({ type: "failed", reason: error instanceof Error ? error.message : String(error) }),
   );
 });
 post({ type: "ready" });
 
-async function chunk(input: ChunkFileInput) {
-  const language = input.language ?? languageOf(input.path, input.content);
-  await parser.load(language);
-  return chunkFile({ ...input, language }, parser.readOutline);
+async function chunk({ input, syntax }: WorkerTask): Promise<ChunkedFile> {
+  if (!syntax) return chunkFile(input);
+  await parser.load(input.language);
+  return chunkFile(input, parser.readOutline);
 }
 
 function post(message: WorkerMessage): void {

@@ -39,7 +39,7 @@ export async function treeSitter({ memoryBytes }: { readonly memoryBytes: number
       if (!tree) throw new Error("The parser gave no tree.");
       const cursor = tree.walk();
       try {
-        return readOutline(cursor, loaded.types, GRAMMARS[language], lines);
+        return readOutline(cursor, loaded, GRAMMARS[language], lines);
       } finally {
         cursor.delete();
         tree.delete();

@@ -70,13 +70,16 @@ describe("the parser pool", () => {
   });
 
   it("does not try the syntax of a giant file", async () => {
-    const giant = await pool({ workerUrl: broken }).chunk(file("a;\n".repeat(800_000)));
+    const giant = await pool().chunk(file("a;\n".repeat(800_000)));
     expect(giant).toMatchObject({ how: "lines", notice: expect.stringMatching(/longer than 2097152 characters/) });
   });
 
-  it("needs no thread for a text without a grammar", async () => {
+  it("needs no thread for a short text without a grammar", async () => {
     const parsers = pool({ workerUrl: broken });
     expect(await parsers.chunk({ path: "notes.txt", content: "one\n\ntwo" })).toMatchObject({ how: "lines", language: "text" });
+    const long = await pool().chunk({ path: "long.txt", content: "word\n\n".repeat(50_000) });
+    expect(long).toMatchObject({ how: "lines", language: "text" });
+    expect(long.notice).toBeUndefined();
     expect(await parsers.chunk({ path: "notes.md", content: "# One\n\ntwo" })).toMatchObject({ how: "syntax", language: "markdown" });
   });
 

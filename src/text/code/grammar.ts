@@ -6,12 +6,12 @@ export interface DefinitionRule {
   readonly kind: CodeKind | ((node: SyntaxNode) => CodeKind | undefined);
   /** The nodes that carry the defined names; the field `name` where absent. None means: nothing is defined here. */
   readonly names?: (node: SyntaxNode) => readonly SyntaxNode[];
-  /** What a chunk is called, where that is not the first name; it then is a chunk's name even if no symbol is defined. */
+  /** What a chunk is called, where that is not the first name. Without one the node is no chunk of its own. */
   readonly label?: (node: SyntaxNode) => string | undefined;
   /** Parents that the source names instead of nesting in them, as in `func (s *Server) Close()`. */
   readonly within?: (node: SyntaxNode) => readonly string[];
-  /** Counts only outside of functions: local variables are no definitions to search for. */
-  readonly outer?: boolean;
+  /** Counts only outside of functions: local variables are no definitions to search for. With `values`, local functions are. */
+  readonly outer?: true | "values";
   /** Names inside are not «in» it. */
   readonly flat?: boolean;
   /** Counts only under fewer than this many enclosing keys: deep data defines nothing. */

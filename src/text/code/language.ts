@@ -6,7 +6,7 @@ export function languageOf(path: string, content = ""): string {
   const byExtension = dot >= 0 ? EXTENSIONS.get(name.slice(dot + 1)) : undefined;
   const language = byExtension ?? byName ?? byFirstLine(content) ?? "text";
   // Headers do not say which of the two languages they are; C has no classes, namespaces or templates.
-  if (language === "c" && name.endsWith(".h") && CPP_ONLY.test(content.slice(0, 20_000))) return "cpp";
+  if (language === "c" && name.endsWith(".h") && CPP_ONLY.test(content.slice(0, 200_000))) return "cpp";
   return language;
 }
 

@@ -3,7 +3,7 @@ import type { DefinitionRule, Grammar } from "./grammar.ts";
 import { field } from "./grammar.ts";
 import type { Lines } from "./lines.ts";
 import type { Block, BlockDefinition, Outline } from "./outline.ts";
-import type { SyntaxCursor, SyntaxNode } from "./syntax.ts";
+import type { NodeTypes, SyntaxCursor } from "./syntax.ts";
 
 /** Blocks nested deeper than this are not told apart; real code stays far below, and recursion over blocks stays safe. */
 const MAX_BLOCK_DEPTH = 120;
@@ -14,67 +14,67 @@ const MAX_NAME_CHARS = 200;
 /** Words for the current object, and the blank: nobody looks up their uses, and they would be a tenth of all references. */
 const NO_NAMES: ReadonlySet<string> = new Set(["self", "cls", "this", "_"]);
 
-/** One pass over a syntax tree: blocks for the chunker, exact symbols for the index. `types` are the grammar's node types by id. */
-export function readOutline(cursor: SyntaxCursor, types: readonly string[], grammar: Grammar, lines: Lines): Outline {
+/**
+ * One pass over a syntax tree: blocks for the chunker, exact symbols for the index. Every question to the cursor costs more
+ * than all the rest here, so none is asked whose answer is not needed.
+ */
+export function readOutline(cursor: SyntaxCursor, types: NodeTypes, grammar: Grammar, lines: Lines): Outline {
   const actions = actionsByTypeId(types, grammar);
   const symbols: SymbolEntry[] = [];
-  /** Where names of definitions start and end: the same nodes must not count as references. */
+  /** Where names of definitions start and end: the nodes there must not count as references. */
   const defined = new Map<number, number>();
-  let nameEnd = 0;
+  let definedTo = 0;
   const root: Block = { startLine: 1, endLine: lines.count, open: true, children: [] };
   const path: Frame[] = [];
   const scopes: Scope[] = [];
 
   const enter = (): Frame => {
     const action = actions[cursor.nodeTypeId] ?? NO_ACTION;
-    const { startIndex, endIndex } = cursor;
     const parent = path[path.length - 1];
-    if (!parent) return { block: root, scopes: scopes.length, wrapper: undefined, opens: false };
-
-    if (defined.get(startIndex) === endIndex) nameEnd = Math.max(nameEnd, endIndex);
-    if (action.identifier && startIndex >= nameEnd) refer(startIndex, endIndex);
-    const rule = action.rule;
-    // Only a parent of several lines can be cut between its children.
-    const wantsBlock = parent.block !== undefined && cursor.nodeIsNamed && endIndex > startIndex;
-    if (!rule && !wantsBlock)
-      return { block: undefined, scopes: scopes.length, wrapper: action.wrapper ? parent.wrapper : undefined, opens: false };
-
-    let block: Block | undefined;
-    if (wantsBlock) {
-      const startLine = lines.lineAt(startIndex);
-      block = {
-        startLine,
-        endLine: Math.max(startLine, lines.lineAt(endIndex - 1)),
-        leads: action.leads,
-        open: action.open || (parent.opens && !rule),
-        children: [],
-      };
-      parent.block!.children.push(block);
-    }
+    if (!parent) return { block: root, scopes: 0, wrapper: undefined, opens: false, isLeaf: false };
     const frame: Frame = {
-      block: block && block.endLine > block.startLine && path.length < MAX_BLOCK_DEPTH ? block : undefined,
+      block: undefined,
       scopes: scopes.length,
-      wrapper: action.wrapper ? (parent.wrapper ?? (block && { block, found: 0 })) : undefined,
+      wrapper: action.wrapper ? parent.wrapper : undefined,
       opens: action.open,
+      isLeaf: !action.named,
     };
-    if (rule) define(rule, cursor.currentNode, block, parent.wrapper);
+    // Only a parent of several lines can be cut between its children.
+    const wantsBlock = parent.block !== undefined && action.named;
+    if (!wantsBlock && !action.identifier && !action.rule) return frame;
+
+    const { startIndex, endIndex } = cursor;
+    if (action.identifier) refer(startIndex, endIndex);
+    let block: Block | undefined;
+    if (wantsBlock && endIndex > startIndex) {
+      const startLine = lines.lineAt(startIndex);
+      const endLine = Math.max(startLine, lines.lineAt(endIndex - 1));
+      block = { startLine, endLine, leads: action.leads, open: action.open || (parent.opens && !action.rule), children: [] };
+      parent.block!.children.push(block);
+      if (endLine > startLine && path.length < MAX_BLOCK_DEPTH) frame.block = block;
+      if (action.wrapper) frame.wrapper ??= { block, found: 0 };
+    }
+    if (action.rule) define(action.rule, block, parent.wrapper);
     return frame;
   };
 
   const refer = (startIndex: number, endIndex: number): void => {
-    if (endIndex - startIndex > MAX_NAME_CHARS || endIndex === startIndex) return;
+    // A name can have parts, as in `namespace Shop.Stock`; definitions come before their names, so the end is known by then.
+    definedTo = Math.max(definedTo, defined.get(startIndex) ?? 0);
+    if (startIndex < definedTo || endIndex - startIndex > MAX_NAME_CHARS || endIndex === startIndex) return;
     const name = lines.content.slice(startIndex, endIndex);
     if (NO_NAMES.has(name) || grammar.isName?.(name) === false) return;
     const line = lines.lineAt(startIndex);
     symbols.push({ role: "reference", name, line, column: startIndex - lines.startOf(line) + 1 });
   };
 
-  const define = (rule: DefinitionRule, node: SyntaxNode, block: Block | undefined, wrapper: Wrapper | undefined): void => {
+  const define = (rule: DefinitionRule, block: Block | undefined, wrapper: Wrapper | undefined): void => {
     const around = scopes[scopes.length - 1];
-    if (rule.outer && around?.inFunction) return;
+    if (rule.outer === true && around?.inFunction) return;
     if (rule.maxDepth !== undefined && scopes.length >= rule.maxDepth) return;
+    const node = cursor.currentNode;
     const declared = typeof rule.kind === "function" ? rule.kind(node) : rule.kind;
-    if (!declared) return;
+    if (!declared || (rule.outer === "values" && around?.inFunction && declared !== "function" && declared !== "class")) return;
     const kind = asMember(declared, around?.kind);
     const names = (rule.names ? rule.names(node) : field(node, "name")).filter((name) => name.endIndex - name.startIndex <= MAX_NAME_CHARS);
     const parents = [...(around?.names ?? []), ...(rule.within?.(node) ?? [])].slice(0, MAX_PARENTS);
@@ -83,7 +83,7 @@ export function readOutline(cursor: SyntaxCursor, types: readonly string[], gram
       defined.set(name.startIndex, name.endIndex);
       symbols.push({ role: "definition", name: name.text, kind, line, column: name.startIndex - lines.startOf(line) + 1, parents });
     }
-    const label = (rule.label?.(node) ?? names[0]?.text)?.slice(0, MAX_NAME_CHARS);
+    const label = (rule.label ? rule.label(node) : names[0]?.text)?.slice(0, MAX_NAME_CHARS);
     if (!label) return;
     name(block, { kind, name: label, parents }, wrapper);
     const inFunction = around?.inFunction === true || kind === "function" || kind === "method";
@@ -96,12 +96,14 @@ export function readOutline(cursor: SyntaxCursor, types: readonly string[], gram
 
 interface Frame {
   /** Set where the node spans lines, so that its children become blocks. */
-  readonly block: Block | undefined;
+  block: Block | undefined;
   /** How many scopes were open around the node. */
   readonly scopes: number;
-  readonly wrapper: Wrapper | undefined;
+  wrapper: Wrapper | undefined;
   /** The node is opened whatever its size, and so is a body in it. */
   readonly opens: boolean;
+  /** Punctuation and keywords have nothing inside. */
+  readonly isLeaf: boolean;
 }
 
 interface Wrapper {
@@ -116,6 +118,7 @@ interface Scope {
 }
 
 interface Action {
+  readonly named: boolean;
   readonly rule?: DefinitionRule | undefined;
   readonly identifier: boolean;
   readonly leads: boolean;
@@ -123,34 +126,41 @@ interface Action {
   readonly open: boolean;
 }
 
-const NO_ACTION: Action = { identifier: false, leads: false, wrapper: false, open: false };
+const NO_ACTION: Action = { named: true, identifier: false, leads: false, wrapper: false, open: false };
 
 /** Visits every node, parents first. A loop, because generated code nests deeper than the stack. */
 function walk(cursor: SyntaxCursor, path: Frame[], scopes: Scope[], enter: () => Frame): void {
   for (;;) {
-    path.push(enter());
-    if (cursor.gotoFirstChild()) continue;
+    const frame = enter();
+    path.push(frame);
+    if (!frame.isLeaf && cursor.gotoFirstChild()) continue;
     for (;;) {
-      scopes.length = path.pop()!.scopes;
+      const left = path.pop()!;
+      if (scopes.length > left.scopes) scopes.length = left.scopes;
       if (cursor.gotoNextSibling()) break;
       if (!cursor.gotoParent()) return;
     }
   }
 }
 
-function actionsByTypeId(types: readonly string[], grammar: Grammar): readonly Action[] {
-  const identifiers = new Set(grammar.identifiers);
-  const leads = new Set(grammar.leads);
-  const wrappers = new Set(grammar.wrappers);
-  const open = new Set(grammar.open);
-  return types.map((type) => ({
-    rule: Object.hasOwn(grammar.definitions, type) ? grammar.definitions[type] : undefined,
-    identifier: identifiers.has(type),
-    leads: leads.has(type),
-    wrapper: wrappers.has(type),
-    open: open.has(type),
-  }));
+/** Made once for each grammar that is loaded: it has hundreds of node types, and most files are small. */
+function actionsByTypeId(language: NodeTypes, grammar: Grammar): readonly Action[] {
+  let actions = knownActions.get(language);
+  if (!actions) {
+    actions = language.types.map((type, typeId) => ({
+      named: language.nodeTypeIsNamed(typeId),
+      rule: Object.hasOwn(grammar.definitions, type) ? grammar.definitions[type] : undefined,
+      identifier: grammar.identifiers.includes(type),
+      leads: grammar.leads.includes(type),
+      wrapper: grammar.wrappers?.includes(type) ?? false,
+      open: grammar.open?.includes(type) ?? false,
+    }));
+    knownActions.set(language, actions);
+  }
+  return actions;
 }
+
+const knownActions = new WeakMap<NodeTypes, readonly Action[]>();
 
 /** The outermost wrapper stands for the one definition in it; with a second one, each stands for itself again. */
 function name(block: Block | undefined, definition: BlockDefinition, wrapper: Wrapper | undefined): void {

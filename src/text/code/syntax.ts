@@ -10,9 +10,14 @@ export interface SyntaxNode {
   childrenForFieldName(field: string): readonly (SyntaxNode | null)[];
 }
 
+/** The node types of a grammar by their number, and which of them are more than punctuation and keywords. */
+export interface NodeTypes {
+  readonly types: readonly string[];
+  nodeTypeIsNamed(typeId: number): boolean;
+}
+
 export interface SyntaxCursor {
   readonly nodeTypeId: number;
-  readonly nodeIsNamed: boolean;
   readonly startIndex: number;
   readonly endIndex: number;
   readonly currentNode: SyntaxNode;

@@ -11,7 +11,7 @@ const variable: DefinitionRule = {
     return node.parent?.type === "lexical_declaration" && node.parent.text.startsWith("const") ? "constant" : "variable";
   },
   names: (node) => field(node, "name").flatMap(boundNames),
-  outer: true,
+  outer: "values",
 };
 
 /** `exports.load = function () {}` and `Cart.prototype.add = …` define; other assignments only change a value. */
