@@ -47,6 +47,9 @@ export interface WalkOptions {
 /** People write smaller files than this; what is bigger is data. */
 export const DEFAULT_LIMIT_BYTES = 1_000_000;
 
+/** Asking the file system one by one would be waiting most of the time. */
+const LOOKS_AT_ONCE = 32;
+
 /** The version stores themselves: nothing in them is meant to be read, so they are not even reported. */
 const VERSION_STORES = new Set([".git", ".hg", ".svn", ".jj"]);
 
@@ -67,18 +70,21 @@ export async function* walk(root: string, options: WalkOptions = {}): AsyncGener
 
   for (let folder = open.at(-1); folder; folder = open.at(-1)) {
     if (signal?.aborted) throw new CairnError("cancelled", "The walk was cancelled by its caller.", { cause: signal.reason });
-    const name = folder.names.pop();
-    if (name === undefined) {
+    if (folder.seen.length === 0) {
+      const { path, rules } = folder;
+      const names = folder.names.splice(0, LOOKS_AT_ONCE);
+      folder.seen.push(...(await Promise.all(names.map((name) => look(top, path + name, name, rules, limitBytes)))).reverse());
+    }
+    const found = folder.seen.pop();
+    if (found === undefined) {
       open.pop();
       continue;
     }
-    if (VERSION_STORES.has(name)) continue;
-    const path = folder.path + name;
-    const found = await look(top, path, name, folder.rules, limitBytes);
     if (found.type !== "folder") {
       yield found;
       continue;
     }
+    const { path, name } = found;
     const next = await openFolder(join(top, path), `${path}/`, await folder.rules.into(name));
     if (next.type === "failed") yield next;
     else open.push(next);
@@ -89,28 +95,30 @@ interface OpenFolder {
   readonly type: "open";
   /** Empty for the root, else with a `/` at the end. */
   readonly path: string;
-  /** What is left to visit, last first. */
+  /** What is left to look at. */
   readonly names: string[];
+  /** What was looked at and not yet given out, last first. */
+  readonly seen: (WalkEntry | FoundFolder)[];
   readonly rules: IgnoreRules;
+}
+
+interface FoundFolder {
+  readonly type: "folder";
+  readonly path: string;
+  readonly name: string;
 }
 
 async function openFolder(absolute: string, path: string, rules: IgnoreRules): Promise<OpenFolder | FailedEntry> {
   try {
-    const names = await readdir(absolute);
-    // By code unit, so that the order is the same on every machine and in every language.
-    return { type: "open", path, names: names.sort((a, b) => (a < b ? 1 : -1)), rules };
+    const names = (await readdir(absolute)).filter((name) => !VERSION_STORES.has(name));
+    // The plain sort is by code unit, so that the order is the same on every machine and in every language.
+    return { type: "open", path, names: names.sort(), seen: [], rules };
   } catch (error) {
     return { type: "failed", path: path || "./", reason: "unreadable", detail: reasonOf(error) };
   }
 }
 
-async function look(
-  top: string,
-  path: string,
-  name: string,
-  rules: IgnoreRules,
-  limitBytes: number,
-): Promise<WalkEntry | { type: "folder" }> {
+async function look(top: string, path: string, name: string, rules: IgnoreRules, limitBytes: number): Promise<WalkEntry | FoundFolder> {
   const absolute = join(top, path);
   const stat = await lstat(absolute).catch((error: unknown) => reasonOf(error));
   if (typeof stat === "string") {
@@ -121,7 +129,7 @@ async function look(
   }
   const isFolder = stat.isDirectory();
   if (rules.ignores(name, isFolder)) return { type: "skipped", path: isFolder ? `${path}/` : path, reason: "ignored" };
-  if (isFolder) return { type: "folder" };
+  if (isFolder) return { type: "folder", path, name };
   if (stat.isSymbolicLink()) return { type: "skipped", path, reason: "symlink", detail: await targetOf(top, absolute) };
   if (!stat.isFile()) return { type: "skipped", path, reason: "special" };
   if (isBinaryName(name)) return { type: "skipped", path, reason: "binary" };

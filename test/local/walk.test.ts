@@ -209,7 +209,7 @@ describe("a walk", () => {
       found.push(`${entry.path}: ${entry.type}`);
       rmSync(join(root, "b"), { recursive: true, force: true });
     }
-    expect(found).toEqual(["a/x.ts: file", "b: failed", "c.ts: file"]);
+    expect(found).toEqual(["a/x.ts: file", "b/: failed", "c.ts: file"]);
   });
 
   it("stops when it is cancelled", async () => {
