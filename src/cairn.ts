@@ -1,3 +1,4 @@
+import type { Databases } from "./admin/databases.ts";
 import type { Keys } from "./admin/keys.ts";
 import type { Checkpoints } from "./checkpoints/service.ts";
 import type { Embeddings } from "./recall/embeddings.ts";
@@ -7,6 +8,8 @@ export interface Cairn {
   readonly checkpoints: Checkpoints;
   /** Who may call over HTTP. */
   readonly keys: Keys;
+  /** What to do when a project's database may be damaged. */
+  readonly databases: Databases;
   readonly embeddings: Embeddings;
   /** The ids of all projects that have stored something. */
   projects(): Promise<readonly string[]>;

@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { databases } from "./admin/databases.ts";
 import { keys } from "./admin/keys.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
@@ -41,6 +42,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const background = new Set<Promise<unknown>>();
   return {
     keys: keys({ store: keyStore, now }),
+    databases: databases({ storage }),
     checkpoints: checkpoints({ storage, embedders, backfiller: later, now, newId: options.newId ?? newId, countTokens }),
     embeddings: embeddings({
       embedders,

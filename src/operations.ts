@@ -1,7 +1,8 @@
+import { databaseOperations } from "./admin/database-operations.ts";
 import { keyOperations } from "./admin/key-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
 import type { Operation } from "./operation.ts";
 import { embeddingsOperations } from "./recall/operations.ts";
 
 /** Everything that can be asked of Cairn from outside. The edges are loops over this list. */
-export const operations: readonly Operation[] = [...checkpointOperations, ...embeddingsOperations, ...keyOperations];
+export const operations: readonly Operation[] = [...checkpointOperations, ...embeddingsOperations, ...keyOperations, ...databaseOperations];

@@ -25,6 +25,8 @@ export const LIMITS = {
   saveTimeoutMs: 30_000,
   searchTimeoutMs: 10_000,
   listTimeoutMs: 5_000,
+  /** A check reads a whole database, which may be gigabytes. */
+  databaseTimeoutMs: 600_000,
   /** A batch of code is at most 1 MB of content; JSON escaping can double it, and the envelope needs room. */
   bodyBytes: 4 * 1024 * 1024,
   /** How long a write waits for other processes before it is refused as unavailable. */

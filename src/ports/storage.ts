@@ -1,3 +1,4 @@
+import type { DatabaseReport, QuarantineReport } from "../model/database-report.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 
 /** All stores of one project: one database of its own. */
@@ -14,6 +15,10 @@ export interface Storage {
   find(projectId: string): Promise<ProjectStore | undefined>;
   /** The ids of all projects that have a database. */
   projects(): Promise<readonly string[]>;
+  /** Looks through all of the project's database for damage, and changes nothing. */
+  checkProject(projectId: string): Promise<DatabaseReport>;
+  /** Sets the project's database aside, whole, with these problems as the reason; the next write makes a new one. Raises `not_found` if there is none. */
+  quarantine(projectId: string, problems: readonly string[]): Promise<QuarantineReport>;
   /** Raises `unavailable` with the reason when the database cannot be used. */
   check(): Promise<void>;
   close(): Promise<void>;

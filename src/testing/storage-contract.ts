@@ -96,6 +96,36 @@ const STORAGE_CASES: readonly StorageCase[] = [
       assert.equal((await (await storage.find(project))?.checkpoints.get("one"))?.projectPath, project);
     },
   },
+  {
+    name: "finds a database sound that nobody damaged, and none where there is none",
+    async run(storage) {
+      const project = freshProject();
+      assert.equal((await storage.checkProject(project)).state, "absent");
+      assert.equal(await storage.find(project), undefined);
+      await (await storage.create(project)).checkpoints.put(sampleCheckpoint(project));
+      const { location, ...report } = await storage.checkProject(project);
+      assert.deepEqual(report, { projectPath: project, state: "sound", problems: [] });
+      assert.ok(location);
+    },
+  },
+  {
+    name: "sets a database aside and starts a new one",
+    async run(storage) {
+      const project = freshProject();
+      await assert.rejects(storage.quarantine(project, []), { code: "not_found" });
+      await (await storage.create(project)).checkpoints.put(sampleCheckpoint(project, { id: "old" }));
+      const report = await storage.quarantine(project, ["as a test"]);
+      assert.equal(report.projectPath, project);
+      assert.deepEqual(report.problems, ["as a test"]);
+      assert.notEqual(report.movedTo, report.location);
+      assert.equal(await storage.find(project), undefined);
+      assert.ok(!(await storage.projects()).includes(project));
+      const anew = await storage.create(project);
+      assert.equal(await anew.checkpoints.get("old"), undefined);
+      await anew.checkpoints.put(sampleCheckpoint(project, { id: "new" }));
+      assert.equal((await anew.checkpoints.get("new"))?.id, "new");
+    },
+  },
 ];
 
 const SHARED_CASES: readonly SharedCase[] = [

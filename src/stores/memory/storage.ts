@@ -1,9 +1,11 @@
+import { CairnError } from "../../model/errors.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { memoryCheckpoints } from "./checkpoints.ts";
 
 /** Projects that live as long as the process: for tests and for trying things out. */
 export function memoryStorage(): Storage {
   const projects = new Map<string, ProjectStore>();
+  const setAside: ProjectStore[] = [];
   return {
     async create(projectId) {
       let project = projects.get(projectId);
@@ -15,7 +17,19 @@ export function memoryStorage(): Storage {
     },
     find: async (projectId) => projects.get(projectId),
     projects: async () => [...projects.keys()],
+    async checkProject(projectId) {
+      return { projectPath: projectId, location: MEMORY, state: projects.has(projectId) ? "sound" : "absent", problems: [] };
+    },
+    async quarantine(projectId, problems) {
+      const project = projects.get(projectId);
+      if (!project) throw new CairnError("not_found", "There is no such project in memory, so nothing was set aside.");
+      setAside.push(project);
+      projects.delete(projectId);
+      return { projectPath: projectId, location: MEMORY, movedTo: `${MEMORY}, set aside as number ${setAside.length}`, problems };
+    },
     check: async () => {},
     close: async () => projects.clear(),
   };
 }
+
+const MEMORY = "the memory of this process";

@@ -2,6 +2,7 @@ import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { postgresCheckpoints } from "./checkpoints.ts";
+import { renameSchema, schemaProblems } from "./damage.ts";
 import { openPostgres, type PostgresOptions, type PostgresTx, quoteName } from "./driver.ts";
 import { isGone } from "./errors.ts";
 import { migratePostgres, tableExists } from "./migrations.ts";
@@ -125,6 +126,30 @@ export function postgresStorage({ now, ...options }: PostgresStorageOptions): St
         }
         return owners;
       });
+    },
+
+    async checkProject(projectId) {
+      const schema = projectDatabaseName(projectId);
+      const location = `${database.where} (schema ${schema})`;
+      const problems = await schemaProblems(database, schema);
+      return {
+        projectPath: projectId,
+        location,
+        state: !problems ? "absent" : problems.length > 0 ? "damaged" : "sound",
+        problems: problems ?? [],
+      };
+    },
+
+    async quarantine(projectId, problems) {
+      const schema = projectDatabaseName(projectId);
+      known.delete(projectId);
+      const movedTo = await renameSchema(database, schema, { projectPath: projectId, at: now(), problems });
+      return {
+        projectPath: projectId,
+        location: `${database.where} (schema ${schema})`,
+        movedTo: `${database.where} (schema ${movedTo})`,
+        problems,
+      };
     },
 
     async check() {

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
 
 /** Gives the open database of a file, opening it when needed. Ask anew before each use: an idle one may have been closed. */
@@ -6,6 +7,8 @@ export type DatabaseHandle = () => Promise<SqliteDatabase>;
 /** Keeps a bounded number of files open, so that a server with thousands of projects does not run out of descriptors. */
 export interface SqliteDatabases {
   handle(options: SqliteOptions): DatabaseHandle;
+  /** Closes this file, if it is open. The next use opens whatever is there then. */
+  release(path: string): void;
   close(): void;
 }
 
@@ -13,22 +16,27 @@ const OPEN_MAX = 100;
 
 export function sqliteDatabases(openMax = OPEN_MAX): SqliteDatabases {
   const open = new Map<string, Promise<SqliteDatabase>>(); // in order of last use
-  const ready = new Map<string, SqliteDatabase>();
+  const ready = new Map<string, { readonly database: SqliteDatabase; readonly inode: number | undefined }>();
 
   function closeIdle(): void {
     for (const [path] of open) {
       if (open.size <= openMax) return;
-      const database = ready.get(path);
-      if (!database?.idle) continue;
-      open.delete(path);
-      ready.delete(path);
-      database.close();
+      if (ready.get(path)?.database.idle) release(path);
     }
+  }
+
+  function release(path: string): void {
+    const database = ready.get(path)?.database;
+    open.delete(path);
+    ready.delete(path);
+    database?.close();
   }
 
   return {
     handle: (options) => () => {
       const { path } = options;
+      // Somebody set the file aside, or put a backup in its place: what is stored from now on belongs in the new one.
+      if (ready.has(path) && ready.get(path)?.inode !== inodeOf(path)) release(path);
       let opening = open.get(path);
       if (opening) {
         open.delete(path);
@@ -40,7 +48,7 @@ export function sqliteDatabases(openMax = OPEN_MAX): SqliteDatabases {
       opening.then(
         (database) => {
           if (open.get(path) !== opening) return database.close();
-          ready.set(path, database);
+          ready.set(path, { database, inode: inodeOf(path) });
           closeIdle();
         },
         () => {
@@ -49,10 +57,15 @@ export function sqliteDatabases(openMax = OPEN_MAX): SqliteDatabases {
       );
       return opening;
     },
+    release,
     close() {
-      for (const database of ready.values()) database.close();
+      for (const { database } of ready.values()) database.close();
       ready.clear();
       open.clear();
     },
   };
+}
+
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
 }

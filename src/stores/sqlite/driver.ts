@@ -109,6 +109,8 @@ export async function openSqlite({
     close() {
       if (closed) return;
       closed = true;
+      emptyWal(connection);
+      tx.forget();
       connection.close();
     },
   };
@@ -182,13 +184,43 @@ async function inWriteLock(connection: DatabaseSync, path: string, lockWaitMs: n
   }
 }
 
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unwritable(error, path);
+  }
+}
+
+function unwritable(cause: unknown, path: string): CairnError {
+  return new CairnError(
+    "unavailable",
+    `The database ${path} cannot be made. Check the permissions of its folder and the room on its disk.`,
+    {
+      cause,
+      details: { path },
+    },
+  );
+}
+
+/**
+ * SQLite gives its WAL files the mode of the database, so making it first keeps all of them private. A file that is there is
+ * not touched: closing any descriptor of it would drop the locks that other connections of this process hold.
+ */
+function makePrivate(path: string): void {
+  try {
+    closeSync(openSync(path, "ax", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unwritable(error, path);
+  }
+}
+
 async function connect(path: string, mustExist: boolean, lockWaitMs: number): Promise<DatabaseSync> {
   const { DatabaseSync } = await loadEngine();
   if (path !== ":memory:") {
     if (mustExist && !existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    // SQLite gives its WAL files the mode of the database, so making it first keeps all of them private.
-    closeSync(openSync(path, "a", 0o600));
+    makeFolder(path);
+    makePrivate(path);
   }
   const deadline = Date.now() + lockWaitMs;
   for (;;) {
@@ -207,7 +239,19 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
   }
 }
 
-function statements(connection: DatabaseSync): SqliteTx {
+/**
+ * Brings the WAL's contents into the file, so that a copy of a closed file is complete. SQLite does this itself when the last
+ * connection closes; but the engine for Node 20 keeps a connection half open until its statements are collected as garbage.
+ */
+function emptyWal(connection: DatabaseSync): void {
+  try {
+    connection.exec("PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch {
+    // Others use the file, or it is damaged: the WAL stays, which is just as safe.
+  }
+}
+
+function statements(connection: DatabaseSync): SqliteTx & { forget(): void } {
   const prepared = new Map<string, StatementSync>();
   const prepare = (sql: string): StatementSync => {
     let statement = prepared.get(sql);
@@ -225,5 +269,6 @@ function statements(connection: DatabaseSync): SqliteTx {
     get: <Row>(sql: string, ...params: readonly SqlValue[]) => prepare(sql).get(...params) as Row | undefined,
     all: <Row>(sql: string, ...params: readonly SqlValue[]) => prepare(sql).all(...params) as Row[],
     exec: (sql) => connection.exec(sql),
+    forget: () => prepared.clear(),
   };
 }

@@ -4,6 +4,7 @@ import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { sqliteCheckpoints } from "./checkpoints.ts";
+import { checkFile, quarantineFile } from "./damage.ts";
 import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
 import type { SqliteDatabase } from "./driver.ts";
 import { projectMigrations } from "./project-schema.ts";
@@ -48,10 +49,31 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): Storage {
       const owners: string[] = [];
       for (const file of readdirSync(folder).sort()) {
         if (!/^project_[0-9a-f]{16}\.db$/.test(file)) continue;
-        const owner = ownerOf(await databases.handle({ path: join(folder, file), migrations: projectMigrations })());
-        if (owner !== undefined) owners.push(owner);
+        try {
+          const owner = ownerOf(await databases.handle({ path: join(folder, file), migrations: projectMigrations })());
+          if (owner !== undefined) owners.push(owner);
+        } catch (error) {
+          // Whose a damaged file is cannot be told; the others must not suffer for it.
+          if (!(error instanceof CairnError && error.details?.damaged)) throw error;
+        }
       }
       return owners;
+    },
+
+    async checkProject(projectId) {
+      const location = pathOf(projectId);
+      if (!existsSync(location)) return { projectPath: projectId, location, state: "absent", problems: [] };
+      const problems = await checkFile(location);
+      return { projectPath: projectId, location, state: problems.length > 0 ? "damaged" : "sound", problems };
+    },
+
+    async quarantine(projectId, problems) {
+      const location = pathOf(projectId);
+      if (!existsSync(location)) throw new CairnError("not_found", `There is no database ${location}, so nothing was set aside.`);
+      databases.release(location);
+      vectorSearcher({ path: location }).close();
+      const quarantine = { path: location, folder: join(dataDir, "quarantine"), at: now(), projectPath: projectId, problems };
+      return { projectPath: projectId, location, movedTo: quarantineFile(quarantine), problems };
     },
 
     async check() {

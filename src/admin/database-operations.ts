@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { LIMITS } from "../model/limits.ts";
+import { operation } from "../operation.ts";
+import { ProjectPath } from "../text/schemas.ts";
+
+export const databaseCheck = operation({
+  name: "database_check",
+  summary: "Read a project's whole database and say whether it is damaged.",
+  input: z.strictObject({ project_path: ProjectPath }),
+  output: z.object({
+    project_path: z.string(),
+    location: z.string(),
+    state: z.enum(["absent", "sound", "damaged"]),
+    problems: z.array(z.string()),
+  }),
+  access: "admin",
+  annotations: { readOnly: true, destructive: false, idempotent: true },
+  limits: { timeoutMs: LIMITS.databaseTimeoutMs },
+  toolset: "none",
+  cli: { examples: ["cairn database check", "cairn database check --project-path /home/me/app --json"] },
+  render: ({ location, state, problems }) => [`${location}: ${state}`, ...problems.map((problem) => `  ${problem}`)].join("\n"),
+  run: (cairn, input) => cairn.databases.check(input),
+});
+
+export const databaseQuarantine = operation({
+  name: "database_quarantine",
+  summary: "Set a project's damaged database aside, whole and with a report, so that a backup can be restored or a new one started.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    even_if_sound: z.boolean().default(false).describe("Set it aside although nothing is wrong with it."),
+  }),
+  output: z.object({ project_path: z.string(), location: z.string(), moved_to: z.string(), problems: z.array(z.string()) }),
+  access: "admin",
+  annotations: { readOnly: false, destructive: true, idempotent: false },
+  limits: { timeoutMs: LIMITS.databaseTimeoutMs },
+  toolset: "none",
+  cli: { examples: ["cairn database quarantine"] },
+  render: ({ location, moved_to }) => `${location} is now ${moved_to}. Nothing was deleted; the next save starts a new database.`,
+  run: (cairn, input) => cairn.databases.quarantine(input),
+});
+
+export const databaseOperations = [databaseCheck, databaseQuarantine];
