@@ -35,7 +35,7 @@ export function mcpHttpHandler(factory: McpServerFactory, options: McpHttpOption
   return {
     notify: modern.notify,
     async fetch(request, caller) {
-      const foreign = refuseForeignRequest(request, options);
+      const foreign = refuseForeignRequest(request, caller, options);
       if (foreign) return foreign;
       const body = request.method === "POST" ? await readJson(request, maxBodyBytes) : undefined;
       if (body instanceof Response) return body;
