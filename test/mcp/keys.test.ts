@@ -37,7 +37,7 @@ async function connect(era: Era, key?: string): Promise<Client> {
 }
 
 it.each(["2025-11-25", "2026-07-28"] as const)("serves a key its own projects until it is revoked (%s)", async (era) => {
-  const { key, id } = await cairn.keys.create({ access: "write", projects: ["/mine"] });
+  const { key, id } = await cairn.keys.create({ label: "agent", access: "write", projects: ["/mine"] });
   const client = await connect(era, key);
   const save = (project_path: string) => client.callTool({ name: "checkpoint_save", arguments: { project_path, summary: "Here" } });
   expect((await save("/mine")).structuredContent).toMatchObject({ project_path: "/mine" });
@@ -54,7 +54,7 @@ it.each(["2025-11-25", "2026-07-28"] as const)("lets nobody in without a key, or
 });
 
 it("may be called by any name with a key, since no web page has one", async () => {
-  const { key } = await cairn.keys.create({ access: "read", projects: ["/mine"] });
+  const { key } = await cairn.keys.create({ label: "agent", access: "read", projects: ["/mine"] });
   const status = (headers: Record<string, string>) =>
     new Promise((resolve, reject) => {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
