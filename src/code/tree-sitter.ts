@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { Language, Parser } from "web-tree-sitter";
 import type { ReadOutline } from "../text/code/chunk-file.ts";
 import { GRAMMARS, type GrammarName, isGrammarName } from "../text/code/grammars/index.ts";
@@ -55,13 +56,13 @@ const PAGE_BYTES = 65_536;
 /** What the runtime itself starts with. */
 const INITIAL_PAGES = 512;
 
-const require = createRequire(import.meta.url);
+const packaged = dirname(createRequire(import.meta.url).resolve("@vscode/tree-sitter-wasm/package.json"));
 
 /** Where the compiled grammar of a language is. */
 export function grammarFile(language: GrammarName): string | URL {
   const own = OWN_GRAMMARS[language];
   if (own) return new URL(`../../grammars/tree-sitter-${own}.wasm`, import.meta.url);
-  return require.resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${language === "csharp" ? "c-sharp" : language}.wasm`);
+  return join(packaged, "wasm", `tree-sitter-${language === "csharp" ? "c-sharp" : language}.wasm`);
 }
 
 /** Grammars that the package of VS Code does not have; grammars/README.md says where these come from. */
