@@ -36,8 +36,9 @@ export function withCheckpoint(run: Run | undefined, runId: string, status: RunS
 }
 
 /** The record under a new lease, with a token higher than any before. */
-export function withLease(run: Run, owner: string, until: string, now: string): Run {
+export function withLease(run: Run, owner: string, until: string, now: string, seen?: Pick<Run, "fence" | "lastSequence" | "status">): Run {
   if (run.leaseUntil !== null && run.leaseUntil > now) throw heldByAnother(run.runId, run.leaseUntil);
+  if (seen && (seen.fence !== run.fence || seen.lastSequence !== run.lastSequence || seen.status !== run.status)) throw movedOn(run.runId);
   return { ...run, fence: run.fence + 1, leaseOwner: owner, leaseUntil: until, status: "running", note: null, updatedAt: now };
 }
 
@@ -82,6 +83,12 @@ export function heldByAnother(runId: string, until: string): CairnError {
     `Another process is working on the run ${JSON.stringify(runId)} (its lease ends at ${until}). Wait until it is done, or try again after that time.`,
     { details: { kind: "held", runId, until }, retryAfterMs: Math.max(1, Date.parse(until) - Date.now()) },
   );
+}
+
+export function movedOn(runId: string): CairnError {
+  return new CairnError("conflict", `Another process worked on the run ${JSON.stringify(runId)} in the meantime. Look at it again.`, {
+    details: { kind: "moved", runId },
+  });
 }
 
 export function runExists(runId: string): CairnError {

@@ -86,4 +86,6 @@ export interface AcquireOptions {
   readonly leaseMs: number;
   /** Records that the run goes on with a changed graph. */
   readonly fingerprint?: string | undefined;
+  /** Only if the run is still as it was when it was looked at. Else raises `conflict`. */
+  readonly seen?: Pick<Run, "fence" | "lastSequence" | "status"> | undefined;
 }

@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 import { newId } from "../model/ids.ts";
-import type { RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
+import type { Run, RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
 import { END, type GraphDefinition, START } from "./definition.ts";
 import { EventQueue, type RunEvent } from "./events.ts";
 import { Execution } from "./execution.ts";
@@ -89,7 +89,8 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
         state: checkedState(definition, await stateAt(store, (await positionOf(store, runId)).root), runId),
       };
 
-    const lease = await hold(execution);
+    const lease = await hold(execution, known).catch(unlessMoved);
+    if (!lease) return resume(runId, options, queue);
     const line = await prepare(execution, lease, known.status, async () => {
       const position = await positionOf(store, runId);
       const line = lineFrom(await store.loadAt(runId, position.root.sequence), root(execution));
@@ -149,7 +150,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
       const lease = await begin(execution, line, { project: run.project, parent: { runId, sequence: checkpoint.sequence } });
       return execution.go(line, lease, true);
     }
-    const lease = await hold(execution);
+    const lease = await hold(execution, run);
     await prepare(execution, lease, run.status, () => rewind(execution, line, lease, options.state ?? line.state, checkpoint.sequence));
     return execution.go(line, lease, true);
   }
@@ -168,9 +169,10 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     );
   }
 
-  function hold(execution: Execution): Promise<RunLease> {
+  /** Takes hold of the run as it was looked at; if another process had it in between, there is a new look to take. */
+  function hold(execution: Execution, seen: Run): Promise<RunLease> {
     const { leaseMs } = execution.settings;
-    return execution.patient!.acquire(execution.runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint });
+    return execution.patient!.acquire(execution.runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint, seen });
   }
 
   /** What must be done under the lease before the run can be set going. If it fails, the run is given back as it was. */
@@ -221,4 +223,9 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     toMermaid: () => toMermaid(definition),
   };
   return Object.freeze(compiled);
+}
+
+function unlessMoved(error: unknown): undefined {
+  if (error instanceof CairnError && error.details?.kind === "moved") return undefined;
+  throw error;
 }

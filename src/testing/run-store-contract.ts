@@ -240,6 +240,22 @@ const CASES: Readonly<Record<string, Body>> = {
     await raises("not_found", () => store.acquire("none", { owner: "you", leaseMs: LEASE_MS }));
   },
 
+  "takes hold only of what was looked at, if asked to": async (store) => {
+    const first = await store.start(newRun("r"));
+    await store.release(first, { status: "paused" });
+    await raises(
+      "conflict",
+      () => store.acquire("r", { owner: "late", leaseMs: LEASE_MS, seen: { fence: 0, lastSequence: 1, status: "paused" } }),
+      "moved",
+    );
+    assert.equal((await store.getRun("r"))?.status, "paused");
+    const second = await store.acquire("r", { owner: "you", leaseMs: LEASE_MS, seen: (await store.getRun("r"))! });
+    const held = (await store.getRun("r"))!;
+    await store.release(second, { status: "completed" });
+    await raises("conflict", () => store.acquire("r", { owner: "late", leaseMs: LEASE_MS, seen: held }), "moved");
+    assert.equal((await store.getRun("r"))?.status, "completed");
+  },
+
   "refuses a writer whose lease ran out, also if nobody took over": async (store, pass) => {
     const lease = await store.start(newRun("r"));
     await store.save({ runId: "r", nodeId: "a", state: bytes("a") }, { fence: lease.fence });

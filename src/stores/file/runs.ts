@@ -195,11 +195,11 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       });
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint }) {
+    async acquire(runId, { owner, leaseMs, fingerprint, seen }) {
       return advance(runId, true, async (top, at) => {
         if (!top || top.deleted) throw rules.noSuchRun(runId);
         const until = rules.later(at, leaseMs);
-        const run = { ...rules.withLease(top.run, owner, until, at), fingerprint: fingerprint ?? top.run.fingerprint };
+        const run = { ...rules.withLease(top.run, owner, until, at, seen), fingerprint: fingerprint ?? top.run.fingerprint };
         const result = { runId, owner, fence: run.fence, until };
         return { entry: { ...top, run, checkpoint: undefined }, body: NO_BYTES, result };
       });

@@ -126,12 +126,12 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       return { runId, owner, fence: kept.run.fence, until };
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint }) {
+    async acquire(runId, { owner, leaseMs, fingerprint, seen }) {
       const kept = living(runId);
       if (!kept) throw rules.noSuchRun(runId);
       const at = now();
       const until = rules.later(at, leaseMs);
-      kept.run = { ...rules.withLease(kept.run, owner, until, at), fingerprint: fingerprint ?? kept.run.fingerprint };
+      kept.run = { ...rules.withLease(kept.run, owner, until, at, seen), fingerprint: fingerprint ?? kept.run.fingerprint };
       return { runId, owner, fence: kept.run.fence, until };
     },
 

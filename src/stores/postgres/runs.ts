@@ -126,11 +126,20 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
       return { runId, owner, fence: started.fence, until: started.lease_until };
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint = null }) {
-      const [taken] = await change<Held>(sql.ACQUIRE, [runId, owner, leaseMs, fingerprint]);
+    async acquire(runId, { owner, leaseMs, fingerprint = null, seen }) {
+      const [taken] = await change<Held>(sql.ACQUIRE, [
+        runId,
+        owner,
+        leaseMs,
+        fingerprint,
+        seen?.fence ?? null,
+        seen?.lastSequence ?? null,
+        seen?.status ?? null,
+      ]);
       if (taken) return { runId, owner, fence: taken.fence, until: taken.lease_until };
       const run = await record(runId);
-      throw run ? rules.heldByAnother(runId, run.leaseUntil ?? new Date().toISOString()) : rules.noSuchRun(runId);
+      if (!run) throw rules.noSuchRun(runId);
+      throw run.leaseUntil === null ? rules.movedOn(runId) : rules.heldByAnother(runId, run.leaseUntil);
     },
 
     async renew(lease, leaseMs) {

@@ -150,7 +150,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       });
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint = null }) {
+    async acquire(runId, { owner, leaseMs, fingerprint = null, seen }) {
       const db = await database();
       return db.write((tx) => {
         const at = now();
@@ -158,17 +158,22 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
         const taken = tx.get<{ fence: number }>(
           `UPDATE runs SET fence = fence + 1, lease_owner = ?, lease_until = ?, status = 'running', note = NULL, updated_at = ?,
              fingerprint = coalesce(?, fingerprint)
-           WHERE run_id = ? AND deleted = 0 AND (lease_until IS NULL OR lease_until <= ?) RETURNING fence`,
+           WHERE run_id = ? AND deleted = 0 AND (lease_until IS NULL OR lease_until <= ?) 
+             AND fence = coalesce(?, fence) AND last_sequence = coalesce(?, last_sequence) AND status = coalesce(?, status) RETURNING fence`,
           owner,
           until,
           at,
           fingerprint,
           runId,
           at,
+          seen?.fence ?? null,
+          seen?.lastSequence ?? null,
+          seen?.status ?? null,
         );
         if (taken) return { runId, owner, fence: taken.fence, until };
         const run = tx.get<RunRow>("SELECT * FROM runs WHERE run_id = ? AND deleted = 0", runId);
-        throw run ? rules.heldByAnother(runId, run.lease_until!) : rules.noSuchRun(runId);
+        if (!run) throw rules.noSuchRun(runId);
+        throw run.lease_until !== null && run.lease_until > at ? rules.heldByAnother(runId, run.lease_until) : rules.movedOn(runId);
       });
     },
 
