@@ -8,6 +8,8 @@ export default defineConfig({
     globalSetup: ["test/setup/global.ts"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // Commands and servers that a test starts search by words, unless the test asks for a model: loading one takes a second.
+    env: { CAIRN_EMBEDDER_KIND: "none" },
     pool: "forks",
     maxWorkers: 2,
   },

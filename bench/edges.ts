@@ -50,7 +50,7 @@ function report(bench: Bench, verb: string, times: Record<string, number[]>): vo
 }
 
 async function library(bench: Bench): Promise<Edge> {
-  const cairn = await open({ dataDir: bench.scratch() });
+  const cairn = await open({ dataDir: bench.scratch(), embedder: { kind: "none" } });
   bench.defer(() => cairn.close());
   const projectPath = "/bench/library";
   return {

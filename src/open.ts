@@ -4,12 +4,11 @@ import { databases } from "./admin/databases.ts";
 import { keys } from "./admin/keys.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
-import { embedderRegistry } from "./embedders/registry.ts";
 import { CairnError } from "./model/errors.ts";
 import { newId } from "./model/ids.ts";
+import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Embedder } from "./ports/embedder.ts";
-import type { Embedders } from "./ports/embedders.ts";
 import type { Storage } from "./ports/storage.ts";
 import { backfiller } from "./recall/backfiller.ts";
 import { embeddings } from "./recall/embeddings.ts";
@@ -25,8 +24,10 @@ export interface OpenOptions {
   readonly storage?: "sqlite" | "memory" | (string & {});
   /** Where SQLite files and API keys live; default `~/.cairn`. */
   readonly dataDir?: string;
-  /** Embedders of your own, in order of preference, in place of the bundled ones. An empty list switches embedding off. */
-  readonly embedders?: readonly Embedder[];
+  /** Which model to embed with, or embedders of your own in order of preference. */
+  readonly embedder?: EmbedderChoice | readonly Embedder[];
+  /** Told once, in words for a person, when something is not as good as it could be; default: a process warning. */
+  readonly onNotice?: (message: string) => void;
   readonly now?: Clock;
   readonly newId?: () => string;
 }
@@ -37,7 +38,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const dataDir = options.dataDir ?? join(homedir(), ".cairn");
   const storage = await openStorage(options, dataDir, now);
   const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
-  const embedders = openEmbedders(options);
+  const { embedders } = openEmbedders(options.embedder, options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")));
   const later = backfiller({ embedders });
   const background = new Set<Promise<unknown>>();
   return {
@@ -61,11 +62,6 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
       await storage.close();
     },
   };
-}
-
-function openEmbedders({ embedders }: OpenOptions): Embedders {
-  const entries = (embedders ?? []).map((embedder) => ({ name: embedder.model, open: async () => embedder }));
-  return embedderRegistry({ entries, preferred: () => entries.map(({ name }) => name) });
 }
 
 async function openStorage({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {

@@ -31,6 +31,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "operations.ts": ["model", "operation.ts", ...CAPABILITIES, "recall", "admin", "migrate"],
   "invoke.ts": ["model", "ports", "telemetry", ...ROOT_FILES],
   "open.ts": ["*"],
+  "open-embedders.ts": ["model", "ports", "embedders"],
   "open-run-store.ts": ["model", "ports", "stores/memory", "stores/file", "stores/sqlite", "stores/postgres"],
   "runs.ts": ["model", "ports", "runs", "open-run-store.ts", "stores/memory"],
   "index.ts": ["*"],

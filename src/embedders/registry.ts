@@ -7,6 +7,8 @@ export interface EmbedderEntry {
   readonly name: string;
   /** Raises or gives `undefined` when it cannot be had on this machine. */
   readonly open: () => Promise<Embedder | undefined>;
+  /** Whether it really runs here; asked only before a new collection starts with it. */
+  readonly usable?: () => Promise<boolean>;
 }
 
 export interface RegistryOptions {
@@ -43,6 +45,7 @@ export function embedderRegistry({ entries, preferred }: RegistryOptions): Embed
     },
     async preferred(collection) {
       for (const name of preferred(collection)) {
+        if ((await entries.find((entry) => entry.name === name)?.usable?.()) === false) continue;
         const embedder = await open(name);
         if (embedder) return embedder;
       }

@@ -26,7 +26,7 @@ export interface Answer {
 
 /** The API over a memory store, called without a socket. */
 export async function api(options: Partial<HttpOptions> = {}): Promise<Api> {
-  const cairn = options.cairn ?? (await open({ storage: "memory" }));
+  const cairn = options.cairn ?? (await open({ storage: "memory", embedder: { kind: "none" } }));
   const handle = httpHandler({ ...options, cairn });
   return {
     cairn,

@@ -26,7 +26,7 @@ let server: Api;
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), "cairn-keys-"));
   now = "2026-03-01T00:00:00.000Z";
-  server = await api({ cairn: await open({ dataDir, now: () => now }) });
+  server = await api({ cairn: await open({ dataDir, now: () => now, embedder: { kind: "none" } }) });
 });
 
 afterEach(async () => {
@@ -57,7 +57,7 @@ describe("API keys on disk", () => {
 
   it("are known to a process that starts later, until they are revoked in another", async () => {
     const { key, id } = await create();
-    const other = await open({ dataDir });
+    const other = await open({ dataDir, embedder: { kind: "none" } });
     expect(await other.keys.verify(key)).toMatchObject({ id, access: "write", projects: [project] });
     await server.cairn.keys.revoke(id);
     expect(await other.keys.verify(key)).toBeUndefined();

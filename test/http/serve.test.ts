@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 async function start(options: Partial<ServeOptions> = {}): Promise<HttpServer & { readonly cairn: Cairn }> {
-  const cairn = options.cairn ?? (await open({ storage: "memory" }));
+  const cairn = options.cairn ?? (await open({ storage: "memory", embedder: { kind: "none" } }));
   const server = await serve({ port: 0, ...options, cairn });
   closing.push(
     () => server.close(),
@@ -97,7 +97,7 @@ describe("the server", () => {
   });
 
   it("refuses any other address without keys, and asks for no more once there is one", async () => {
-    const cairn = await open({ storage: "memory" });
+    const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
     for (const host of ["0.0.0.0", "::", "192.0.2.1", "cairn.example"])
       await expect(start({ cairn, host })).rejects.toMatchObject({ code: "invalid_input", message: expect.stringMatching(/no API keys/) });
     await cairn.keys.create({ label: "k", access: "read", projects: "all" });

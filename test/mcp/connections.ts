@@ -59,7 +59,7 @@ export async function startHttp(
   options: McpHttpOptions & Partial<McpServerOptions> & { callers?: Readonly<Record<string, Caller>> } = {},
 ): Promise<HttpServer> {
   const folder = await temporaryFolder();
-  const cairn = await open({ dataDir: folder.path });
+  const cairn = await open({ dataDir: folder.path, embedder: { kind: "none" } });
   const factory = mcpServerFactory({ cairn, operations: [...operations, ...probeOperations], ...options });
   const handler = mcpHttpHandler(factory, options);
   const fetch = (request: Request) => handler.fetch(request, options.callers?.[request.headers.get("x-test-caller") ?? ""] ?? LOCAL_CALLER);

@@ -66,7 +66,7 @@ describe("whatever arguments a tool is called with", () => {
   let client: Client;
   let cairn: Awaited<ReturnType<typeof open>>;
   beforeAll(async () => {
-    cairn = await open({ storage: "memory" });
+    cairn = await open({ storage: "memory", embedder: { kind: "none" } });
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     const server = await mcpServerFactory({ cairn, operations })({ era: "legacy" });
     client = new Client({ name: "fuzz", version: "1" });
@@ -114,7 +114,7 @@ describe("whatever arguments a tool is called with", () => {
 });
 
 it("whatever bytes arrive on stdin, every line is answered and the server goes on", async () => {
-  const cairn = await open({ storage: "memory" });
+  const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
   const input = new PassThrough();
   const output = new PassThrough();
   let written = "";

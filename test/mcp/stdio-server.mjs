@@ -5,7 +5,7 @@ import { operations } from "../../dist/operations.js";
 import { probeOperations } from "./probe-operations.mjs";
 
 const [dataDir, defaultProject] = process.argv.slice(2);
-const cairn = await open({ dataDir });
+const cairn = await open({ dataDir, embedder: { kind: "none" } });
 await runMcpStdio({
   cairn,
   operations: [...operations, ...probeOperations],

@@ -88,7 +88,7 @@ describe("the stdio server", () => {
     expect(await server.exited()).toBe(0);
     expect(server.stderr()).toMatch(/closed/);
     expect(server.lines.slice(1).map((line) => JSON.parse(line).result.structuredContent.summary)).toHaveLength(20);
-    const cairn = await open({ dataDir: folder.path });
+    const cairn = await open({ dataDir: folder.path, embedder: { kind: "none" } });
     expect(await cairn.checkpoints.list({ projectPath: project_path })).toMatchObject({ total: 20 });
     await cairn.close();
   });

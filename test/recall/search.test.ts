@@ -21,7 +21,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
       database = await testDatabase();
       storage = database.url;
     }
-    cairn = await open({ storage, dataDir, embedders: [embedder, testEmbedder({ model: "other", dimension: 32 })] });
+    cairn = await open({ storage, dataDir, embedder: [embedder, testEmbedder({ model: "other", dimension: 32 })] });
   });
   afterEach(async () => {
     await cairn.close();
@@ -118,7 +118,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
     const flaky = testEmbedder({ model: "flaky", dimension: 16 });
     await cairn.close();
     if (storage === "memory") return; // gone with its process
-    cairn = await open({ storage, dataDir, embedders: [embedder, flaky] });
+    cairn = await open({ storage, dataDir, embedder: [embedder, flaky] });
     const embed = flaky.embed;
     let batches = 0;
     flaky.embed = (texts, options) => (++batches > 1 && flaky.mood === "well" ? Promise.reject(new Error("gone")) : embed(texts, options));

@@ -7,7 +7,7 @@ import { open } from "../../src/index.ts";
 
 it("reads while writes of the same process are waiting", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "cairn-"));
-  const cairn = await open({ dataDir });
+  const cairn = await open({ dataDir, embedder: { kind: "none" } });
   const projectPath = "/p";
   const save = async (index: number) => {
     for (let wait = 0; wait < index % 5; wait++) await turn();

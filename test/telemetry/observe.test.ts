@@ -17,7 +17,7 @@ let cairn: Cairn;
 let prometheus: () => Promise<string>;
 
 beforeEach(async () => {
-  cairn = await open({ storage: "memory" });
+  cairn = await open({ storage: "memory", embedder: { kind: "none" } });
   trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter: spans })] }));
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());

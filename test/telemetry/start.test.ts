@@ -29,7 +29,7 @@ async function collecting(status = 200) {
 }
 
 async function saveOne() {
-  const cairn = await open({ storage: "memory" });
+  const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
   const save = operations.find(({ name }) => name === "checkpoint_save")!;
   await invoke(cairn, save, { project_path: "/p", summary: "x" }, { caller: LOCAL_CALLER });
 }
@@ -69,7 +69,7 @@ describe("telemetry", () => {
       const [{ open }, { invoke, LOCAL_CALLER }, { operations }, { startTelemetry }] = await Promise.all(
         ["index.js", "invoke.js", "operations.js", "telemetry/start.js"].map((file) => import(${JSON.stringify(`${dist}/`)} + file)));
       const telemetry = await startTelemetry();
-      const cairn = await open({ storage: "memory" });
+      const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
       await invoke(cairn, operations.find(({ name }) => name === "checkpoint_save"), { project_path: "/p", summary: "x" }, { caller: LOCAL_CALLER });
       await telemetry.close();
       const loaded = Object.keys(createRequire(${JSON.stringify(`${dist}/index.js`)}).cache).filter((path) => path.includes("@opentelemetry"));

@@ -1,0 +1,115 @@
+import { type CachedEmbedder, cachedEmbedder } from "./embedders/cache.ts";
+import { limitedEmbedder } from "./embedders/concurrency.ts";
+import { type CostMeter, costMeter, PRICE_PER_MILLION } from "./embedders/cost.ts";
+import { type EmbedderEntry, embedderRegistry } from "./embedders/registry.ts";
+import { CairnError } from "./model/errors.ts";
+import type { Embedder } from "./ports/embedder.ts";
+import type { CollectionName, Embedders } from "./ports/embedders.ts";
+
+/** Which model turns text into vectors. The bundled ones are always there too, for vectors they made before. */
+export interface EmbedderChoice {
+  /** `auto` (default) takes the best local model that runs here; `none` searches by words only. */
+  readonly kind?: "auto" | "minilm" | "static" | "openai" | "tei" | "none" | undefined;
+  readonly model?: string | undefined;
+  readonly baseUrl?: string | undefined;
+  readonly apiKey?: string | undefined;
+  readonly dimensions?: number | undefined;
+}
+
+/** What embedding has done in this process. */
+export interface EmbeddingUsage {
+  readonly cacheHits: number;
+  readonly cacheMisses: number;
+  readonly texts: number;
+  readonly tokens: number;
+  readonly dollars: number;
+  readonly savedTokens: number;
+  readonly savedDollars: number;
+}
+
+export interface OpenedEmbedders {
+  readonly embedders: Embedders;
+  usage(): EmbeddingUsage;
+}
+
+/** The embedders of this process, each behind a cache, a cost meter and a concurrency limit. */
+export function openEmbedders(choice: EmbedderChoice | readonly Embedder[] = {}, onNotice: (message: string) => void = () => {}): OpenedEmbedders {
+  const wrapped: { readonly cached: CachedEmbedder; readonly meter: CostMeter }[] = [];
+  const wrap = (embedder: Embedder): Embedder => {
+    const meter = costMeter(PRICE_PER_MILLION[embedder.model] ?? 0);
+    const cached = cachedEmbedder(meter.metered(limitedEmbedder(embedder)), { onUse: ({ hits }) => meter.saved(hits) });
+    wrapped.push({ cached, meter });
+    return cached;
+  };
+  const sum = (figure: (one: (typeof wrapped)[number]) => number) => wrapped.reduce((total, one) => total + figure(one), 0);
+  const { entries, preferred } = isList(choice) ? ownEmbedders(choice) : bundled(choice, onNotice);
+  return {
+    embedders: embedderRegistry({
+      preferred,
+      entries: entries.map(({ open, ...entry }) => ({
+        ...entry,
+        async open() {
+          const embedder = await open();
+          return embedder && wrap(embedder);
+        },
+      })),
+    }),
+    usage: () => ({
+      cacheHits: sum(({ cached }) => cached.stats().hits),
+      cacheMisses: sum(({ cached }) => cached.stats().misses),
+      texts: sum(({ meter }) => meter.read().texts),
+      tokens: sum(({ meter }) => meter.read().tokens),
+      dollars: sum(({ meter }) => meter.read().dollars),
+      savedTokens: sum(({ meter }) => meter.read().savedTokens),
+      savedDollars: sum(({ meter }) => meter.read().savedDollars),
+    }),
+  };
+}
+
+interface Choice {
+  readonly entries: readonly EmbedderEntry[];
+  readonly preferred: (collection: CollectionName) => readonly string[];
+}
+
+function isList(choice: EmbedderChoice | readonly Embedder[]): choice is readonly Embedder[] {
+  return Array.isArray(choice);
+}
+
+function ownEmbedders(embedders: readonly Embedder[]): Choice {
+  const entries = embedders.map((embedder) => ({ name: embedder.model, open: async () => embedder }));
+  return { entries, preferred: () => entries.map(({ name }) => name) };
+}
+
+/** Modules are loaded when their embedder is first used: most calls need none of them. */
+function bundled({ kind = "auto", model, baseUrl, apiKey, dimensions }: EmbedderChoice, onNotice: (message: string) => void): Choice {
+  const entries: EmbedderEntry[] = [
+    {
+      name: "minilm",
+      open: async () => (await import("./embedders/local/minilm.ts")).minilmEmbedder(),
+      usable: async () => {
+        const embedder = await (await import("./embedders/local/local.ts")).minilmIfPossible({ onNotice });
+        await embedder?.close();
+        return embedder !== undefined;
+      },
+    },
+    { name: "static", open: async () => (await import("./embedders/local/static.ts")).staticEmbedder() },
+  ];
+  if (kind === "openai")
+    entries.unshift({
+      name: "openai",
+      open: async () => (await import("./embedders/remote/openai.ts")).openAiEmbedder({ apiKey, baseUrl, model, dimensions }),
+    });
+  if (kind === "tei") {
+    if (baseUrl === undefined) throw new CairnError("invalid_input", "embedder.base_url: say where the TEI server is, such as http://127.0.0.1:8080");
+    entries.unshift({ name: "tei", open: async () => (await import("./embedders/remote/tei.ts")).teiEmbedder({ baseUrl, apiKey, model, dimensions }) });
+  }
+  return {
+    entries,
+    preferred(collection) {
+      if (kind === "none") return [];
+      if (kind !== "auto") return [kind];
+      // Code is embedded by the quick model first, so that a repository can be searched within seconds; `deepen` brings the better one.
+      return collection === "code" ? ["static"] : ["minilm", "static"];
+    },
+  };
+}
