@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => s.clear());
 
-const environment = () => ({ PATH: process.env.PATH, HOME: s.home });
+const environment = () => ({ PATH: process.env.PATH, HOME: s.home, CAIRN_EMBEDDER_KIND: "none" });
 const cairn = (args: readonly string[], input = "") =>
   spawnSync(main, args, { cwd: s.project, env: environment(), input, encoding: "utf8" });
 

@@ -21,7 +21,7 @@ afterEach(() => {
   s.clear();
 });
 
-const environment = () => ({ PATH: process.env.PATH!, HOME: s.home });
+const environment = () => ({ PATH: process.env.PATH!, HOME: s.home, CAIRN_EMBEDDER_KIND: "none" });
 
 async function serve(...args: string[]): Promise<{ url: string; child: ChildProcess }> {
   const child = spawn(main, ["serve", "--port", "0", "--json", ...args], {
