@@ -60,7 +60,12 @@ async function library(bench: Bench): Promise<Edge> {
 }
 
 const main = join(root, "dist", "cli", "main.js");
-const environment = (dataDir: string) => ({ PATH: process.env.PATH ?? "", HOME: dataDir, CAIRN_DATA_DIR: dataDir, CAIRN_EMBEDDER_KIND: "none" });
+const environment = (dataDir: string) => ({
+  PATH: process.env.PATH ?? "",
+  HOME: dataDir,
+  CAIRN_DATA_DIR: dataDir,
+  CAIRN_EMBEDDER_KIND: "none",
+});
 
 /** A process of its own, as an agent's client starts it. */
 async function mcp(bench: Bench): Promise<Edge> {

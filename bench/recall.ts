@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { minilmEmbedder } from "../src/embedders/local/minilm.ts";
 import { staticEmbedder } from "../src/embedders/local/static.ts";
 import { embedderRegistry } from "../src/embedders/registry.ts";
-import type { Embedder } from "../src/ports/embedder.ts";
 import type { CheckpointStore } from "../src/ports/checkpoint-store.ts";
+import type { Embedder } from "../src/ports/embedder.ts";
 import { recall, type SearchMode } from "../src/recall/search.ts";
 import { sqliteStorage } from "../src/stores/sqlite/storage.ts";
 import { type Bench, type Benchmark, root } from "./frame.ts";
@@ -23,7 +23,10 @@ export default {
       dependencyProse(root),
     ].filter((set) => set !== undefined);
     let gap = 0;
-    for (const [model, embedder] of [["minilm", minilmEmbedder()], ["static", staticEmbedder()]] as const) {
+    for (const [model, embedder] of [
+      ["minilm", minilmEmbedder()],
+      ["static", staticEmbedder()],
+    ] as const) {
       bench.defer(() => embedder.close());
       for (const set of sets) gap = Math.max(gap, await score(bench, set, model, embedder));
     }
@@ -42,7 +45,10 @@ async function score(bench: Bench, set: RecallSet, model: string, embedder: Embe
     let sum = 0;
     for (const { text, rel } of set.queries) {
       const { hits } = await recall(store, embedders, { query: text, topK: 10, mode, filter: {} });
-      sum += ndcg(hits.map(({ record }) => rel[record.id] ?? 0), Object.values(rel));
+      sum += ndcg(
+        hits.map(({ record }) => rel[record.id] ?? 0),
+        Object.values(rel),
+      );
     }
     return sum / set.queries.length;
   };
@@ -63,13 +69,25 @@ async function load(store: CheckpointStore, set: RecallSet, embedder: Embedder):
     const batch = set.docs.slice(start, start + BATCH);
     const vectors = await embedder.embed(batch.map(({ text }) => text));
     const at = new Date().toISOString();
-    const shared = { projectPath: "/bench/recall", summary: "", context: {}, tags: [], tokenCount: 0, createdAt: at, updatedAt: at, revision: 1 };
-    await Promise.all(batch.map(({ id, text }, index) => store.put({ ...shared, id, description: text }, [{ versionId, vector: vectors[index]! }])));
+    const shared = {
+      projectPath: "/bench/recall",
+      summary: "",
+      context: {},
+      tags: [],
+      tokenCount: 0,
+      createdAt: at,
+      updatedAt: at,
+      revision: 1,
+    };
+    await Promise.all(
+      batch.map(({ id, text }, index) => store.put({ ...shared, id, description: text }, [{ versionId, vector: vectors[index]! }])),
+    );
   }
 }
 
 function ndcg(gains: readonly number[], relevant: readonly number[]): number {
-  const gain = (values: readonly number[]) => values.slice(0, 10).reduce((sum, value, rank) => sum + (2 ** value - 1) / Math.log2(rank + 2), 0);
+  const gain = (values: readonly number[]) =>
+    values.slice(0, 10).reduce((sum, value, rank) => sum + (2 ** value - 1) / Math.log2(rank + 2), 0);
   const best = gain([...relevant].sort((a, b) => b - a));
   return best > 0 ? gain(gains) / best : 0;
 }

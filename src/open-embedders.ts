@@ -33,7 +33,10 @@ export interface OpenedEmbedders {
 }
 
 /** The embedders of this process, each behind a cache, a cost meter and a concurrency limit. */
-export function openEmbedders(choice: EmbedderChoice | readonly Embedder[] = {}, onNotice: (message: string) => void = () => {}): OpenedEmbedders {
+export function openEmbedders(
+  choice: EmbedderChoice | readonly Embedder[] = {},
+  onNotice: (message: string) => void = () => {},
+): OpenedEmbedders {
   const wrapped: { readonly cached: CachedEmbedder; readonly meter: CostMeter }[] = [];
   const wrap = (embedder: Embedder): Embedder => {
     const meter = costMeter(PRICE_PER_MILLION[embedder.model] ?? 0);
@@ -100,8 +103,12 @@ function bundled({ kind = "auto", model, baseUrl, apiKey, dimensions }: Embedder
       open: async () => (await import("./embedders/remote/openai.ts")).openAiEmbedder({ apiKey, baseUrl, model, dimensions }),
     });
   if (kind === "tei") {
-    if (baseUrl === undefined) throw new CairnError("invalid_input", "embedder.base_url: say where the TEI server is, such as http://127.0.0.1:8080");
-    entries.unshift({ name: "tei", open: async () => (await import("./embedders/remote/tei.ts")).teiEmbedder({ baseUrl, apiKey, model, dimensions }) });
+    if (baseUrl === undefined)
+      throw new CairnError("invalid_input", "embedder.base_url: say where the TEI server is, such as http://127.0.0.1:8080");
+    entries.unshift({
+      name: "tei",
+      open: async () => (await import("./embedders/remote/tei.ts")).teiEmbedder({ baseUrl, apiKey, model, dimensions }),
+    });
   }
   return {
     entries,
