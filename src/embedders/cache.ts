@@ -1,5 +1,7 @@
+import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
-import type { Embedder } from "../ports/embedder.ts";
+import type { Embedder, EmbedOptions } from "../ports/embedder.ts";
+import { vectorProblem } from "../text/vector-problem.ts";
 
 export interface CacheStats {
   readonly hits: number;
@@ -32,6 +34,14 @@ export function cachedEmbedder(
   // What stands between model and text cannot be part of either.
   const keyOf = (text: string, purpose: string) => sha256Hex(`${inner.model}\n${inner.version}\n${inner.dimension}\n${purpose}\n${text}`);
 
+  /** A wrong vector must not be remembered for a quarter of an hour. */
+  async function checked(texts: readonly string[], options: EmbedOptions): Promise<Float32Array[]> {
+    const vectors = await inner.embed(texts, options);
+    const problem = vectorProblem(vectors, texts.length, inner.dimension);
+    if (problem) throw new CairnError("unavailable", `The model ${inner.model} is not to be trusted: ${problem}.`);
+    return vectors;
+  }
+
   function lookUp(key: string): Promise<Float32Array> | undefined {
     const found = cache.get(key);
     if (!found) return undefined;
@@ -61,7 +71,7 @@ export function cachedEmbedder(
       onUse?.({ hits: texts.filter((_, index) => !wanted.has(keys[index]!)), misses: [...wanted.values()] });
       if (wanted.size > 0) {
         // One caller's abort must not spoil the vector for others who wait for the same text: they would ask again.
-        const asked = inner.embed([...wanted.values()], options);
+        const asked = checked([...wanted.values()], options);
         for (const [index, key] of [...wanted.keys()].entries()) {
           const vector = asked.then((all) => all[index]!);
           vectors.set(key, vector);

@@ -1,4 +1,5 @@
 import type { Embedder } from "../ports/embedder.ts";
+import { vectorProblem } from "../text/vector-problem.ts";
 
 export type Embedded =
   | { readonly vectors: readonly Float32Array[]; readonly failure?: undefined }
@@ -30,18 +31,6 @@ export async function embedWithin(
     if (timeout.aborted) return { failure: `no answer within ${timeoutMs} ms` };
     return { failure: error instanceof Error ? error.message : String(error) };
   }
-}
-
-/** What is wrong with vectors, or `undefined`. */
-export function vectorProblem(vectors: readonly Float32Array[], count: number, dimension: number): string | undefined {
-  if (vectors.length !== count) return `it gave ${vectors.length} vectors for ${count} texts`;
-  for (const vector of vectors) {
-    if (vector.length !== dimension) return `it gave a vector of ${vector.length} dimensions instead of ${dimension}`;
-    let square = 0;
-    for (const value of vector) square += value * value;
-    if (!(Math.abs(square - 1) < 0.01)) return "it gave a vector that is not of unit length or not finite";
-  }
-  return undefined;
 }
 
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
