@@ -8,6 +8,7 @@ import type { Operation } from "../operation.ts";
 import { operations as allOperations } from "../operations.ts";
 import type { Log } from "../ports/log.ts";
 import { LOG_LEVEL } from "../telemetry/observe.ts";
+import { recordRefusal } from "../telemetry/operation-metrics.ts";
 import { addressOf, type Connection, identify, isLoopback } from "./callers.ts";
 import { type DocsPage, docsPage } from "./docs-page.ts";
 import { errorResponse, HttpRefusal } from "./errors.ts";
@@ -196,6 +197,7 @@ function sane(id: string | null): string | undefined {
 /** Tells of a request that reached no operation. */
 function refused(thrown: unknown, request: Request, requestId: string, log: Log | undefined): Response {
   const error = asCairnError(thrown);
+  recordRefusal(error.code);
   const fields = { request_id: requestId, method: request.method, path: new URL(request.url).pathname, code: error.code };
   log?.[LOG_LEVEL[error.code]](error.code === "internal" ? { ...fields, err: error.cause ?? error } : fields, error.message);
   return errorResponse(error, requestId);

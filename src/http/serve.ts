@@ -89,7 +89,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
 }
 
 async function hasKeys({ cairn }: ServeOptions): Promise<boolean> {
-  return (await cairn.keys.list()).length > 0;
+  return (await cairn.keys.list()).some(({ expiresAt }) => expiresAt === undefined || Date.parse(expiresAt) > Date.now());
 }
 
 function listening(server: Server, host: string, port: number): Promise<void> {

@@ -6,7 +6,7 @@ import { recordCall } from "./operation-metrics.ts";
 import { redact } from "./redact.ts";
 
 /** How loud each kind of failure is. A new code does not compile until it has a level. */
-export const LOG_LEVEL: Record<ErrorCode, "error" | "warn" | "info"> = {
+export const LOG_LEVEL: Record<ErrorCode, "error" | "warn" | "info" | "debug"> = {
   internal: "error",
   unavailable: "error",
   invalid_input: "warn",
@@ -15,7 +15,7 @@ export const LOG_LEVEL: Record<ErrorCode, "error" | "warn" | "info"> = {
   forbidden: "warn",
   conflict: "warn",
   too_large: "warn",
-  rate_limited: "warn",
+  rate_limited: "debug", // whoever is limited must not be able to fill the log; the metrics count it
   not_found: "info",
   cancelled: "info",
 };

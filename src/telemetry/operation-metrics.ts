@@ -30,6 +30,19 @@ export function recordCall(operation: string, durationMs: number, error: ErrorCo
   recent.ring[recent.calls++ % RATE_WINDOW] = error && error !== "cancelled" ? 1 : 0; // who goes away has not failed
 }
 
+const refusals = new WeakMap<MeterProvider, Counter>();
+
+/** Counts a request that was refused before it reached an operation: `http.refused.total`, by type of error. */
+export function recordRefusal(error: ErrorCode): void {
+  const provider = metrics.getMeterProvider();
+  const counter = orMake(refusals, provider, () =>
+    provider
+      .getMeter("cairn", VERSION)
+      .createCounter("http.refused.total", { description: "Requests that reached no operation, by type of error" }),
+  );
+  counter.add(1, { type: error });
+}
+
 function instrumentsOf(noun: string): Instruments {
   const provider = metrics.getMeterProvider();
   const nouns = orMake(known, provider, () => new Map<string, Instruments>());

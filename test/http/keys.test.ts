@@ -80,6 +80,29 @@ describe("API keys on disk", () => {
     expect(await readdir(dataDir)).toEqual(["keys.json"]);
   });
 
+  it("are there once acknowledged, whenever the process is killed, and the file is never torn", async () => {
+    const script = `const { open } = await import(${JSON.stringify(join(import.meta.dirname, "../../dist/index.js"))});
+      const cairn = await open({ dataDir: ${JSON.stringify(dataDir)} });
+      for (;;) process.stdout.write((await cairn.keys.create({ label: "k", access: "read", projects: "all" })).id + "\\n");`;
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 8; round++) {
+      const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+      let output = "";
+      child.stdout.on("data", (data) => {
+        output += data;
+        if (output.split("\n").length > 3 + round) child.kill("SIGKILL"); // at another point of a write in each round
+      });
+      await new Promise((resolve) => child.on("close", resolve));
+      acknowledged.push(...output.split("\n").slice(0, -1));
+      const kept = (await server.cairn.keys.list()).map(({ id }) => id);
+      expect(kept).toEqual(expect.arrayContaining(acknowledged));
+      // The lock of a process that was killed under it counts as left behind after ten seconds; here the clock is moved instead.
+      await utimes(join(dataDir, "keys.json.lock"), new Date(0), new Date(0)).catch(() => {});
+    }
+    await create();
+    expect((await server.cairn.keys.list()).length).toBeGreaterThan(acknowledged.length);
+  });
+
   it("are not blocked by the lock of a process that died", async () => {
     const lock = join(dataDir, "keys.json.lock");
     await writeFile(lock, "");

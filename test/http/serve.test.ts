@@ -78,9 +78,11 @@ describe("the server", () => {
     const server = await start();
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
     expect((await post(server.url, "/v1/checkpoint/save", { project_path: project, summary: "x" })).status).toBe(200);
+    await fetch(`${server.url}/nothing`);
     const metrics = await fetch(`${server.url}/metrics`);
     expect(metrics.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     const text = await metrics.text();
+    expect(text).toMatch(/^http_refused_total\{type="not_found"\} 1$/m);
     for (const name of ["checkpoint_latency_bucket", "checkpoint_error_rate", "process_cpu_seconds_total", "process_resident_memory_bytes"])
       expect(text).toMatch(new RegExp(`^${name}[ {]`, "m"));
     await server.close();
@@ -100,6 +102,10 @@ describe("the server", () => {
     const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
     for (const host of ["0.0.0.0", "::", "192.0.2.1", "cairn.example"])
       await expect(start({ cairn, host })).rejects.toMatchObject({ code: "invalid_input", message: expect.stringMatching(/no API keys/) });
+    const soon = new Date(Date.now() + 20).toISOString();
+    await cairn.keys.create({ label: "expired", access: "read", projects: "all", expiresAt: soon });
+    await sleep(30);
+    await expect(start({ cairn, host: "192.0.2.1" })).rejects.toThrow(/no API keys/);
     await cairn.keys.create({ label: "k", access: "read", projects: "all" });
     await expect(start({ cairn, host: "192.0.2.1" })).rejects.toThrow(/no address 192\.0\.2\.1/); // it got as far as listening
   });
