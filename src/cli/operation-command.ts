@@ -39,8 +39,9 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
   const defaultProject = projectField(operation) && call.project();
   const { config } = call.config();
-  const { invoke, LOCAL_CALLER } = await import("../invoke.ts"); // help and completion need neither it nor telemetry
+  const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../invoke.ts"), import("./watch.ts")]); // help and completion need neither
   const bar = progressBar(host);
+  const telemetry = await telemetryOf(config);
   const cairn = await openFromConfig(config);
   try {
     const output = await invoke(cairn, operation, raw, {
@@ -49,6 +50,8 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
       progress: bar.update,
       defaultProject,
       edge: "cli",
+      traceparent: host.env.TRACEPARENT,
+      tracestate: host.env.TRACESTATE,
     });
     bar.clear();
     if (call.json) printJson(host, output);
@@ -58,6 +61,7 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   } finally {
     bar.clear();
     await cairn.close();
+    await telemetry.close();
   }
 }
 

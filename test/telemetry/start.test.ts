@@ -1,6 +1,8 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { trace } from "@opentelemetry/api";
 import { afterEach, describe, expect, it } from "vitest";
@@ -60,6 +62,25 @@ describe("telemetry", () => {
     await saveOne();
     expect(await telemetry.prometheus()).toContain("checkpoint_latency_count");
     await telemetry.close();
+  });
+
+  it("tells of a single command too, as part of the trace it was started in", async () => {
+    const { sent, endpoint } = await collecting();
+    const dataDir = await mkdtemp(join(tmpdir(), "cairn-telemetry-"));
+    const env = {
+      ...process.env,
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+      TRACEPARENT: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    };
+    const main = join(import.meta.dirname, "../../dist/cli/main.js");
+    const child = spawn(process.execPath, [main, "checkpoint", "list", "--data-dir", dataDir, "--project", dataDir], {
+      env,
+      stdio: "ignore",
+    });
+    const code = await new Promise((resolve) => child.on("close", resolve));
+    await rm(dataDir, { recursive: true });
+    expect(code).toBe(0);
+    expect(sent["/v1/traces"]).toMatch(/"traceId":"0af7651916cd43dd8448eb211c80319c".*"name":"checkpoint_list"/);
   });
 
   it("loads no SDK when nobody wants it", () => {
