@@ -56,7 +56,8 @@ const PAGE_BYTES = 65_536;
 /** What the runtime itself starts with. */
 const INITIAL_PAGES = 512;
 
-const packaged = dirname(createRequire(import.meta.url).resolve("@vscode/tree-sitter-wasm/package.json"));
+const require = createRequire(import.meta.url);
+const packaged = dirname(require.resolve("@vscode/tree-sitter-wasm/package.json"));
 
 /** Where the compiled grammar of a language is. */
 export function grammarFile(language: GrammarName): string | URL {
