@@ -1,0 +1,24 @@
+// A process that saves checkpoints and writes each id to stdout once the save was acknowledged. Runs from dist/.
+//   node saver.mjs <storage> <data folder> <project> <how many> <how many at once>
+import { writeSync } from "node:fs";
+import { open } from "../../dist/index.js";
+
+const [storage, dataDir, projectPath, count, atOnce] = process.argv.slice(2);
+const cairn = await open({ storage, dataDir, embedders: [] });
+writeSync(1, "ready\n");
+await new Promise((resolve) => process.stdin.once("data", resolve)); // all start at the same moment
+process.stdin.pause();
+
+let left = Number(count);
+async function saveInTurn() {
+  while (left-- > 0) {
+    const { id } = await cairn.checkpoints.save({
+      projectPath,
+      summary: `Step ${left} of ${process.pid}`,
+      tags: ["fault", `${process.pid}`],
+    });
+    writeSync(1, `${id}\n`);
+  }
+}
+await Promise.all(Array.from({ length: Number(atOnce) }, saveInTurn));
+await cairn.close();

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import { ownCluster, testDatabase } from "../setup/postgres.ts";
+import { counts, saveTogether } from "./processes.ts";
+import { storedIds } from "./stored-ids.ts";
+
+const project = "/home/me/app";
+
+describe("PostgreSQL under stress", () => {
+  it("takes the saves of ten processes at once: none refused, none lost", { timeout: 900_000 }, async () => {
+    const database = await testDatabase();
+    const dataDir = mkdtempSync(join(tmpdir(), "cairn-faults-"));
+    const each = counts({ short: 100, soak: 1_000 });
+    const acknowledged = await saveTogether(10, { storage: database.url, dataDir, project, count: each, atOnce: 4 });
+    expect(acknowledged).toHaveLength(10 * each);
+    const cairn = await open({ storage: database.url, dataDir, embedders: [] });
+    expect(await storedIds(cairn, project)).toEqual(new Set(acknowledged));
+    await cairn.close();
+    await database.drop();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  it("goes on saving when the server is restarted or killed: none refused, none lost", { timeout: 900_000 }, async () => {
+    const cluster = await ownCluster();
+    const dataDir = mkdtempSync(join(tmpdir(), "cairn-faults-"));
+    try {
+      const cairn = await open({ storage: cluster.url, dataDir, embedders: [] });
+      const acknowledged: string[] = [];
+      let saving = true;
+      const savers = Array.from({ length: 8 }, async () => {
+        while (saving) acknowledged.push((await cairn.checkpoints.save({ projectPath: project, summary: "Through the restart" })).id);
+      });
+      const refused = Promise.all(savers); // fails as soon as one save does
+      const more = async (saves: number) => {
+        const target = acknowledged.length + saves;
+        while (acknowledged.length < target) await Promise.race([sleep(5), refused]);
+      };
+      const rounds = counts({ short: 1, soak: 10 });
+      for (let round = 0; round < rounds; round++)
+        for (const fault of ["stop", "kill"] as const) {
+          await more(20);
+          await cluster[fault]();
+          await sleep(200);
+          await cluster.start();
+          await more(20);
+        }
+      saving = false;
+      await refused;
+      expect(await storedIds(cairn, project)).toEqual(new Set(acknowledged));
+      await cairn.close();
+    } finally {
+      await cluster.destroy();
+      rmSync(dataDir, { recursive: true });
+    }
+  });
+});
