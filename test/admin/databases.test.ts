@@ -15,30 +15,31 @@ afterEach(() => at.clear());
 
 describe("a damaged database on the command line", () => {
   it("is named when used, checked, set aside and replaced", async () => {
-    const saved = await at.cairn(["checkpoint", "save", "Before the damage", "--json"]);
+    const cairn = (...argv: string[]) => at.cairn(argv, { env: { CAIRN_EMBEDDER_KIND: "none" } });
+    const saved = await cairn("checkpoint", "save", "Before the damage", "--json");
     expect(saved.code, saved.stderr).toBe(0);
-    const checked = await at.cairn(["database", "check", "--json"]);
+    const checked = await cairn("database", "check", "--json");
     const { location, state } = JSON.parse(checked.stdout);
     expect(state).toBe("sound");
-    expect((await at.cairn(["database", "quarantine"])).stderr).toMatch(/is sound, so it stays/);
+    expect((await cairn("database", "quarantine")).stderr).toMatch(/is sound, so it stays/);
 
     truncateSync(location, 5_000);
-    const used = await at.cairn(["checkpoint", "list"]);
+    const used = await cairn("checkpoint", "list");
     expect(used.code).not.toBe(0);
     expect(used.stderr).toMatch(/damaged.*cairn database check.*cairn database quarantine/s);
-    expect(JSON.parse((await at.cairn(["database", "check", "--json"])).stdout).state).toBe("damaged");
+    expect(JSON.parse((await cairn("database", "check", "--json")).stdout).state).toBe("damaged");
 
-    const { moved_to } = JSON.parse((await at.cairn(["database", "quarantine", "--json"])).stdout);
+    const { moved_to } = JSON.parse((await cairn("database", "quarantine", "--json")).stdout);
     expect(readFileSync(moved_to)).toHaveLength(5_000);
     expect(existsSync(location)).toBe(false);
-    expect((await at.cairn(["checkpoint", "save", "After it"])).code).toBe(0);
-    expect(JSON.parse((await at.cairn(["checkpoint", "list", "--json"])).stdout).total).toBe(1);
+    expect((await cairn("checkpoint", "save", "After it")).code).toBe(0);
+    expect(JSON.parse((await cairn("checkpoint", "list", "--json")).stdout).total).toBe(1);
   });
 });
 
 describe("the database operations", () => {
   it("need admin access, and the key's own project", async () => {
-    const cairn = await open({ storage: "memory", embedders: [] });
+    const cairn = await open({ storage: "memory", embedder: [] });
     for (const operation of [databaseCheck, databaseQuarantine]) {
       const input = { project_path: "/mine" };
       const as = (access: "write" | "admin", projects: "all" | string[]) =>
@@ -55,7 +56,7 @@ describe("the database operations", () => {
 
   it("keep one project's file when another's is set aside", async () => {
     const dataDir = join(at.folder, "data");
-    const cairn = await open({ dataDir, embedders: [] });
+    const cairn = await open({ dataDir, embedder: [] });
     for (const projectPath of ["/one", "/two"]) await cairn.checkpoints.save({ projectPath, summary: projectPath });
     await cairn.databases.quarantine({ projectPath: "/one", evenIfSound: true });
     expect((await cairn.checkpoints.list({ projectPath: "/one" })).total).toBe(0);

@@ -4,7 +4,7 @@ import { writeSync } from "node:fs";
 import { open } from "../../dist/index.js";
 
 const [storage, dataDir, projectPath, count, atOnce] = process.argv.slice(2);
-const cairn = await open({ storage, dataDir, embedders: [] });
+const cairn = await open({ storage, dataDir, embedder: [] });
 writeSync(1, "ready\n");
 await new Promise((resolve) => process.stdin.once("data", resolve)); // all start at the same moment
 process.stdin.pause();

@@ -17,7 +17,7 @@ describe("PostgreSQL under stress", () => {
     const each = counts({ short: 100, soak: 1_000 });
     const acknowledged = await saveTogether(10, { storage: database.url, dataDir, project, count: each, atOnce: 4 });
     expect(acknowledged).toHaveLength(10 * each);
-    const cairn = await open({ storage: database.url, dataDir, embedders: [] });
+    const cairn = await open({ storage: database.url, dataDir, embedder: [] });
     expect(await storedIds(cairn, project)).toEqual(new Set(acknowledged));
     await cairn.close();
     await database.drop();
@@ -28,7 +28,7 @@ describe("PostgreSQL under stress", () => {
     const cluster = await ownCluster();
     const dataDir = mkdtempSync(join(tmpdir(), "cairn-faults-"));
     try {
-      const cairn = await open({ storage: cluster.url, dataDir, embedders: [] });
+      const cairn = await open({ storage: cluster.url, dataDir, embedder: [] });
       const acknowledged: string[] = [];
       let saving = true;
       const savers = Array.from({ length: 8 }, async () => {

@@ -48,7 +48,7 @@ describe("SQLite under stress", () => {
 });
 
 async function stored(): Promise<Set<string>> {
-  const cairn = await open({ dataDir, embedders: [] });
+  const cairn = await open({ dataDir, embedder: [] });
   try {
     return await storedIds(cairn, project);
   } finally {
