@@ -72,7 +72,10 @@ export const keyList = operation({
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "none",
   http: { method: "GET", path: "/v1/key/list" },
-  cli: { examples: ["cairn key list"] },
+  cli: {
+    examples: ["cairn key list"],
+    view: { table: "keys", columns: ["id", "access", "label", "all_projects", "projects", "created_at", "expires_at"] },
+  },
   render: ({ keys }) =>
     keys.length === 0
       ? "There are no keys."

@@ -91,6 +91,7 @@ export const checkpointSearch = operation({
   cli: {
     positional: ["query"],
     examples: ['cairn checkpoint search "where did the login tests break"', 'cairn checkpoint search "retry" --tags http --top-k 3'],
+    view: { table: "results", columns: ["score", "checkpoint.id", "checkpoint.created_at", "checkpoint.summary"] },
   },
   render: ({ results, degraded }) =>
     [

@@ -16,13 +16,18 @@ export function viewText(operation: Operation, output: Item, host: Host): string
   if (!view) return harmless(operation.render(output as z.output<z.ZodObject>));
   if ("record" in view) return recordText(view.record, output, { host, style, width });
   const items = (output[view.table] ?? []) as readonly Item[];
-  if (items.length === 0) return `No ${view.table.replaceAll("_", " ")}.`;
+  if (items.length === 0) return [`No ${view.table.replaceAll("_", " ")}.`, notes(output, style)].filter(Boolean).join("\n");
   const columns = view.columns.map((field): Column => {
-    const right = items.every((item) => typeof item[field] === "number");
+    const right = items.every((item) => typeof at(item, field) === "number");
     return { title: title(field), flexible: !isId(field) && !isTime(field) && !right, right };
   });
-  const rows = items.map((item) => view.columns.map((field) => cell(field, item[field], host)));
-  return [table(columns, rows, width, style), footer(items.length, output, style)].filter(Boolean).join("\n");
+  const rows = items.map((item) => view.columns.map((field) => cell(field, at(item, field), host)));
+  return [table(columns, rows, width, style), footer(items.length, output, style), notes(output, style)].filter(Boolean).join("\n");
+}
+
+/** What a field holds; `checkpoint.summary` is a field of a field. */
+function at(item: Item, field: string): unknown {
+  return field.split(".").reduce<unknown>((value, name) => (value as Item | undefined)?.[name], item);
 }
 
 interface Place {
@@ -56,13 +61,15 @@ function cell(field: string, value: unknown, host: Host): string {
 }
 
 function scalar(value: unknown): string {
+  if (typeof value === "number" && !Number.isInteger(value)) return value.toFixed(2);
   return oneLine(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 }
 
+const lastPart = (field: string) => field.slice(field.lastIndexOf(".") + 1);
 const oneLine = (text: string) => harmless(text).replace(/\s+/g, " ").trim();
-const title = (field: string) => field.replace(/_at$/, "").replaceAll("_", " ").toUpperCase();
+const title = (field: string) => lastPart(field).replace(/_at$/, "").replaceAll("_", " ").toUpperCase();
 const isTime = (field: string) => field.endsWith("_at");
-const isId = (field: string) => field === "id" || field.endsWith("_id");
+const isId = (field: string) => lastPart(field) === "id" || field.endsWith("_id");
 const isEmpty = (value: unknown) =>
   value === undefined || value === null || value === "" || (typeof value === "object" && Object.keys(value).length === 0);
 
@@ -74,4 +81,9 @@ function footer(shown: number, output: Item, style: Style): string {
     typeof next === "string" ? `more: --cursor ${next}` : "",
   ].filter(Boolean);
   return parts.length > 0 ? style.dim(parts.join(", ")) : "";
+}
+
+/** An answer that is poorer than it could be says why. */
+function notes({ degraded }: Item, style: Style): string {
+  return Array.isArray(degraded) ? degraded.map((part) => style.dim(`Note: ${scalar(part)}.`)).join("\n") : "";
 }

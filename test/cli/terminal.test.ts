@@ -49,6 +49,13 @@ describe("what a person sees", () => {
     expect((await s.cairn(["checkpoint", "list", "--cursor", cursor!])).stdout).toContain("one");
   });
 
+  it("shows what a search found, and what it lacked", async () => {
+    await s.cairn(["checkpoint", "save", "The lexer knows strings", "--description", "quotes and escapes"]);
+    const { stdout } = await s.cairn(["checkpoint", "search", "lexer", "--mode", "keyword"]);
+    expect(stdout).toMatch(/SCORE {2}ID +CREATED +SUMMARY\n +\d(\.\d\d)? {2}[0-9a-f-]{36} {2}just now {2}The lexer knows strings/);
+    expect((await s.cairn(["checkpoint", "search", "zebra", "--mode", "keyword"])).stdout).toContain("No results.");
+  });
+
   it("has colours on a terminal only, unless NO_COLOR or FORCE_COLOR say otherwise", async () => {
     const coloured = async (options: { terminal?: boolean; env?: Record<string, string> }) =>
       (await s.cairn(["--help"], options)).stdout.includes(ESCAPE);

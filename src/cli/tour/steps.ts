@@ -54,6 +54,11 @@ export const tourSteps: readonly TourStep[] = [
     },
   },
   {
+    title: "Find one again",
+    why: "By meaning and by words, within this project. The score is the likeness in meaning, where an embedding model is at hand.",
+    run: async ({ cairn }) => void (await cairn("checkpoint", "search", "what was the last change about")),
+  },
+  {
     title: "The same over HTTP",
     why: "Every command is also a call of the HTTP API, described once and documented from the same source.",
     async run({ post, project, show }) {
