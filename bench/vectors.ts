@@ -1,11 +1,13 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { minilmEmbedder } from "../src/embedders/local/minilm.ts";
+import { staticEmbedder } from "../src/embedders/local/static.ts";
+import type { Embedder } from "../src/ports/embedder.ts";
 import { type Bench, type Benchmark, median, root } from "./frame.ts";
 import { type CairnVectors, cairnVectors } from "./vectors/cairn.ts";
 import { clusteredVectors, nearest, recall, row } from "./vectors/data.ts";
 import { type Candidate, cpuMs } from "./vectors/measure.ts";
-import { packageSentences } from "./vectors/texts.ts";
+import { packageCode, packageSentences } from "./vectors/texts.ts";
 
 const DIMENSION = 384;
 const LIMIT = 10;
@@ -24,8 +26,8 @@ export default {
 
 async function hundredThousand(bench: Bench): Promise<void> {
   const count = 100_000;
-  const vectors = clusteredVectors(count, DIMENSION, count / 100, 1);
-  const queries = rows(clusteredVectors(100, DIMENSION, count / 100, 2));
+  const vectors = clusteredVectors(count, DIMENSION, 300, 1);
+  const queries = rows(clusteredVectors(100, DIMENSION, 300, 2));
   const filter = scattered(count);
   bench.say("Finding the right answers …");
   const right = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT));
@@ -75,10 +77,9 @@ async function hundredThousand(bench: Bench): Promise<void> {
 
 async function million(bench: Bench): Promise<void> {
   const count = 1_000_000;
-  const centres = 5_000;
   bench.say("Making a million vectors …");
-  const vectors = clusteredVectors(count, DIMENSION, centres, 3);
-  const queries = rows(clusteredVectors(60, DIMENSION, centres, 4));
+  const vectors = clusteredVectors(count, DIMENSION, 1_000, 3);
+  const queries = rows(clusteredVectors(40, DIMENSION, 1_000, 4));
   const right = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT));
   const rightFiltered = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT, inFilter));
   const filter = scattered(count);
@@ -104,37 +105,46 @@ async function million(bench: Bench): Promise<void> {
   await costs(bench, cairn, "1m", vectors, queries, path);
 }
 
-/** Real texts through the real model: whether what holds for made-up vectors holds for those too. */
+/** Real texts through the real models: whether what holds for made-up vectors holds for those too. */
 async function real(bench: Bench): Promise<void> {
-  const queryCount = 100;
-  const texts = packageSentences(join(root, "node_modules"), 10_000 + queryCount);
-  bench.say(`Embedding ${texts.length} sentences …`);
-  const embedder = minilmEmbedder();
-  bench.defer(() => embedder.close());
-  const embedded = await embedder.embed(texts);
-  const queries = embedded.slice(0, queryCount);
-  const stored = embedded.slice(queryCount);
-  const vectors = new Float32Array(stored.length * DIMENSION);
-  for (const [i, vector] of stored.entries()) vectors.set(vector, i * DIMENSION);
-  const right = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT));
-  const rightFiltered = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT, inFilter));
+  const packages = join(root, "node_modules");
+  await realSet(bench, "prose", minilmEmbedder(), packageSentences(packages, 5_000));
+  await realSet(bench, "code", staticEmbedder(), packageCode(packages, 50_000));
+}
 
-  const cairn = await cairnVectors(join(bench.scratch(), "real.db"), 1_000);
+async function realSet(bench: Bench, name: string, embedder: Embedder, texts: readonly string[]): Promise<void> {
+  const { dimension } = embedder;
+  bench.say(`Embedding ${texts.length} pieces of ${name} …`);
+  const embedded = await embedder.embed(texts);
+  await embedder.close();
+  const queries = embedded.splice(0, 100);
+  const vectors = new Float32Array(embedded.length * dimension);
+  for (const [i, vector] of embedded.entries()) vectors.set(vector, i * dimension);
+  const right = queries.map((query) => nearest(vectors, dimension, query, LIMIT));
+  const rightFiltered = queries.map((query) => nearest(vectors, dimension, query, LIMIT, inFilter));
+
+  // Lists are used here at any size, to see what they do.
+  const cairn = await cairnVectors(join(bench.scratch(), `${name}.db`), 1_000);
   bench.defer(() => cairn.close());
-  await insert(cairn, vectors);
+  await insert(cairn, vectors, dimension);
   await cairn.arrange();
-  const { found } = await inTurns(
+  const { found, spent } = await inTurns(
     {
       scan: (query) => cairn.scan(query, LIMIT),
       lists: (query) => cairn.search(query, LIMIT),
-      filtered: (query) => cairn.searchAllowed!(query, LIMIT, scattered(stored.length)),
+      filter_1pct: (query) => cairn.searchAllowed!(query, LIMIT, scattered(embedded.length)),
     },
     queries,
   );
-  bench.record({ name: "real_vectors", value: stored.length, unit: "" });
-  bench.record({ name: "recall10_real", value: recall(found.scan!, right), unit: "" });
-  bench.record({ name: "recall10_real_lists", value: recall(found.lists!, right), unit: "" });
-  bench.record({ name: "recall10_real_filter_1pct", value: recall(found.filtered!, rightFiltered), unit: "" });
+  bench.record({ name: `real_${name}_vectors`, value: embedded.length, unit: "" });
+  for (const way of ["scan", "lists", "filter_1pct"]) {
+    bench.record({ name: `query_cpu_ms_real_${name}_${way}`, value: median(spent[way]!), unit: "ms CPU", samples: spent[way]! });
+    bench.record({
+      name: `recall10_real_${name}_${way}`,
+      value: recall(found[way]!, way === "filter_1pct" ? rightFiltered : right),
+      unit: "",
+    });
+  }
 }
 
 type Search = (query: Float32Array) => readonly number[] | Promise<readonly number[]>;
@@ -199,12 +209,12 @@ async function costs(
 }
 
 /** Microseconds of CPU for each vector, inserted a thousand at a time. */
-async function insert(candidate: Candidate, vectors: Float32Array): Promise<number> {
-  const count = vectors.length / DIMENSION;
+async function insert(candidate: Candidate, vectors: Float32Array, dimension = DIMENSION): Promise<number> {
+  const count = vectors.length / dimension;
   const ms = await cpuMs(async () => {
     for (let from = 0; from < count; from += BATCH)
       await candidate.add(
-        Array.from({ length: Math.min(BATCH, count - from) }, (_, i) => ({ key: from + i, vector: row(vectors, from + i, DIMENSION) })),
+        Array.from({ length: Math.min(BATCH, count - from) }, (_, i) => ({ key: from + i, vector: row(vectors, from + i, dimension) })),
       );
   });
   return (1_000 * ms) / count;
