@@ -16,6 +16,9 @@ export interface Change {
 const RECENT_MIN = 512;
 /** Scattered changes should find several of their kind in each pack that is rewritten, so more may wait in a large space. */
 const RECENT_SHARE = 1 / 64;
+/** One transaction rewrites at most this many packs (8 MB), or one for eight changes if that is more: writers block the caller's thread. */
+const REWRITE_MAX = 64;
+const REWRITE_PER_CHANGE = 1 / 8;
 
 /** Records the changes of a transaction in the codes: as recent rows, or in packs when enough have gathered. */
 export function recordChanges(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>): void {
@@ -24,22 +27,28 @@ export function recordChanges(tx: SqliteTx, space: Space, changes: ReadonlyMap<n
   const waiting = countRecent(tx, space.id) + changes.size;
   const limit = waiting <= RECENT_MIN ? RECENT_MIN : Math.max(RECENT_MIN, packedCount(tx, space.id) * RECENT_SHARE);
   const full = waiting > limit;
-  if (full) fold(tx, space, changes, limit / 2);
+  if (full) fold(tx, space, changes, { keep: limit / 2, rewriteMax: Math.max(REWRITE_MAX, changes.size * REWRITE_PER_CHANGE) });
   else for (const [key, { code, existed }] of changes) writeRecent(tx, space.id, change, key, { code, packed: existed ? 1 : 0 });
   tx.run("UPDATE vector_spaces SET change = ?, layout = layout + ? WHERE id = ?", change, full ? 1 : 0, space.id);
 }
 
+interface FoldLimits {
+  readonly keep: number;
+  readonly rewriteMax: number;
+}
+
 /**
- * Moves recent rows and the given changes into packs, until at most `keep` codes in packs are overridden.
+ * Moves recent rows and the given changes into packs, until at most `keep` codes in packs are overridden or
+ * `rewriteMax` packs were rewritten; the rest is for the next time.
  * New codes are cheap to move: they fill the last pack. One that overrides a code costs rewriting the pack that holds
  * it, so those packs go first that get rid of most.
  */
-function fold(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, keep: number): void {
+function fold(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, limits: FoldLimits): void {
   const pending = mergePending(readRecent(tx, space.id), changes);
   const packs = directory(tx, space.id).filter(({ list }) => list !== CENTROIDS);
   const half = packCapacity(space.dimension) / 2;
 
-  const rewrite = new Set(packsToRewrite(tx, packs, pending, keep));
+  const rewrite = new Set(packsToRewrite(tx, packs, pending, limits));
   for (const pack of packs) if (pack.list === null && pack.count < half) rewrite.add(pack);
 
   const loose = packWriter(tx, space);
@@ -88,7 +97,7 @@ function mergePending(recent: ReadonlyMap<number, Recent>, changes: ReadonlyMap<
   return pending;
 }
 
-function packsToRewrite(tx: SqliteTx, packs: readonly PackRef[], pending: Pending, keep: number): PackRef[] {
+function packsToRewrite(tx: SqliteTx, packs: readonly PackRef[], pending: Pending, { keep, rewriteMax }: FoldLimits): PackRef[] {
   let overridden = 0;
   for (const { packed } of pending.values()) overridden += packed;
   if (overridden === 0) return [];
@@ -102,7 +111,7 @@ function packsToRewrite(tx: SqliteTx, packs: readonly PackRef[], pending: Pendin
 
   const chosen: PackRef[] = [];
   for (const { pack, count } of hits.sort((a, b) => b.count - a.count)) {
-    if (overridden <= keep) break;
+    if (overridden <= keep || chosen.length >= rewriteMax) break;
     chosen.push(pack);
     overridden -= count;
   }
