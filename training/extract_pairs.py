@@ -20,7 +20,7 @@ warnings.filterwarnings("ignore")
 TEXT_LIMIT = 1600
 PER_PACKAGE = 600
 PER_NAME = 60
-PER_KIND = {"python": 250_000, "prose": 80_000}
+PER_KIND = {"python": 250_000, "prose": 26_000, "note": 4_000}
 # How a documented function looks: its language, the lines of a comment before it, and its first line.
 SLASH, HASH, STAR = re.compile(r"\s*///?(?!/)"), re.compile(r"\s*#"), re.compile(r"\s*(?:/\*\*|\*)")
 DOCUMENTED = {
@@ -45,7 +45,7 @@ def main(corpus, output, excludes):
         for pair in pairs(corpus):
             identity = hashlib.md5(re.sub(r"\W+", " ", pair["text"])[:150 if pair["kind"] == "prose" else None].encode()).digest()
             key = (pair["kind"], pair["name"])
-            if identity in seen or names[key] >= PER_NAME or kinds[pair["kind"]] >= PER_KIND.get(pair["kind"], 50_000):
+            if identity in seen or names[key] >= PER_NAME or kinds[pair["kind"]] >= PER_KIND.get(pair["kind"], 10_000):
                 continue
             if pair["kind"] == "python":
                 own = shingles(pair["text"])
@@ -184,7 +184,7 @@ def sections(source):
 
 
 def changelog(source):
-    """Single entries of a changelog: the terse prose of people who say what they did. Teacher text only, no pair."""
+    """Single entries of a changelog: the terse prose of people who say what they did. Without an ask: only the PCA sees them."""
     for entry in re.findall(r"^ {2}\* +(.+(?:\n {4,}\S.*)*)", source, flags=re.M)[:40]:
         text = re.sub(r"\s+", " ", entry).strip()[:400]
         if len(text) > 40:

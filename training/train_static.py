@@ -21,8 +21,23 @@ from functools import cache
 import numpy as np
 from scipy.sparse import csr_matrix, diags, vstack
 
-CONFIG = dict(dimension=256, epochs=6, batch=1024, rate=0.02, temperature=0.05, teacher_temperature=0.05, distil=0.5,
-              anchor=0.3, half_life=64.0, tf_power=0.5, language=0.3, name=0.2, limit=0, seconds=0, seed=1, drop=0.0)
+CONFIG = dict(
+    dimension=256,
+    epochs=4,
+    batch=1024,
+    rate=0.003,
+    temperature=0.05,  # how sharply the right text must stand out
+    teacher_temperature=0.05,
+    distil=0.5,  # how much of the goal is the teacher's opinion, where it has one
+    anchor=0.3,  # weight of pointing where the teacher's own vector points
+    half_life=64.0,  # a token at this position counts half as much as the first
+    tf_power=0.5,  # a token seen n times counts n to this power
+    language=0.3,  # share of asks that name the language
+    name=0.2,  # share of asks that are only the function's name
+    limit=0,  # use only so many pairs (0: all)
+    seconds=0,  # stop after so long (0: after all epochs)
+    seed=1,
+)
 LANGUAGES = {"python": "python", "go": "golang", "rust": "rust", "ruby": "ruby", "php": "php", "javascript": "javascript",
              "typescript": "typescript"}
 
@@ -113,36 +128,36 @@ def train(prefix, data, config, report):
             used, bags.indices = np.unique(bags.indices, return_inverse=True)
             bags = csr_matrix((bags.data, bags.indices, bags.indptr), shape=(2 * len(rows), len(used)))
             z, norm = normalise(bags @ table[used])
-            a, t = z[: len(rows)], z[len(rows) :]
-            similar = a @ t.T / config["temperature"]
-            target = np.eye(len(rows), dtype=np.float32)
-            taught = is_taught[rows]
-            forward, reverse = softmax(similar), softmax(similar.T)
-            goal_f, goal_r = target.copy(), target.copy()
-            if taught.any() and config["distil"]:
-                where = np.flatnonzero(taught)
-                ta, tt = teacher[rows[where], 0], teacher[rows[where], 1]
-                believed = ta @ tt.T / config["teacher_temperature"]
-                goal_f[np.ix_(where, where)] = (1 - config["distil"]) * goal_f[np.ix_(where, where)] + config["distil"] * softmax(believed)
-                goal_r[np.ix_(where, where)] = (1 - config["distil"]) * goal_r[np.ix_(where, where)] + config["distil"] * softmax(believed.T)
-            grad_similar = ((forward - goal_f) + (reverse - goal_r).T) / (2 * config["temperature"] * len(rows))
-            grad_a, grad_t = grad_similar @ t, grad_similar.T @ a
-            if taught.any() and config["anchor"]:
-                where = np.flatnonzero(taught)
-                for grad, side in ((grad_a, 0), (grad_t, 1)):
-                    goal, _ = normalise(project(teacher[rows[where], side]))
-                    grad[where] -= config["anchor"] * goal / len(rows) / config["temperature"]
-            grad_z = np.concatenate((grad_a, grad_t))
+            taught = np.flatnonzero(is_taught[rows])
+            grad_z, loss = loss_gradient(z, taught, teacher[rows[taught]], project, config)
             grad_sums = (grad_z - z * (grad_z * z).sum(axis=1, keepdims=True)) / norm
             update(table, moment, square, used, bags.T @ grad_sums, rate)
             step += 1
             if step % 50 == 0:
-                loss = -np.log(np.diag(forward) + 1e-9).mean()
                 print(f"step {step}/{steps_planned} loss {loss:.3f} {time.time() - started:.0f}s", flush=True)
             if step % 400 == 0:
                 report(table, f"step {step}")
     report(table, "end")
-    return table
+
+
+def loss_gradient(z, taught, believed, project, config):
+    """The gradient on the unit vectors z (asks, then texts), and the loss of the asks against the texts."""
+    count = len(z) // 2
+    a, t = z[:count], z[count:]
+    similar = a @ t.T / config["temperature"]
+    forward, reverse = softmax(similar), softmax(similar.T)
+    goal_forward, goal_reverse = np.eye(count, dtype=np.float32), np.eye(count, dtype=np.float32)
+    if len(taught):
+        opinion = believed[:, 0] @ believed[:, 1].T / config["teacher_temperature"]
+        among = np.ix_(taught, taught)
+        goal_forward[among] = (1 - config["distil"]) * goal_forward[among] + config["distil"] * softmax(opinion)
+        goal_reverse[among] = (1 - config["distil"]) * goal_reverse[among] + config["distil"] * softmax(opinion.T)
+    grad_similar = ((forward - goal_forward) + (reverse - goal_reverse).T) / (2 * config["temperature"] * count)
+    grad = np.concatenate((grad_similar @ t, grad_similar.T @ a))
+    if len(taught):
+        directions, _ = normalise(project(np.concatenate((believed[:, 0], believed[:, 1]))))
+        grad[np.concatenate((taught, count + taught))] -= config["anchor"] * directions / (count * config["temperature"])
+    return grad, -np.log(np.diag(forward) + 1e-9).mean()
 
 
 def ask_bags(asks, names, language_of, rows, config, rng):

@@ -1,5 +1,7 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -45,6 +47,13 @@ describe("the MiniLM embedder", () => {
     for (const vector of vectors) expect(dot(vector, vector)).toBeCloseTo(1, 4);
     expect(vectors[4]).toEqual(vectors[1]);
     expect(await embedder.embed([])).toEqual([]);
+  });
+
+  it("has a new version whenever the model file changes: two models under one version would mix two vector spaces", () => {
+    const hash = createHash("sha256")
+      .update(readFileSync(builtFile("models/minilm/model.onnx")))
+      .digest("hex");
+    expect([open().version, hash]).toEqual(["int8-1", "836c286252c380cfec59eb818aa77cc57f3aa0ed2dd4253d85b93c041928e855"]);
   });
 
   it("gives a text the same vector whatever else is embedded with it", async () => {
@@ -130,6 +139,21 @@ describe("the MiniLM embedder", () => {
     await outcome;
     await until(() => !isRunning(pid));
     await expect(embedder.embed(["more"])).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it("ends with its parent, also when that is killed in the middle of work", async () => {
+    const program = `
+      const { minilmEmbedder } = await import(${JSON.stringify(`file://${builtFile("embedders/local/minilm.js")}`)});
+      const embedder = minilmEmbedder();
+      await embedder.embed(["hello"]);
+      console.log(embedder.pid());
+      await embedder.embed(Array.from({ length: 5_000 }, () => "some text ".repeat(100)));`;
+    const parent = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
+    const [line] = (await once(parent.stdout, "data")) as [Buffer];
+    const pid = Number(line.toString());
+    expect(isRunning(pid)).toBe(true);
+    parent.kill("SIGKILL");
+    await until(() => !isRunning(pid));
   });
 
   it("does not keep the program alive, and leaves no process behind", async () => {

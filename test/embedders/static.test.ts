@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -87,6 +88,13 @@ describe("the static embedder", () => {
   it("ships the table that is described beside it", () => {
     const { words, dimension } = JSON.parse(readFileSync(builtFile("models/static/static.json"), "utf8"));
     expect(readFileSync(builtFile("models/static/static.bin"))).toHaveLength((30_522 + words.length) * (4 + dimension));
+  });
+
+  it("has a new version whenever the table changes: two tables under one version would mix two vector spaces", () => {
+    const hash = createHash("sha256")
+      .update(readFileSync(builtFile("models/static/static.bin")))
+      .update(readFileSync(builtFile("models/static/static.json")));
+    expect([embedder.version, hash.digest("hex")]).toEqual(["1", "24280bd2bad2ddffa69d1bee82c62588dd91ec97937a328e30d2a1a139f8d553"]);
   });
 
   it("refuses work after it was closed", async () => {
