@@ -6,19 +6,20 @@ import type { Candidate } from "../text/fuse.ts";
  * words stands out from the rest, and little for a bare symbol. Chosen on the sets of `npm run bench -- recall`.
  */
 export function meaningWeight(query: string, space: VectorSpace, candidates: readonly Candidate[]): number {
-  const trust = TRUST[space.model] ?? 0.85;
-  const weight = trust - STANDING_OUT * standingOut(candidates);
+  const trust = TRUST[space.model] ?? 1.1;
+  const weight = Math.min(0.95, Math.max(0.2, trust - STANDING_OUT * standingOut(candidates)));
   return isBareSymbol(query) ? Math.min(weight, 0.3) : weight;
 }
 
-/** How far a model's cosine is trusted beside words: a strong model more than a static table. */
-const TRUST: Readonly<Record<string, number>> = { "all-MiniLM-L6-v2": 0.9, "cairn-static": 0.6 };
-const STANDING_OUT = 0.2;
+/** How far a model's cosine is trusted where no match by words stands out; the static table is weaker on prose. */
+const TRUST: Readonly<Record<string, number>> = { "all-MiniLM-L6-v2": 1.1, "cairn-static": 1.05 };
+const STANDING_OUT = 0.6;
+const COMPARED = 20;
 
-/** 0 when the ten best by words are equal, towards 1 the further the first is ahead of the tenth. */
+/** 0 when the best by words are equal, towards 1 the further the first is ahead of the last of them. */
 function standingOut(candidates: readonly Candidate[]): number {
   const scores = candidates.flatMap(({ lexical }) => lexical ?? []).sort((a, b) => b - a);
-  const [first = 0, ...rest] = scores.slice(0, 10);
+  const [first = 0, ...rest] = scores.slice(0, COMPARED);
   return first > 0 && rest.length > 0 ? (first - rest.at(-1)!) / first : 1;
 }
 
