@@ -28,7 +28,7 @@ interface Place {
 }
 
 /** Variables that are not configuration: those of the test set-up. */
-const NOT_CONFIGURATION = /^CAIRN_TEST_/;
+const NOT_CONFIGURATION = /^CAIRN_(TEST_|SOAK$)/;
 
 export function fromFlags(flags: readonly (readonly [string, string, string])[], place: Place, problems: Problem[]): Map<string, Given> {
   const given = new Map<string, Given>();

@@ -45,6 +45,15 @@ export interface SqliteOptions {
 
 /** How many waiting writes share one commit. Bounds how long one commit can hold the lock. */
 const GROUP_COMMIT_MAX = 256;
+/**
+ * SQLite's lock has no queue: whoever asks in the right moment gets it. So that nobody starves, a process that had to wait
+ * for the lock rests after its turn, longer than the others wait between two tries; its own writes gather meanwhile.
+ */
+const REST_MS = 10;
+const RETRY_MS = 15;
+/** After this long a process tries more often than those that have just come. */
+const IMPATIENT_AFTER_MS = 1_000;
+const IMPATIENT_RETRY_MS = 3;
 
 export async function openSqlite({
   path,
@@ -57,6 +66,7 @@ export async function openSqlite({
   const queue: QueuedWrite[] = [];
   let draining = false;
   let closed = false;
+  let restUntil = 0;
 
   const assertOpen = () => {
     if (closed) throw new CairnError("unavailable", `The database ${path} was closed. Open it again.`, { details: { path } });
@@ -68,8 +78,13 @@ export async function openSqlite({
     try {
       while (queue.length > 0 && !closed) {
         await undefined; // lets the writes of this turn gather into one commit
+        const restMs = restUntil - Date.now();
+        if (restMs > 0) await sleep(restMs);
+        if (closed) break;
         try {
-          await inWriteLock(connection, path, lockWaitMs, () => commitTogether(connection, tx, path, queue.splice(0, GROUP_COMMIT_MAX)));
+          const work = () => commitTogether(connection, tx, path, queue.splice(0, GROUP_COMMIT_MAX));
+          const contended = await inWriteLock(connection, path, lockWaitMs, work);
+          if (contended) restUntil = Date.now() + REST_MS * (0.5 + Math.random());
         } catch (error) {
           for (const job of queue.splice(0, GROUP_COMMIT_MAX)) job.reject(error);
         }
@@ -158,29 +173,37 @@ function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jo
 
 /**
  * Takes the write lock without blocking the event loop (other processes may hold it for a while) and runs `work` in the
- * same turn: a read between the two would find itself inside the transaction.
+ * same turn: a read between the two would find itself inside the transaction. Says whether it had to wait.
  */
-async function inWriteLock(connection: DatabaseSync, path: string, lockWaitMs: number, work: () => void): Promise<void> {
-  const deadline = Date.now() + lockWaitMs;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      connection.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; PRAGMA busy_timeout = 5000");
-    } catch (error) {
-      if (!isBusy(error)) throw translateSqliteError(error, path);
-      if (Date.now() > deadline)
-        throw new CairnError(
-          "unavailable",
-          `Another process has held the write lock on ${path} for ${Math.round(lockWaitMs / 1000)} s. Try again, or find out what it is doing.`,
-          {
-            cause: error,
-            retryAfterMs: 1_000,
-          },
-        );
-      await sleep(1 + Math.random() * Math.min(20, 2 + attempt));
-      continue;
+async function inWriteLock(connection: DatabaseSync, path: string, lockWaitMs: number, work: () => void): Promise<boolean> {
+  const start = Date.now();
+  for (let attempt = 1; ; attempt++) {
+    const refusal = beginImmediate(connection);
+    if (refusal === undefined) {
+      work();
+      return attempt > 1;
     }
-    work();
-    return;
+    const waitedMs = Date.now() - start;
+    if (!isBusy(refusal)) throw translateSqliteError(refusal, path);
+    if (waitedMs > lockWaitMs)
+      throw new CairnError(
+        "unavailable",
+        `Other processes have held the write lock on ${path} for ${Math.round(lockWaitMs / 1000)} s. Try again, or find out what they are doing.`,
+        { cause: refusal, retryAfterMs: 1_000 },
+      );
+    await sleep(1 + Math.random() * (waitedMs > IMPATIENT_AFTER_MS ? IMPATIENT_RETRY_MS : RETRY_MS));
+  }
+}
+
+/** Tries once, and gives back why it could not. Only this try must not wait; reads may. */
+function beginImmediate(connection: DatabaseSync): unknown {
+  try {
+    connection.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE");
+    return undefined;
+  } catch (error) {
+    return error;
+  } finally {
+    if (connection.isOpen) connection.exec("PRAGMA busy_timeout = 5000");
   }
 }
 
