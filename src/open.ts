@@ -16,6 +16,7 @@ import { fileKeyStore } from "./stores/file/keys.ts";
 import { memoryKeyStore } from "./stores/memory/keys.ts";
 import { memoryStorage } from "./stores/memory/storage.ts";
 import { sqliteStorage } from "./stores/sqlite/storage.ts";
+import { redactor } from "./text/redact.ts";
 import { countTokens } from "./text/tokens.ts";
 
 /** How to open Cairn. Everything has a default: SQLite files under the home folder and the bundled embedding model. */
@@ -26,6 +27,8 @@ export interface OpenOptions {
   readonly dataDir?: string;
   /** Which model to embed with, or embedders of your own in order of preference. */
   readonly embedder?: EmbedderChoice | readonly Embedder[];
+  /** Secrets are taken out before anything is stored or embedded; `allow` holds regular expressions of values that are none. */
+  readonly redaction?: { readonly allow?: readonly string[] | undefined } | undefined;
   /** Told once, in words for a person, when something is not as good as it could be; default: a process warning. */
   readonly onNotice?: (message: string) => void;
   readonly now?: Clock;
@@ -36,6 +39,7 @@ export interface OpenOptions {
 export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const now = options.now ?? systemClock;
   const dataDir = options.dataDir ?? join(homedir(), ".cairn");
+  const redact = redactor(options.redaction);
   const storage = await openStorage(options, dataDir, now);
   const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
   const { embedders } = openEmbedders(options.embedder, options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")));
@@ -44,7 +48,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   return {
     keys: keys({ store: keyStore, now }),
     databases: databases({ storage }),
-    checkpoints: checkpoints({ storage, embedders, backfiller: later, now, newId: options.newId ?? newId, countTokens }),
+    checkpoints: checkpoints({ storage, embedders, backfiller: later, now, newId: options.newId ?? newId, countTokens, redact }),
     embeddings: embeddings({
       embedders,
       find: async ({ projectPath }) => (await storage.find(projectPath))?.checkpoints.embeddings,

@@ -9,7 +9,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   model: [],
   ports: ["model"],
   text: ["model"],
-  telemetry: ["model", "ports"],
+  telemetry: ["model", "ports", "text"],
   recall: ["model", "ports", "text", "operation.ts"],
   checkpoints: ["model", "ports", "text", "recall", "operation.ts"],
   code: ["model", "ports", "text", "recall", "operation.ts"],

@@ -18,6 +18,10 @@ const CheckpointOutput = z.object({
 
 const SavedOutput = CheckpointOutput.extend({
   embedding_pending: z.boolean().optional().describe("true: found by words now, by meaning as soon as its vector is there."),
+  redacted: z
+    .array(z.object({ kind: z.string(), field: z.string(), count: z.int() }))
+    .optional()
+    .describe("Secrets that were taken out."),
 });
 
 const saved = ({ embedded, ...checkpoint }: SavedCheckpoint) => (embedded ? checkpoint : { ...checkpoint, embeddingPending: true });
@@ -55,8 +59,12 @@ export const checkpointSave = operation({
       'cairn checkpoint save "Red tests" --context branch=main',
     ],
   },
-  render: ({ id, token_count, summary, embedding_pending }) =>
-    `Saved checkpoint ${id} (${token_count} tokens): ${summary}${embedding_pending ? "\nIts vector is still to come; words find it already." : ""}`,
+  render: ({ id, token_count, summary, embedding_pending, redacted }) =>
+    [
+      `Saved checkpoint ${id} (${token_count} tokens): ${summary}`,
+      ...(embedding_pending ? ["Its vector is still to come; words find it already."] : []),
+      ...redactionNote(redacted),
+    ].join("\n"),
   run: async (cairn, input, { signal }) => saved(await cairn.checkpoints.save(input, { signal })),
 });
 
@@ -185,7 +193,7 @@ export const checkpointUpdate = operation({
   limits: { timeoutMs: LIMITS.saveTimeoutMs },
   toolset: "none",
   cli: { positional: ["id"], examples: ['cairn checkpoint update 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c --summary "Lexer done"'] },
-  render: ({ id, summary }) => `Updated checkpoint ${id}: ${summary}`,
+  render: ({ id, summary, redacted }) => [`Updated checkpoint ${id}: ${summary}`, ...redactionNote(redacted)].join("\n"),
   run: async (cairn, input, { signal }) => saved(await cairn.checkpoints.update(input, { signal })),
 });
 
@@ -204,6 +212,13 @@ export const checkpointDelete = operation({
 });
 
 export const checkpointOperations = [checkpointSave, checkpointSearch, checkpointList, checkpointGet, checkpointUpdate, checkpointDelete];
+
+function redactionNote(redacted: z.output<typeof SavedOutput>["redacted"] = []): string[] {
+  if (redacted.length === 0) return [];
+  return [
+    `Secrets were taken out before storing: ${redacted.map(({ kind, field, count }) => `${count} × ${kind} in ${field}`).join(", ")}.`,
+  ];
+}
 
 /** Times are stored and compared in UTC with milliseconds; a caller may give any offset. */
 function utcRange<Input extends { createdFrom?: string | undefined; createdBefore?: string | undefined }>(input: Input): Input {

@@ -9,6 +9,8 @@ import { type Hit, type RecallAnswer, recall, type SearchMode } from "../recall/
 import { vectorsFor } from "../recall/vectors-for.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { checkpointText } from "../text/embedding-text.ts";
+import type { Redact } from "../text/redact.ts";
+import { type RedactedField, redactFields } from "./redact-fields.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -31,6 +33,8 @@ export interface UpdateCheckpoint extends Omit<SaveCheckpoint, "summary"> {
 export interface SavedCheckpoint extends Checkpoint {
   /** False while its vector is still to come; words find it already. */
   readonly embedded: boolean;
+  /** Which secrets were taken out before it was stored; absent when there were none. */
+  readonly redacted?: readonly RedactedField[] | undefined;
 }
 
 export interface SearchCheckpoints extends CheckpointFilter {
@@ -80,12 +84,14 @@ export interface CheckpointDeps {
   readonly now: Clock;
   readonly newId: () => string;
   readonly countTokens: (text: string) => Promise<number>;
+  /** Takes secrets out of everything that is stored or embedded. */
+  readonly redact: Redact;
 }
 
 /** Edits of one record at one moment are rare; so many lost races in a row mean something else is wrong. */
 const UPDATE_ATTEMPTS = 20;
 
-export function checkpoints({ storage, embedders, backfiller, now, newId, countTokens }: CheckpointDeps): Checkpoints {
+export function checkpoints({ storage, embedders, backfiller, now, newId, countTokens, redact }: CheckpointDeps): Checkpoints {
   /** Embeds within a bounded time, stores, and leaves what could not be embedded to the backfiller. */
   async function store(
     project: { readonly checkpoints: CheckpointStore },
@@ -105,7 +111,9 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
     new CairnError("not_found", `There is no checkpoint ${JSON.stringify(id)} in this project. List them to see which there are.`);
 
   return {
-    async save({ projectPath, summary, description = "", context = {}, tags = [] }, { signal } = {}) {
+    async save({ projectPath, ...given }, { signal } = {}) {
+      const { fields, redacted } = redactFields(given, redact);
+      const { summary, description = "", context = {}, tags = [] } = fields;
       const at = now();
       const checkpoint: Checkpoint = {
         id: newId(),
@@ -119,13 +127,14 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
         updatedAt: at,
         revision: 1,
       };
-      return (await store(await storage.create(projectPath), checkpoint, "put", signal))!;
+      return told((await store(await storage.create(projectPath), checkpoint, "put", signal))!, redacted);
     },
 
     async search({ projectPath, query, topK = 5, mode, ...filter }, { signal } = {}) {
       const project = await storage.find(projectPath);
       if (!project) return { hits: [], degraded: [] };
-      return recall(project.checkpoints, embedders, { query, topK, mode, filter, signal });
+      // The question goes to the embedding model as well.
+      return recall(project.checkpoints, embedders, { query: redact(query).text, topK, mode, filter, signal });
     },
 
     async get({ projectPath, id }) {
@@ -151,7 +160,9 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       };
     },
 
-    async update({ projectPath, id, summary, description, context, tags }, { signal } = {}) {
+    async update({ projectPath, id, ...given }, { signal } = {}) {
+      const { fields, redacted } = redactFields(given, redact);
+      const { summary, description, context, tags } = fields;
       const project = await storage.find(projectPath);
       if (!project) throw missing(id);
       for (let attempt = 0; attempt < UPDATE_ATTEMPTS; attempt++) {
@@ -171,7 +182,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
           revision: before.revision + 1,
         };
         const saved = await store(project, after, "replace", signal);
-        if (saved) return saved;
+        if (saved) return told(saved, redacted);
       }
       throw new CairnError("conflict", "The checkpoint is being changed by others all the time. Try again.", { retryAfterMs: 500 });
     },
@@ -181,6 +192,10 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       return { deleted: (await project?.checkpoints.delete(id)) ?? false };
     },
   };
+}
+
+function told(saved: SavedCheckpoint, redacted: readonly RedactedField[]): SavedCheckpoint {
+  return redacted.length > 0 ? { ...saved, redacted } : saved;
 }
 
 /** Tags are compared without regard to case; the first spelling stays. */

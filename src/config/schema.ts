@@ -18,6 +18,14 @@ const setting = <Schema extends z.ZodType>(schema: Schema, description: string, 
 
 const url = (protocols: RegExp) => z.url({ protocol: protocols, error: "must be a URL such as http://127.0.0.1:6333" });
 
+function isPattern(text: string): boolean {
+  try {
+    return Boolean(new RegExp(text));
+  } catch {
+    return false;
+  }
+}
+
 /** Everything that can be configured, described once. Keys are written as in the file; the environment says CAIRN_HTTP_PORT for http.port. */
 export const ConfigSchema = z.strictObject({
   data_dir: setting(z.string().min(1).default("~/.cairn"), "Folder of the SQLite files, keys and job state.", { path: true }),
@@ -94,6 +102,13 @@ export const ConfigSchema = z.strictObject({
       notFromProject: true,
     }),
     dimensions: setting(z.int().min(1).max(4_000).optional(), "Length of the vectors, where the model lets one choose."),
+  }),
+  redaction: z.strictObject({
+    allow: setting(
+      z.array(z.string().min(1).max(500).refine(isPattern, "must be regular expressions")).default([]),
+      "Regular expressions of values that look like secrets and are none, such as keys of test accounts.",
+      { notFromProject: true },
+    ),
   }),
   qdrant: z.strictObject({
     url: setting(url(/^https?$/).optional(), "Qdrant server that holds the vectors instead of the database.", { notFromProject: true }),

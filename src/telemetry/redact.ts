@@ -1,6 +1,8 @@
+import { redactSecrets } from "../text/redact.ts";
+
 const GONE = "[redacted]";
 
-/** What must never be read in a log or a trace, and what stands there instead. */
+/** What stands in headers, addresses and settings, whatever it looks like; what is known by its own form comes after. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   // The id of a key may be known; its secret may not.
   [/\b(cairn_[0-9a-f]{12})_[A-Za-z0-9_-]{43}/g, `$1_${GONE}`],
@@ -13,12 +15,11 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   // user:password@host in URLs, and key=value connection strings.
   [/\b([a-z][a-z0-9+.-]*:\/\/[^\s:/@"'\\]*):[^\s@"'\\]+@/gi, `$1:${GONE}@`],
   [/\b(password|passwd|pwd|api_?key|access_token)=[^\s&;"'\\]+/gi, `$1=${GONE}`],
-  [/\bsk-[A-Za-z0-9_-]{16,}/g, GONE],
 ];
 
 /** The text without keys, passwords and tokens. */
 export function redact(text: string): string {
   let clean = text;
   for (const [secret, replacement] of SECRETS) clean = clean.replace(secret, replacement);
-  return clean;
+  return redactSecrets(clean).text;
 }

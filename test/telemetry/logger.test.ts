@@ -16,7 +16,7 @@ describe("redact", () => {
     ["postgres://cairn:p%40ss@db:5432/x", "postgres://cairn:[redacted]@db:5432/x"],
     ["redis://:p:ss@db", "redis://:[redacted]@db"],
     ["host=db password=hunter2 user=x", "host=db password=[redacted] user=x"],
-    ["sk-proj-abcdefghijklmnop1234", "[redacted]"],
+    ["sk-proj-abcdefghijklmnop1234", "[redacted:openai-key]"],
     ['{"token_count":12,"url":"http://127.0.0.1:7077/docs"}', '{"token_count":12,"url":"http://127.0.0.1:7077/docs"}'],
   ])("makes %s into %s", (text, clean) => expect(redact(text)).toBe(clean));
 });

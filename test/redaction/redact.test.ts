@@ -1,0 +1,139 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { redactor, redactSecrets, SECRET_KINDS } from "../../src/text/redact.ts";
+import { plantedSecrets } from "./planted.ts";
+
+describe("secrets", () => {
+  it("are recognised in more than thirty kinds, each of which is planted here", () => {
+    expect(new Set(plantedSecrets(1).map(({ kind }) => kind))).toEqual(new Set(SECRET_KINDS));
+    expect(SECRET_KINDS.length).toBeGreaterThanOrEqual(30);
+  });
+
+  it.each(plantedSecrets(7))("of the kind $kind are taken out", ({ kind, text, secret }) => {
+    const { text: clean, found } = redactSecrets(text);
+    expect(clean).toContain(`[redacted:${kind}]`);
+    expect(found).toEqual([{ kind, count: 1 }]);
+    for (const line of secret.split("\n")) expect(clean).not.toContain(line);
+  });
+
+  it("are taken out whatever they are made of", () => {
+    for (let seed = 100; seed < 160; seed++)
+      for (const { kind, text, secret } of plantedSecrets(seed))
+        expect(redactSecrets(text).text.includes(secret), `${kind}, seed ${seed}`).toBe(false);
+  });
+
+  it("are taken out of the middle of other text, all of them, and counted", () => {
+    const some = plantedSecrets(3).filter(({ kind }) => kind === "github-token" || kind === "stripe-key");
+    const { text, found } = redactSecrets(some.map(({ text: one }) => `before\n${one}\nafter`).join("\n\n"));
+    for (const { secret } of some) expect(text).not.toContain(secret);
+    expect(found).toEqual([
+      { kind: "github-token", count: 2 },
+      { kind: "stripe-key", count: 1 },
+    ]);
+    expect(text.match(/before/g)).toHaveLength(3);
+  });
+
+  it("that are allowed stay", () => {
+    const [planted] = plantedSecrets(5).filter(({ kind }) => kind === "stripe-key");
+    const redact = redactor({ allow: ["^sk_live_a1B2"] });
+    expect(redact(planted!.text)).toEqual({ text: planted!.text, found: [] });
+    expect(() => redactor({ allow: ["("] })).toThrow(/redaction.allow.*not a regular expression/);
+  });
+});
+
+describe("what is no secret", () => {
+  it.each([
+    "const password = request.body.password;",
+    "password: string",
+    "token: this.tokens.next()",
+    'const token = crypto.randomBytes(16).toString("hex");',
+    "apiKey: process.env.OPENAI_API_KEY",
+    "export OPENAI_API_KEY=$(pass show openai)",
+    "DB_PASSWORD=${DB_PASSWORD}",
+    'password: "********"',
+    "postgres://user:<password>@host/db",
+    "https://example.com/a:b@c",
+    "git@github.com:someone/project.git",
+    "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    '"integrity": "sha512-z8ZVIXa4eG7tKjT0l1yxYfaQkRBFCZyRZ1uCwPgWXkaiQkGLkRbmjd3cXHVVbzFL3xdYU2SSn5lGvPx1iJQmbA=="',
+    "id: 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c",
+    "Use Basic authentication-with-a-password, or Bearer tokens.",
+    "class sk-fading-circle-spinner-long-name",
+    "The tokenizer: o200k_base-2024-05-13-release",
+    "The public key: -----BEGIN PUBLIC KEY-----",
+    "token_count: 1234567890123456",
+    "The password is stored as a hash; the secret stays with the client.",
+  ])("stays: %s", (text) => expect(redactSecrets(text)).toEqual({ text, found: [] }));
+
+  it("is touched less than once in a thousand lines of ordinary code and prose", () => {
+    const root = resolve(import.meta.dirname, "../..");
+    const sources = ["node_modules/zod", "node_modules/hono", "node_modules/pg", "node_modules/pino", "src", "docs"];
+    let lines = 0;
+    let found = 0;
+    for (const file of sources.flatMap((folder) => filesUnder(join(root, folder)))) {
+      const text = readFileSync(file, "utf8");
+      lines += text.split("\n").length;
+      found += redactSecrets(text).found.reduce((sum, { count }) => sum + count, 0);
+    }
+    expect(lines).toBeGreaterThan(50_000);
+    expect(found).toBeLessThan(lines / 1_000);
+  });
+});
+
+describe("redaction", () => {
+  it("of a text without secrets gives it back, and of its own marks too", () => {
+    const clean = plantedSecrets(11).map(({ text }) => redactSecrets(text).text);
+    for (const text of clean) expect(redactSecrets(text).text).toBe(text);
+  });
+
+  it("never fails and never hides what a person wrote around a secret", () => {
+    const secret = plantedSecrets(13).find(({ kind }) => kind === "github-token")!.secret;
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 200 }), fc.string({ maxLength: 200 }), (before, after) => {
+        const { text } = redactSecrets(`${before}\n${secret}\n${after}`);
+        expect(text).not.toContain(secret);
+        expect(text.isWellFormed()).toBe(`${before}${after}`.isWellFormed());
+      }),
+    );
+  });
+
+  it("takes time in proportion to the text, also where patterns begin everywhere and end nowhere", () => {
+    const starts = [
+      "eyJ-",
+      "a",
+      "-----BEGIN PRIVATE " + "KEY-----",
+      "a://",
+      "://a:",
+      "password=",
+      "token: ",
+      "sk-",
+      "Bearer ",
+      "x1Q~",
+      "A.",
+      "Authorization:",
+      "secret_",
+      "key-0",
+    ];
+    for (const start of starts) {
+      const times = [20_000, 160_000].map((length) => {
+        const text = start.repeat(Math.ceil(length / start.length)).slice(0, length);
+        redactSecrets(text.slice(0, 1_000));
+        const began = process.cpuUsage().user;
+        redactSecrets(text);
+        return Math.max(process.cpuUsage().user - began, 5_000);
+      });
+      // Eight times the text: quadratic time would be sixty-four times as long.
+      expect(times[1]! / times[0]!, JSON.stringify(start)).toBeLessThan(40);
+    }
+  });
+});
+
+function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return filesUnder(path);
+    return /\.([cm]?[jt]s|md)$/.test(entry.name) && statSync(path).size < 300_000 ? [path] : [];
+  });
+}
