@@ -16,7 +16,9 @@ const folder = () => {
   folders.push(mkdtempSync(join(tmpdir(), "cairn-redaction-")));
   return folders.at(-1)!;
 };
-afterAll(() => folders.forEach((path) => rmSync(path, { recursive: true, force: true })));
+afterAll(() => {
+  for (const path of folders) rmSync(path, { recursive: true, force: true });
+});
 
 /** An embedding service that remembers what it was sent. */
 function listening(): Embedder & { heard: string[] } {

@@ -51,7 +51,7 @@ describe("what is no secret", () => {
     'const token = crypto.randomBytes(16).toString("hex");',
     "apiKey: process.env.OPENAI_API_KEY",
     "export OPENAI_API_KEY=$(pass show openai)",
-    "DB_PASSWORD=${DB_PASSWORD}",
+    "DB_PASSWORD=\u0024{DB_PASSWORD}",
     'password: "********"',
     "postgres://user:<password>@host/db",
     "https://example.com/a:b@c",
