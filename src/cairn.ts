@@ -2,6 +2,7 @@ import type { Databases } from "./admin/databases.ts";
 import type { Keys } from "./admin/keys.ts";
 import type { Checkpoints } from "./checkpoints/service.ts";
 import type { Embeddings } from "./recall/embeddings.ts";
+import type { Runs } from "./runs/service.ts";
 
 /** Everything Cairn can do, as a library. `open()` gives one. */
 export interface Cairn {
@@ -11,6 +12,8 @@ export interface Cairn {
   /** What to do when a project's database may be damaged. */
   readonly databases: Databases;
   readonly embeddings: Embeddings;
+  /** Durable runs: see `cairn-memory/runs` for the graphs that make them. */
+  readonly runs: Runs;
   /** The ids of all projects that have stored something. */
   projects(): Promise<readonly string[]>;
   /** Raises `unavailable`, saying why, when the storage cannot be used. */

@@ -7,11 +7,14 @@ import { checkpoints } from "./checkpoints/service.ts";
 import { CairnError } from "./model/errors.ts";
 import { newId } from "./model/ids.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
+import { openRunStore } from "./open-run-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Embedder } from "./ports/embedder.ts";
+import type { RunStore } from "./ports/run-store.ts";
 import type { Storage } from "./ports/storage.ts";
 import { backfiller } from "./recall/backfiller.ts";
 import { embeddings } from "./recall/embeddings.ts";
+import { runs } from "./runs/service.ts";
 import { fileKeyStore } from "./stores/file/keys.ts";
 import { memoryKeyStore } from "./stores/memory/keys.ts";
 import { memoryStorage } from "./stores/memory/storage.ts";
@@ -42,6 +45,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const redact = redactor(options.redaction);
   const storage = await openStorage(options, dataDir, now);
   const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
+  const runStore = await openRuns(options, dataDir, now);
   const { embedders } = openEmbedders(options.embedder, options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")));
   const later = backfiller({ embedders });
   const background = new Set<Promise<unknown>>();
@@ -57,15 +61,24 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
         background.add(ended);
       },
     }),
+    runs: runs({ store: runStore, now }),
     projects: () => storage.projects(),
     check: () => storage.check(),
     async close() {
       await later.close();
       await embedders.close();
       await Promise.all(background);
+      await runStore.close();
       await storage.close();
     },
   };
+}
+
+/** Runs belong to no project's database: one file next to them, or a schema of their own in the same PostgreSQL. */
+async function openRuns({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<RunStore> {
+  if (storage === "memory") return openRunStore({ storage: "memory", now });
+  if (storage === "sqlite") return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now });
+  return openRunStore({ storage: "postgres", url: storage, poolMax: 5 });
 }
 
 async function openStorage({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {

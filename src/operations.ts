@@ -3,6 +3,13 @@ import { keyOperations } from "./admin/key-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
 import type { Operation } from "./operation.ts";
 import { embeddingsOperations } from "./recall/operations.ts";
+import { runOperations } from "./runs/operations.ts";
 
 /** Everything that can be asked of Cairn from outside. The edges are loops over this list. */
-export const operations: readonly Operation[] = [...checkpointOperations, ...embeddingsOperations, ...keyOperations, ...databaseOperations];
+export const operations: readonly Operation[] = [
+  ...checkpointOperations,
+  ...embeddingsOperations,
+  ...keyOperations,
+  ...runOperations,
+  ...databaseOperations,
+];

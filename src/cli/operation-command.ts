@@ -14,7 +14,7 @@ export function operationCommand(operation: Operation): Command {
   const project = projectField(operation);
   const flags = schemaFlags(operation.input, project ? [project] : []);
   return {
-    path: commandPath(operation.name),
+    path: commandPath(operation),
     summary: operation.summary,
     description: operation.description,
     flags,
@@ -25,10 +25,10 @@ export function operationCommand(operation: Operation): Command {
   };
 }
 
-/** The first word is the noun, the rest the verb. */
-export function commandPath(name: string): string[] {
+/** The first word is the noun, the rest the verb, unless people have another word for it. */
+export function commandPath({ name, cli }: Pick<Operation, "name" | "cli">): string[] {
   const cut = name.indexOf("_");
-  return cut === -1 ? [name] : [name.slice(0, cut), flagName(name.slice(cut + 1))];
+  return cut === -1 ? [name] : [name.slice(0, cut), cli?.verb ?? flagName(name.slice(cut + 1))];
 }
 
 async function runOperation(operation: Operation, flags: readonly Flag[], call: Call): Promise<void> {

@@ -1,0 +1,180 @@
+import { z } from "zod";
+import { LIMITS } from "../model/limits.ts";
+import { type CallContext, operation } from "../operation.ts";
+import { text } from "../text/schemas.ts";
+import { drawPath, oneLine } from "./drawing.ts";
+import type { MaySee } from "./service.ts";
+
+const READ = { readOnly: true, destructive: false, idempotent: true };
+
+const RunId = text(LIMITS.runKeyChars, 1).describe("The id under which the run was started.");
+const Status = z.enum(["running", "paused", "completed", "failed", "cancelled"]);
+
+const RunOutput = z.object({
+  run_id: z.string(),
+  graph: z.string(),
+  fingerprint: z.string(),
+  project: z.string().optional(),
+  status: Status,
+  reason: z.string().optional(),
+  parent: z.object({ run_id: z.string(), sequence: z.int() }).optional(),
+  last_sequence: z.int(),
+  lease_until: z.string().optional(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+const StepOutput = z.object({
+  sequence: z.int(),
+  node_id: z.string(),
+  kind: z.enum(["start", "node", "failed", "pause", "answer", "rewind"]),
+  branch: z.string(),
+  step: z.int(),
+  attempt: z.int(),
+  next_node: z.string().optional(),
+  previous_node: z.string().optional(),
+  timestamp: z.iso.datetime(),
+  size: z.int().describe("Bytes of the state."),
+  note: z.string().optional(),
+});
+
+export const runList = operation({
+  name: "run_list",
+  summary: "List durable runs, the one that changed last first.",
+  input: z.strictObject({
+    status: Status.optional(),
+    graph: text(LIMITS.runKeyChars, 1).optional().describe("Only runs of the graph with this name."),
+    project: text(LIMITS.projectPathChars, 1).optional().describe("Only runs that work for this project."),
+    abandoned: z.boolean().default(false).describe("Only runs whose process is gone."),
+    limit: z.int().min(1).max(LIMITS.listMax).default(20),
+    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
+  }),
+  output: z.object({ runs: z.array(RunOutput), next_cursor: z.string().optional() }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.listTimeoutMs },
+  toolset: "runs",
+  cli: {
+    examples: ["cairn run list", "cairn run list --status paused", "cairn run list --abandoned --json"],
+    view: { table: "runs", columns: ["run_id", "status", "graph", "last_sequence", "updated_at", "reason"] },
+  },
+  render: ({ runs, next_cursor }) =>
+    [
+      runs.length === 0 ? "No runs." : `${runs.length} runs`,
+      ...runs.map((run) => `${run.run_id}  ${run.status}  ${run.graph}  ${run.updated_at}${run.reason ? `  ${oneLine(run.reason)}` : ""}`),
+      next_cursor ? `More: call again with cursor ${next_cursor}` : "",
+    ]
+      .filter(Boolean)
+      .join("\n"),
+  run: async (cairn, input, context) => present(await cairn.runs.list(input, maySee(context))),
+});
+
+export const runGet = operation({
+  name: "run_get",
+  summary: "Show one run: how it stands and its path through its graph.",
+  input: z.strictObject({
+    run_id: RunId,
+    sequence: z.int().min(1).optional().describe("As it stood at this checkpoint."),
+    include_state: z.boolean().default(false).describe("With the state, as JSON."),
+  }),
+  output: z.object({ run: RunOutput, steps: z.array(StepOutput), truncated: z.boolean(), state_json: z.string().optional() }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.listTimeoutMs },
+  toolset: "runs",
+  cli: {
+    verb: "show",
+    positional: ["run_id"],
+    examples: ["cairn run show nightly-42", "cairn run show nightly-42 --sequence 7 --include-state"],
+  },
+  render: ({ run, steps, truncated, state_json }) =>
+    [
+      `${run.run_id}: ${run.status}${run.reason ? `, ${oneLine(run.reason)}` : ""}`,
+      `graph ${run.graph || "(none)"}, ${run.last_sequence} checkpoints so far, last change ${run.updated_at}`,
+      run.parent ? `forked from ${run.parent.run_id} at ${run.parent.sequence}` : "",
+      "",
+      truncated ? "┊ … earlier steps: see run_history" : "",
+      drawPath(steps, run.status),
+      state_json ? `\nstate: ${state_json}` : "",
+    ]
+      .filter((line, index) => line !== "" || index === 3)
+      .join("\n"),
+  run: async (cairn, input, context) => present(await cairn.runs.get(input, maySee(context))),
+});
+
+export const runHistory = operation({
+  name: "run_history",
+  summary: "List a run's checkpoints, newest first.",
+  input: z.strictObject({
+    run_id: RunId,
+    limit: z.int().min(1).max(LIMITS.listMax).default(50),
+    before: z.int().min(1).optional().describe("next_before of the page before."),
+  }),
+  output: z.object({ checkpoints: z.array(StepOutput), next_before: z.int().optional() }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.listTimeoutMs },
+  toolset: "runs",
+  cli: {
+    positional: ["run_id"],
+    examples: ["cairn run history nightly-42"],
+    view: { table: "checkpoints", columns: ["sequence", "node_id", "kind", "branch", "attempt", "next_node", "size", "timestamp"] },
+  },
+  render: ({ checkpoints, next_before }) =>
+    [
+      ...checkpoints.map(
+        ({ sequence, timestamp, kind, node_id, branch, next_node }) =>
+          `${sequence}  ${timestamp}  ${kind} ${node_id}${branch ? ` [${branch}]` : ""}${next_node ? ` → ${next_node}` : ""}`,
+      ),
+      next_before ? `More: call again with before ${next_before}` : "",
+    ]
+      .filter(Boolean)
+      .join("\n") || "No checkpoints.",
+  run: async (cairn, input, context) => present(await cairn.runs.history(input, maySee(context))),
+});
+
+export const runDelete = operation({
+  name: "run_delete",
+  summary: "Delete a run and its checkpoints for good; a process that works on it is stopped at its next step.",
+  input: z.strictObject({ run_id: RunId }),
+  output: z.object({ deleted: z.boolean() }),
+  access: "write",
+  annotations: { readOnly: false, destructive: true, idempotent: true },
+  limits: { timeoutMs: LIMITS.saveTimeoutMs },
+  toolset: "runs",
+  cli: { positional: ["run_id"], examples: ["cairn run delete nightly-42"] },
+  render: ({ deleted }) => (deleted ? "Deleted." : "There was no such run."),
+  run: (cairn, input, context) => cairn.runs.delete(input, maySee(context)),
+});
+
+export const runPrune = operation({
+  name: "run_prune",
+  summary: "Remove old checkpoints and finished runs by age, by count or both. What unfinished runs need to go on stays.",
+  input: z.strictObject({
+    older_than_days: z.number().min(0).max(36_500).optional().describe("Only what was written longer ago; finished runs go as a whole."),
+    keep_last: z.int().min(0).max(1_000_000).optional().describe("The newest so many checkpoints of each run stay."),
+    run_id: RunId.optional().describe("Only this run."),
+  }),
+  output: z.object({ checkpoints: z.int(), runs: z.int(), bytes: z.int() }),
+  access: "admin",
+  annotations: { readOnly: false, destructive: true, idempotent: true },
+  limits: { timeoutMs: LIMITS.databaseTimeoutMs },
+  toolset: "runs",
+  cli: { examples: ["cairn run prune --older-than-days 7", "cairn run prune --keep-last 100"] },
+  render: ({ checkpoints, runs, bytes }) => `Removed ${checkpoints} checkpoints, ${runs} whole runs; freed ${bytes} bytes of state.`,
+  run: (cairn, input, context) => cairn.runs.prune(input, { maySee: maySee(context), signal: context.signal }),
+});
+
+export const runOperations = [runList, runGet, runHistory, runDelete, runPrune];
+
+/** A run is seen by those who may see its project; one without a project by those who may see everything. */
+function maySee({ mayTouch, allProjects }: CallContext): MaySee {
+  return (project) => (project === null ? allProjects : mayTouch(project));
+}
+
+/** On the wire a field without a value is left out: a type that may be null is more than some clients can read. */
+function present(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(present);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).flatMap(([key, item]) => (item === null ? [] : [[key, present(item)]])));
+}

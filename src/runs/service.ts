@@ -1,0 +1,150 @@
+import { CairnError } from "../model/errors.ts";
+import type { Run, RunCheckpointInfo, RunStatus } from "../model/run.ts";
+import { noSuchRun } from "../model/run-rules.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { PruneReport, RunStore } from "../ports/run-store.ts";
+import { decodeCursor, encodeCursor } from "../text/cursor.ts";
+import { decodeState } from "./plain-data.ts";
+
+/** Which runs a caller may see: by their project, `null` for those that name none. */
+export type MaySee = (project: string | null) => boolean;
+
+export interface ListRuns {
+  readonly status?: RunStatus | undefined;
+  readonly graph?: string | undefined;
+  readonly project?: string | undefined;
+  readonly abandoned?: boolean | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+export interface RunView extends Run {
+  /** What the run came to, or why it failed, in words. */
+  readonly reason?: string | undefined;
+}
+
+export interface RunDetails {
+  readonly run: RunView;
+  /** The newest steps, oldest first. */
+  readonly steps: readonly RunCheckpointInfo[];
+  /** Whether there are older steps than these. */
+  readonly truncated: boolean;
+  readonly stateJson?: string | undefined;
+}
+
+/** The runs that are stored, whoever runs them. */
+export interface Runs {
+  /** For graphs of your own: hand it to `run` and `resume`. */
+  readonly store: RunStore;
+  list(input: ListRuns, maySee?: MaySee): Promise<{ readonly runs: readonly RunView[]; readonly nextCursor?: string | undefined }>;
+  get(
+    input: { readonly runId: string; readonly sequence?: number | undefined; readonly includeState?: boolean | undefined },
+    maySee?: MaySee,
+  ): Promise<RunDetails>;
+  history(
+    input: { readonly runId: string; readonly limit?: number | undefined; readonly before?: number | undefined },
+    maySee?: MaySee,
+  ): Promise<{ readonly checkpoints: readonly RunCheckpointInfo[]; readonly nextBefore?: number | undefined }>;
+  delete(input: { readonly runId: string }, maySee?: MaySee): Promise<{ readonly deleted: boolean }>;
+  prune(
+    input: { readonly olderThanDays?: number | undefined; readonly keepLast?: number | undefined; readonly runId?: string | undefined },
+    options?: { readonly maySee?: MaySee; readonly signal?: AbortSignal },
+  ): Promise<PruneReport>;
+}
+
+const PAGE = 100;
+/** Steps of one run that are drawn. */
+const STEPS_SHOWN = 500;
+const STATE_SHOWN_BYTES = 1_000_000;
+const DAY_MS = 86_400_000;
+
+export function runs({ store, now }: { readonly store: RunStore; readonly now: Clock }): Runs {
+  /** The run; one that the caller may not see is not there. */
+  async function visible(runId: string, maySee: MaySee = everything): Promise<Run> {
+    const run = await store.getRun(runId);
+    if (!run || !maySee(run.project)) throw noSuchRun(runId);
+    return run;
+  }
+
+  return {
+    store,
+
+    async list({ limit = 20, cursor, ...query }, maySee = everything) {
+      const shown: Run[] = [];
+      let after = cursor === undefined ? undefined : fromCursor(cursor);
+      for (;;) {
+        const page = await store.listRuns({ ...query, limit: PAGE, after });
+        for (const run of page) {
+          if (!maySee(run.project)) continue;
+          if (shown.length === limit) return { runs: shown.map(view), nextCursor: toCursor(shown.at(-1)!) };
+          shown.push(run);
+        }
+        if (page.length < PAGE) return { runs: shown.map(view) };
+        after = page.at(-1)!;
+      }
+    },
+
+    async get({ runId, sequence, includeState = false }, maySee) {
+      const run = await visible(runId, maySee);
+      const newest = await store.history(runId, { limit: STEPS_SHOWN, ...(sequence === undefined ? {} : { before: sequence + 1 }) });
+      const target = sequence ?? newest.find(({ branch }) => branch === "")?.sequence;
+      const stateJson = includeState && target !== undefined ? stateText((await store.loadAt(runId, target)).state) : undefined;
+      return { run: view(run), steps: [...newest].reverse(), truncated: newest.length === STEPS_SHOWN, stateJson };
+    },
+
+    async history({ runId, limit = 50, before }, maySee) {
+      await visible(runId, maySee);
+      const checkpoints = await store.history(runId, { limit: limit + 1, before });
+      const shown = checkpoints.slice(0, limit);
+      return { checkpoints: shown, nextBefore: checkpoints.length > limit ? shown.at(-1)!.sequence : undefined };
+    },
+
+    async delete({ runId }, maySee = everything) {
+      const run = await store.getRun(runId);
+      if (!run || !maySee(run.project)) return { deleted: false };
+      await store.deleteRun(runId);
+      return { deleted: true };
+    },
+
+    async prune({ olderThanDays, keepLast, runId }, { maySee = everything, signal } = {}) {
+      if (runId !== undefined) await visible(runId, maySee);
+      else if (!maySee(null)) throw new CairnError("forbidden", "This key may only prune the runs of its projects. Name one with run_id.");
+      const olderThan = olderThanDays === undefined ? undefined : new Date(Date.parse(now()) - olderThanDays * DAY_MS).toISOString();
+      return store.prune({ olderThan, keepLast, runId, ...(signal ? { signal } : {}) });
+    },
+  };
+}
+
+const everything: MaySee = () => true;
+const ORDER = "run";
+
+function toCursor({ updatedAt, runId }: Run): string {
+  return encodeCursor(ORDER, updatedAt, runId);
+}
+
+function fromCursor(cursor: string): { updatedAt: string; runId: string } {
+  const { at, id } = decodeCursor(cursor, ORDER);
+  return { updatedAt: at, runId: id };
+}
+
+/** The reason in words, of what the engine left as JSON. */
+function view(run: Run): RunView {
+  if (run.note === null) return run;
+  try {
+    const { message } = JSON.parse(run.note);
+    return typeof message === "string" ? { ...run, reason: message } : run;
+  } catch {
+    return { ...run, reason: run.note }; // written by someone else's engine
+  }
+}
+
+/** The state as JSON for people. What is too long to be read is left out. */
+function stateText(state: Uint8Array): string | undefined {
+  if (state.byteLength > STATE_SHOWN_BYTES) return undefined;
+  return JSON.stringify(decodeState(state), (_, value) => {
+    if (typeof value === "bigint") return value.toString();
+    if (value instanceof Map) return [...value];
+    if (value instanceof Set) return [...value];
+    return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
+  });
+}
