@@ -22,8 +22,12 @@ export function framedHash(...parts: readonly (string | number)[]): string {
 
 /** The name of the database that holds a project, and nothing of any other. */
 export function projectDatabaseName(projectId: string): string {
+  if (projectId === SHARED_PROJECT_ID) return SHARED_DATABASE_NAME;
   return `project_${sha256Hex(projectId).slice(0, 16)}`;
 }
 
 /** Knowledge for all projects lives here. No project id can hash to this name. */
 export const SHARED_DATABASE_NAME = "shared";
+
+/** Stands for a project where knowledge of all projects is meant. It is no absolute path, so no project has it. */
+export const SHARED_PROJECT_ID = "shared";

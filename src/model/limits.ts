@@ -22,6 +22,14 @@ export const LIMITS = {
   apiKeys: 1_000,
   keyProjects: 1_000,
   queryChars: 1_000,
+  /** Room for an error with its stack: a remediation's question, and what is searched for it. */
+  questionChars: 4_000,
+  answerChars: 20_000,
+  categoryChars: 200,
+  /** One import is one transaction, embedded before it: a hundred seconds or so with the local model. */
+  importRecords: 10_000,
+  importBytes: 16 * 1024 * 1024,
+  importTimeoutMs: 1_800_000,
   saveTimeoutMs: 30_000,
   searchTimeoutMs: 10_000,
   listTimeoutMs: 5_000,

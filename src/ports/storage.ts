@@ -1,13 +1,18 @@
 import type { DatabaseReport, QuarantineReport } from "../model/database-report.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
+import type { KnowledgeStore } from "./knowledge-store.ts";
 
 /** All stores of one project: one database of its own. */
 export interface ProjectStore {
   readonly projectId: string;
   readonly checkpoints: CheckpointStore;
+  readonly knowledge: KnowledgeStore;
 }
 
-/** Where projects live. A project's database is made by its first write; reading never makes one. */
+/**
+ * Where projects live. A project's database is made by its first write; reading never makes one. The id "shared" names the
+ * database of all projects together, which holds knowledge only and is not listed.
+ */
 export interface Storage {
   /** Opens the project's database, making it if need be. */
   create(projectId: string): Promise<ProjectStore>;

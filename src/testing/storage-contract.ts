@@ -3,6 +3,7 @@ import type { Storage } from "../ports/storage.ts";
 import { CHECKPOINT_CASES, type StorageCase } from "./checkpoint-contract.ts";
 import { AWKWARD_TEXTS, freshProject, sampleCheckpoint } from "./checkpoint-samples.ts";
 import type { ContractCase } from "./contract.ts";
+import { KNOWLEDGE_CASES } from "./knowledge-contract.ts";
 
 export interface StorageContract {
   /** The storage to check; all cases use it, each with projects of its own. */
@@ -11,9 +12,9 @@ export interface StorageContract {
   readonly openAgain: (() => Promise<Storage> | Storage) | "not possible";
 }
 
-/** What every storage promises, its checkpoint store included. */
+/** What every storage promises, its checkpoint and knowledge stores included. */
 export function storageContract({ storage, openAgain }: StorageContract): readonly ContractCase[] {
-  const single = [...STORAGE_CASES, ...CHECKPOINT_CASES].map(({ name, run }) => ({ name, run: () => run(storage()) }));
+  const single = [...STORAGE_CASES, ...CHECKPOINT_CASES, ...KNOWLEDGE_CASES].map(({ name, run }) => ({ name, run: () => run(storage()) }));
   if (openAgain === "not possible") return single;
   return [...single, ...SHARED_CASES.map(({ name, run }) => ({ name, run: () => run(async () => openAgain()) }))];
 }

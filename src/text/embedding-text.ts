@@ -1,4 +1,23 @@
+import { normaliseError } from "./normalise-error.ts";
+
 /** What is embedded of a checkpoint: the summary carries the key ideas, the description the rest. Context pairs are too noisy. */
 export function checkpointText({ summary, description }: { readonly summary: string; readonly description: string }): string {
   return description ? `${summary}\n\n${description}` : summary;
+}
+
+/** What is embedded of knowledge: the question alone, since that is what people ask again. Answers are found by their words. */
+export function knowledgeText({ kind, question }: { readonly kind: string; readonly question: string }): string {
+  return kind === "remediation" ? normaliseError(question) || question : question;
+}
+
+/** The words under which knowledge is found. A remediation's error counts both as it was and without what changes each time. */
+export function knowledgeWords(content: {
+  readonly kind: string;
+  readonly category: string;
+  readonly subcategory: string;
+  readonly question: string;
+  readonly answer: string;
+}): string {
+  const { kind, category, subcategory, question, answer } = content;
+  return [question, ...(kind === "remediation" ? [normaliseError(question)] : []), answer, category, subcategory].join("\n");
 }

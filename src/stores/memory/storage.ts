@@ -1,6 +1,8 @@
 import { CairnError } from "../../model/errors.ts";
+import { SHARED_PROJECT_ID } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { memoryCheckpoints } from "./checkpoints.ts";
+import { memoryKnowledge } from "./knowledge.ts";
 
 /** Projects that live as long as the process: for tests and for trying things out. */
 export function memoryStorage(): Storage {
@@ -10,13 +12,13 @@ export function memoryStorage(): Storage {
     async create(projectId) {
       let project = projects.get(projectId);
       if (!project) {
-        project = { projectId, checkpoints: memoryCheckpoints() };
+        project = { projectId, checkpoints: memoryCheckpoints(), knowledge: memoryKnowledge() };
         projects.set(projectId, project);
       }
       return project;
     },
     find: async (projectId) => projects.get(projectId),
-    projects: async () => [...projects.keys()],
+    projects: async () => [...projects.keys()].filter((id) => id !== SHARED_PROJECT_ID),
     async checkProject(projectId) {
       return { projectPath: projectId, location: MEMORY, state: projects.has(projectId) ? "sound" : "absent", problems: [] };
     },

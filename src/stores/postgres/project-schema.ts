@@ -1,4 +1,5 @@
 import type { Migration } from "../../model/migration.ts";
+import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
 
 /** The tables of a project's schema. Steps are only ever added. */
 export const projectMigrations: readonly Migration[] = [
@@ -59,4 +60,5 @@ export const projectMigrations: readonly Migration[] = [
       CREATE INDEX vectors_record ON vectors (collection, key);
     `,
   },
+  { id: 3, name: "knowledge", sql: KNOWLEDGE_SCHEMA },
 ];

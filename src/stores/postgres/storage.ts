@@ -5,6 +5,7 @@ import { postgresCheckpoints } from "./checkpoints.ts";
 import { renameSchema, schemaProblems } from "./damage.ts";
 import { openPostgres, type PostgresOptions, type PostgresTx, quoteName } from "./driver.ts";
 import { isGone } from "./errors.ts";
+import { postgresKnowledge } from "./knowledge.ts";
 import { migratePostgres, tableExists } from "./migrations.ts";
 import { ensurePgvector } from "./pgvector.ts";
 import { projectMigrations } from "./project-schema.ts";
@@ -98,7 +99,7 @@ export function postgresStorage({ now, ...options }: PostgresStorageOptions): St
         }
       },
     };
-    return { projectId, checkpoints: postgresCheckpoints(projectId, tables) };
+    return { projectId, checkpoints: postgresCheckpoints(projectId, tables), knowledge: postgresKnowledge(tables) };
   }
 
   return {

@@ -1,3 +1,4 @@
+import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
 import type { Migration } from "./migrations.ts";
 import { VECTOR_SCHEMA } from "./vectors/schema.ts";
 
@@ -58,4 +59,5 @@ export const projectMigrations: readonly Migration[] = [
       );
     `,
   },
+  { id: 3, name: "knowledge", sql: KNOWLEDGE_SCHEMA },
 ];

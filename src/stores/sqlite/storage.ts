@@ -7,11 +7,12 @@ import { sqliteCheckpoints } from "./checkpoints.ts";
 import { checkFile, quarantineFile } from "./damage.ts";
 import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
 import type { SqliteDatabase } from "./driver.ts";
+import { sqliteKnowledge } from "./knowledge.ts";
 import { projectMigrations } from "./project-schema.ts";
 import { vectorSearcher } from "./vectors/searcher.ts";
 
 export interface SqliteStorageOptions {
-  /** The folder that holds `projects/project_<hash>.db`. */
+  /** The folder that holds `projects/project_<hash>.db` and `projects/shared.db`. */
   readonly dataDir: string;
   readonly now: () => string;
 }
@@ -22,10 +23,10 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): Storage {
   const databases = sqliteDatabases();
   const pathOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
 
-  const stores = (projectId: string, handle: DatabaseHandle): ProjectStore => ({
-    projectId,
-    checkpoints: sqliteCheckpoints(projectId, handle, vectorSearcher({ path: pathOf(projectId) })),
-  });
+  const stores = (projectId: string, handle: DatabaseHandle): ProjectStore => {
+    const vectors = vectorSearcher({ path: pathOf(projectId) });
+    return { projectId, checkpoints: sqliteCheckpoints(projectId, handle, vectors), knowledge: sqliteKnowledge(handle, vectors) };
+  };
 
   return {
     async create(projectId) {

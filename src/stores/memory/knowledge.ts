@@ -1,0 +1,105 @@
+import type { Knowledge } from "../../model/knowledge.ts";
+import type { VersionedVector } from "../../ports/embedding-store.ts";
+import type { KnowledgeFilter, KnowledgeStore } from "../../ports/knowledge-store.ts";
+import { bm25 } from "../../text/bm25.ts";
+import { knowledgeText, knowledgeWords } from "../../text/embedding-text.ts";
+import { errorSignature } from "../../text/normalise-error.ts";
+import { memoryEmbeddings } from "./embeddings.ts";
+
+export function memoryKnowledge(): KnowledgeStore {
+  const byId = new Map<string, Knowledge>();
+  const inOrder = () => [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const embeddings = memoryEmbeddings(() =>
+    inOrder().map((record) => ({ id: record.id, revision: record.revision, text: knowledgeText(record) })),
+  );
+  const matching = (filter: KnowledgeFilter) => [...byId.values()].filter((record) => matches(record, filter));
+
+  const write = (record: Knowledge, vectors: readonly VersionedVector[] | undefined) => {
+    byId.set(record.id, structuredClone(record));
+    if (!vectors) return;
+    embeddings.remove(record.id);
+    embeddings.put(record.id, vectors);
+  };
+  const remove = (id: string) => {
+    embeddings.remove(id);
+    return byId.delete(id);
+  };
+  const withCounts = (record: Knowledge): Knowledge => {
+    const { successes, uses, createdAt } = byId.get(record.id)!;
+    return { ...record, successes, uses, createdAt };
+  };
+
+  return {
+    embeddings,
+    async put(record, vectors = []) {
+      if (byId.has(record.id)) return false;
+      write(record, vectors);
+      return true;
+    },
+    async replace(record, vectors) {
+      if (byId.get(record.id)?.revision !== record.revision - 1) return false;
+      write(withCounts(record), vectors);
+      return true;
+    },
+    get: async (id) => structuredClone(byId.get(id)),
+    getMany: async (ids) => structuredClone(ids.flatMap((id) => byId.get(id) ?? [])),
+    async list({ filter = {}, limit, after }) {
+      const all = matching(filter).sort(newestFirst);
+      const rest = after ? all.filter((record) => newestFirst(record, { createdAt: after.at, id: after.id }) > 0) : all;
+      return { records: structuredClone(rest.slice(0, limit)), total: all.length };
+    },
+    delete: async (id) => remove(id),
+    async feedback(id, success) {
+      const record = byId.get(id);
+      if (!record) return undefined;
+      const counted = { ...record, uses: record.uses + 1, successes: record.successes + (success ? 1 : 0) };
+      byId.set(id, counted);
+      return structuredClone(counted);
+    },
+    async withSignature(signature, filter, limit) {
+      return matching(filter)
+        .filter(({ kind, question }) => kind === "remediation" && errorSignature(question) === signature)
+        .sort((a, b) => newestFirst(b, a))
+        .slice(0, limit)
+        .map(({ id }) => id);
+    },
+    marks: async () => inOrder().map(({ id, source, contentHash, revision }) => ({ id, source, contentHash, revision })),
+    async apply(batch) {
+      const asExpected =
+        batch.add.every(({ record }) => !byId.has(record.id)) &&
+        batch.replace.every(({ record }) => byId.get(record.id)?.revision === record.revision - 1) &&
+        batch.remove.every(({ id, revision }) => byId.get(id)?.revision === revision);
+      if (!asExpected) return "changed meanwhile";
+      for (const { record, vectors = [] } of batch.add) write(record, vectors);
+      for (const { record, vectors } of batch.replace) write(withCounts(record), vectors);
+      for (const { id } of batch.remove) remove(id);
+      return "applied";
+    },
+    async candidates({ filter, limit, words, dense }) {
+      const texts = new Map(matching(filter).map((record) => [record.id, knowledgeWords(record)]));
+      return {
+        lexical: words === undefined ? [] : bm25(texts, words).slice(0, limit),
+        dense: dense ? embeddings.nearest(dense.versionId, dense.vector, texts.keys(), limit) : [],
+      };
+    },
+    async similarities(versionId, vector, ids) {
+      return new Map(
+        ids.flatMap((id) => {
+          const cosine = embeddings.cosine(versionId, id, vector);
+          return cosine === undefined ? [] : [[id, cosine] as const];
+        }),
+      );
+    },
+  };
+}
+
+function matches(record: Knowledge, filter: KnowledgeFilter): boolean {
+  return FILTERS.every((field) => filter[field] === undefined || record[field] === filter[field]);
+}
+
+const FILTERS = ["kind", "category", "subcategory", "source"] as const;
+
+type Placed = Pick<Knowledge, "id" | "createdAt">;
+
+const newestFirst = (a: Placed, b: Placed) =>
+  a.createdAt === b.createdAt ? (a.id < b.id ? -1 : a.id > b.id ? 1 : 0) : a.createdAt < b.createdAt ? 1 : -1;

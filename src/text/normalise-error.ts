@@ -1,0 +1,63 @@
+import { stripVTControlCharacters } from "node:util";
+import { sha256Hex } from "../model/ids.ts";
+
+/**
+ * An error text without what differs from one occurrence to the next: times, ids, addresses and numbers become `#`, which no
+ * search takes for a word, and paths shrink to their last name. Applying it twice changes nothing more.
+ */
+export function normaliseError(text: string): string {
+  let before = stripVTControlCharacters(text.slice(0, MAX_CHARS));
+  // What one pass leaves may meet its neighbours anew, as in "1/2/3"; two or three passes settle it.
+  for (let pass = 0; pass < MAX_PASSES; pass++) {
+    const after = onePass(before);
+    if (after === before) break;
+    before = after;
+  }
+  return before;
+}
+
+function onePass(text: string): string {
+  return text
+    .replace(/\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s?(?:Z|[+-]\d\d:?\d\d)\b)?)?/g, "#")
+    .replace(/\b\d\d:\d\d:\d\d(?:[.,]\d+)?/g, "#")
+    .replace(/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, "#")
+    .replace(PATH, (path) => baseName(path))
+    .replace(/\b0x[0-9a-f]+\b/gi, "#")
+    .replace(/\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b/gi, "#") // hashes and ids in hexadecimal
+    .replace(/(?<![\p{L}\p{N}_])[-+]?\d+(?:[.,]\d+)*(?![\p{L}\p{N}_])/gu, "#")
+    .replace(/#(?:[:,]#)+/g, "#") // line and column
+    .replace(/[ \t]+/g, " ")
+    .replace(/ ?\r?\n ?/g, "\n")
+    .trim();
+}
+
+/**
+ * Two errors with one signature are the same kind of error: frames of the stack are left out, quoted values too. Empty for a text
+ * in which nothing telling is left.
+ */
+export function errorSignature(text: string): string {
+  const lines = normaliseError(text).split("\n");
+  const telling = lines.filter((line) => !FRAME.test(line));
+  const words = (telling.length > 0 ? telling : lines)
+    .join(" ")
+    .replace(/"[^"\n]*"|'[^'\n]*'|`[^`\n]*`|‘[^’\n]*’|“[^”\n]*”|«[^»\n]*»/g, "'#'")
+    .toLowerCase()
+    .replace(/\s+/g, " ")
+    .trim();
+  return /\p{L}/u.test(words) ? sha256Hex(words) : "";
+}
+
+/** Pasted logs may be long; what an error is stands near its beginning. */
+const MAX_CHARS = 20_000;
+const MAX_PASSES = 20;
+
+/** Slashes or backslashes between names, from a root, a drive, a dot or a URL. A fraction such as 1/2 is none. */
+const PATH = /(?:[a-z][a-z0-9+.-]{0,20}:\/\/[\p{L}\p{N}_.@:-]+|~|\.{1,2}|[A-Za-z]:)?(?:[\\/](?:[\p{L}\p{N}_.@+-]+))+(?=[^\p{L}\p{N}_.@+\\/-]|$)/giu;
+
+function baseName(path: string): string {
+  return path.split(/[\\/]/).at(-1) ?? path;
+}
+
+/** Frames as JavaScript, Java, Python, Rust, Go and .NET print them, and the lines around them. */
+const FRAME =
+  /^\s*(?:at .+|File ".*", line #.*|File \S+, line #.*|Traceback \(most recent call last\):?|\d+: .+::.+|\.\.\. # more|goroutine # .*|\S+\.go:#.*|stack backtrace:|#?\d* ?#? in .+)$/i;
