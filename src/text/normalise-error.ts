@@ -52,7 +52,8 @@ const MAX_CHARS = 20_000;
 const MAX_PASSES = 20;
 
 /** Slashes or backslashes between names, from a root, a drive, a dot or a URL. A fraction such as 1/2 is none. */
-const PATH = /(?:[a-z][a-z0-9+.-]{0,20}:\/\/[\p{L}\p{N}_.@:-]+|~|\.{1,2}|[A-Za-z]:)?(?:[\\/](?:[\p{L}\p{N}_.@+-]+))+(?=[^\p{L}\p{N}_.@+\\/-]|$)/giu;
+const PATH =
+  /(?:[a-z][a-z0-9+.-]{0,20}:\/\/[\p{L}\p{N}_.@:-]+|~|\.{1,2}|[A-Za-z]:)?(?:[\\/](?:[\p{L}\p{N}_.@+-]+))+(?=[^\p{L}\p{N}_.@+\\/-]|$)/giu;
 
 function baseName(path: string): string {
   return path.split(/[\\/]/).at(-1) ?? path;
