@@ -103,9 +103,11 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       signal,
     });
     if ((await project.checkpoints[verb](checkpoint, vectors[0]!)) === false) return undefined;
-    if (!embedded) backfiller.schedule(`checkpoints ${checkpoint.projectPath}`, project.checkpoints.embeddings);
+    if (!embedded) fillLater(checkpoint.projectPath, project.checkpoints);
     return { ...checkpoint, embedded };
   }
+
+  const fillLater = (projectPath: string, { embeddings }: CheckpointStore) => backfiller.schedule(`checkpoints ${projectPath}`, embeddings);
 
   const missing = (id: string) =>
     new CairnError("not_found", `There is no checkpoint ${JSON.stringify(id)} in this project. List them to see which there are.`);
@@ -134,7 +136,11 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       const project = await storage.find(projectPath);
       if (!project) return { hits: [], degraded: [] };
       // The question goes to the embedding model as well.
-      return recall(project.checkpoints, embedders, { query: redact(query).text, topK, mode, filter, signal });
+      const answer = await recall(project.checkpoints, embedders, { query: redact(query).text, topK, mode, filter, signal });
+      // Found by words alone though the model answers: perhaps its vector was never made, by a process that is gone.
+      if (answer.model !== undefined && answer.hits.some(({ found, score }) => !found.meaning && score === 0))
+        fillLater(projectPath, project.checkpoints);
+      return answer;
     },
 
     async get({ projectPath, id }) {

@@ -5,6 +5,11 @@ export interface Ranked {
   readonly score: number;
 }
 
+export interface RankedByWords extends Ranked {
+  /** The share of the query's words that the record has, 0…1; known of the best one at least. */
+  readonly matched?: number | undefined;
+}
+
 export interface CandidateQuery<Filter> {
   readonly filter: Filter;
   /** How many of each ranking. */
@@ -18,7 +23,7 @@ export interface CandidateQuery<Filter> {
 
 export interface Candidates {
   /** By words (BM25 or its nearest relative), best first; scores are positive and comparable within one answer only. */
-  readonly lexical: readonly Ranked[];
+  readonly lexical: readonly RankedByWords[];
   /** By cosine, best first, exact scores. */
   readonly dense: readonly Ranked[];
 }

@@ -44,8 +44,9 @@ const QUERY_EMBED_MS = 4_000;
 export async function recall<RecordType extends { readonly id: string; readonly createdAt: string }, Filter>(
   store: RecallStore<RecordType, Filter>,
   embedders: Embedders,
-  { query, topK, filter, mode = "hybrid", signal }: RecallQuery<Filter>,
+  asked: RecallQuery<Filter>,
 ): Promise<RecallAnswer<RecordType>> {
+  const { query, topK, filter, mode = "hybrid", signal } = asked;
   const degraded: string[] = [];
   const dense = mode === "keyword" ? undefined : await queryVector(store.embeddings, embedders, query, degraded, signal);
   if (mode === "semantic" && !dense && degraded.length > 0)
@@ -54,8 +55,10 @@ export async function recall<RecordType extends { readonly id: string; readonly 
   const limit = Math.min(500, Math.max(100, topK * 5));
   const words = mode === "semantic" ? undefined : query;
   const { lexical, dense: near } = await store.candidates({ filter, limit, words, dense, signal });
+  // The version was dropped while the query was being embedded: ask again with the one that took its place.
+  if (dense && near.length === 0 && !(await isCurrent(store.embeddings, dense.versionId))) return recall(store, embedders, asked);
   const candidates = await withSimilarities(store, dense, lexical, near);
-  const order = fuse(candidates, dense ? meaningWeight(query, dense.version, candidates) : 0);
+  const order = fuse(candidates, dense ? meaningWeight(query, lexical) : 0);
 
   const records = new Map((await store.getMany(order.slice(0, topK * 2).map(({ id }) => id))).map((record) => [record.id, record]));
   const rankOf = (ranking: readonly Ranked[]) => new Map(ranking.map(({ id, score }, index) => [id, { rank: index + 1, score }]));
@@ -86,7 +89,7 @@ async function queryVector(
   degraded: string[],
   signal: AbortSignal | undefined,
 ): Promise<QueryVector | undefined> {
-  const version = (await embeddings.versions()).find(({ isCurrent }) => isCurrent);
+  const version = (await embeddings.versions()).find((known) => known.isCurrent);
   if (!version) return undefined; // nothing was ever embedded: words are all there is
   const embedder = await embedders.serving(version);
   if (!embedder) {
@@ -99,6 +102,10 @@ async function queryVector(
     return undefined;
   }
   return { versionId: version.versionId, vector: embedded.vectors[0]!, version };
+}
+
+async function isCurrent(embeddings: EmbeddingStore, versionId: number): Promise<boolean> {
+  return (await embeddings.versions()).some((known) => known.isCurrent && known.versionId === versionId);
 }
 
 /** Candidates that only the words found get their cosine too, so that both parts of the fused score are known. */

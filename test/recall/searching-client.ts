@@ -24,12 +24,7 @@ export interface SearchingClient {
  * Searches and saves without pause, and holds every answer against the exact ranking of the one model that the answer names:
  * a single score from another model, a record too few or a part that was missing ends it with a failure.
  */
-export function searchingClient(
-  cairn: Cairn,
-  projectPath: string,
-  references: readonly Reference[],
-  words: () => string,
-): SearchingClient {
+export function searchingClient(cairn: Cairn, projectPath: string, references: readonly Reference[], words: () => string): SearchingClient {
   let going = true;
   const client: SearchingClient = {
     models: [],

@@ -25,7 +25,7 @@ const quick = [
 const projectPath = "/srv/upgraded";
 const ref = { projectPath, collection: "checkpoints" as const };
 
-const cleanUp: (() => Promise<unknown> | void)[] = [];
+const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
   for (const undo of cleanUp.splice(0).reverse()) await undo();
 });
@@ -132,7 +132,7 @@ function upgrade(order: object): ChildProcess {
   const child = spawn(process.execPath, [join(import.meta.dirname, "upgrade-process.mjs"), JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  cleanUp.push(() => void child.kill("SIGKILL"));
+  cleanUp.push(() => child.kill("SIGKILL"));
   return child;
 }
 

@@ -21,6 +21,8 @@ export interface StandIn {
   readonly requests: { readonly path: string; readonly body: RequestBody; readonly authorization: string | undefined }[];
   /** Troubles for the next requests, one each. */
   readonly troubles: Trouble[];
+  /** Trouble with every request while it is set. */
+  lasting?: Trouble | undefined;
   close(): Promise<void>;
 }
 
@@ -84,17 +86,18 @@ async function standIn(answer: (body: RequestBody, response: ServerResponse, pat
     const path = request.url ?? "";
     const body = await readJson(request);
     requests.push({ path, body, authorization: request.headers.authorization });
-    const trouble = troubles.shift();
+    const trouble = troubles.shift() ?? self.lasting;
     if (trouble) trouble({ path, body }, response);
     else await answer(body, response, path.replace(/^\/v1/, ""));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
+  const self: StandIn = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     troubles,
     close: () => new Promise((resolve) => server.close(() => resolve()).closeAllConnections()),
   };
+  return self;
 }
 
 export function json(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {

@@ -68,7 +68,7 @@ export function memoryEmbeddings(
       for (const map of vectors.values()) map.delete(id);
     },
     cosine(versionId, id, query) {
-      const vector = of(versionId).get(id);
+      const vector = vectors.get(versionId)?.get(id);
       return vector && dot(vector, query);
     },
     nearest(versionId, query, ids, limit) {

@@ -1,4 +1,4 @@
-import type { Ranked } from "../../ports/recall-store.ts";
+import type { RankedByWords } from "../../ports/recall-store.ts";
 import { queryWords, searchWords } from "../../text/words.ts";
 import type { PgValue, PostgresTx } from "./driver.ts";
 
@@ -20,18 +20,24 @@ export function wordsText(text: string): string {
  * The records whose text has words of the query, best first. PostgreSQL's own rank knows nothing of how rare a word is, so each
  * word's rank is weighted by it here, as BM25 does.
  */
-export async function rankByWords(tx: PostgresTx, records: string, query: string, whereFrom: WhereFrom, limit: number): Promise<Ranked[]> {
+export async function rankByWords(
+  tx: PostgresTx,
+  records: string,
+  query: string,
+  whereFrom: WhereFrom,
+  limit: number,
+): Promise<RankedByWords[]> {
   const words = queryWords(query);
   if (words.length === 0) return [];
   const where = whereFrom(3);
-  return tx.all<Ranked>(
+  return tx.all<RankedByWords>(
     `WITH asked AS (SELECT DISTINCT plainto_tsquery('english', word) AS term FROM unnest($1::text[]) AS word),
           weighed AS (
             SELECT term, ln(1 + (all_records.count - found.count + 0.5) / (found.count + 0.5)) AS weight
               FROM asked, (SELECT count(*) FROM ${records}) AS all_records, LATERAL (SELECT count(*) FROM ${records} r WHERE r.words @@ term) AS found
              WHERE numnode(term) > 0
           )
-     SELECT r.id, sum(weight * ts_rank(r.words, term, 1))::float8 AS score
+     SELECT r.id, sum(weight * ts_rank(r.words, term, 1))::float8 AS score, count(*)::float8 / (SELECT count(*) FROM weighed) AS matched
        FROM weighed JOIN ${records} r ON r.words @@ term
       WHERE ${where?.sql ?? "true"}
       GROUP BY r.id ORDER BY score DESC, r.id LIMIT $2`,

@@ -1,4 +1,4 @@
-import type { Ranked } from "../../ports/recall-store.ts";
+import type { RankedByWords } from "../../ports/recall-store.ts";
 import { queryWords, searchWords } from "../../text/words.ts";
 import type { SqliteTx, SqlValue } from "./driver.ts";
 
@@ -26,24 +26,28 @@ export function rankByWords(
   query: string,
   where: Where | undefined,
   limit: number,
-): Ranked[] {
-  const match = matchExpression(query);
-  if (!match) return [];
-  const rows = tx.all<{ id: string; score: number }>(
-    `SELECT r.id AS id, -bm25(${table}) AS score
+): RankedByWords[] {
+  const asked = queryWords(query).map(quoted);
+  if (asked.length === 0) return [];
+  const rows = tx.all<{ key: number; id: string; score: number }>(
+    `SELECT r.key AS key, r.id AS id, -bm25(${table}) AS score
        FROM ${table} JOIN ${records} r ON r.key = ${table}.rowid
       WHERE ${table} MATCH ? ${where ? `AND (${where.sql})` : ""}
       ORDER BY bm25(${table}), r.id LIMIT ?`,
-    match,
+    asked.join(" OR "),
     ...(where?.params ?? []),
     limit,
   );
-  return rows.map(({ id, score }) => ({ id, score: Math.max(score, Number.MIN_VALUE) }));
+  const has = (key: number) =>
+    asked.filter((word) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid = ?`, word, key)).length;
+  return rows.map(({ key, id, score }, index) => ({
+    id,
+    score: Math.max(score, Number.MIN_VALUE),
+    ...(index === 0 ? { matched: has(key) / asked.length } : {}),
+  }));
 }
 
-/** Each word as a quoted string: whatever a person types is a word to look for, never syntax. */
-function matchExpression(query: string): string {
-  return queryWords(query)
-    .map((word) => `"${word.replaceAll('"', '""')}"`)
-    .join(" OR ");
+/** A word as a quoted string: whatever a person types is a word to look for, never syntax. */
+function quoted(word: string): string {
+  return `"${word.replaceAll('"', '""')}"`;
 }
