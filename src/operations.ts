@@ -1,6 +1,7 @@
 import { databaseOperations } from "./admin/database-operations.ts";
 import { keyOperations } from "./admin/key-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
+import { upkeepOperations } from "./checkpoints/upkeep-operations.ts";
 import type { Operation } from "./operation.ts";
 import { embeddingsOperations } from "./recall/operations.ts";
 import { runOperations } from "./runs/operations.ts";
@@ -8,6 +9,7 @@ import { runOperations } from "./runs/operations.ts";
 /** Everything that can be asked of Cairn from outside. The edges are loops over this list. */
 export const operations: readonly Operation[] = [
   ...checkpointOperations,
+  ...upkeepOperations,
   ...embeddingsOperations,
   ...keyOperations,
   ...runOperations,

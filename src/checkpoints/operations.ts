@@ -1,20 +1,12 @@
 import { z } from "zod";
+import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
+import type { Hit } from "../recall/search.ts";
 import { Context, Id, ProjectPath, Tags, text } from "../text/schemas.ts";
+import { fitCheckpoints } from "./fit.ts";
 import type { SavedCheckpoint } from "./service.ts";
-
-const CheckpointOutput = z.object({
-  id: z.string(),
-  project_path: z.string(),
-  summary: z.string(),
-  description: z.string(),
-  context: z.record(z.string(), z.string()),
-  tags: z.array(z.string()),
-  token_count: z.int(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-});
+import { CheckpointOutput, FilterFields, MaxTokens, READ, SearchResult, utcRange } from "./wire-schemas.ts";
 
 const SavedOutput = CheckpointOutput.extend({
   embedding_pending: z.boolean().optional().describe("true: found by words now, by meaning as soon as its vector is there."),
@@ -25,17 +17,6 @@ const SavedOutput = CheckpointOutput.extend({
 });
 
 const saved = ({ embedded, ...checkpoint }: SavedCheckpoint) => (embedded ? checkpoint : { ...checkpoint, embeddingPending: true });
-
-const FilterFields = {
-  tags: Tags.optional().describe("Only those with all of these tags."),
-  tag_match: z.enum(["exact", "substring"]).default("exact"),
-  created_from: z.iso.datetime({ offset: true }).optional(),
-  created_before: z.iso.datetime({ offset: true }).optional(),
-};
-
-const FoundRank = z.object({ rank: z.int(), score: z.number() });
-
-const READ = { readOnly: true, destructive: false, idempotent: true };
 
 export const checkpointSave = operation({
   name: "checkpoint_save",
@@ -77,20 +58,13 @@ export const checkpointSearch = operation({
     top_k: z.int().min(1).max(LIMITS.listMax).default(5),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
     ...FilterFields,
+    max_tokens: MaxTokens,
   }),
   output: z.object({
-    results: z.array(
-      z.object({
-        checkpoint: CheckpointOutput,
-        score: z.number().describe("Cosine similarity, 0 to 1."),
-        distance: z.number(),
-        found: z
-          .object({ meaning: FoundRank.optional(), words: FoundRank.optional() })
-          .describe("Place and score in each ranking that found it."),
-      }),
-    ),
+    results: z.array(SearchResult),
     degraded: z.array(z.string()).describe("What was missing, if anything."),
     model: z.string().optional(),
+    note: z.string().optional().describe("What was left out and how to get it."),
   }),
   access: "read",
   annotations: READ,
@@ -101,29 +75,26 @@ export const checkpointSearch = operation({
     examples: ['cairn checkpoint search "where did the login tests break"', 'cairn checkpoint search "retry" --tags http --top-k 3'],
     view: { table: "results", columns: ["score", "checkpoint.id", "checkpoint.created_at", "checkpoint.summary"] },
   },
-  render: ({ results, degraded }) =>
+  render: ({ results, degraded, note }) =>
     [
       ...(results.length === 0 ? ["No checkpoints found."] : []),
       ...results.map(
         ({ checkpoint, score }) => `${score.toFixed(2)}  ${checkpoint.id}  ${checkpoint.created_at.slice(0, 16)}  ${checkpoint.summary}`,
       ),
       ...degraded.map((part) => `Note: ${part}.`),
+      ...(note ? [note] : []),
     ].join("\n"),
-  run: async (cairn, input, { signal }) => {
+  run: async (cairn, { maxTokens, ...input }, { signal }) => {
     const { hits, degraded, model } = await cairn.checkpoints.search(utcRange(input), { signal });
-    return {
-      results: hits.map(({ record, score, found }) => ({ checkpoint: record, score, distance: 1 - score, found })),
-      degraded,
-      model,
-    };
+    return { ...resultsWithin(hits, maxTokens), degraded, model };
   },
 });
 
 export const checkpointGet = operation({
   name: "checkpoint_get",
   summary: "Read one checkpoint in full.",
-  input: z.strictObject({ project_path: ProjectPath, id: Id }),
-  output: CheckpointOutput,
+  input: z.strictObject({ project_path: ProjectPath, id: Id, max_tokens: MaxTokens }),
+  output: CheckpointOutput.extend({ note: z.string().optional() }),
   access: "read",
   annotations: READ,
   limits: { timeoutMs: LIMITS.listTimeoutMs },
@@ -131,7 +102,7 @@ export const checkpointGet = operation({
   cli: {
     positional: ["id"],
     examples: ["cairn checkpoint get 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c"],
-    view: { record: ["summary", "description", "context", "tags", "id", "created_at", "updated_at", "token_count"] },
+    view: { record: ["summary", "description", "context", "tags", "id", "created_at", "updated_at", "token_count", "note"] },
   },
   render: (checkpoint) =>
     [
@@ -139,10 +110,14 @@ export const checkpointGet = operation({
       `${checkpoint.id}, ${checkpoint.created_at}${checkpoint.tags.length ? `, tags: ${checkpoint.tags.join(", ")}` : ""}`,
       checkpoint.description,
       ...Object.entries(checkpoint.context).map(([key, value]) => `${key}: ${value}`),
+      checkpoint.note,
     ]
       .filter(Boolean)
       .join("\n"),
-  run: (cairn, input) => cairn.checkpoints.get(input),
+  run: async (cairn, { maxTokens, ...input }) => {
+    const { shown, cut } = fitCheckpoints([await cairn.checkpoints.get(input)], maxTokens);
+    return { ...shown[0], ...(cut > 0 && { note: `Cut to about ${maxTokens} tokens; a larger max_tokens gives the rest.` }) };
+  },
 });
 
 export const checkpointList = operation({
@@ -155,8 +130,14 @@ export const checkpointList = operation({
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
     sort_by: z.enum(["created_at", "updated_at"]).default("created_at"),
     ...FilterFields,
+    max_tokens: MaxTokens,
   }),
-  output: z.object({ checkpoints: z.array(CheckpointOutput), total: z.int(), next_cursor: z.string().optional() }),
+  output: z.object({
+    checkpoints: z.array(CheckpointOutput),
+    total: z.int(),
+    next_cursor: z.string().optional(),
+    note: z.string().optional(),
+  }),
   access: "read",
   annotations: READ,
   limits: { timeoutMs: LIMITS.listTimeoutMs },
@@ -165,15 +146,48 @@ export const checkpointList = operation({
     examples: ["cairn checkpoint list", "cairn checkpoint list --limit 50 --sort-by updated_at --json"],
     view: { table: "checkpoints", columns: ["id", "created_at", "summary", "tags"] },
   },
-  render: ({ checkpoints, total, next_cursor }) =>
+  render: ({ checkpoints, total, next_cursor, note }) =>
     [
       `${checkpoints.length} of ${total} checkpoints`,
       ...checkpoints.map((checkpoint) => `${checkpoint.id}  ${checkpoint.created_at}  ${checkpoint.summary}`),
       next_cursor ? `More: call again with cursor ${next_cursor}` : "",
+      note ?? "",
     ]
       .filter(Boolean)
       .join("\n"),
-  run: (cairn, input) => cairn.checkpoints.list(utcRange(input)),
+  run: async (cairn, input) => {
+    const { cut, ...page } = await cairn.checkpoints.list(utcRange(input));
+    const short = page.checkpoints.length < Math.min(input.limit, page.total) && page.nextCursor !== undefined;
+    const parts = [
+      ...(cut > 0 ? [`${cut} were cut: checkpoint_get has them in full`] : []),
+      ...(short ? ["the page is shorter than asked: next_cursor goes on"] : []),
+    ];
+    return { ...page, ...(parts.length > 0 && { note: `To stay within ${input.maxTokens} tokens, ${parts.join("; ")}.` }) };
+  },
+});
+
+export const checkpointResume = operation({
+  name: "checkpoint_resume",
+  summary: "Pick up the work: what the newest checkpoint, or the one named, says.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    id: Id.optional().describe("Default: the newest."),
+    level: z.enum(["summary", "context", "full"]).default("context").describe("summary; plus facts; plus description."),
+    max_tokens: MaxTokens,
+  }),
+  output: z.object({
+    level: z.string(),
+    checkpoint: CheckpointOutput.partial({ description: true, context: true }).omit({ token_count: true }),
+    text: z.string().describe("What to read."),
+    note: z.string().optional(),
+  }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.listTimeoutMs },
+  toolset: "core",
+  cli: { positional: ["id"], examples: ["cairn checkpoint resume", "cairn checkpoint resume --level full"] },
+  render: ({ text: words, note }) => [words, note].filter(Boolean).join("\n\n"),
+  run: (cairn, input) => cairn.checkpoints.resume(input),
 });
 
 export const checkpointUpdate = operation({
@@ -211,7 +225,20 @@ export const checkpointDelete = operation({
   run: (cairn, input) => cairn.checkpoints.delete(input),
 });
 
-export const checkpointOperations = [checkpointSave, checkpointSearch, checkpointList, checkpointGet, checkpointUpdate, checkpointDelete];
+/** Search results as far as they fit, and how to get the others. */
+export function resultsWithin(hits: readonly Hit<Checkpoint>[], maxTokens: number) {
+  const { shown, cut, left } = fitCheckpoints(
+    hits.map(({ record }) => record),
+    maxTokens,
+  );
+  const results = shown.map((checkpoint, index) => {
+    const { score, found } = hits[index]!;
+    return { checkpoint, score, distance: 1 - score, found };
+  });
+  if (cut + left === 0) return { results };
+  const parts = [...(cut > 0 ? [`${cut} were cut`] : []), ...(left > 0 ? [`${left} were left out`] : [])];
+  return { results, note: `To stay within ${maxTokens} tokens, ${parts.join(" and ")}: checkpoint_get has each in full.` };
+}
 
 function redactionNote(redacted: z.output<typeof SavedOutput>["redacted"] = []): string[] {
   if (redacted.length === 0) return [];
@@ -220,8 +247,12 @@ function redactionNote(redacted: z.output<typeof SavedOutput>["redacted"] = []):
   ];
 }
 
-/** Times are stored and compared in UTC with milliseconds; a caller may give any offset. */
-function utcRange<Input extends { createdFrom?: string | undefined; createdBefore?: string | undefined }>(input: Input): Input {
-  const utc = (time: string | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
-  return { ...input, createdFrom: utc(input.createdFrom), createdBefore: utc(input.createdBefore) };
-}
+export const checkpointOperations = [
+  checkpointSave,
+  checkpointSearch,
+  checkpointList,
+  checkpointGet,
+  checkpointResume,
+  checkpointUpdate,
+  checkpointDelete,
+];

@@ -10,7 +10,12 @@ import { vectorsFor } from "../recall/vectors-for.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { checkpointText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
+import { fitCheckpoints } from "./fit.ts";
+import { type Pruned, type PruneRules, prune } from "./prune.ts";
 import { type RedactedField, redactFields } from "./redact-fields.ts";
+import { type Resumed, type ResumeLevel, resumeAt } from "./resume.ts";
+import { type SearchAllAnswer, type SearchAllCheckpoints, searchAll } from "./search-all.ts";
+import { type Imported, readRecords } from "./transfer.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -50,6 +55,8 @@ export interface ListCheckpoints extends CheckpointFilter {
   readonly offset?: number | undefined;
   readonly cursor?: string | undefined;
   readonly sortBy?: CheckpointSort | undefined;
+  /** About how many tokens the answer may cost: long texts are cut, then the page ends earlier. */
+  readonly maxTokens?: number | undefined;
 }
 
 export interface CheckpointList {
@@ -57,6 +64,20 @@ export interface CheckpointList {
   readonly total: number;
   /** Where the next page starts; absent on the last page. */
   readonly nextCursor?: string | undefined;
+  /** How many records were shortened to stay within `maxTokens`. */
+  readonly cut: number;
+}
+
+export interface ResumeCheckpoint {
+  readonly projectPath: string;
+  /** Default: the newest. */
+  readonly id?: string | undefined;
+  readonly level?: ResumeLevel | undefined;
+  readonly maxTokens?: number | undefined;
+}
+
+export interface ProgressOptions extends CallOptions {
+  readonly progress?: ((done: number, total: number | undefined) => void) | undefined;
 }
 
 export interface CheckpointRef {
@@ -73,6 +94,14 @@ export interface Checkpoints {
   /** Changes the fields given and leaves the rest. */
   update(input: UpdateCheckpoint, options?: CallOptions): Promise<SavedCheckpoint>;
   delete(input: CheckpointRef): Promise<{ readonly deleted: boolean }>;
+  /** What a session that goes on should read, at a level. */
+  resume(input: ResumeCheckpoint): Promise<Resumed>;
+  /** Searches every project that the caller may see. */
+  searchAll(input: SearchAllCheckpoints, options?: CallOptions): Promise<SearchAllAnswer>;
+  /** Deletes old ones by age and count. */
+  prune(input: PruneRules & { readonly projectPath: string }, options?: ProgressOptions): Promise<Pruned>;
+  /** Stores records of an export. Those that are there already stay as they are. */
+  import(input: { readonly projectPath: string; readonly records: readonly unknown[] }, options?: ProgressOptions): Promise<Imported>;
 }
 
 export type CheckpointHit = Hit<Checkpoint>;
@@ -87,6 +116,12 @@ export interface CheckpointDeps {
   /** Takes secrets out of everything that is stored or embedded. */
   readonly redact: Redact;
 }
+
+/** Records that are embedded and stored together in an import. */
+const IMPORT_BATCH = 16;
+
+/** Enough for the longest checkpoint there can be. */
+const RESUME_TOKENS = 20_000;
 
 /** Edits of one record at one moment are rare; so many lost races in a row mean something else is wrong. */
 const UPDATE_ATTEMPTS = 20;
@@ -150,18 +185,20 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       return checkpoint;
     },
 
-    async list({ projectPath, limit = 10, offset = 0, cursor, sortBy = "created_at", ...filter }) {
+    async list({ projectPath, limit = 10, offset = 0, cursor, sortBy = "created_at", maxTokens, ...filter }) {
       const after = cursor === undefined ? undefined : decodeCursor(cursor, sortBy);
       const project = await storage.find(projectPath);
-      if (!project) return { checkpoints: [], total: 0 };
+      if (!project) return { checkpoints: [], total: 0, cut: 0 };
       // One more than asked for tells whether there is another page.
       const page = await project.checkpoints.list({ filter, limit: limit + 1, offset, sortBy, after });
-      const shown = page.checkpoints.slice(0, limit);
+      const asked = page.checkpoints.slice(0, limit);
+      const { shown, cut } = maxTokens === undefined ? { shown: asked, cut: 0 } : fitCheckpoints(asked, maxTokens);
       const last = shown.at(-1);
-      const more = last && page.checkpoints.length > limit;
+      const more = last && page.checkpoints.length > shown.length;
       return {
         checkpoints: shown,
         total: page.total,
+        cut,
         nextCursor: more ? encodeCursor(sortBy, sortBy === "created_at" ? last.createdAt : last.updatedAt, last.id) : undefined,
       };
     },
@@ -196,6 +233,40 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
     async delete({ projectPath, id }) {
       const project = await storage.find(projectPath);
       return { deleted: (await project?.checkpoints.delete(id)) ?? false };
+    },
+
+    async resume({ projectPath, id, level = "context", maxTokens = RESUME_TOKENS }) {
+      const project = await storage.find(projectPath);
+      const latest = async () => (await project?.checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }))?.checkpoints[0];
+      const checkpoint = id === undefined ? await latest() : await project?.checkpoints.get(id);
+      if (checkpoint) return resumeAt(checkpoint, level, maxTokens);
+      if (id !== undefined) throw missing(id);
+      throw new CairnError("not_found", "This project has no checkpoint to resume from. Save one when a step is done.");
+    },
+
+    searchAll: (input, { signal } = {}) => searchAll(storage, embedders, { ...input, query: redact(input.query).text }, signal),
+
+    async prune({ projectPath, ...rules }, options = {}) {
+      const project = await storage.find(projectPath);
+      if (!project) return { matched: 0, deleted: 0, dryRun: rules.dryRun ?? false, examples: [] };
+      return prune(project.checkpoints, rules, { signal: options.signal, progress: (done) => options.progress?.(done, undefined) });
+    },
+
+    async import({ projectPath, records: given }, { signal, progress } = {}) {
+      const { records, problems, redacted } = await readRecords(given, projectPath, { redact, countTokens });
+      if (records.length === 0) return { imported: 0, present: 0, problems, redacted };
+      const { checkpoints: kept } = await storage.create(projectPath);
+      const known = new Set((await kept.getMany(records.map(({ id }) => id))).map(({ id }) => id));
+      const added = records.filter(({ id }) => !known.has(id) && known.add(id));
+      for (let start = 0; start < added.length; start += IMPORT_BATCH) {
+        signal?.throwIfAborted();
+        const batch = added.slice(start, start + IMPORT_BATCH);
+        const { vectors, embedded } = await vectorsFor(kept.embeddings, embedders, "checkpoints", batch.map(checkpointText), { signal });
+        await Promise.all(batch.map((checkpoint, index) => kept.put({ ...checkpoint, tags: distinct(checkpoint.tags) }, vectors[index])));
+        if (!embedded) backfiller.schedule(`checkpoints ${projectPath}`, kept.embeddings);
+        progress?.(start + batch.length, added.length);
+      }
+      return { imported: added.length, present: records.length - added.length, problems, redacted };
     },
   };
 }

@@ -6,10 +6,16 @@ import { mcpCommand } from "./mcp-command.ts";
 import { operationCommand } from "./operation-command.ts";
 import { serveCommand } from "./serve-command.ts";
 import { tourCommand } from "./tour-command.ts";
+import { exportCommand, importCommand } from "./transfer-commands.ts";
+
+/** Commands that do more than their operation: they read and write files of the person. */
+const LOCAL_COMMANDS: readonly Command[] = [exportCommand, importCommand];
+const isLocal = (command: Command) => LOCAL_COMMANDS.some(({ path }) => path.join(" ") === command.path.join(" "));
 
 /** Every command there is: one per operation, and the few that are about Cairn itself. */
 export const commands: readonly Command[] = [
-  ...operations.map(operationCommand),
+  ...operations.map(operationCommand).filter((command) => !isLocal(command)),
+  ...LOCAL_COMMANDS,
   mcpCommand,
   serveCommand,
   tourCommand,

@@ -15,6 +15,12 @@ export const LIMITS = {
   listMax: 100,
   /** Deep offsets cost a scan; beyond this, page by cursor. */
   offsetMax: 1_000_000,
+  /** What an answer about checkpoints may cost an agent unless it asks for more; a whole one costs at most about 12,000. */
+  answerTokens: 8_000,
+  answerTokensMin: 200,
+  answerTokensMax: 100_000,
+  /** Records in one page of an export or one call of an import: at most about 4 MB. */
+  transferRecords: 100,
   cursorChars: 500,
   idChars: 100,
   labelChars: 200,
@@ -33,6 +39,8 @@ export const LIMITS = {
   saveTimeoutMs: 30_000,
   searchTimeoutMs: 10_000,
   listTimeoutMs: 5_000,
+  /** Deleting or embedding thousands of records takes minutes. */
+  upkeepTimeoutMs: 600_000,
   /** A check reads a whole database, which may be gigabytes. */
   databaseTimeoutMs: 600_000,
   /** A batch of code is at most 1 MB of content; JSON escaping can double it, and the envelope needs room. */

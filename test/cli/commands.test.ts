@@ -56,7 +56,7 @@ describe("the command tree", () => {
     };
     expect(await says("chekpoint", "list")).toContain('Did you mean "checkpoint"?');
     expect(await says("checkpoint", "lits")).toContain('Did you mean "checkpoint list"?');
-    expect(await says("checkpoint")).toContain("needs one of: save, search, list, get, update, delete");
+    expect(await says("checkpoint")).toContain("needs one of: save, search, list, get, resume, update, delete");
     expect(await says("checkpoint", "list", "--lmit", "3")).toContain("Did you mean --limit?");
     expect(await says("help", "chekpoint")).toContain('Did you mean "checkpoint"?');
     expect(await says("zzzzzz")).not.toContain("Did you mean");

@@ -1,0 +1,58 @@
+import type { Checkpoint } from "../model/checkpoint.ts";
+import { CairnError } from "../model/errors.ts";
+import type { CheckpointStore } from "../ports/checkpoint-store.ts";
+
+export interface PruneRules {
+  /** Only those created before this time. */
+  readonly createdBefore?: string | undefined;
+  /** Never the newest so many. */
+  readonly keepLast?: number | undefined;
+  /** Only say what would go. */
+  readonly dryRun?: boolean | undefined;
+}
+
+export interface Pruned {
+  /** How many went, or would go. */
+  readonly matched: number;
+  readonly deleted: number;
+  readonly dryRun: boolean;
+  /** The newest of them, to see whether the rules are right. */
+  readonly examples: readonly Pick<Checkpoint, "id" | "summary" | "createdAt">[];
+}
+
+/** Small enough that other writers get their turn between two batches. */
+const BATCH = 200;
+const EXAMPLES = 5;
+
+/** Deletes what both rules give free, in batches: a kill in between leaves fewer to delete, never half a record. */
+export async function prune(
+  store: CheckpointStore,
+  { createdBefore, keepLast, dryRun = false }: PruneRules,
+  { signal, progress }: { readonly signal?: AbortSignal | undefined; readonly progress?: ((done: number) => void) | undefined } = {},
+): Promise<Pruned> {
+  if (createdBefore === undefined && keepLast === undefined)
+    throw new CairnError("invalid_input", "Say what may go: older_than, keep_last or both. Nothing was deleted.");
+  const none: Pruned = { matched: 0, deleted: 0, dryRun, examples: [] };
+  let after: { at: string; id: string } | undefined;
+  if (keepLast !== undefined && keepLast > 0) {
+    const { checkpoints } = await store.list({ limit: 1, offset: keepLast - 1, sortBy: "created_at" });
+    const [last] = checkpoints;
+    if (!last) return none; // there are no more than are to stay
+    after = { at: last.createdAt, id: last.id };
+  }
+  let matched = 0;
+  let deleted = 0;
+  const examples: Checkpoint[] = [];
+  for (;;) {
+    signal?.throwIfAborted();
+    const { checkpoints } = await store.list({ filter: { createdBefore }, limit: BATCH, offset: 0, sortBy: "created_at", after });
+    const last = checkpoints.at(-1);
+    if (!last) break;
+    matched += checkpoints.length;
+    if (examples.length < EXAMPLES) examples.push(...checkpoints.slice(0, EXAMPLES - examples.length));
+    if (!dryRun) deleted += await store.deleteMany(checkpoints.map(({ id }) => id));
+    after = { at: last.createdAt, id: last.id };
+    progress?.(matched);
+  }
+  return { matched, deleted, dryRun, examples: examples.map(({ id, summary, createdAt }) => ({ id, summary, createdAt })) };
+}

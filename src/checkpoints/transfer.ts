@@ -1,0 +1,80 @@
+import { z } from "zod";
+import type { Checkpoint } from "../model/checkpoint.ts";
+import { LIMITS } from "../model/limits.ts";
+import { checkpointText } from "../text/embedding-text.ts";
+import type { Redact } from "../text/redact.ts";
+import { Context, Id, Tags, text } from "../text/schemas.ts";
+import { type RedactedField, redactFields } from "./redact-fields.ts";
+
+export interface ImportProblem {
+  /** The place of the record in what was given, from 1. */
+  readonly record: number;
+  readonly problem: string;
+}
+
+export interface Imported {
+  readonly imported: number;
+  /** Those whose id is there already: an import that was interrupted can be repeated. */
+  readonly present: number;
+  readonly problems: readonly ImportProblem[];
+  readonly redacted: readonly RedactedField[];
+}
+
+/** A record as an export has it. Where it belongs and what follows from its text are not taken from the file. */
+const ImportedRecord = z.object({
+  id: Id,
+  summary: text(LIMITS.summaryChars, 1),
+  description: text(LIMITS.descriptionChars).default(""),
+  context: Context.default({}),
+  tags: Tags.default([]),
+  created_at: z.iso.datetime({ offset: true }),
+  updated_at: z.iso.datetime({ offset: true }).optional(),
+});
+
+export interface ReadRecords {
+  readonly records: readonly Checkpoint[];
+  readonly problems: readonly ImportProblem[];
+  readonly redacted: readonly RedactedField[];
+}
+
+/** The records that can be stored, without their secrets, and what is wrong with the others. */
+export async function readRecords(
+  given: readonly unknown[],
+  projectPath: string,
+  { redact, countTokens }: { readonly redact: Redact; readonly countTokens: (text: string) => Promise<number> },
+): Promise<ReadRecords> {
+  const records: Checkpoint[] = [];
+  const problems: ImportProblem[] = [];
+  const redacted: RedactedField[] = [];
+  for (const [index, one] of given.entries()) {
+    const parsed = ImportedRecord.safeParse(one);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      problems.push({
+        record: index + 1,
+        problem: `${issue?.path.join(".") || "record"}: ${issue?.message ?? "is not valid"}`.slice(0, 300),
+      });
+      continue;
+    }
+    const { fields, redacted: found } = redactFields(parsed.data, redact);
+    redacted.push(...found);
+    const { id, summary, description, context, tags, created_at, updated_at } = fields;
+    const createdAt = new Date(created_at).toISOString();
+    records.push({
+      ...{ id, projectPath, summary, description, context, tags, createdAt },
+      updatedAt: updated_at === undefined ? createdAt : new Date(updated_at).toISOString(),
+      tokenCount: await countTokens(checkpointText({ summary, description })),
+      revision: 1,
+    });
+  }
+  return { records, problems, redacted: summed(redacted) };
+}
+
+function summed(found: readonly RedactedField[]): RedactedField[] {
+  const sums = new Map<string, RedactedField>();
+  for (const { kind, field, count } of found) {
+    const key = `${field} ${kind}`;
+    sums.set(key, { kind, field, count: (sums.get(key)?.count ?? 0) + count });
+  }
+  return [...sums.values()];
+}

@@ -1,0 +1,129 @@
+import { z } from "zod";
+import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import { operation } from "../operation.ts";
+import { pointInTime } from "../text/point-in-time.ts";
+import { ProjectPath, text } from "../text/schemas.ts";
+import { resultsWithin } from "./operations.ts";
+import { CheckpointOutput, FilterFields, MaxTokens, READ, SearchResult, utcRange } from "./wire-schemas.ts";
+
+export const checkpointSearchAll = operation({
+  name: "checkpoint_search_all",
+  summary: "Find checkpoints in all projects that the caller may see.",
+  description: "Each project is searched by itself. Where their vectors are of different models, results are merged by rank.",
+  input: z.strictObject({
+    query: text(LIMITS.queryChars, 1).describe("What you look for, in your own words."),
+    top_k: z.int().min(1).max(LIMITS.listMax).default(5),
+    mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
+    ...FilterFields,
+    max_tokens: MaxTokens,
+  }),
+  output: z.object({
+    results: z.array(SearchResult),
+    degraded: z.array(z.string()),
+    projects: z.int().describe("How many projects were searched."),
+    merged_by: z.enum(["score", "rank"]),
+    note: z.string().optional(),
+  }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "admin",
+  cli: { positional: ["query"], examples: ['cairn checkpoint search-all "how did we rotate the certificates"'] },
+  render: ({ results, degraded, projects, note }) =>
+    [
+      results.length === 0 ? `No checkpoints found in ${projects} projects.` : `From ${projects} projects:`,
+      ...results.map(({ checkpoint, score }) => `${score.toFixed(2)}  ${checkpoint.project_path}  ${checkpoint.id}  ${checkpoint.summary}`),
+      ...degraded.map((part) => `Note: ${part}.`),
+      ...(note ? [note] : []),
+    ].join("\n"),
+  run: async (cairn, { maxTokens, ...input }, { signal, mayTouch }) => {
+    const { hits, ...answer } = await cairn.checkpoints.searchAll({ ...utcRange(input), mayTouch }, { signal });
+    return { ...answer, ...resultsWithin(hits, maxTokens) };
+  },
+});
+
+export const checkpointPrune = operation({
+  name: "checkpoint_prune",
+  summary: "Delete old checkpoints by age, by count or by both.",
+  description: "With both, only those go that are older and not among the newest. Try it with dry_run first.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    older_than: text(40, 1).optional().describe("30d, 12h, 4w, or a time such as 2026-01-31T00:00:00Z."),
+    keep_last: z.int().min(0).max(LIMITS.offsetMax).optional().describe("The newest so many stay in any case."),
+    dry_run: z.boolean().default(false).describe("Only say what would go."),
+  }),
+  output: z.object({
+    matched: z.int(),
+    deleted: z.int(),
+    dry_run: z.boolean(),
+    examples: z.array(z.object({ id: z.string(), summary: z.string(), created_at: z.string() })),
+  }),
+  access: "write",
+  annotations: { readOnly: false, destructive: true, idempotent: true },
+  limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
+  toolset: "admin",
+  cli: { examples: ["cairn checkpoint prune --older-than 90d --keep-last 100 --dry-run", "cairn checkpoint prune --keep-last 1000"] },
+  render: ({ matched, deleted, dry_run, examples }) =>
+    [
+      dry_run ? `${matched} checkpoints would be deleted.` : `${deleted} checkpoints were deleted.`,
+      ...examples.map(({ id, summary, created_at }) => `  ${created_at.slice(0, 10)}  ${id}  ${summary}`),
+      ...(matched > examples.length ? [`  … and ${matched - examples.length} older ones`] : []),
+    ].join("\n"),
+  run: (cairn, { olderThan, ...input }, { signal, progress }) => {
+    const createdBefore = olderThan === undefined ? undefined : pointInTime(olderThan, new Date().toISOString());
+    if (olderThan !== undefined && createdBefore === undefined)
+      throw new CairnError("invalid_input", "older_than: must be a span such as 30d, 12h or 4w, or a time such as 2026-01-31T00:00:00Z");
+    return cairn.checkpoints.prune({ ...input, createdBefore }, { signal, progress });
+  },
+});
+
+export const checkpointExport = operation({
+  name: "checkpoint_export",
+  summary: "Read all checkpoints of a project, page by page, to keep them elsewhere.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    limit: z.int().min(1).max(LIMITS.transferRecords).default(LIMITS.transferRecords),
+    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
+  }),
+  output: z.object({ records: z.array(CheckpointOutput), total: z.int(), next_cursor: z.string().optional() }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "none",
+  render: ({ records, total, next_cursor }) =>
+    [...records.map((record) => JSON.stringify(record)), next_cursor ? `More of ${total}: cursor ${next_cursor}` : ""]
+      .filter(Boolean)
+      .join("\n"),
+  run: async (cairn, input) => {
+    const { checkpoints, total, nextCursor } = await cairn.checkpoints.list(input);
+    return { records: checkpoints, total, nextCursor };
+  },
+});
+
+export const checkpointImport = operation({
+  name: "checkpoint_import",
+  summary: "Store checkpoints of an export in a project. Those that are there already stay as they are.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    records: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.transferRecords),
+  }),
+  output: z.object({
+    imported: z.int(),
+    present: z.int().describe("Records whose id was there already."),
+    problems: z.array(z.object({ record: z.int(), problem: z.string() })).describe("Records that were not stored, and why."),
+    redacted: z.array(z.object({ kind: z.string(), field: z.string(), count: z.int() })).describe("Secrets that were taken out."),
+  }),
+  access: "write",
+  annotations: { readOnly: false, destructive: false, idempotent: true },
+  limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
+  toolset: "none",
+  render: ({ imported, present, problems }) =>
+    [
+      `${imported} checkpoints imported, ${present} were there already, ${problems.length} could not be stored.`,
+      ...problems.map(({ record, problem }) => `  record ${record}: ${problem}`),
+    ].join("\n"),
+  run: (cairn, input, { signal, progress }) => cairn.checkpoints.import(input, { signal, progress }),
+});
+
+export const upkeepOperations = [checkpointSearchAll, checkpointPrune, checkpointExport, checkpointImport];

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { LIMITS } from "../model/limits.ts";
+import { Tags } from "../text/schemas.ts";
+
+/** What the operations on checkpoints have in common on the wire. */
+
+export const CheckpointOutput = z.object({
+  id: z.string(),
+  project_path: z.string(),
+  summary: z.string(),
+  description: z.string(),
+  context: z.record(z.string(), z.string()),
+  tags: z.array(z.string()),
+  token_count: z.int(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+export const FilterFields = {
+  tags: Tags.optional().describe("Only those with all of these tags."),
+  tag_match: z.enum(["exact", "substring"]).default("exact"),
+  created_from: z.iso.datetime({ offset: true }).optional(),
+  created_before: z.iso.datetime({ offset: true }).optional(),
+};
+
+const FoundRank = z.object({ rank: z.int(), score: z.number() });
+
+export const READ = { readOnly: true, destructive: false, idempotent: true };
+
+export const MaxTokens = z
+  .int()
+  .min(LIMITS.answerTokensMin)
+  .max(LIMITS.answerTokensMax)
+  .default(LIMITS.answerTokens)
+  .describe("About how much the answer may cost.");
+
+export const SearchResult = z.object({
+  checkpoint: CheckpointOutput,
+  score: z.number().describe("Cosine similarity, 0 to 1."),
+  distance: z.number(),
+  found: z
+    .object({ meaning: FoundRank.optional(), words: FoundRank.optional() })
+    .describe("Place and score in each ranking that found it."),
+});
+
+/** Times are stored and compared in UTC with milliseconds; a caller may give any offset. */
+export function utcRange<Input extends { createdFrom?: string | undefined; createdBefore?: string | undefined }>(input: Input): Input {
+  const utc = (time: string | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
+  return { ...input, createdFrom: utc(input.createdFrom), createdBefore: utc(input.createdBefore) };
+}
