@@ -30,6 +30,8 @@ export interface OpenOptions {
   readonly dataDir?: string;
   /** Which model to embed with, or embedders of your own in order of preference. */
   readonly embedder?: EmbedderChoice | readonly Embedder[];
+  /** A Qdrant server that answers searches by meaning. Its vectors are copies: the database keeps them all. */
+  readonly qdrant?: { readonly url?: string | undefined; readonly apiKey?: string | undefined } | undefined;
   /** Secrets are taken out before anything is stored or embedded; `allow` holds regular expressions of values that are none. */
   readonly redaction?: { readonly allow?: readonly string[] | undefined } | undefined;
   /** Told once, in words for a person, when something is not as good as it could be; default: a process warning. */
@@ -81,7 +83,15 @@ async function openRuns({ storage = "sqlite" }: OpenOptions, dataDir: string, no
   return openRunStore({ storage: "postgres", url: storage, poolMax: 5 });
 }
 
-async function openStorage({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {
+async function openStorage(options: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {
+  const storage = await openDatabase(options, dataDir, now);
+  const { url, apiKey } = options.qdrant ?? {};
+  if (url === undefined) return storage;
+  const { qdrantStorage } = await import("./vectors/qdrant/storage.ts"); // few have one
+  return qdrantStorage(storage, { url, apiKey });
+}
+
+async function openDatabase({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {
   if (storage === "memory") return memoryStorage();
   if (storage === "sqlite") return sqliteStorage({ dataDir, now });
   if (/^postgres(ql)?:\/\//.test(storage)) {

@@ -4,7 +4,13 @@ import type { OpenOptions } from "../open.ts";
 
 /** The one place where configuration becomes options of the library. */
 export function openOptions(config: Config): OpenOptions {
-  return { storage: config.storage, dataDir: config.dataDir, embedder: config.embedder, redaction: config.redaction };
+  return {
+    storage: config.storage,
+    dataDir: config.dataDir,
+    embedder: config.embedder,
+    qdrant: config.qdrant,
+    redaction: config.redaction,
+  };
 }
 
 export async function openFromConfig(config: Config): Promise<Cairn> {

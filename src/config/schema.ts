@@ -111,7 +111,11 @@ export const ConfigSchema = z.strictObject({
     ),
   }),
   qdrant: z.strictObject({
-    url: setting(url(/^https?$/).optional(), "Qdrant server that holds the vectors instead of the database.", { notFromProject: true }),
+    url: setting(
+      url(/^https?$/).optional(),
+      "Qdrant server that answers searches by meaning; the database keeps all vectors, Qdrant has copies.",
+      { notFromProject: true },
+    ),
     api_key: setting(z.string().min(1).optional(), "Key of the Qdrant server.", { secret: true, notFromProject: true }),
   }),
 });

@@ -1,3 +1,5 @@
+import type { VectorOutbox } from "./vector-outbox.ts";
+
 /** A vector space. Vectors of two spaces are never compared. */
 export interface VectorSpace {
   readonly model: string;
@@ -34,6 +36,8 @@ export interface VersionedVector {
 
 /** The embedding versions of one collection of records: two may live side by side while one is being filled. */
 export interface EmbeddingStore {
+  /** Where the store can feed an index outside. */
+  readonly outbox?: VectorOutbox | undefined;
   versions(): Promise<readonly EmbeddingVersion[]>;
   /** Finds or makes the version. It becomes current only if the collection has none yet. */
   addVersion(space: VectorSpace): Promise<EmbeddingVersion>;

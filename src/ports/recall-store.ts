@@ -26,12 +26,16 @@ export interface Candidates {
   readonly lexical: readonly RankedByWords[];
   /** By cosine, best first, exact scores. */
   readonly dense: readonly Ranked[];
+  /** What was not as it should be, though the answer is whole. */
+  readonly degraded?: string | undefined;
 }
 
 /** Records that can be found by meaning and by words. Filters come first: one never makes a matching record unreachable. */
 export interface RecallStore<RecordType, Filter> {
   readonly embeddings: EmbeddingStore;
   candidates(query: CandidateQuery<Filter>): Promise<Candidates>;
+  /** The ids of the records that a filter lets through; `many` when there are more than the limit. */
+  matching?(filter: Filter, limit: number): Promise<"all" | "many" | readonly string[]>;
   /** The cosine of each record that has a vector in this version. */
   similarities(versionId: number, vector: Float32Array, ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** In the order asked, without those that are gone. */

@@ -54,7 +54,8 @@ export async function recall<RecordType extends { readonly id: string; readonly 
 
   const limit = Math.min(500, Math.max(100, topK * 5));
   const words = mode === "semantic" ? undefined : query;
-  const { lexical, dense: near } = await store.candidates({ filter, limit, words, dense, signal });
+  const { lexical, dense: near, degraded: trouble } = await store.candidates({ filter, limit, words, dense, signal });
+  if (trouble !== undefined) degraded.push(trouble);
   // The version was dropped while the query was being embedded: ask again with the one that took its place.
   if (dense && near.length === 0 && !(await isCurrent(store.embeddings, dense.versionId))) return recall(store, embedders, asked);
   const candidates = await withSimilarities(store, dense, lexical, near);

@@ -111,6 +111,15 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
       }));
     },
 
+    async matching(filter, limit) {
+      const where = whereOf(filter, 2);
+      if (!where) return "all";
+      const rows = await tables.read((tx) =>
+        tx.all<{ id: string }>(`SELECT r.id FROM checkpoints r WHERE ${where.sql} LIMIT $1`, limit + 1, ...where.params),
+      );
+      return rows.length > limit ? "many" : rows.map(({ id }) => id);
+    },
+
     similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "checkpoints", versionId, vector, ids)),
   };
 }

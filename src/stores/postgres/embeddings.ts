@@ -3,6 +3,7 @@ import type { CollectionName } from "../../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../ports/embedding-store.ts";
 import type { Ranked } from "../../ports/recall-store.ts";
 import type { PostgresTx } from "./driver.ts";
+import { postgresOutbox } from "./outbox.ts";
 import { indexedType, toPgvector } from "./pgvector.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { toTimestamp } from "./time.ts";
@@ -31,6 +32,8 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
   };
 
   return {
+    outbox: postgresOutbox(records, tables),
+
     versions: () => tables.read((tx) => readVersions(tx, collection)),
 
     addVersion: ({ model, version, dimension }) =>

@@ -1,5 +1,6 @@
 import type { Migration } from "../../model/migration.ts";
 import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
+import { OUTBOX_SCHEMA } from "./outbox.ts";
 
 /** The tables of a project's schema. Steps are only ever added. */
 export const projectMigrations: readonly Migration[] = [
@@ -61,4 +62,5 @@ export const projectMigrations: readonly Migration[] = [
     `,
   },
   { id: 3, name: "knowledge", sql: KNOWLEDGE_SCHEMA },
+  { id: 4, name: "outbox of vectors", sql: OUTBOX_SCHEMA },
 ];

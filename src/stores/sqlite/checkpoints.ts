@@ -130,6 +130,15 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
       return { lexical, dense: (await near) ?? [] };
     },
 
+    async matching(filter, limit) {
+      const where = whereOf(filter);
+      if (!where) return "all";
+      const rows = (await database()).read((tx) =>
+        tx.all<{ id: string }>(`SELECT r.id FROM checkpoints r WHERE ${where.sql} LIMIT ?`, ...where.params, limit + 1),
+      );
+      return rows.length > limit ? "many" : rows.map(({ id }) => id);
+    },
+
     async similarities(versionId, vector, ids) {
       return (await database()).read((tx) => cosines(tx, RECORDS, versionId, vector, ids));
     },

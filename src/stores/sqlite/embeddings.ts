@@ -3,6 +3,7 @@ import type { CollectionName } from "../../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../ports/embedding-store.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteTx } from "./driver.ts";
+import { sqliteOutbox } from "./outbox.ts";
 import { findSpace } from "./vectors/spaces.ts";
 import { vectorWriter } from "./vectors/writer.ts";
 
@@ -27,6 +28,8 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
   const missingFrom = `FROM ${table} r WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.space = ? AND v.key = r.key)`;
 
   return {
+    outbox: sqliteOutbox(records, database),
+
     async versions() {
       return (await database()).read((tx) => readVersions(tx, collection));
     },

@@ -1,5 +1,6 @@
 import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
 import type { Migration } from "./migrations.ts";
+import { OUTBOX_SCHEMA } from "./outbox.ts";
 import { VECTOR_SCHEMA } from "./vectors/schema.ts";
 
 /** The schema of a project's database. Steps are only ever added. */
@@ -60,4 +61,5 @@ export const projectMigrations: readonly Migration[] = [
     `,
   },
   { id: 3, name: "knowledge", sql: KNOWLEDGE_SCHEMA },
+  { id: 4, name: "outbox of vectors", sql: OUTBOX_SCHEMA },
 ];

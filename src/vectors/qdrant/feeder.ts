@@ -1,0 +1,73 @@
+import type { QdrantClient } from "./client.ts";
+import { type Mirrored, sync } from "./sync.ts";
+
+/** Copies changes to Qdrant in the background, one pass per collection at a time; never keeps the process alive. */
+export interface Feeder {
+  schedule(mirrored: Mirrored): void;
+  /** Tries once more, for a short time, to copy what waits; the rest stays in the outbox for the next process. */
+  close(): Promise<void>;
+}
+
+export interface FeederOptions {
+  readonly firstDelayMs?: number;
+  readonly longestDelayMs?: number;
+  readonly closeMs?: number;
+}
+
+export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayMs = 60_000, closeMs = 2_000 }: FeederOptions = {}): Feeder {
+  const stop = new AbortController();
+  const waiting = new Map<string, { readonly mirrored: Mirrored; readonly timer: NodeJS.Timeout }>();
+  const running = new Map<string, Promise<void>>();
+  /** Changes that came while a pass was under way may have been missed by it. */
+  const again = new Map<string, Mirrored>();
+  let closing = false;
+
+  function later(mirrored: Mirrored, delayMs: number): void {
+    if (closing) return;
+    const before = waiting.get(mirrored.prefix);
+    if (before) return void waiting.set(mirrored.prefix, { ...before, mirrored: both(before.mirrored, mirrored) });
+    const timer = setTimeout(() => start(waiting.get(mirrored.prefix)!.mirrored, delayMs), delayMs);
+    timer.unref();
+    waiting.set(mirrored.prefix, { mirrored, timer });
+  }
+
+  function start(mirrored: Mirrored, delayMs: number): void {
+    waiting.delete(mirrored.prefix);
+    const pass = sync(client, mirrored, stop.signal).then(
+      () => true,
+      () => false, // Qdrant or the database is away: tried again later
+    );
+    running.set(
+      mirrored.prefix,
+      pass.then((done) => {
+        running.delete(mirrored.prefix);
+        const more = again.get(mirrored.prefix);
+        again.delete(mirrored.prefix);
+        if (!done) later(mirrored, Math.min(Math.max(delayMs, 500) * 2, longestDelayMs));
+        else if (more) later(more, firstDelayMs);
+      }),
+    );
+  }
+
+  return {
+    schedule(mirrored) {
+      if (running.has(mirrored.prefix)) again.set(mirrored.prefix, both(again.get(mirrored.prefix), mirrored));
+      else later(mirrored, firstDelayMs);
+    },
+    async close() {
+      closing = true;
+      for (const { mirrored, timer } of [...waiting.values()]) {
+        clearTimeout(timer);
+        start(mirrored, 0);
+      }
+      const giveUp = setTimeout(() => stop.abort(), closeMs);
+      await Promise.all(running.values());
+      clearTimeout(giveUp);
+    },
+  };
+}
+
+/** The newer of two orders, as thorough as either. */
+function both(before: Mirrored | undefined, mirrored: Mirrored): Mirrored {
+  return before?.thorough ? { ...mirrored, thorough: true } : mirrored;
+}
