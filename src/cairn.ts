@@ -1,12 +1,14 @@
 import type { Databases } from "./admin/databases.ts";
 import type { Keys } from "./admin/keys.ts";
 import type { Checkpoints } from "./checkpoints/service.ts";
+import type { KnowledgeBase } from "./knowledge/service.ts";
 import type { Embeddings } from "./recall/embeddings.ts";
 import type { Runs } from "./runs/service.ts";
 
 /** Everything Cairn can do, as a library. `open()` gives one. */
 export interface Cairn {
   readonly checkpoints: Checkpoints;
+  readonly knowledge: KnowledgeBase;
   /** Who may call over HTTP. */
   readonly keys: Keys;
   /** What to do when a project's database may be damaged. */

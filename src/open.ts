@@ -4,8 +4,9 @@ import { databases } from "./admin/databases.ts";
 import { keys } from "./admin/keys.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
+import { knowledge } from "./knowledge/service.ts";
 import { CairnError } from "./model/errors.ts";
-import { newId } from "./model/ids.ts";
+import { newId, SHARED_PROJECT_ID } from "./model/ids.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
@@ -51,13 +52,22 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const { embedders } = openEmbedders(options.embedder, options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")));
   const later = backfiller({ embedders });
   const background = new Set<Promise<unknown>>();
+  const services = { embedders, backfiller: later, now, newId: options.newId ?? newId, redact };
   return {
     keys: keys({ store: keyStore, now }),
     databases: databases({ storage }),
-    checkpoints: checkpoints({ storage, embedders, backfiller: later, now, newId: options.newId ?? newId, countTokens, redact }),
+    checkpoints: checkpoints({ ...services, storage: projectsOnly(storage), countTokens }),
+    knowledge: knowledge({ ...services, storage }),
     embeddings: embeddings({
       embedders,
-      find: async ({ projectPath }) => (await storage.find(projectPath))?.checkpoints.embeddings,
+      find: async ({ projectPath, collection }) => {
+        const project = await storage.find(projectPath);
+        return collection === "knowledge"
+          ? project?.knowledge.embeddings
+          : collection === "checkpoints"
+            ? project?.checkpoints.embeddings
+            : undefined;
+      },
       inBackground(work) {
         const ended = work.catch(() => {}).finally(() => background.delete(ended)); // what is left undone shows in the list of versions
         background.add(ended);
@@ -102,4 +112,23 @@ async function openDatabase({ storage = "sqlite" }: OpenOptions, dataDir: string
     "invalid_input",
     `Unknown storage ${JSON.stringify(storage.slice(0, 20))}: use "sqlite", "memory" or a postgres:// URL.`,
   );
+}
+
+/** What all projects share holds knowledge and nothing else. */
+function projectsOnly(storage: Storage): Storage {
+  const assertProject = (projectId: string) => {
+    if (projectId === SHARED_PROJECT_ID)
+      throw new CairnError("invalid_input", 'project_path: "shared" is no project; it holds knowledge only.');
+  };
+  return {
+    ...storage,
+    async create(projectId) {
+      assertProject(projectId);
+      return storage.create(projectId);
+    },
+    async find(projectId) {
+      assertProject(projectId);
+      return storage.find(projectId);
+    },
+  };
 }

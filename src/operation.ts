@@ -42,6 +42,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
     readonly positional?: readonly string[];
     /** Whole command lines, shown under --help. */
     readonly examples?: readonly string[];
+    /** Fields that take a file's content: the command line takes its path and reads it. Its name may fill another field. */
+    readonly files?: Readonly<Record<string, { readonly nameInto?: string }>>;
     /** How a person sees the answer, where `render` is not enough. */
     readonly view?: View;
   };

@@ -2,6 +2,8 @@ import { databaseOperations } from "./admin/database-operations.ts";
 import { keyOperations } from "./admin/key-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
 import { upkeepOperations } from "./checkpoints/upkeep-operations.ts";
+import { knowledgeImport } from "./knowledge/import-operation.ts";
+import { knowledgeOperations } from "./knowledge/operations.ts";
 import type { Operation } from "./operation.ts";
 import { embeddingsOperations } from "./recall/operations.ts";
 import { runOperations } from "./runs/operations.ts";
@@ -10,6 +12,8 @@ import { runOperations } from "./runs/operations.ts";
 export const operations: readonly Operation[] = [
   ...checkpointOperations,
   ...upkeepOperations,
+  ...knowledgeOperations,
+  knowledgeImport,
   ...embeddingsOperations,
   ...keyOperations,
   ...runOperations,

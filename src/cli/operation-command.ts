@@ -3,6 +3,7 @@ import { LIMITS } from "../model/limits.ts";
 import { type Operation, projectField } from "../operation.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
+import { fileFlag, withFiles } from "./file-inputs.ts";
 import { type Host, print, printJson } from "./host.ts";
 import { openFromConfig } from "./open-from-config.ts";
 import { flagName, schemaFlags } from "./schema-flags.ts";
@@ -12,7 +13,7 @@ import { viewText } from "./view.ts";
 /** `checkpoint_save` → `cairn checkpoint save`: the operation's schema gives the flags, its summary the help. */
 export function operationCommand(operation: Operation): Command {
   const project = projectField(operation);
-  const flags = schemaFlags(operation.input, project ? [project] : []);
+  const flags = schemaFlags(operation.input, project ? [project] : []).map((flag) => fileFlag(operation, flag));
   return {
     path: commandPath(operation),
     summary: operation.summary,
@@ -33,7 +34,7 @@ export function commandPath({ name, cli }: Pick<Operation, "name" | "cli">): str
 
 async function runOperation(operation: Operation, flags: readonly Flag[], call: Call): Promise<void> {
   const { host, values } = call;
-  const input = await withStdin(flags, values, host);
+  const input = await withStdin(flags, withFiles(operation, values, host), host, operation.limits.bodyBytes);
   const missing = flags.find((flag) => flag.required && input[flag.name] === undefined);
   if (missing) throw usage(`${naming(operation, missing.name)} is missing.`);
   const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
@@ -70,15 +71,16 @@ async function withStdin(
   flags: readonly Flag[],
   values: Readonly<Record<string, unknown>>,
   host: Host,
+  maxBytes: number = LIMITS.bodyBytes,
 ): Promise<Readonly<Record<string, unknown>>> {
   const piped = flags.filter((flag) => flag.kind === "text" && values[flag.name] === "-");
   const [first, second] = piped;
   if (!first) return values;
   if (second) throw usage(`--${first.name} and --${second.name} cannot both be read from the input. Give one of them as text.`);
-  return { ...values, [first.name]: await readAll(host) };
+  return { ...values, [first.name]: await readAll(host, maxBytes) };
 }
 
-async function readAll({ stdin, signal }: Host): Promise<string> {
+async function readAll({ stdin, signal }: Host, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   const stop = () => stdin.destroy();
@@ -87,7 +89,7 @@ async function readAll({ stdin, signal }: Host): Promise<string> {
     for await (const chunk of stdin) {
       const bytes = Buffer.from(chunk);
       size += bytes.length;
-      if (size > LIMITS.bodyBytes) throw new CairnError("too_large", `The input has more than ${LIMITS.bodyBytes} bytes. Send less.`);
+      if (size > maxBytes) throw new CairnError("too_large", `The input has more than ${maxBytes} bytes. Send less.`);
       chunks.push(bytes);
     }
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)).replace(/\r?\n$/, "");

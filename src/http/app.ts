@@ -127,13 +127,13 @@ function routes(options: HttpOptions): Hono<Env> {
     });
   for (const path of ["/health", "/health/live", "/health/ready"])
     app.get(path, async (c) => {
-      const { checks, ...state } = await health();
+      const { checks, knowledge, ...state } = await health();
       // Reasons can name paths and hosts; they are for callers that may look inside.
       const told = await callerOf(c).then(
         () => true,
         () => false,
       );
-      return json(told ? { ...state, checks } : state, state.ready || path === "/health/live" ? 200 : 503);
+      return json(told ? { ...state, checks, ...(knowledge && { knowledge }) } : state, state.ready || path === "/health/live" ? 200 : 503);
     });
   if (metrics)
     app.get("/metrics", async (c) => {

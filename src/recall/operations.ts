@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { operation } from "../operation.ts";
-import { ProjectPath, text } from "../text/schemas.ts";
+import { assertMayTouch, databaseOf, type Place } from "../model/place.ts";
+import { type CallContext, operation } from "../operation.ts";
+import { PlaceFields, text } from "../text/schemas.ts";
 
 const Scope = {
-  project_path: ProjectPath,
+  ...PlaceFields,
   collection: z.enum(["checkpoints", "knowledge", "code"]).default("checkpoints").describe("Which records."),
 };
 const MoveOutput = z.object({
@@ -13,6 +14,11 @@ const MoveOutput = z.object({
   embedded: z.int().describe("Records that were embedded by this call."),
   switched: z.boolean().describe("Whether searches use this version now."),
 });
+/** The database that is meant, if this caller may touch it. */
+function located<Input extends Place>({ projectPath, scope, ...rest }: Input, { mayTouch }: CallContext) {
+  assertMayTouch({ projectPath, scope }, mayTouch);
+  return { ...rest, projectPath: databaseOf({ projectPath, scope }) };
+}
 /** Filling a large collection with a local model takes hours; it goes on in the background when not waited for. */
 const FILL_TIMEOUT_MS = 12 * 60 * 60 * 1_000;
 
@@ -49,7 +55,7 @@ export const embeddingsList = operation({
               `${version.is_current ? "*" : " "} ${version.version_id}  ${version.model} ${version.version} (${version.dimension})  ${version.vectors}/${version.records} vectors${version.available ? "" : ", model not available here"}`,
           )
           .join("\n"),
-  run: async (cairn, input) => ({ versions: await cairn.embeddings.list(input) }),
+  run: async (cairn, input, context) => ({ versions: await cairn.embeddings.list(located(input, context)) }),
 });
 
 export const embeddingsUpgrade = operation({
@@ -68,8 +74,8 @@ export const embeddingsUpgrade = operation({
   toolset: "admin",
   cli: { positional: ["model"], examples: ["cairn embeddings upgrade minilm", "cairn embeddings upgrade minilm --collection code"] },
   render: renderMove,
-  run: (cairn, { wait, ...input }, { signal, progress }) =>
-    cairn.embeddings.upgrade(input, wait ? { signal, progress } : { background: true }),
+  run: async (cairn, { wait, ...input }, context) =>
+    cairn.embeddings.upgrade(located(input, context), wait ? context : { background: true }),
 });
 
 export const embeddingsRollback = operation({
@@ -83,7 +89,7 @@ export const embeddingsRollback = operation({
   toolset: "admin",
   cli: { examples: ["cairn embeddings rollback"] },
   render: renderMove,
-  run: (cairn, input, { signal, progress }) => cairn.embeddings.rollback(input, { signal, progress }),
+  run: async (cairn, input, context) => cairn.embeddings.rollback(located(input, context), context),
 });
 
 export const embeddingsVerify = operation({
@@ -95,10 +101,10 @@ export const embeddingsVerify = operation({
   annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: FILL_TIMEOUT_MS },
   toolset: "admin",
-  cli: { examples: ["cairn embeddings verify"] },
+  cli: { examples: ["cairn embeddings verify", "cairn embeddings verify --collection knowledge --scope shared"] },
   render: ({ checked, damaged, recomputed, missing }) =>
     `${checked} vectors checked, ${damaged.length} damaged, ${recomputed} computed anew${missing > 0 ? `, ${missing} still missing (is the model available?)` : ""}.`,
-  run: (cairn, input, { signal, progress }) => cairn.embeddings.verify(input, { signal, progress }),
+  run: async (cairn, input, context) => cairn.embeddings.verify(located(input, context), context),
 });
 
 export const embeddingsPrune = operation({
@@ -112,7 +118,7 @@ export const embeddingsPrune = operation({
   toolset: "admin",
   cli: { examples: ["cairn embeddings prune"] },
   render: ({ versions, vectors }) => `Deleted ${versions} old versions with ${vectors} vectors.`,
-  run: (cairn, input) => cairn.embeddings.prune(input),
+  run: async (cairn, input, context) => cairn.embeddings.prune(located(input, context)),
 });
 
 export const embeddingsOperations = [embeddingsList, embeddingsUpgrade, embeddingsRollback, embeddingsVerify, embeddingsPrune];

@@ -37,3 +37,9 @@ export const Context = z
   .refine((pairs) => Object.keys(pairs).length <= LIMITS.contextPairs, `at most ${LIMITS.contextPairs} pairs`);
 
 export const Id = text(LIMITS.idChars, 1);
+
+/** Where records are kept that may belong to a project or to all of them. */
+export const PlaceFields = {
+  project_path: ProjectPath.optional(),
+  scope: z.enum(["project", "shared"]).optional().describe("shared: for all projects. Default: this project."),
+};

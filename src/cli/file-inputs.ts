@@ -1,0 +1,53 @@
+import { readFileSync, statSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Operation } from "../operation.ts";
+import type { Flag } from "./command.ts";
+import type { Host } from "./host.ts";
+import { flagName } from "./schema-flags.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Puts a file's content in place of its path, for fields that the operation marks so. `-` is left for the pipe. */
+export function withFiles(operation: Operation, values: Values, { cwd }: Host): Values {
+  const given: Record<string, unknown> = { ...values };
+  for (const [field, { nameInto }] of Object.entries(operation.cli?.files ?? {})) {
+    const path = values[flagName(field)];
+    if (typeof path !== "string" || path === "-") continue;
+    given[flagName(field)] = readText(resolve(cwd, path), operation.limits.bodyBytes ?? LIMITS.bodyBytes);
+    if (nameInto !== undefined && given[flagName(nameInto)] === undefined) given[flagName(nameInto)] = basename(path);
+  }
+  return given;
+}
+
+/** The flag of a field that takes a file's content, or that a file's name can fill. */
+export function fileFlag(operation: Operation, flag: Flag): Flag {
+  const files = Object.entries(operation.cli?.files ?? {});
+  if (files.some(([field]) => flagName(field) === flag.name)) return { ...flag, placeholder: "file" };
+  const fromName = files.some(([, { nameInto }]) => nameInto !== undefined && flagName(nameInto) === flag.name);
+  return fromName ? { ...flag, required: false, description: `${flag.description} Default: the file's name.` } : flag;
+}
+
+function shown(path: string): string {
+  return JSON.stringify(path.length > 300 ? `…${path.slice(-300)}` : path);
+}
+
+function readText(path: string, maxBytes: number): string {
+  let bytes: Buffer;
+  try {
+    const { size } = statSync(path);
+    if (size > maxBytes) throw new CairnError("too_large", `The file ${shown(path)} has ${size} bytes; at most ${maxBytes} can be sent.`);
+    bytes = readFileSync(path);
+  } catch (cause) {
+    if (cause instanceof CairnError) throw cause;
+    throw new CairnError("invalid_input", `The file ${shown(path)} cannot be read. Give the path of an existing one, or - for the input.`, {
+      cause,
+    });
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new CairnError("invalid_input", `The file ${shown(path)} is not UTF-8 text.`, { cause });
+  }
+}

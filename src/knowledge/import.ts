@@ -1,0 +1,193 @@
+import { CairnError } from "../model/errors.ts";
+import { type Knowledge, type KnowledgeContent, knowledgeHash } from "../model/knowledge.ts";
+import { databaseOf, type Place } from "../model/place.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Embedders } from "../ports/embedders.ts";
+import type { VersionedVector } from "../ports/embedding-store.ts";
+import type { KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../ports/knowledge-store.ts";
+import type { Storage } from "../ports/storage.ts";
+import type { Backfiller } from "../recall/backfiller.ts";
+import { vectorsFor } from "../recall/vectors-for.ts";
+import { knowledgeText } from "../text/embedding-text.ts";
+import type { Redact } from "../text/redact.ts";
+import { redactContent } from "./redact-content.ts";
+import { type LabelledQuery, type Validation, validateSearch } from "./validate.ts";
+
+export interface ImportRecord extends KnowledgeContent {
+  readonly id: string;
+}
+
+export interface ImportKnowledge extends Place {
+  /** Which import this is, such as a file's name. It owns its records: those that are gone from the file are removed. */
+  readonly source: string;
+  readonly records: readonly ImportRecord[];
+  /** Writes and embeds everything anew. */
+  readonly force?: boolean | undefined;
+  /** Tells what would be done, and does nothing. */
+  readonly dryRun?: boolean | undefined;
+  /** Leaves records alone that are gone from the file. */
+  readonly keepMissing?: boolean | undefined;
+  /** Questions with the record that answers them: how often it comes among the first is measured afterwards. */
+  readonly labelled?: readonly LabelledQuery[] | undefined;
+}
+
+export interface ImportOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly progress?: ((done: number, total: number) => void) | undefined;
+}
+
+export interface ImportResult {
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+  readonly unchanged: number;
+  /** Texts that were embedded, and texts whose vector was still right. */
+  readonly embeddingCalls: number;
+  readonly embeddingCallsSaved: number;
+  /** Records without a vector for now: words find them, and the vector follows. */
+  readonly embeddingPending: number;
+  /** Secrets that were taken out before anything was stored. */
+  readonly redactedSecrets: number;
+  readonly dryRun: boolean;
+  readonly validation?: Validation | undefined;
+}
+
+interface ImportDeps {
+  readonly storage: Storage;
+  readonly embedders: Embedders;
+  readonly backfiller: Backfiller;
+  readonly now: Clock;
+  readonly redact: Redact;
+}
+
+const BATCH = 32;
+const BATCH_MS = 120_000;
+/** Others that write the same records at the same time are rare. */
+const ATTEMPTS = 5;
+
+export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, options: ImportOptions): Promise<ImportResult> {
+  const { storage, embedders, backfiller, now, redact } = deps;
+  const database = databaseOf(given);
+  assertDistinct(given.records);
+  const clean = given.records.map((record) => redactContent(record, redact));
+  const redactedSecrets = clean.flatMap(({ redacted }) => redacted).reduce((sum, { count }) => sum + count, 0);
+  const input = { ...given, records: clean.map(({ content }) => content) };
+  if (input.dryRun) {
+    const store = (await storage.find(database))?.knowledge;
+    const { counts } = compare(input, (await store?.marks()) ?? []);
+    return {
+      ...counts,
+      embeddingCalls: 0,
+      embeddingCallsSaved: 0,
+      embeddingPending: 0,
+      redactedSecrets,
+      dryRun: true,
+      ...(await validated(store)),
+    };
+  }
+  const { knowledge: store } = await storage.create(database);
+  const embed = embedOnce(store, embedders, options);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const { add, replace, remove, counts } = compare(input, await store.marks());
+    const before = new Map((await store.getMany(replace.map(({ record }) => record.id))).map((record) => [record.id, record]));
+    const needsVector = ({ record }: Compared) => {
+      const old = before.get(record.id);
+      return input.force || !old || knowledgeText(old) !== knowledgeText(record);
+    };
+    const texts = [...add, ...replace.filter(needsVector)].map(({ record }) => knowledgeText(record));
+    await embed(texts);
+    const at = now();
+    const write = (compared: Compared): KnowledgeWrite => ({
+      record: toRecord(compared, before.get(compared.record.id), input.source, at),
+      vectors: needsVector(compared) ? embed.vectorsOf(knowledgeText(compared.record)) : undefined,
+    });
+    if ((await store.apply({ add: add.map(write), replace: replace.map(write), remove })) === "changed meanwhile") continue;
+    if (embed.failed() > 0) backfiller.schedule(`knowledge ${database}`, store.embeddings);
+    return {
+      ...counts,
+      embeddingCalls: embed.calls(),
+      embeddingCallsSaved: input.records.length - texts.length,
+      embeddingPending: embed.failed(),
+      redactedSecrets,
+      dryRun: false,
+      ...(await validated(store)),
+    };
+  }
+  throw new CairnError("conflict", "Others change the same records all the time, so nothing was imported. Try again.", {
+    retryAfterMs: 1_000,
+  });
+
+  async function validated(store: KnowledgeStore | undefined): Promise<{ validation?: Validation }> {
+    if (!input.labelled) return {};
+    return { validation: await validateSearch(store, embedders, input.labelled, options.signal) };
+  }
+}
+
+interface Compared {
+  readonly record: ImportRecord;
+  readonly hash: string;
+  readonly revision: number;
+}
+
+/** What differs between the file and the records of its source. */
+function compare({ records, source, force, keepMissing }: ImportKnowledge, marks: readonly KnowledgeMark[]) {
+  const stored = new Map(marks.map((mark) => [mark.id, mark]));
+  const foreign = records.filter(({ id }) => stored.has(id) && stored.get(id)!.source !== source);
+  if (foreign.length > 0)
+    throw new CairnError(
+      "conflict",
+      `${foreign.length} of the records are there already from elsewhere, such as ${JSON.stringify(foreign[0]!.id)} (${stored.get(foreign[0]!.id)!.source || "saved by hand"}). Nothing was imported; delete them or use other ids.`,
+      { details: { ids: foreign.slice(0, 20).map(({ id }) => id) } },
+    );
+  const compared = records.map((record) => ({ record, hash: knowledgeHash(record), revision: stored.get(record.id)?.revision ?? 0 }));
+  const add = compared.filter(({ record }) => !stored.has(record.id));
+  const old = compared.filter(({ record }) => stored.has(record.id));
+  const changed = old.filter(({ record, hash }) => stored.get(record.id)!.contentHash !== hash);
+  const inFile = new Set(records.map(({ id }) => id));
+  const remove = keepMissing ? [] : marks.filter((mark) => mark.source === source && !inFile.has(mark.id));
+  return {
+    add,
+    replace: force ? old : changed,
+    remove,
+    counts: { added: add.length, changed: changed.length, removed: remove.length, unchanged: old.length - changed.length },
+  };
+}
+
+function toRecord({ record, hash, revision }: Compared, before: Knowledge | undefined, source: string, at: string): Knowledge {
+  const { id, kind, category, subcategory, question, answer } = record;
+  const { successes = 0, uses = 0, createdAt = at } = before ?? {};
+  const content = { kind, category, subcategory, question, answer };
+  return { id, ...content, contentHash: hash, successes, uses, source, createdAt, updatedAt: at, revision: revision + 1 };
+}
+
+/** Embeds texts in batches and remembers them, so that an attempt that came too late costs nothing anew. */
+function embedOnce(store: KnowledgeStore, embedders: Embedders, { signal, progress }: ImportOptions) {
+  const known = new Map<string, readonly VersionedVector[]>();
+  let calls = 0;
+  let failed = 0;
+  const embed = async (texts: readonly string[]): Promise<void> => {
+    const wanted = [...new Set(texts)].filter((text) => !known.has(text));
+    for (let start = 0; start < wanted.length; start += BATCH) {
+      signal?.throwIfAborted();
+      const batch = wanted.slice(start, start + BATCH);
+      // A provider that is down is not asked again for each batch.
+      const { vectors, embedded } =
+        failed > 0
+          ? { vectors: batch.map(() => []), embedded: false }
+          : await vectorsFor(store.embeddings, embedders, "knowledge", batch, { signal, timeoutMs: BATCH_MS });
+      for (const [index, text] of batch.entries()) known.set(text, vectors[index]!);
+      if (!embedded) failed += batch.length;
+      else if (vectors.some((one) => one.length > 0)) calls += batch.length;
+      progress?.(Math.min(start + BATCH, wanted.length), wanted.length);
+    }
+  };
+  return Object.assign(embed, { vectorsOf: (text: string) => known.get(text) ?? [], calls: () => calls, failed: () => failed });
+}
+
+function assertDistinct(records: readonly ImportRecord[]): void {
+  const seen = new Set<string>();
+  for (const { id } of records) {
+    if (seen.has(id)) throw new CairnError("invalid_input", `The id ${JSON.stringify(id)} comes twice. Nothing was imported.`);
+    seen.add(id);
+  }
+}

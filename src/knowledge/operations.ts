@@ -1,0 +1,257 @@
+import { z } from "zod";
+import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge.ts";
+import { LIMITS } from "../model/limits.ts";
+import { assertMayTouch } from "../model/place.ts";
+import { operation } from "../operation.ts";
+import { Id, PlaceFields, text } from "../text/schemas.ts";
+import type { SavedKnowledge } from "./service.ts";
+
+export const KnowledgeOutput = z.object({
+  id: z.string(),
+  kind: z.enum(KNOWLEDGE_KINDS),
+  category: z.string(),
+  subcategory: z.string(),
+  question: z.string(),
+  answer: z.string(),
+  content_hash: z.string(),
+  success_rate: z.number().describe("(successes + 1) / (uses + 2)"),
+  successes: z.int(),
+  usage_count: z.int(),
+  source: z.string(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+const SavedOutput = KnowledgeOutput.extend({
+  embedding_pending: z.boolean().optional().describe("true: found by words now, by meaning as soon as its vector is there."),
+  redacted: z.array(z.object({ field: z.string(), kind: z.string(), count: z.int() })).describe("Secrets taken out before storing."),
+});
+
+const FilterFields = {
+  kind: z.enum(KNOWLEDGE_KINDS).optional(),
+  category: text(LIMITS.categoryChars).optional(),
+  subcategory: text(LIMITS.categoryChars).optional(),
+};
+
+const ContentFields = {
+  kind: z.enum(KNOWLEDGE_KINDS).default("skill"),
+  category: text(LIMITS.categoryChars).optional(),
+  subcategory: text(LIMITS.categoryChars).optional(),
+  question: text(LIMITS.questionChars, 1).describe("What one would ask again; for a remediation, the error text."),
+  answer: text(LIMITS.answerChars, 1).describe("What to do."),
+};
+
+const shown = (record: Knowledge) => ({ ...record, usageCount: record.uses, successRate: successRate(record) });
+const saved = ({ embedded, ...record }: SavedKnowledge) => ({ ...shown(record), ...(embedded ? {} : { embeddingPending: true }) });
+
+const READ = { readOnly: true, destructive: false, idempotent: true };
+
+export const knowledgeSave = operation({
+  name: "knowledge_save",
+  summary: "Keep a skill, a remedy, a troubleshooting step or an answer for later.",
+  input: z.strictObject({ ...PlaceFields, id: Id.optional().describe("A name of your choice; made up if not given."), ...ContentFields }),
+  output: SavedOutput,
+  access: "write",
+  annotations: { readOnly: false, destructive: false, idempotent: false },
+  limits: { timeoutMs: LIMITS.saveTimeoutMs },
+  toolset: "knowledge",
+  cli: {
+    positional: ["question", "answer"],
+    examples: [
+      'cairn knowledge save "How do we release?" "npm version minor, then push the tag." --category ops',
+      'cairn knowledge save "ECONNREFUSED 127.0.0.1:5432" "Start PostgreSQL." --kind remediation --scope shared',
+    ],
+  },
+  render: ({ id, kind, question }) => `Saved ${kind} ${id}: ${question}`,
+  async run(cairn, input, context) {
+    assertMayTouch(input, context.mayTouch);
+    return saved(await cairn.knowledge.save(input, context));
+  },
+});
+
+export const knowledgeSearch = operation({
+  name: "knowledge_search",
+  summary: "Find what is known about a question or an error, in this project and shared.",
+  description:
+    "Paste an error as it is: line numbers, paths, times and ids do not matter. Afterwards tell with knowledge_feedback whether it helped.",
+  input: z.strictObject({
+    ...PlaceFields,
+    scope: z.enum(["project", "shared"]).optional().describe("Only one of them. Default: both."),
+    query: text(LIMITS.questionChars, 1),
+    ...FilterFields,
+    top_k: z.int().min(1).max(LIMITS.listMax).default(5),
+    ranking: z.enum(["similarity", "success"]).default("similarity").describe("success: 0.7 similarity + 0.3 success rate."),
+    mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
+  }),
+  output: z.object({
+    results: z.array(
+      z.object({
+        knowledge: KnowledgeOutput,
+        scope: z.enum(["project", "shared"]),
+        score: z.number().describe("Cosine similarity, 0 to 1."),
+        rank_score: z.number(),
+        confidence: z.enum(["high", "medium", "low"]),
+        warning: z.string().optional(),
+        same_error: z.boolean(),
+      }),
+    ),
+    scopes: z.array(z.string()).describe("Where was searched."),
+    degraded: z.array(z.string()),
+    model: z.string().optional(),
+  }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "knowledge",
+  cli: {
+    positional: ["query"],
+    examples: ['cairn knowledge search "how do we release"', "cairn knowledge search - --kind remediation --ranking success < error.log"],
+  },
+  render: ({ results, degraded }) =>
+    [
+      ...(results.length === 0 ? ["Nothing is known about this yet."] : []),
+      ...results.map(({ knowledge, scope, score, confidence, same_error, warning }) =>
+        [
+          `${score.toFixed(2)}  ${confidence}${same_error ? ", same error" : ""}  ${knowledge.kind} ${knowledge.id} (${scope})  ${knowledge.question.split("\n")[0]}`,
+          `  ${knowledge.answer.replaceAll("\n", "\n  ")}`,
+          ...(warning ? [`  ${warning}`] : []),
+        ].join("\n"),
+      ),
+      ...degraded.map((part) => `Note: ${part}.`),
+    ].join("\n"),
+  async run(cairn, input, context) {
+    const maySeeShared = context.mayTouch(SHARED_PROJECT_ID);
+    const scope = input.scope ?? (maySeeShared ? "both" : "project");
+    if (scope !== "both") assertMayTouch({ projectPath: input.projectPath, scope }, context.mayTouch);
+    const { hits, ...rest } = await cairn.knowledge.search({ ...input, scope }, context);
+    return { results: hits.map(({ record, ...hit }) => ({ knowledge: shown(record), ...hit })), ...rest };
+  },
+});
+
+export const knowledgeGet = operation({
+  name: "knowledge_get",
+  summary: "Read one piece of knowledge in full.",
+  input: z.strictObject({ ...PlaceFields, id: Id }),
+  output: KnowledgeOutput,
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.listTimeoutMs },
+  toolset: "knowledge",
+  cli: {
+    positional: ["id"],
+    examples: ["cairn knowledge get tmpl_109 --scope shared"],
+    view: {
+      record: ["question", "answer", "kind", "category", "subcategory", "id", "source", "usage_count", "success_rate", "updated_at"],
+    },
+  },
+  render: ({ id, kind, question, answer }) => `${question}\n${kind} ${id}\n${answer}`,
+  async run(cairn, input, context) {
+    assertMayTouch(input, context.mayTouch);
+    return shown(await cairn.knowledge.get(input));
+  },
+});
+
+export const knowledgeList = operation({
+  name: "knowledge_list",
+  summary: "List knowledge, newest first.",
+  input: z.strictObject({
+    ...PlaceFields,
+    ...FilterFields,
+    source: text(LIMITS.labelChars).optional().describe("Only what this import brought."),
+    limit: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
+    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
+  }),
+  output: z.object({ knowledge: z.array(KnowledgeOutput), total: z.int(), next_cursor: z.string().optional() }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.listTimeoutMs },
+  toolset: "knowledge",
+  cli: {
+    examples: ["cairn knowledge list", "cairn knowledge list --scope shared --kind faq --limit 50"],
+    view: { table: "knowledge", columns: ["id", "kind", "category", "question", "usage_count"] },
+  },
+  render: ({ knowledge, total, next_cursor }) =>
+    [
+      `${knowledge.length} of ${total}`,
+      ...knowledge.map(({ id, kind, question }) => `${id}  ${kind}  ${question.split("\n")[0]}`),
+      next_cursor ? `More: call again with cursor ${next_cursor}` : "",
+    ]
+      .filter(Boolean)
+      .join("\n"),
+  async run(cairn, input, context) {
+    assertMayTouch(input, context.mayTouch);
+    const { records, ...rest } = await cairn.knowledge.list(input);
+    return { knowledge: records.map(shown), ...rest };
+  },
+});
+
+export const knowledgeUpdate = operation({
+  name: "knowledge_update",
+  summary: "Change fields of a piece of knowledge; those not given and the counts stay.",
+  input: z.strictObject({
+    ...PlaceFields,
+    id: Id,
+    ...FilterFields,
+    question: ContentFields.question.optional(),
+    answer: ContentFields.answer.optional(),
+  }),
+  output: SavedOutput,
+  access: "write",
+  annotations: { readOnly: false, destructive: false, idempotent: true },
+  limits: { timeoutMs: LIMITS.saveTimeoutMs },
+  toolset: "knowledge",
+  cli: { positional: ["id"], examples: ['cairn knowledge update release --answer "npm run release"'] },
+  render: ({ id, question }) => `Updated ${id}: ${question}`,
+  async run(cairn, input, context) {
+    assertMayTouch(input, context.mayTouch);
+    return saved(await cairn.knowledge.update(input, context));
+  },
+});
+
+export const knowledgeDelete = operation({
+  name: "knowledge_delete",
+  summary: "Delete one piece of knowledge for good.",
+  input: z.strictObject({ ...PlaceFields, id: Id }),
+  output: z.object({ deleted: z.boolean() }),
+  access: "write",
+  annotations: { readOnly: false, destructive: true, idempotent: true },
+  limits: { timeoutMs: LIMITS.listTimeoutMs },
+  toolset: "knowledge",
+  cli: { positional: ["id"], examples: ["cairn knowledge delete tmpl_109 --scope shared"] },
+  render: ({ deleted }) => (deleted ? "Deleted." : "There was no such knowledge."),
+  async run(cairn, input, context) {
+    assertMayTouch(input, context.mayTouch);
+    return cairn.knowledge.delete(input);
+  },
+});
+
+export const knowledgeFeedback = operation({
+  name: "knowledge_feedback",
+  summary: "Tell whether a piece of knowledge helped, so that what works comes first.",
+  input: z.strictObject({ ...PlaceFields, id: Id, success: z.boolean().describe("Whether it helped.") }),
+  output: z.object({ id: z.string(), success_rate: z.number(), successes: z.int(), usage_count: z.int() }),
+  access: "write",
+  annotations: { readOnly: false, destructive: false, idempotent: false },
+  limits: { timeoutMs: LIMITS.saveTimeoutMs },
+  toolset: "knowledge",
+  cli: {
+    positional: ["id"],
+    examples: ["cairn knowledge feedback tmpl_109 --success --scope shared", "cairn knowledge feedback release --no-success"],
+  },
+  render: ({ id, success_rate, usage_count }) => `${id}: success rate ${success_rate.toFixed(2)} after ${usage_count} uses.`,
+  async run(cairn, input, context) {
+    assertMayTouch(input, context.mayTouch);
+    return shown(await cairn.knowledge.feedback(input));
+  },
+});
+
+export const knowledgeOperations = [
+  knowledgeSave,
+  knowledgeSearch,
+  knowledgeGet,
+  knowledgeList,
+  knowledgeUpdate,
+  knowledgeDelete,
+  knowledgeFeedback,
+];

@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { CairnError } from "../model/errors.ts";
+import { framedHash } from "../model/ids.ts";
+import { KNOWLEDGE_KINDS, type KnowledgeKind } from "../model/knowledge.ts";
+import { LIMITS } from "../model/limits.ts";
+import { type FileRecord, parseRecordFile, type RecordFormat } from "../text/record-file.ts";
+import { Id, text } from "../text/schemas.ts";
+import type { ImportRecord } from "./import.ts";
+import type { LabelledQuery } from "./validate.ts";
+
+/** Names that files use for our fields. */
+const ALIASES: Readonly<Record<string, string>> = {
+  template_id: "id",
+  question_text: "question",
+  answer_text: "answer",
+  error: "question",
+  solution: "answer",
+};
+
+const RecordFields = z.object({
+  id: Id.optional(),
+  kind: z.enum(KNOWLEDGE_KINDS).optional(),
+  category: text(LIMITS.categoryChars).default(""),
+  subcategory: text(LIMITS.categoryChars).default(""),
+  question: text(LIMITS.questionChars, 1),
+  answer: text(LIMITS.answerChars, 1),
+});
+
+const LabelFields = z.object({ query: text(LIMITS.questionChars, 1), id: Id });
+
+export interface ReadRecords {
+  readonly records: readonly ImportRecord[];
+  /** Fields of the file that are not used. */
+  readonly ignored: readonly string[];
+}
+
+/** The records of a file, every one checked, or an error that names the rows that are wrong. */
+export function readRecords(content: string, format: RecordFormat | undefined, fallbackKind: KnowledgeKind): ReadRecords {
+  const rows = bounded(parseRecordFile(content, format)).map(({ where, fields }) => ({ where, fields: renamed(fields) }));
+  const records = checked(rows, RecordFields).map(({ where, value: { id, kind = fallbackKind, ...rest } }) => {
+    const content = { kind, ...rest };
+    // Without an id of its own a record is known by what it asks, so a new answer is a change and a new question a new record.
+    const made = () => `q-${framedHash(kind, rest.category, rest.subcategory, rest.question).slice(0, 24)}`;
+    return { where, record: { id: id ?? made(), ...content } };
+  });
+  const first = new Map<string, string>();
+  for (const { where, record } of records) {
+    const before = first.get(record.id);
+    if (before !== undefined) throw problem([`${where}: the id ${JSON.stringify(record.id)} is that of ${before}`]);
+    first.set(record.id, where);
+  }
+  const known = new Set(Object.keys(RecordFields.shape));
+  const ignored = [...new Set(rows.flatMap(({ fields }) => Object.keys(fields)))].filter((name) => !known.has(name));
+  return { records: records.map(({ record }) => record), ignored: ignored.slice(0, 50) };
+}
+
+/** Questions with the id of the record that answers each. */
+export function readLabelled(content: string): readonly LabelledQuery[] {
+  const rows = bounded(parseRecordFile(content)).map(({ where, fields }) => {
+    const { question, expected, ...rest } = renamed(fields);
+    return { where, fields: { query: question, id: expected, ...rest } };
+  });
+  return checked(rows, LabelFields).map(({ value }) => value);
+}
+
+function bounded(rows: FileRecord[]): FileRecord[] {
+  if (rows.length > LIMITS.importRecords)
+    throw new CairnError("too_large", `The file has ${rows.length} records; at most ${LIMITS.importRecords} go in one import. Split it.`);
+  return rows;
+}
+
+function renamed(fields: FileRecord["fields"]): Record<string, unknown> {
+  const entries = Object.entries(fields)
+    // A spreadsheet writes nothing where nothing is known.
+    .filter(([, value]) => value !== "" && value !== null)
+    .map(([name, value]) => [Object.hasOwn(ALIASES, name) ? ALIASES[name]! : name, value] as const);
+  return Object.fromEntries(entries);
+}
+
+function checked<Schema extends z.ZodObject>(rows: readonly FileRecord[], schema: Schema): { where: string; value: z.output<Schema> }[] {
+  const problems: string[] = [];
+  const values = rows.flatMap(({ where, fields }) => {
+    const parsed = schema.safeParse(fields);
+    if (parsed.success) return [{ where, value: parsed.data }];
+    for (const issue of parsed.error.issues) {
+      const missing = issue.code === "invalid_type" && !(String(issue.path[0]) in fields);
+      problems.push(`${where}: ${issue.path.join(".")} ${missing ? "is missing" : issue.message}`);
+    }
+    return [];
+  });
+  if (problems.length > 0) throw problem(problems);
+  return values;
+}
+
+const PROBLEMS_SHOWN = 10;
+
+function problem(problems: readonly string[]): CairnError {
+  const more = problems.length > PROBLEMS_SHOWN ? `; and ${problems.length - PROBLEMS_SHOWN} more` : "";
+  return new CairnError("invalid_input", `${problems.slice(0, PROBLEMS_SHOWN).join("; ")}${more}. Nothing was imported.`, {
+    details: { problems: problems.slice(0, 100) },
+  });
+}

@@ -1,0 +1,192 @@
+import { CairnError } from "../model/errors.ts";
+import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import { type Knowledge, type KnowledgeContent, type KnowledgeKind, knowledgeHash } from "../model/knowledge.ts";
+import { databaseOf, type Place } from "../model/place.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Embedders } from "../ports/embedders.ts";
+import type { VersionedVector } from "../ports/embedding-store.ts";
+import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
+import type { Storage } from "../ports/storage.ts";
+import type { Backfiller } from "../recall/backfiller.ts";
+import { vectorsFor } from "../recall/vectors-for.ts";
+import { decodeCursor, encodeCursor } from "../text/cursor.ts";
+import { knowledgeText } from "../text/embedding-text.ts";
+import type { Redact } from "../text/redact.ts";
+import { type ImportKnowledge, type ImportOptions, type ImportResult, importKnowledge } from "./import.ts";
+import { type RedactedField, redactContent } from "./redact-content.ts";
+import { type KnowledgeAnswer, type SearchKnowledge, searchPlaces } from "./search.ts";
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SaveKnowledge extends Place {
+  /** Made up if not given. */
+  readonly id?: string | undefined;
+  readonly kind: KnowledgeKind;
+  readonly category?: string | undefined;
+  readonly subcategory?: string | undefined;
+  readonly question: string;
+  readonly answer: string;
+}
+
+export interface UpdateKnowledge extends Place, Partial<{ [Field in keyof KnowledgeContent]: KnowledgeContent[Field] | undefined }> {
+  readonly id: string;
+}
+
+export interface KnowledgeRef extends Place {
+  readonly id: string;
+}
+
+export interface ListKnowledge extends Place, KnowledgeFilter {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+export interface KnowledgeList {
+  readonly records: readonly Knowledge[];
+  readonly total: number;
+  readonly nextCursor?: string | undefined;
+}
+
+/** A record as it was stored just now. */
+export interface SavedKnowledge extends Knowledge {
+  /** False while its vector is still to come; words find it already. */
+  readonly embedded: boolean;
+  /** Which secrets were taken out before it was stored. */
+  readonly redacted: readonly RedactedField[];
+}
+
+/** How much of the shared knowledge can be found by meaning. */
+export interface KnowledgeReadiness {
+  readonly records: number;
+  readonly vectors: number;
+  readonly ready: boolean;
+}
+
+/** What was learnt, per project and for all of them. */
+export interface KnowledgeBase {
+  save(input: SaveKnowledge, options?: CallOptions): Promise<SavedKnowledge>;
+  search(input: SearchKnowledge, options?: CallOptions): Promise<KnowledgeAnswer>;
+  get(input: KnowledgeRef): Promise<Knowledge>;
+  list(input: ListKnowledge): Promise<KnowledgeList>;
+  /** Changes the fields given; the rest and the counts stay. */
+  update(input: UpdateKnowledge, options?: CallOptions): Promise<SavedKnowledge>;
+  delete(input: KnowledgeRef): Promise<{ readonly deleted: boolean }>;
+  /** Counts one use, and whether it helped. */
+  feedback(input: KnowledgeRef & { readonly success: boolean }): Promise<Knowledge>;
+  /** Makes the records of one source equal to a file's content, embedding only what changed. */
+  import(input: ImportKnowledge, options?: ImportOptions): Promise<ImportResult>;
+  readiness(): Promise<KnowledgeReadiness>;
+}
+
+export interface KnowledgeDeps {
+  readonly storage: Storage;
+  readonly embedders: Embedders;
+  readonly backfiller: Backfiller;
+  readonly now: Clock;
+  readonly newId: () => string;
+  /** Takes secrets out of everything that is stored or embedded. */
+  readonly redact: Redact;
+}
+
+/** Edits of one record at one moment are rare; so many lost races in a row mean something else is wrong. */
+const UPDATE_ATTEMPTS = 20;
+
+export function knowledge({ storage, embedders, backfiller, now, newId, redact }: KnowledgeDeps): KnowledgeBase {
+  const find = async (place: Place): Promise<KnowledgeStore | undefined> => (await storage.find(databaseOf(place)))?.knowledge;
+  const missing = (id: string) =>
+    new CairnError("not_found", `There is no knowledge ${JSON.stringify(id)} here. List it to see what there is, or try the other scope.`);
+
+  /** Embeds within a bounded time, stores, and leaves what could not be embedded to the backfiller. */
+  async function embedAndStore(
+    database: string,
+    store: KnowledgeStore,
+    record: Knowledge,
+    signal: AbortSignal | undefined,
+    write: (vectors: readonly VersionedVector[]) => Promise<boolean>,
+  ): Promise<(Knowledge & { readonly embedded: boolean }) | undefined> {
+    const { vectors, embedded } = await vectorsFor(store.embeddings, embedders, "knowledge", [knowledgeText(record)], { signal });
+    if (!(await write(vectors[0]!))) return undefined;
+    if (!embedded) backfiller.schedule(`knowledge ${database}`, store.embeddings);
+    return { ...record, embedded };
+  }
+
+  return {
+    async save({ id = newId(), kind, category = "", subcategory = "", question, answer, ...place }, { signal } = {}) {
+      const database = databaseOf(place);
+      const { content, redacted } = redactContent({ kind, category, subcategory, question, answer }, redact);
+      const { knowledge: store } = await storage.create(database);
+      const at = now();
+      const fresh = { successes: 0, uses: 0, source: "", createdAt: at, updatedAt: at, revision: 1 };
+      const record: Knowledge = { id, ...content, contentHash: knowledgeHash(content), ...fresh };
+      const saved = await embedAndStore(database, store, record, signal, (vectors) => store.put(record, vectors));
+      if (saved) return { ...saved, redacted };
+      throw new CairnError("conflict", `There is knowledge ${JSON.stringify(id)} already. Update it, or save under another id.`);
+    },
+
+    // The question goes to the embedding model as well.
+    search: (input, options = {}) => searchPlaces({ storage, embedders }, { ...input, query: redact(input.query).text }, options.signal),
+
+    async get({ id, ...place }) {
+      const record = await (await find(place))?.get(id);
+      if (!record) throw missing(id);
+      return record;
+    },
+
+    async list({ projectPath, scope, limit = 10, cursor, ...filter }) {
+      const after = cursor === undefined ? undefined : decodeCursor(cursor, "knowledge");
+      const store = await find({ projectPath, scope });
+      if (!store) return { records: [], total: 0 };
+      // One more than asked for tells whether there is another page.
+      const page = await store.list({ filter, limit: limit + 1, after });
+      const records = page.records.slice(0, limit);
+      const last = records.at(-1);
+      const more = last && page.records.length > limit;
+      return { records, total: page.total, nextCursor: more ? encodeCursor("knowledge", last.createdAt, last.id) : undefined };
+    },
+
+    async update({ id, projectPath, scope, ...changes }, { signal } = {}) {
+      const database = databaseOf({ projectPath, scope });
+      const store = (await storage.find(database))?.knowledge;
+      if (!store) throw missing(id);
+      const { content, redacted } = redactContent(changes, redact);
+      const given = Object.fromEntries(Object.entries(content).filter(([, value]) => value !== undefined)) as Partial<KnowledgeContent>;
+      for (let attempt = 0; attempt < UPDATE_ATTEMPTS; attempt++) {
+        const before = await store.get(id);
+        if (!before) throw missing(id);
+        const edited = { ...before, ...given };
+        const after: Knowledge = { ...edited, contentHash: knowledgeHash(edited), updatedAt: now(), revision: before.revision + 1 };
+        const sameText = knowledgeText(before) === knowledgeText(after);
+        const saved = sameText
+          ? (await store.replace(after)) && { ...after, embedded: true }
+          : await embedAndStore(database, store, after, signal, (vectors) => store.replace(after, vectors));
+        // Feedback may have come since the record was read.
+        if (saved) return { ...((await store.get(id)) ?? after), embedded: saved.embedded, redacted };
+      }
+      throw new CairnError("conflict", "The record is being changed by others all the time. Try again.", { retryAfterMs: 500 });
+    },
+
+    async delete({ id, ...place }) {
+      return { deleted: (await (await find(place))?.delete(id)) ?? false };
+    },
+
+    async feedback({ id, success, ...place }) {
+      const record = await (await find(place))?.feedback(id, success);
+      if (!record) throw missing(id);
+      return record;
+    },
+
+    import: (input, options = {}) => importKnowledge({ storage, embedders, backfiller, now, redact }, input, options),
+
+    async readiness() {
+      const store = (await storage.find(SHARED_PROJECT_ID))?.knowledge;
+      if (!store) return { records: 0, vectors: 0, ready: true };
+      const current = (await store.embeddings.versions()).find(({ isCurrent }) => isCurrent);
+      // Without a version embedding was never switched on, and words are all that is asked for.
+      if (!current) return { records: (await store.list({ limit: 1 })).total, vectors: 0, ready: true };
+      const { records, vectors } = await store.embeddings.counts(current.versionId);
+      return { records, vectors, ready: vectors >= records };
+    },
+  };
+}

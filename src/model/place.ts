@@ -1,0 +1,28 @@
+import { CairnError } from "./errors.ts";
+import { SHARED_PROJECT_ID } from "./ids.ts";
+
+export type Scope = "project" | "shared";
+
+/** Where records are kept: in a project, or for all projects. */
+export interface Place {
+  readonly projectPath?: string | undefined;
+  /** Default: the project. */
+  readonly scope?: Scope | undefined;
+}
+
+/** The id of the database that is meant. */
+export function databaseOf({ projectPath, scope }: Place): string {
+  if (scope === "shared") return SHARED_PROJECT_ID;
+  if (projectPath === undefined) throw new CairnError("invalid_input", "project_path: name the project, or use scope shared.");
+  if (projectPath === SHARED_PROJECT_ID) throw new CairnError("invalid_input", "project_path: use scope shared instead.");
+  return projectPath;
+}
+
+/** What all projects share is no project that a key gets by itself: it must be named among its projects. */
+export function assertMayTouch(place: Place, mayTouch: (projectId: string) => boolean): void {
+  if (databaseOf(place) === SHARED_PROJECT_ID && !mayTouch(SHARED_PROJECT_ID))
+    throw new CairnError(
+      "forbidden",
+      'This key is not for what all projects share. Use one that names the project "shared", or name your project.',
+    );
+}

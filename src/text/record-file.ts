@@ -1,0 +1,62 @@
+import { CairnError } from "../model/errors.ts";
+import { parseCsv } from "./csv.ts";
+
+export type RecordFormat = "json" | "jsonl" | "csv";
+
+/** One record of a file, and what to call its place in a message. */
+export interface FileRecord {
+  readonly where: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** The records of a JSON array, of JSON lines or of CSV with a header. What it is shows in its first character, unless told. */
+export function parseRecordFile(content: string, format?: RecordFormat): FileRecord[] {
+  const text = content.replace(/^\ufeff/, "");
+  const start = text.trimStart()[0];
+  const kind = format ?? (start === "[" ? "json" : start === "{" ? "jsonl" : "csv");
+  return { json: jsonRecords, jsonl: jsonLines, csv: csvRecords }[kind](text);
+}
+
+function jsonRecords(text: string): FileRecord[] {
+  const data = parseJson(text, "the file");
+  if (!Array.isArray(data)) throw wrong("the file", "is not a JSON array of records");
+  return data.map((fields, index) => ({ where: `row ${index + 1}`, fields: object(fields, `row ${index + 1}`) }));
+}
+
+function jsonLines(text: string): FileRecord[] {
+  return text.split("\n").flatMap((line, index) => {
+    if (line.trim() === "") return [];
+    const where = `line ${index + 1}`;
+    return [{ where, fields: object(parseJson(line, where), where) }];
+  });
+}
+
+function csvRecords(text: string): FileRecord[] {
+  const [header, ...rows] = parseCsv(text);
+  if (!header) return [];
+  const names = header.fields.map((name) => name.trim());
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw wrong("line 1", `the column ${JSON.stringify(twice)} comes twice`);
+  return rows.map(({ line, fields }) => {
+    const where = `line ${line}`;
+    if (fields.length !== names.length) throw wrong(where, `has ${fields.length} fields where the header has ${names.length}`);
+    return { where, fields: Object.fromEntries(names.map((name, index) => [name, fields[index]])) };
+  });
+}
+
+function parseJson(text: string, where: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw wrong(where, `is not valid JSON (${cause instanceof Error ? cause.message.slice(0, 200) : ""})`);
+  }
+}
+
+function object(value: unknown, where: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(where, "is not a record with named fields");
+  return value as Record<string, unknown>;
+}
+
+function wrong(where: string, what: string): CairnError {
+  return new CairnError("invalid_input", `${where}: ${what}`, { details: { where } });
+}
