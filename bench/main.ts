@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Benchmark, type Metric, quantile, root, runBenchmark } from "./frame.ts";
 
-const NOT_BENCHMARKS = ["frame.ts", "main.ts"];
+const NOT_BENCHMARKS = ["frame.ts", "main.ts", "runs-postgres.ts", "runs-support.ts"];
 
 const args = process.argv.slice(2);
 const json = args.includes("--json");

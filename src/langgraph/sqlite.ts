@@ -102,19 +102,19 @@ export function sqliteThreads({ path, now }: { readonly path: string; readonly n
       return db.read((tx) => {
         const row =
           checkpointId === undefined
-            ? tx.get<Row>(
-                "SELECT * FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND hidden = 0 ORDER BY checkpoint_id DESC LIMIT 1",
+            ? tx.get<WholeRow>(
+                `SELECT ${WHOLE} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND hidden = 0 ORDER BY checkpoint_id DESC LIMIT 1`,
                 threadId,
                 namespace,
               )
-            : tx.get<Row>(
-                "SELECT * FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?",
+            : tx.get<WholeRow>(
+                `SELECT ${WHOLE} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?`,
                 threadId,
                 namespace,
                 checkpointId,
               );
         if (!row) return undefined;
-        const stored = toStored(row);
+        const stored = fromWhole(row, threadId, namespace);
         const homes = new Map<string, Typed>();
         for (const id of Object.values(stored.homes)) {
           if (homes.has(id)) continue;
@@ -126,7 +126,7 @@ export function sqliteThreads({ path, now }: { readonly path: string; readonly n
           );
           if (home) homes.set(id, home);
         }
-        return { stored, writes: writesOf(tx, threadId, namespace, row.checkpoint_id), homes };
+        return { stored, writes: writesOf(tx, threadId, namespace, stored.checkpointId), homes };
       });
     },
 
@@ -275,16 +275,26 @@ interface WriteRow {
   value: Uint8Array;
 }
 
-function toStored(row: Row): StoredCheckpoint {
+/** Handing over one value costs as much as a text of a hundred characters, so the small ones go as one. */
+const WHOLE = "json_array(checkpoint_id, parent_id, hidden, metadata_type, type, homes) AS outline, metadata, checkpoint";
+
+interface WholeRow {
+  outline: string;
+  metadata: Uint8Array;
+  checkpoint: Uint8Array;
+}
+
+function fromWhole({ outline, metadata, checkpoint }: WholeRow, threadId: string, namespace: string): StoredCheckpoint {
+  const [checkpointId, parentId, hidden, metadataType, type, homes] = JSON.parse(outline);
   return {
-    threadId: row.thread_id,
-    namespace: row.checkpoint_ns,
-    checkpointId: row.checkpoint_id,
-    parentId: row.parent_id,
-    checkpoint: { type: row.type, data: row.checkpoint },
-    metadata: { type: row.metadata_type, data: row.metadata },
-    hidden: row.hidden === 1,
-    homes: row.homes === "{}" ? {} : JSON.parse(row.homes),
+    threadId,
+    namespace,
+    checkpointId,
+    parentId,
+    checkpoint: { type, data: checkpoint },
+    metadata: { type: metadataType, data: metadata },
+    hidden: hidden === 1,
+    homes: homes === "{}" ? {} : JSON.parse(homes),
   };
 }
 

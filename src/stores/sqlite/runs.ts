@@ -6,7 +6,7 @@ import { type Payload, packState } from "../../text/run-payload.ts";
 import { sqliteDatabases } from "./databases.ts";
 import type { SqliteTx } from "./driver.ts";
 import { pruneSqliteRuns } from "./runs-prune.ts";
-import { type CheckpointRow, INFO, type InfoRow, type RunRow, toInfo, toRun, withState } from "./runs-rows.ts";
+import { fromWhole, INFO, type InfoRow, type RunRow, toInfo, toRun, WHOLE, type WholeRow } from "./runs-rows.ts";
 import { BURY, runMigrations } from "./runs-schema.ts";
 
 export interface SqliteRunStoreOptions {
@@ -34,17 +34,17 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
     async load(runId, nodeId) {
       const db = await database();
       const row = db.read((tx) =>
-        tx.get<CheckpointRow>("SELECT * FROM checkpoints WHERE run_id = ? AND node_id = ? ORDER BY sequence DESC LIMIT 1", runId, nodeId),
+        tx.get<WholeRow>(`SELECT ${WHOLE} FROM checkpoints WHERE run_id = ? AND node_id = ? ORDER BY sequence DESC LIMIT 1`, runId, nodeId),
       );
       if (!row) throw rules.noSuchCheckpoint(runId, nodeId);
-      return withState(row);
+      return fromWhole(row);
     },
 
     async loadAt(runId, sequence) {
       const db = await database();
-      const row = db.read((tx) => tx.get<CheckpointRow>("SELECT * FROM checkpoints WHERE run_id = ? AND sequence = ?", runId, sequence));
+      const row = db.read((tx) => tx.get<WholeRow>(`SELECT ${WHOLE} FROM checkpoints WHERE run_id = ? AND sequence = ?`, runId, sequence));
       if (!row) throw rules.noSuchCheckpoint(runId, sequence);
-      return withState(row);
+      return fromWhole(row);
     },
 
     async list(runId) {

@@ -1,0 +1,62 @@
+/** As much of LangGraph's interface as is measured; theirs and ours both have it. */
+export interface Saver {
+  put(config: Config, checkpoint: object, metadata: object, newVersions: object): Promise<Config>;
+  getTuple(config: Config): Promise<unknown>;
+}
+
+export interface Config {
+  readonly configurable?: Record<string, unknown>;
+}
+
+/** A conversation of about so many bytes. */
+export function stateOf(bytes: number): { messages: object[] } {
+  const content = "What the agent said in this turn, and what it found. ".repeat(2);
+  return {
+    messages: Array.from({ length: Math.round(bytes / 170) }, (_, i) => ({
+      id: `message-${i}`,
+      role: i % 2 ? "user" : "assistant",
+      content,
+      tokens: i,
+    })),
+  };
+}
+
+/** A thread that grows by one checkpoint with each put, each the child of the one before. */
+export function threadOf(
+  saver: Saver,
+  state: { messages: object[] },
+  threadId: string,
+): { put: () => Promise<unknown>; get: () => Promise<unknown> } {
+  let count = 0;
+  let config: Config = { configurable: { thread_id: threadId, checkpoint_ns: "" } };
+  return {
+    async put() {
+      count++;
+      const id = `${count.toString(16).padStart(8, "0")}-0000-6000-8000-000000000000`;
+      const versions = { messages: count };
+      const checkpoint = { v: 4, id, ts: new Date().toISOString(), channel_values: state, channel_versions: versions, versions_seen: {} };
+      config = await saver.put(config, checkpoint, { source: "loop", step: count, parents: {} }, versions);
+    },
+    get: () => saver.getTuple({ configurable: { thread_id: threadId, checkpoint_ns: "" } }),
+  };
+}
+
+/** Microseconds of CPU per call, in blocks that take turns, so that what else the machine does meets all alike. */
+export async function cpuInTurns(
+  candidates: Readonly<Record<string, () => Promise<unknown>>>,
+  { calls, atOnce, rounds = 5 }: { readonly calls: number; readonly atOnce: number; readonly rounds?: number },
+): Promise<Record<string, number[]>> {
+  const taken: Record<string, number[]> = Object.fromEntries(Object.keys(candidates).map((name) => [name, []]));
+  for (let round = -1; round < rounds; round++)
+    for (const [name, call] of Object.entries(candidates)) {
+      const before = process.cpuUsage();
+      let left = calls;
+      const worker = async () => {
+        while (left-- > 0) await call();
+      };
+      await Promise.all(Array.from({ length: atOnce }, worker));
+      const { user, system } = process.cpuUsage(before);
+      if (round >= 0) taken[name]!.push((user + system) / calls);
+    }
+  return taken;
+}
