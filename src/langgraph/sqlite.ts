@@ -1,7 +1,7 @@
 import type { Migration } from "../model/migration.ts";
 import type { Clock } from "../ports/clock.ts";
-import { sqliteDatabases } from "../stores/sqlite/databases.ts";
 import type { SqliteTx, SqlValue } from "../stores/sqlite/driver.ts";
+import { singleDatabase } from "../stores/sqlite/single.ts";
 import type { CheckpointOutline, StoredCheckpoint, StoredWrite, ThreadStore, Typed } from "./thread-store.ts";
 
 const migrations: readonly Migration[] = [
@@ -43,8 +43,7 @@ const migrations: readonly Migration[] = [
 
 /** LangGraph's threads in one SQLite file that several processes may share. */
 export function sqliteThreads({ path, now }: { readonly path: string; readonly now: Clock }): ThreadStore {
-  const databases = sqliteDatabases();
-  const database = databases.handle({ path, migrations });
+  const { open: database, close } = singleDatabase({ path, migrations });
 
   const writesOf = (tx: SqliteTx, threadId: string, namespace: string, checkpointId: string) =>
     tx
@@ -239,9 +238,7 @@ export function sqliteThreads({ path, now }: { readonly path: string; readonly n
       });
     },
 
-    async close() {
-      databases.close();
-    },
+    close,
   };
 }
 

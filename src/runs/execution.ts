@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 import type { NewRunCheckpoint, RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
-import type { RunStore } from "../ports/run-store.ts";
+import type { RunStore, SaveOptions } from "../ports/run-store.ts";
 import { END, type NodeDefinition, ROUTE_AGAIN } from "./definition.ts";
 import type { EventQueue, RunEvent } from "./events.ts";
 import { runFork, runSubgraph } from "./fork.ts";
@@ -30,6 +30,7 @@ export class Execution {
   readonly #watched: boolean;
   readonly #progress: ((context: Context, data: unknown) => void) | undefined;
   #lease: RunLease | undefined;
+  #underLease: SaveOptions = {};
   #iterations = 0;
   #saves = 0;
   #turn = performance.now();
@@ -49,6 +50,7 @@ export class Execution {
   async go(line: Line, lease: RunLease | undefined, resumed: boolean): Promise<RunResult<unknown>> {
     const { signal, timeoutMs } = this.options;
     this.#lease = lease;
+    this.#underLease = lease ? { fence: lease.fence } : {};
     const stopHeartbeat = lease && this.store ? keepLease(this.store, lease, this.settings.leaseMs, this.scope) : undefined;
     const cancel = () => this.scope.abort(new CairnError("cancelled", "The run was cancelled by its caller.", { cause: signal?.reason }));
     const timer =
@@ -143,9 +145,21 @@ export class Execution {
   async save(line: Line, checkpoint: Omit<NewRunCheckpoint, "runId" | "branch" | "previousNode">, status?: RunStatus): Promise<void> {
     const { nodeId } = checkpoint;
     try {
+      const options = status === undefined ? this.#underLease : { ...this.#underLease, status };
       const saved = await this.patient!.save(
-        { ...checkpoint, runId: this.runId, branch: line.branch, previousNode: line.previous },
-        { ...(this.#lease ? { fence: this.#lease.fence } : {}), ...(status ? { status } : {}) },
+        {
+          runId: this.runId,
+          nodeId,
+          state: checkpoint.state,
+          nextNode: checkpoint.nextNode ?? null,
+          previousNode: line.previous,
+          attempt: checkpoint.attempt ?? 1,
+          branch: line.branch,
+          step: checkpoint.step ?? 0,
+          kind: checkpoint.kind ?? "node",
+          note: checkpoint.note ?? null,
+        },
+        options,
       );
       if (this.#watched)
         this.emit({ type: "checkpoint_saved", runId: this.runId, node: nodeId, branch: line.branch, sequence: saved.sequence });

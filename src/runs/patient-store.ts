@@ -16,9 +16,9 @@ export interface PatientStore {
  * so that a run's history has every step once.
  */
 export function patientStore(store: RunStore, waitMs: number): PatientStore {
-  async function again<T>(attempt: () => Promise<T>, done: () => Promise<T | undefined>): Promise<T> {
+  async function again<T>(attempt: () => Promise<T>, done: () => Promise<T | undefined>, triedBefore = 0): Promise<T> {
     const deadline = Date.now() + waitMs;
-    for (let tries = 0; ; tries++) {
+    for (let tries = triedBefore; ; tries++) {
       try {
         if (tries > 0) {
           const found = await done();
@@ -26,8 +26,7 @@ export function patientStore(store: RunStore, waitMs: number): PatientStore {
         }
         return await attempt();
       } catch (error) {
-        const passing = error instanceof CairnError && error.code === "unavailable" && error.details?.damaged !== true;
-        if (!passing || Date.now() >= deadline) throw error;
+        if (!passing(error) || Date.now() >= deadline) throw error;
         const wait = Math.min(1_000, 20 * 2 ** tries);
         await sleep(wait / 2 + (Math.random() * wait) / 2);
       }
@@ -51,8 +50,13 @@ export function patientStore(store: RunStore, waitMs: number): PatientStore {
         () => store.acquire(runId, options),
         () => heldBy(runId, options.owner),
       ),
-    save: (checkpoint, options) =>
-      again(
+    async save(checkpoint, options) {
+      try {
+        return await store.save(checkpoint, options); // nearly always all there is to do
+      } catch (error) {
+        if (!passing(error)) throw error;
+      }
+      return again(
         () => store.save(checkpoint, options),
         async () => {
           const { branch = "", step = 0, kind = "node", attempt = 1 } = checkpoint;
@@ -67,7 +71,9 @@ export function patientStore(store: RunStore, waitMs: number): PatientStore {
               info.note === (checkpoint.note ?? null),
           );
         },
-      ),
+        1,
+      );
+    },
     async release(lease, outcome) {
       await again(
         async () => {
@@ -81,4 +87,9 @@ export function patientStore(store: RunStore, waitMs: number): PatientStore {
       );
     },
   };
+}
+
+/** A store that is away may come back; one that is damaged stays so. */
+function passing(error: unknown): boolean {
+  return error instanceof CairnError && error.code === "unavailable" && error.details?.damaged !== true;
 }

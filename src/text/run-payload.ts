@@ -49,13 +49,16 @@ async function compress(state: Uint8Array, size: number): Promise<Payload> {
 }
 
 /** The state again, as bytes of its own. Never inflates to more than a state may hold. */
-export async function unpackState({ data, encoding, size }: Payload): Promise<Uint8Array> {
-  const state = encoding === "raw" ? new Uint8Array(data) : await decompress(data, encoding);
-  if (state.byteLength !== size)
-    throw new CairnError("unavailable", "A stored checkpoint is damaged: its length is not the one recorded. Resume from an earlier one.", {
-      details: { kind: "damaged" },
-    });
-  return state;
+export function unpackState({ data, encoding, size }: Payload): Uint8Array | Promise<Uint8Array> {
+  if (encoding === "raw") return sound(new Uint8Array(data), size);
+  return decompress(data, encoding).then((state) => sound(state, size));
+}
+
+function sound(state: Uint8Array, size: number): Uint8Array {
+  if (state.byteLength === size) return state;
+  throw new CairnError("unavailable", "A stored checkpoint is damaged: its length is not the one recorded. Resume from an earlier one.", {
+    details: { kind: "damaged" },
+  });
 }
 
 async function decompress(data: Uint8Array, encoding: "gzip" | "zstd"): Promise<Uint8Array> {

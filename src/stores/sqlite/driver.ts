@@ -26,6 +26,8 @@ export interface SqliteDatabase {
   readonly idle: boolean;
   /** Runs `work` on one consistent snapshot. */
   read<T>(work: (tx: SqliteTx) => T): T;
+  /** One row by one statement, which is a snapshot by itself and needs no transaction around it. */
+  one<Row>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
   /**
    * Runs `work` in a write transaction and resolves once it is durable. Writes that wait together share one commit;
    * each stands or falls alone. `work` must not be asynchronous and may be run again if the lock was lost.
@@ -110,6 +112,14 @@ export async function openSqlite({
         } finally {
           connection.exec("COMMIT");
         }
+      } catch (error) {
+        throw translateSqliteError(error, path);
+      }
+    },
+    one<Row>(sql: string, ...params: readonly SqlValue[]) {
+      assertOpen();
+      try {
+        return tx.get<Row>(sql, ...params);
       } catch (error) {
         throw translateSqliteError(error, path);
       }

@@ -1,6 +1,6 @@
 import type { Run, RunCheckpoint, RunCheckpointInfo, RunStatus } from "../../model/run.ts";
 import { assertKnownVersion } from "../../model/run-rules.ts";
-import { type PayloadEncoding, unpackState } from "../../text/run-payload.ts";
+import { unpackState } from "../../text/run-payload.ts";
 
 /** The columns of a checkpoint without its state. */
 export const INFO = "run_id, node_id, sequence, timestamp, version, next_node, previous_node, attempt, branch, step, kind, note, size";
@@ -19,11 +19,6 @@ export interface InfoRow {
   kind: RunCheckpointInfo["kind"];
   note: string | null;
   size: number;
-}
-
-interface CheckpointRow extends InfoRow {
-  encoding: PayloadEncoding;
-  data: Uint8Array;
 }
 
 export interface RunRow {
@@ -70,17 +65,13 @@ export interface WholeRow {
   data: Uint8Array;
 }
 
-export async function fromWhole({ envelope, data }: WholeRow): Promise<RunCheckpoint> {
-  const values = JSON.parse(envelope);
-  const row: Record<string, unknown> = { data };
-  for (let i = 0; i < WHOLE_FIELDS.length; i++) row[WHOLE_FIELDS[i]!] = values[i];
-  return withState(row as unknown as CheckpointRow);
-}
-
-const WHOLE_FIELDS = [...INFO.split(", "), "encoding"];
-
-async function withState(row: CheckpointRow): Promise<RunCheckpoint> {
-  return { ...toInfo(row), state: await unpackState(row) };
+export function fromWhole({ envelope, data }: WholeRow): RunCheckpoint | Promise<RunCheckpoint> {
+  const [runId, nodeId, sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size, encoding] =
+    JSON.parse(envelope);
+  assertKnownVersion(version, runId);
+  const info = { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note };
+  const state = unpackState({ data, encoding, size });
+  return state instanceof Promise ? state.then((state) => ({ ...info, state })) : { ...info, state };
 }
 
 export function toRun(row: RunRow): Run {

@@ -3,11 +3,11 @@ import * as rules from "../../model/run-rules.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { RunStore } from "../../ports/run-store.ts";
 import { type Payload, packState } from "../../text/run-payload.ts";
-import { sqliteDatabases } from "./databases.ts";
 import type { SqliteTx } from "./driver.ts";
 import { pruneSqliteRuns } from "./runs-prune.ts";
 import { fromWhole, INFO, type InfoRow, type RunRow, toInfo, toRun, WHOLE, type WholeRow } from "./runs-rows.ts";
 import { BURY, runMigrations } from "./runs-schema.ts";
+import { singleDatabase } from "./single.ts";
 
 export interface SqliteRunStoreOptions {
   readonly path: string;
@@ -16,8 +16,7 @@ export interface SqliteRunStoreOptions {
 
 /** Runs in one SQLite file that several processes may share. */
 export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOptions): RunStore {
-  const databases = sqliteDatabases();
-  const database = databases.handle({ path, migrations: runMigrations });
+  const { open: database, close } = singleDatabase({ path, migrations: runMigrations });
 
   return {
     async save(checkpoint, { fence, status } = {}) {
@@ -32,17 +31,13 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
     },
 
     async load(runId, nodeId) {
-      const db = await database();
-      const row = db.read((tx) =>
-        tx.get<WholeRow>(`SELECT ${WHOLE} FROM checkpoints WHERE run_id = ? AND node_id = ? ORDER BY sequence DESC LIMIT 1`, runId, nodeId),
-      );
+      const row = (await database()).one<WholeRow>(LOAD, runId, nodeId);
       if (!row) throw rules.noSuchCheckpoint(runId, nodeId);
       return fromWhole(row);
     },
 
     async loadAt(runId, sequence) {
-      const db = await database();
-      const row = db.read((tx) => tx.get<WholeRow>(`SELECT ${WHOLE} FROM checkpoints WHERE run_id = ? AND sequence = ?`, runId, sequence));
+      const row = (await database()).one<WholeRow>(LOAD_AT, runId, sequence);
       if (!row) throw rules.noSuchCheckpoint(runId, sequence);
       return fromWhole(row);
     },
@@ -212,11 +207,12 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       });
     },
 
-    async close() {
-      databases.close();
-    },
+    close,
   };
 }
+
+const LOAD = `SELECT ${WHOLE} FROM checkpoints WHERE run_id = ? AND node_id = ? ORDER BY sequence DESC LIMIT 1`;
+const LOAD_AT = `SELECT ${WHOLE} FROM checkpoints WHERE run_id = ? AND sequence = ?`;
 
 /** Counts the run's sequence up, if this writer may write now. The check and the write are one statement. */
 function nextSequence(tx: SqliteTx, runId: string, fence: number | undefined, status: RunStatus | undefined, at: string): number {
