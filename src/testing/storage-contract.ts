@@ -4,6 +4,7 @@ import { CHECKPOINT_CASES, type StorageCase } from "./checkpoint-contract.ts";
 import { AWKWARD_TEXTS, freshProject, sampleCheckpoint } from "./checkpoint-samples.ts";
 import type { ContractCase } from "./contract.ts";
 import { KNOWLEDGE_CASES } from "./knowledge-contract.ts";
+import { RECALL_CASES } from "./recall-contract.ts";
 
 export interface StorageContract {
   /** The storage to check; all cases use it, each with projects of its own. */
@@ -14,7 +15,10 @@ export interface StorageContract {
 
 /** What every storage promises, its checkpoint and knowledge stores included. */
 export function storageContract({ storage, openAgain }: StorageContract): readonly ContractCase[] {
-  const single = [...STORAGE_CASES, ...CHECKPOINT_CASES, ...KNOWLEDGE_CASES].map(({ name, run }) => ({ name, run: () => run(storage()) }));
+  const single = [...STORAGE_CASES, ...CHECKPOINT_CASES, ...RECALL_CASES, ...KNOWLEDGE_CASES].map(({ name, run }) => ({
+    name,
+    run: () => run(storage()),
+  }));
   if (openAgain === "not possible") return single;
   return [...single, ...SHARED_CASES.map(({ name, run }) => ({ name, run: () => run(async () => openAgain()) }))];
 }

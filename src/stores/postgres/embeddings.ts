@@ -17,8 +17,6 @@ export interface EmbeddedRecords {
   readonly textOf: (row: Record<string, string>) => string;
 }
 
-/** Up to this many vectors an exact scan is as fast as the index, and it misses nothing. */
-const EXACT_MAX = 20_000;
 /** How many neighbours the index keeps in view; more than that is asked of it only by going on (iterative scan). */
 const EF_SEARCH = 200;
 
@@ -188,14 +186,14 @@ export async function nearest(
   const counting = query.where(2);
   const { count } = (await tx.get<{ count: number }>(
     `SELECT count(*) FROM (SELECT 1 FROM ${table} r WHERE ${counting?.sql ?? "true"} LIMIT $1) AS counted`,
-    EXACT_MAX + 1,
+    tables.exactMax + 1,
     ...(counting?.params ?? []),
   ))!;
   const indexed = indexedType(tables.pgvector, version.dimension);
   const where = query.where(4);
   const params = [vector, limit, versionId, ...(where?.params ?? [])];
   const distance = (column: string, type: string) => `${column} OPERATOR(${tables.pgvector}.<=>) $1::${type}`;
-  if (count <= EXACT_MAX || !indexed) {
+  if (count <= tables.exactMax || !indexed) {
     const exact = distance("v.vector", `${tables.pgvector}.vector`);
     return tx.all<Ranked>(
       `SELECT r.id, 1 - (${exact}) AS score FROM ${table} r JOIN vectors v ON v.key = r.key AND v.version_id = $3

@@ -4,6 +4,8 @@ import type { PostgresTx, WriteOptions } from "./driver.ts";
 export interface ProjectTables {
   /** The schema that has pgvector, quoted. */
   readonly pgvector: string;
+  /** Up to this many records a search compares all of them. */
+  readonly exactMax: number;
   read<T>(work: (tx: PostgresTx) => Promise<T>): Promise<T>;
   write<T>(work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions): Promise<T>;
 }

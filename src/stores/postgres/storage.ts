@@ -14,15 +14,19 @@ import { toTimestamp } from "./time.ts";
 
 export interface PostgresStorageOptions extends PostgresOptions {
   readonly now: () => string;
+  /** Up to this many records a search by meaning compares all of them; above, the index is asked. */
+  readonly exactMax?: number;
 }
 
 /** Projects remembered as being there, so that using one costs no question. Far more than one server has in use at a time. */
 const KNOWN_MAX = 10_000;
+/** Up to this many vectors an exact scan is as fast as the index, and it misses nothing. */
+const EXACT_MAX = 20_000;
 /** Projects whose owners are read in one statement. */
 const OWNERS_AT_ONCE = 200;
 
 /** Projects as PostgreSQL schemas, one each, in one database. */
-export function postgresStorage({ now, ...options }: PostgresStorageOptions): Storage {
+export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: PostgresStorageOptions): Storage {
   const database = openPostgres(options);
   let foundPgvector: Promise<string> | undefined;
   const pgvector = (): Promise<string> => {
@@ -80,6 +84,7 @@ export function postgresStorage({ now, ...options }: PostgresStorageOptions): St
     const schema = projectDatabaseName(projectId);
     const tables: ProjectTables = {
       pgvector: await pgvector(),
+      exactMax,
       async read(work) {
         try {
           return await database.read(schema, work);

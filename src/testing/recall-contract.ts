@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import type { Checkpoint } from "../model/checkpoint.ts";
+import type { CheckpointFilter, CheckpointStore } from "../ports/checkpoint-store.ts";
+import type { StorageCase } from "./checkpoint-contract.ts";
+import { AWKWARD_TEXTS, freshProject, sampleCheckpoint } from "./checkpoint-samples.ts";
+import { recallModel } from "./recall-model.ts";
+
+const FIRST = { model: "first", version: "1", dimension: 8 };
+const SECOND = { model: "second", version: "1", dimension: 12 };
+const SPACES = [FIRST, SECOND, { ...FIRST, version: "2" }];
+const WORDS = ["alder", "birch", "cedar", "hazel", "maple", "rowan", "willow"];
+const SEEDS = [1, 2, 3, 4, 5, 6];
+const STEPS = 70;
+
+/** What every store that can be searched by meaning and by words promises, shown on checkpoints. */
+export const RECALL_CASES: readonly StorageCase[] = [
+  ...SEEDS.map((seed) =>
+    on(`agrees with a simple model after any sequence of writes, switches and searches (seed ${seed})`, (store, project) =>
+      interleave(store, project, randomness(seed)),
+    ),
+  ),
+
+  on("never stores a vector of an older text for a newer one", async (store, project) => {
+    const { versionId } = await store.embeddings.addVersion(FIRST);
+    const before = sampleCheckpoint(project);
+    await store.put(before);
+    const vector = randomness(1).vector(8);
+    const after = { ...before, summary: "edited", revision: 2 };
+    assert.equal(await store.replace(after), true);
+    assert.equal(await store.embeddings.putVectors(versionId, [{ id: before.id, revision: 1, vector }]), 0);
+    assert.equal(await store.embeddings.putVectors(versionId, [{ id: before.id, revision: 2, vector }]), 1);
+    assert.equal(await store.embeddings.putVectors(versionId, [{ id: "gone", revision: 1, vector }]), 0);
+    assert.deepEqual(await store.embeddings.missing(versionId, 10), []);
+  }),
+
+  on("makes the first version current and no other until all records have their vectors", async (store, project) => {
+    const first = await store.embeddings.addVersion(FIRST);
+    assert.deepEqual([first.isCurrent, (await store.embeddings.addVersion(FIRST)).versionId], [true, first.versionId]);
+    const second = await store.embeddings.addVersion(SECOND);
+    assert.equal(second.isCurrent, false);
+    const saved = sampleCheckpoint(project);
+    await store.put(saved, [{ versionId: first.versionId, vector: randomness(1).vector(8) }]);
+    assert.equal(await store.embeddings.makeCurrent(second.versionId), "incomplete");
+    assert.deepEqual(
+      (await store.embeddings.missing(second.versionId, 10)).map(({ id, revision }) => [id, revision]),
+      [[saved.id, 1]],
+    );
+    await store.embeddings.putVectors(second.versionId, [{ id: saved.id, revision: 1, vector: randomness(2).vector(12) }]);
+    assert.equal(await store.embeddings.makeCurrent(second.versionId), "switched");
+    await assert.rejects(store.embeddings.dropVersion(second.versionId), { code: "conflict" });
+    assert.equal(await store.embeddings.dropVersion(first.versionId), 1);
+    assert.deepEqual(
+      (await store.embeddings.versions()).map(({ model, isCurrent }) => [model, isCurrent]),
+      [["second", true]],
+    );
+  }),
+
+  on("finds nothing in a version that is gone, and refuses to fill it", async (store, project) => {
+    await store.embeddings.addVersion(SECOND);
+    const gone = await store.embeddings.addVersion(FIRST);
+    const saved = sampleCheckpoint(project);
+    const vector = randomness(1).vector(8);
+    await store.put(saved, [{ versionId: gone.versionId, vector }]);
+    await store.embeddings.dropVersion(gone.versionId);
+    const dense = { versionId: gone.versionId, vector };
+    assert.deepEqual((await store.candidates({ filter: {}, limit: 5, dense })).dense, []);
+    assert.equal((await store.similarities(gone.versionId, vector, [saved.id])).size, 0);
+    await assert.rejects(store.embeddings.missing(gone.versionId, 5), { code: "not_found" });
+    await assert.rejects(store.embeddings.putVectors(gone.versionId, [{ id: saved.id, revision: 1, vector }]), { code: "not_found" });
+    await assert.rejects(store.embeddings.makeCurrent(gone.versionId), { code: "not_found" });
+  }),
+
+  on("lets a filter hide no record, however few match", async (store, project) => {
+    const { versionId } = await store.embeddings.addVersion(FIRST);
+    const random = randomness(3);
+    const query = random.vector(8);
+    for (let i = 0; i < 120; i++)
+      await store.put(sampleCheckpoint(project, { summary: "common words", tags: ["common"] }), [{ versionId, vector: query }]);
+    const rare = sampleCheckpoint(project, { summary: "common words", tags: ["common", "Rare"] });
+    await store.put(rare, [{ versionId, vector: query.map((value) => -value) }]); // as far away as can be
+    const found = await store.candidates({ filter: { tags: ["rare"] }, limit: 3, words: "common", dense: { versionId, vector: query } });
+    assert.deepEqual([found.lexical.map(({ id }) => id), found.dense.map(({ id }) => id)], [[rare.id], [rare.id]]);
+    if (store.matching) {
+      assert.deepEqual(await store.matching({ tags: ["rare"] }, 5), [rare.id]);
+      assert.equal(await store.matching({ tags: ["common"] }, 5), "many");
+      assert.equal(await store.matching({}, 5), "all");
+    }
+  }),
+
+  on("takes whatever a person types as words to look for", async (store, project) => {
+    const saved = sampleCheckpoint(project, { summary: "the willow stands alone" });
+    await store.put(saved);
+    const random = randomness(9);
+    const symbols = [
+      ...AWKWARD_TEXTS,
+      ..."\"'()*:^-+&|!<>\\%_?~@#{}$[];,./`",
+      "AND",
+      "OR",
+      "NOT",
+      "NEAR",
+      "NEAR(a b, 2)",
+      "col:",
+      ":*",
+      "<->",
+    ];
+    for (let i = 0; i < 150; i++) {
+      const noise = () =>
+        Array.from({ length: random.below(5) }, () => symbols[random.below(symbols.length)]).join(random.below(2) ? " " : "");
+      const query = `${noise()} willow ${noise()}`;
+      const { lexical } = await store.candidates({ filter: {}, limit: 5, words: query });
+      assert.deepEqual(
+        lexical.map(({ id }) => id),
+        [saved.id],
+        JSON.stringify(query),
+      );
+      await store.candidates({ filter: {}, limit: 5, words: noise() });
+    }
+  }),
+];
+
+type Randomness = ReturnType<typeof randomness>;
+
+async function interleave(store: CheckpointStore, project: string, random: Randomness): Promise<void> {
+  const model = recallModel();
+  const ids = Array.from({ length: 10 }, (_, i) => `record-${i}`);
+  const anyVersion = () => model.versions[random.below(model.versions.length)];
+  const vectorsFor = () =>
+    model.versions.filter(() => random.below(3) > 0).map(({ versionId, dimension }) => ({ versionId, vector: random.vector(dimension) }));
+  const sample = (id: string, revision: number): Checkpoint =>
+    sampleCheckpoint(project, {
+      id,
+      revision,
+      summary: Array.from({ length: 3 }, () => WORDS[random.below(WORDS.length)]).join(" "),
+      description: "",
+      tags: [`tag${random.below(3)}`],
+    });
+
+  const steps: (() => Promise<void>)[] = [
+    async () => {
+      const checkpoint = sample(random.pick(ids), 1);
+      const vectors = vectorsFor();
+      await store.put(checkpoint, [...vectors, { versionId: 987_654, vector: random.vector(5) }]);
+      model.put(checkpoint, vectors);
+    },
+    async () => {
+      const id = random.pick(ids);
+      const checkpoint = sample(id, (model.records.get(id)?.checkpoint.revision ?? 0) + 1 + (random.below(4) === 0 ? 1 : 0));
+      const vectors = vectorsFor();
+      assert.equal(await store.replace(checkpoint, vectors), model.replace(checkpoint, vectors));
+    },
+    async () => {
+      const id = random.pick(ids);
+      assert.equal(await store.delete(id), model.records.delete(id));
+    },
+    async () => {
+      const { versionId, isCurrent } = await store.embeddings.addVersion(random.pick(SPACES));
+      model.versions = (await store.embeddings.versions()).slice();
+      assert.equal(model.versions.filter((version) => version.isCurrent).length, 1);
+      assert.equal(model.versions.find((version) => version.versionId === versionId)?.isCurrent, isCurrent);
+    },
+    async () => {
+      const version = anyVersion();
+      if (!version) return;
+      const entries = ids.flatMap((id) => {
+        const revision = model.records.get(id)?.checkpoint.revision ?? 1;
+        return random.below(2)
+          ? [{ id, revision: revision + (random.below(5) === 0 ? 1 : 0), vector: random.vector(version.dimension) }]
+          : [];
+      });
+      assert.equal(await store.embeddings.putVectors(version.versionId, entries), model.putVectors(version.versionId, entries));
+    },
+    async () => {
+      const version = anyVersion();
+      if (!version) return;
+      const complete = model.missing(version.versionId).length === 0;
+      assert.equal(await store.embeddings.makeCurrent(version.versionId), complete ? "switched" : "incomplete");
+      if (complete) model.versions = model.versions.map((one) => ({ ...one, isCurrent: one.versionId === version.versionId }));
+      assert.deepEqual(await store.embeddings.versions(), model.versions);
+    },
+    async () => {
+      const version = anyVersion();
+      if (!version || version.isCurrent || random.below(2)) return;
+      assert.equal(await store.embeddings.dropVersion(version.versionId), model.dropVersion(version.versionId));
+    },
+    async () => {
+      const version = anyVersion();
+      const filter: CheckpointFilter = random.below(2) ? { tags: [`TAG${random.below(3)}`] } : {};
+      const words = `${random.pick(WORDS)} ${random.pick(WORDS)}`;
+      const dense = version && { versionId: version.versionId, vector: random.vector(version.dimension) };
+      const found = await store.candidates({ filter, limit: 50, words, dense });
+      assert.deepEqual(found.lexical.map(({ id }) => id).sort(), model.withWords(words, filter));
+      const right = dense ? model.nearest(dense, filter) : new Map();
+      assert.deepEqual(found.dense.map(({ id }) => id).sort(), [...right.keys()].sort());
+      for (const { id, score } of found.dense) assert.ok(Math.abs(score - right.get(id)!) < 1e-4, `${id}: ${score}, not ${right.get(id)}`);
+      const scores = found.dense.map(({ score }) => score);
+      assert.deepEqual(
+        scores,
+        [...scores].sort((a, b) => b - a),
+      );
+    },
+    async () => {
+      for (const { versionId } of model.versions) {
+        const missing = model.missing(versionId);
+        assert.deepEqual(
+          (await store.embeddings.missing(versionId, 100)).map(({ id }) => id),
+          missing,
+        );
+        assert.deepEqual(await store.embeddings.counts(versionId), {
+          records: model.records.size,
+          vectors: model.records.size - missing.length,
+        });
+      }
+    },
+  ];
+  for (let i = 0; i < STEPS; i++) await random.pick(steps)();
+}
+
+function on(name: string, run: (store: CheckpointStore, project: string) => Promise<void>): StorageCase {
+  return {
+    name: `recall: ${name}`,
+    async run(storage) {
+      const project = freshProject();
+      await run((await storage.create(project)).checkpoints, project);
+    },
+  };
+}
+
+/** The same numbers for the same seed, so that a failure can be repeated. */
+function randomness(seed: number) {
+  let state = seed * 2654435761;
+  const next = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+  const below = (limit: number) => Math.floor(next() * limit);
+  return {
+    below,
+    pick: <T>(list: readonly T[]): T => list[below(list.length)]!,
+    vector(dimension: number): Float32Array {
+      const vector = Float32Array.from({ length: dimension }, () => next() - 0.5);
+      const length = Math.hypot(...vector);
+      return vector.map((value) => value / length);
+    },
+  };
+}
