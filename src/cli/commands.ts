@@ -2,6 +2,8 @@ import { operations } from "../operations.ts";
 import type { Command } from "./command.ts";
 import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config-command.ts";
+import { hookCommand } from "./hook/hook-command.ts";
+import { initCommand } from "./init/init-command.ts";
 import { mcpCommand } from "./mcp-command.ts";
 import { operationCommand } from "./operation-command.ts";
 import { serveCommand } from "./serve-command.ts";
@@ -16,6 +18,8 @@ const isLocal = (command: Command) => LOCAL_COMMANDS.some(({ path }) => path.joi
 export const commands: readonly Command[] = [
   ...operations.map(operationCommand).filter((command) => !isLocal(command)),
   ...LOCAL_COMMANDS,
+  initCommand,
+  hookCommand,
   mcpCommand,
   serveCommand,
   tourCommand,

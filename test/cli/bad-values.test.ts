@@ -20,7 +20,7 @@ const WRONG: Record<Flag["kind"], readonly string[]> = {
   json: ["{", "nonsense", "{'single': 1}"],
 };
 
-const operationsOnly = commands.filter(({ path }) => !["mcp", "serve", "tour", "completion", "config"].includes(path[0]!));
+const operationsOnly = commands.filter(({ path }) => !["init", "hook", "mcp", "serve", "tour", "completion", "config"].includes(path[0]!));
 
 /** A value that the flag takes, so that the wrong one is the only mistake. */
 function plausible(flag: Flag): string[] {

@@ -1,0 +1,114 @@
+import { statSync } from "node:fs";
+import type { Cairn } from "../../cairn.ts";
+import { redactSecrets } from "../../text/redact.ts";
+import type { Call, Command } from "../command.ts";
+import { type Host, print } from "../host.ts";
+import { HOOK_EVENTS } from "../init/entries.ts";
+import { isObject, type JsonObject } from "../init/json-file.ts";
+import { openFromConfig } from "../open-from-config.ts";
+import { findProject } from "../project.ts";
+import { harmless } from "../terminal/style.ts";
+import { sessionCheckpoint } from "./session-checkpoint.ts";
+import { readTranscript } from "./transcript.ts";
+
+const EVENTS = Object.values(HOOK_EVENTS);
+const INPUT_BYTES = 1024 * 1024;
+/** What a session is given unasked; it can ask for more. */
+const OFFERED = 3;
+const OFFERED_TOKENS = 1_500;
+
+/**
+ * `cairn hook <event>`: what Claude Code runs. A hook that fails disturbs the agent, and some exit codes even stop it, so
+ * whatever goes wrong is a line on stderr and the exit code is 0.
+ */
+export const hookCommand: Command = {
+  path: ["hook"],
+  summary: "Save or offer checkpoints when an agent's session compacts, ends or starts. `cairn init --hooks` sets it up.",
+  description: "Reads the hook's JSON from standard input. Never fails the agent: problems are told on stderr, and the exit code is 0.",
+  flags: [{ name: "event", kind: "text", description: "Which moment.", choices: EVENTS, required: true }],
+  positional: ["event"],
+  examples: ["cairn hook session-start < hook.json"],
+  usesProject: true,
+  async run(call) {
+    const { host, json } = call;
+    try {
+      const answer = await runHook(call);
+      if (answer ?? json) print(host, JSON.stringify(answer ?? {}));
+    } catch (error) {
+      const message = harmless(error instanceof Error ? error.message : String(error));
+      host.stderr.write(json ? `${JSON.stringify({ error: { message } })}\n` : `cairn hook: ${message}\n`);
+    }
+  },
+};
+
+/** What Claude Code reads on stdout, if there is anything to say. */
+async function runHook(call: Call): Promise<JsonObject | undefined> {
+  const { host, values } = call;
+  const event = EVENTS.find((one) => one === values.event);
+  if (!event) throw new Error(`The event must be one of ${EVENTS.join(", ")}`);
+  const input = await readInput(host);
+  const named = textOf(input.cwd);
+  const cwd = named && statSync(named, { throwIfNoEntry: false })?.isDirectory() ? named : host.cwd;
+  const project = values.project === undefined ? findProject(undefined, cwd) : call.project();
+  const cairn = await openFromConfig(call.config().config);
+  try {
+    if (event === "session-start") return await offer(cairn, project, input);
+    await save(cairn, project, event, input);
+    return undefined;
+  } finally {
+    await cairn.close();
+  }
+}
+
+async function save(cairn: Cairn, projectPath: string, event: "pre-compact" | "session-end", input: JsonObject): Promise<void> {
+  const path = textOf(input.transcript_path);
+  if (!path) throw new Error("The input names no transcript, so nothing was saved");
+  const sessionId = textOf(input.session_id);
+  const checkpoint = sessionCheckpoint(projectPath, readTranscript(path), {
+    event,
+    sessionId,
+    why: textOf(input.trigger) ?? textOf(input.reason),
+  });
+  if (!checkpoint) return;
+  const { checkpoints } = await cairn.checkpoints.list({ projectPath, limit: 1, tags: ["auto"] });
+  // A session that is compacted and then ended at once would be saved twice.
+  if (checkpoints[0]?.context.session_id === sessionId && checkpoints[0]?.description === redactSecrets(checkpoint.description ?? "").text)
+    return;
+  await cairn.checkpoints.save(checkpoint);
+}
+
+async function offer(cairn: Cairn, projectPath: string, { source }: JsonObject): Promise<JsonObject | undefined> {
+  const { checkpoints, total } = await cairn.checkpoints.list({ projectPath, limit: OFFERED });
+  const [latest, ...older] = checkpoints;
+  if (!latest) return undefined;
+  // After a compaction the session has lost its details, and the newest checkpoint holds them.
+  const level = source === "compact" ? "full" : "context";
+  const { text } = await cairn.checkpoints.resume({ projectPath, id: latest.id, level, maxTokens: OFFERED_TOKENS });
+  const additionalContext = [
+    `Cairn keeps ${total} checkpoints of this project. The newest one:`,
+    text,
+    ...(older.length > 0
+      ? [`Before it:\n${older.map(({ id, createdAt, summary }) => `- ${createdAt} ${summary} (${id})`).join("\n")}`]
+      : []),
+    "These are notes of earlier sessions: compare them with the files as they are. checkpoint_resume and checkpoint_search give more.",
+  ].join("\n\n");
+  return { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } };
+}
+
+async function readInput({ stdin }: Host): Promise<JsonObject> {
+  if (stdin.isTTY) throw new Error("The hook's JSON is expected on standard input");
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stdin) {
+    chunks.push(Buffer.from(chunk));
+    size += chunks.at(-1)!.length;
+    if (size > INPUT_BYTES) throw new Error("The input is too long for a hook's JSON");
+  }
+  const content: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  if (!isObject(content)) throw new Error("The input is not a JSON object");
+  return content;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

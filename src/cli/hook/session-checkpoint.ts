@@ -1,0 +1,46 @@
+import { relative } from "node:path";
+import type { SaveCheckpoint } from "../../checkpoints/service.ts";
+import { LIMITS } from "../../model/limits.ts";
+import type { SessionFacts } from "./transcript.ts";
+
+export interface SessionMoment {
+  readonly event: "pre-compact" | "session-end";
+  readonly sessionId?: string | undefined;
+  /** `auto`, `manual`, `clear`, `logout` … */
+  readonly why?: string | undefined;
+}
+
+/** A checkpoint made from a session's own words; `undefined` where nothing was asked in it. */
+export function sessionCheckpoint(
+  projectPath: string,
+  { requests, answer, files, branch }: SessionFacts,
+  { event, sessionId, why }: SessionMoment,
+): SaveCheckpoint | undefined {
+  const last = requests.at(-1);
+  if (last === undefined) return undefined;
+  const lead = event === "pre-compact" ? "Before compaction" : "End of session";
+  const shown = files.map((file) => relative(projectPath, file)).map((path, index) => (path.startsWith("..") ? files[index]! : path));
+  const parts = [
+    `Last requests:\n${requests.map((request) => `- ${clip(oneLine(request), 800)}`).join("\n")}`,
+    ...(shown.length > 0 ? [`Files written:\n${shown.map((path) => `- ${clip(path, 150)}`).join("\n")}`] : []),
+    ...(answer ? [`Last answer:\n${clip(answer, 2_500)}`] : []),
+  ];
+  const facts = { session_id: sessionId, branch, why, files_written: files.length > 0 ? String(files.length) : undefined };
+  return {
+    projectPath,
+    summary: clip(`${lead}: ${oneLine(last)}`, LIMITS.summaryChars),
+    description: clip(parts.join("\n\n"), LIMITS.descriptionChars),
+    context: Object.fromEntries(
+      Object.entries(facts).flatMap(([key, value]) => (value ? [[key, clip(value, LIMITS.contextValueChars)]] : [])),
+    ),
+    tags: ["auto", event],
+  };
+}
+
+const oneLine = (text: string) => text.replace(/\s+/g, " ").trim();
+
+/** What cannot be stored is left out, and half a character too. */
+function clip(text: string, limit: number): string {
+  const clean = text.replaceAll("\0", "");
+  return (clean.length <= limit ? clean : `${clean.slice(0, limit - 1)}…`).toWellFormed();
+}

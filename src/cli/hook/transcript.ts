@@ -1,0 +1,88 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+
+/** What a session was about, as far as its transcript tells. */
+export interface SessionFacts {
+  /** The person's last requests, oldest first. */
+  readonly requests: readonly string[];
+  /** The last words of the agent. */
+  readonly answer: string;
+  /** Files that were written, the latest last. */
+  readonly files: readonly string[];
+  readonly branch?: string | undefined;
+}
+
+/** The end of a transcript says where the work is; long sessions have tens of megabytes. */
+const TAIL_BYTES = 8 * 1024 * 1024;
+const REQUESTS = 5;
+const FILES = 30;
+
+export function readTranscript(path: string): SessionFacts {
+  return sessionFacts(lastLines(path));
+}
+
+function lastLines(path: string): string[] {
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file);
+    const start = Math.max(0, size - TAIL_BYTES);
+    const bytes = Buffer.alloc(size - start);
+    const read = readSync(file, bytes, 0, bytes.length, start);
+    const lines = bytes.toString("utf8", 0, read).split("\n");
+    return start > 0 ? lines.slice(1) : lines; // the first is cut somewhere
+  } finally {
+    closeSync(file);
+  }
+}
+
+interface Entry {
+  readonly type?: unknown;
+  readonly isMeta?: unknown;
+  readonly isSidechain?: unknown;
+  readonly isCompactSummary?: unknown;
+  readonly gitBranch?: unknown;
+  readonly message?: { readonly content?: unknown };
+}
+
+/** Lines that are not understood are passed over: the format belongs to another program and grows. */
+export function sessionFacts(lines: readonly string[]): SessionFacts {
+  const requests: string[] = [];
+  const files = new Set<string>();
+  let answer = "";
+  let branch: string | undefined;
+  for (const line of lines) {
+    const entry = parsed(line);
+    if (!entry || entry.isSidechain === true) continue;
+    if (typeof entry.gitBranch === "string" && entry.gitBranch) branch = entry.gitBranch;
+    const { content } = entry.message ?? {};
+    const blocks = Array.isArray(content) ? content.filter((block) => typeof block === "object" && block !== null) : [];
+    const words = (
+      typeof content === "string"
+        ? content
+        : blocks.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])).join("\n")
+    ).trim();
+    if (entry.type === "user" && entry.isMeta !== true && entry.isCompactSummary !== true && words && !words.startsWith("<"))
+      requests.push(words);
+    if (entry.type === "assistant") {
+      if (words) answer = words;
+      for (const { type, name, input } of blocks) {
+        const path =
+          type === "tool_use" && /^(Edit|MultiEdit|Write|NotebookEdit)$/.test(String(name))
+            ? (input?.file_path ?? input?.notebook_path)
+            : undefined;
+        if (typeof path !== "string") continue;
+        files.delete(path); // the latest last
+        files.add(path);
+      }
+    }
+  }
+  return { requests: requests.slice(-REQUESTS), answer, files: [...files].slice(-FILES), branch };
+}
+
+function parsed(line: string): Entry | undefined {
+  if (!line.startsWith("{")) return undefined;
+  try {
+    return JSON.parse(line) as Entry;
+  } catch {
+    return undefined;
+  }
+}

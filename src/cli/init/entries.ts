@@ -1,0 +1,101 @@
+import { CairnError } from "../../model/errors.ts";
+import { isObject, type JsonObject } from "./json-file.ts";
+
+/** How a client starts Cairn: a program and its first arguments. */
+export interface Launch {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** The events of Claude Code that matter, and what `cairn hook` calls them. */
+export const HOOK_EVENTS = { SessionStart: "session-start", PreCompact: "pre-compact", SessionEnd: "session-end" } as const;
+
+/** Embedding with a cold local model takes seconds on a slow machine. */
+const HOOK_TIMEOUT_S = 60;
+
+/** By its name, or by the file that a checkout is started with. */
+const OURS = /cairn|cli[\\/]main\.js/;
+
+/** `.mcp.json` with Cairn in it. */
+export function withServer(content: JsonObject, { command, args }: Launch): JsonObject {
+  const servers = group(content, "mcpServers");
+  if (servers.cairn !== undefined && !isOurServer(servers.cairn))
+    throw new CairnError(
+      "conflict",
+      'There is a server called "cairn" that does not start Cairn. Rename it, then try again. Nothing was changed.',
+    );
+  return {
+    ...content,
+    mcpServers: { ...servers, cairn: { ...(isObject(servers.cairn) && servers.cairn), command, args: [...args, "mcp"] } },
+  };
+}
+
+export function withoutServer(content: JsonObject): JsonObject {
+  const { cairn, ...others } = group(content, "mcpServers");
+  if (!isOurServer(cairn)) return content;
+  const { mcpServers: _, ...rest } = content;
+  return Object.keys(others).length > 0 ? { ...content, mcpServers: others } : rest;
+}
+
+function isOurServer(entry: unknown): boolean {
+  return isObject(entry) && Array.isArray(entry.args) && entry.args.includes("mcp") && OURS.test([entry.command, ...entry.args].join(" "));
+}
+
+/** `.claude/settings.json` with our hooks, each once. */
+export function withHooks(content: JsonObject, launch: Launch): JsonObject {
+  const hooks = group(withoutHooks(content), "hooks");
+  const ours = Object.entries(HOOK_EVENTS).map(([event, name]) => {
+    const command = [launch.command, ...launch.args, "hook", name].map(quoted).join(" ");
+    return [event, [...list(hooks, event), { hooks: [{ type: "command", command, timeout: HOOK_TIMEOUT_S }] }]];
+  });
+  return { ...content, hooks: { ...hooks, ...Object.fromEntries(ours) } };
+}
+
+/** Takes out our commands and what is empty without them; everything else stays. */
+export function withoutHooks(content: JsonObject): JsonObject {
+  if (!("hooks" in content)) return content;
+  const hooks: JsonObject = {};
+  for (const [event, matchers] of Object.entries(group(content, "hooks"))) {
+    if (!Array.isArray(matchers)) {
+      hooks[event] = matchers;
+      continue;
+    }
+    const kept = matchers.flatMap((matcher) => {
+      if (!isObject(matcher) || !Array.isArray(matcher.hooks)) return [matcher];
+      const others = matcher.hooks.filter((hook) => !isOurHook(hook));
+      if (others.length === matcher.hooks.length) return [matcher];
+      return others.length > 0 ? [{ ...matcher, hooks: others }] : [];
+    });
+    if (kept.length > 0 || matchers.length === 0) hooks[event] = kept;
+  }
+  const { hooks: before, ...rest } = content;
+  return Object.keys(hooks).length > 0 || Object.keys(before as JsonObject).length === 0 ? { ...content, hooks } : rest;
+}
+
+function isOurHook(hook: unknown): boolean {
+  return (
+    isObject(hook) &&
+    typeof hook.command === "string" &&
+    / hook (session-start|pre-compact|session-end)$/.test(hook.command) &&
+    OURS.test(hook.command)
+  );
+}
+
+function group(content: JsonObject, key: string): JsonObject {
+  const value = content[key] ?? {};
+  if (!isObject(value))
+    throw new CairnError("conflict", `"${key}" is not an object there, so the file was left alone. Repair it, then try again.`);
+  return value;
+}
+
+function list(hooks: JsonObject, event: string): readonly unknown[] {
+  const value = hooks[event] ?? [];
+  if (!Array.isArray(value))
+    throw new CairnError("conflict", `"hooks.${event}" is not a list there, so the file was left alone. Repair it, then try again.`);
+  return value;
+}
+
+/** For a shell. */
+function quoted(word: string): string {
+  return /^[\w./:@=+-]+$/.test(word) ? word : `"${word.replace(/["\\$`]/g, "\\$&")}"`;
+}

@@ -1,0 +1,68 @@
+import { join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "../command.ts";
+import { print, printJson } from "../host.ts";
+import { styleFor } from "../terminal/style.ts";
+import { type Launch, withHooks, withoutHooks, withoutServer, withServer } from "./entries.ts";
+import { type Change, editJsonFile } from "./json-file.ts";
+import { otherClients } from "./other-clients.ts";
+
+const LAUNCHERS = ["auto", "npx", "node"] as const;
+
+/** `cairn init`: tells the agents of a project about Cairn, and takes it back. */
+export const initCommand: Command = {
+  path: ["init"],
+  summary: "Connect a project's agents: write .mcp.json, and hooks for Claude Code if asked.",
+  description: "What others wrote in these files stays. `--remove` takes out exactly what was put in.",
+  flags: [
+    {
+      name: "hooks",
+      kind: "switch",
+      description: "Also save a checkpoint before compaction and at the end of a session, and offer the latest at the start.",
+      fallback: false,
+    },
+    { name: "remove", kind: "switch", description: "Undo: take Cairn out of both files.", fallback: false },
+    {
+      name: "launch",
+      kind: "text",
+      description: "Start through npx, or by the path of this installation. auto: npx unless this is a checkout.",
+      choices: LAUNCHERS,
+      fallback: "auto",
+    },
+  ],
+  positional: [],
+  examples: ["cairn init", "cairn init --hooks", "cairn init --remove"],
+  usesProject: true,
+  async run({ host, json, values, project }) {
+    const folder = project();
+    const launch = launchOf(values.launch as string | undefined);
+    const mcp = join(folder, ".mcp.json");
+    const settings = join(folder, ".claude", "settings.json");
+    const files: { path: string; change: Change }[] = [];
+    const edit = (path: string, change: Parameters<typeof editJsonFile>[1]) => files.push({ path, change: editJsonFile(path, change) });
+    if (values.remove === true) {
+      edit(mcp, withoutServer);
+      edit(settings, withoutHooks);
+    } else {
+      edit(mcp, (content) => withServer(content, launch));
+      if (values.hooks === true) edit(settings, (content) => withHooks(content, launch));
+    }
+    const others = values.remove === true ? [] : otherClients(launch, folder);
+    if (json) return printJson(host, { files, other_clients: others });
+    const style = styleFor(host.stdout, host.env);
+    print(host, files.map(({ path, change }) => `${change.padEnd(10)}${path}`).join("\n"));
+    if (values.remove === true) return;
+    print(host, `\nClaude Code and other clients that read .mcp.json find Cairn when they start in ${folder}.`);
+    if (values.hooks !== true) print(host, "With --hooks, Claude Code also saves and offers checkpoints by itself.");
+    print(host, "\nFor other clients, paste:");
+    for (const { client, where, text } of others) print(host, `\n${style.bold(client)} ${style.dim(where)}\n${text.replace(/^/gm, "  ")}`);
+  },
+};
+
+/** A file that goes into the repository should name no path of this machine; a checkout can be started in no other way. */
+function launchOf(chosen = "auto"): Launch {
+  const main = fileURLToPath(new URL("../main.js", import.meta.url));
+  const installed = main.split(sep).includes("node_modules");
+  const through = chosen === "auto" ? (installed ? "npx" : "node") : chosen;
+  return through === "npx" ? { command: "npx", args: ["-y", "cairn-memory"] } : { command: "node", args: [main] };
+}

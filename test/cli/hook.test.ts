@@ -1,0 +1,117 @@
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { plantedSecrets } from "../redaction/planted.ts";
+import { stage } from "./stage.ts";
+
+const { cairn, project, folder, clear } = stage();
+const env = { CAIRN_EMBEDDER_KIND: "none" };
+afterAll(clear);
+const transcript = join(folder, "session.jsonl");
+const { secret } = plantedSecrets(4).find(({ kind }) => kind === "github-token")!;
+
+const user = (content: unknown, more = {}) => ({ type: "user", gitBranch: "main", message: { role: "user", content }, ...more });
+const agent = (...content: unknown[]) => ({ type: "assistant", gitBranch: "main", message: { role: "assistant", content } });
+const wrote = (file_path: string) => ({ type: "tool_use", name: "Write", input: { file_path, content: "x" } });
+const lines = (...entries: unknown[]) => entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+
+const hook = (event: string, input: object | string) =>
+  cairn(["hook", event], {
+    env,
+    cwd: folder,
+    stdin:
+      typeof input === "string"
+        ? input
+        : JSON.stringify({ session_id: "s1", transcript_path: transcript, cwd: join(project, "src", "deep"), ...input }),
+  });
+const checkpoints = async () => JSON.parse((await cairn(["checkpoint", "list", "--json"], { env })).stdout).checkpoints;
+
+describe("cairn hook", () => {
+  beforeAll(() =>
+    writeFileSync(
+      transcript,
+      lines(
+        { type: "summary", summary: "An older session" },
+        user("Caveat: the messages below", { isMeta: true }),
+        user("<command-name>/clear</command-name>"),
+        user(`Write the lexer. My token is ${secret}`),
+        agent({ type: "text", text: "I will." }, wrote(join(project, "src", "lexer.ts")), wrote("/etc/other.conf")),
+        user([{ type: "tool_result", content: "ok" }]),
+        user("Do something else", { isSidechain: true }),
+        agent({ type: "text", text: "The lexer is done; the parser comes next." }),
+        user([{ type: "text", text: "Now the\nparser, please" }]),
+        agent({ type: "tool_use", name: "Edit", input: { file_path: join(project, "src", "parser.ts") } }),
+      ).concat("half a line {"),
+    ),
+  );
+
+  it("offers nothing where there is nothing", async () => {
+    expect(await hook("session-start", { source: "startup" })).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+
+  it("saves where the session is before compaction, from its own words, without secrets", async () => {
+    expect(await hook("pre-compact", { hook_event_name: "PreCompact", trigger: "auto" })).toEqual({ code: 0, stdout: "", stderr: "" });
+    const [saved] = await checkpoints();
+    expect(saved).toMatchObject({
+      project_path: project,
+      summary: "Before compaction: Now the parser, please",
+      context: { session_id: "s1", branch: "main", why: "auto", files_written: "3" },
+      tags: ["auto", "pre-compact"],
+    });
+    expect(saved.description).toMatch(
+      /Last requests:\n- Write the lexer\. My token is \[redacted:github-token\]\n- Now the parser, please/,
+    );
+    expect(saved.description).toMatch(/Files written:\n- src\/lexer\.ts\n- \/etc\/other\.conf\n- src\/parser\.ts/);
+    expect(saved.description).toMatch(/Last answer:\nThe lexer is done; the parser comes next\./);
+    expect(JSON.stringify(saved)).not.toMatch(/Caveat|command-name|something else/);
+    expect(JSON.stringify(saved)).not.toContain(secret);
+  });
+
+  it("saves at the end what has happened since, and nothing twice", async () => {
+    appendFileSync(transcript, `\n${lines(user("And the tests"), agent({ type: "text", text: "All green." }))}`);
+    await hook("session-end", { reason: "logout" });
+    await hook("session-end", { reason: "logout" });
+    const all = await checkpoints();
+    expect(all).toHaveLength(2);
+    expect(all[0]).toMatchObject({ summary: "End of session: And the tests", context: { why: "logout" } });
+  });
+
+  it("offers the latest when a session starts, and all of it after a compaction", async () => {
+    const start = await hook("session-start", { source: "startup" });
+    const { hookSpecificOutput } = JSON.parse(start.stdout);
+    expect(hookSpecificOutput.hookEventName).toBe("SessionStart");
+    expect(hookSpecificOutput.additionalContext).toMatch(/keeps 2 checkpoints.*# End of session: And the tests.*Before compaction/s);
+    expect(hookSpecificOutput.additionalContext).not.toMatch(/All green/);
+    const compacted = JSON.parse((await hook("session-start", { source: "compact" })).stdout);
+    expect(compacted.hookSpecificOutput.additionalContext).toMatch(/All green/);
+  });
+
+  it.each([
+    ["session-end", "not json"],
+    ["session-end", "[]"],
+    ["session-end", ""],
+    ["pre-compact", "x".repeat(1_100_000)],
+    ["pre-compact", { transcript_path: "/nowhere/at/all.jsonl" }],
+    ["pre-compact", { transcript_path: undefined }],
+    ["no-such-event", {}],
+  ] as const)("never fails the agent: %s with %s", async (event, input) => {
+    const { code, stdout, stderr } = await hook(event, input);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
+    expect(stderr).toMatch(/^cairn hook: .+\n$/);
+  });
+
+  it("never fails the agent for a broken configuration either", async () => {
+    mkdirSync(join(folder, "home", ".cairn"), { recursive: true });
+    writeFileSync(join(folder, "home", ".cairn", "config.json"), "{ broken");
+    const { code, stderr } = await hook("session-start", {});
+    writeFileSync(join(folder, "home", ".cairn", "config.json"), "{}");
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/not valid JSON/)]);
+  });
+
+  it("reads the end of a transcript of any size", async () => {
+    const filler = lines(agent({ type: "text", text: "y".repeat(100_000) })).repeat(120);
+    writeFileSync(transcript, filler + lines(user("The very last thing")));
+    await hook("session-end", { session_id: "s2", reason: "other" });
+    expect((await checkpoints())[0]).toMatchObject({ summary: "End of session: The very last thing" });
+  });
+});
