@@ -83,7 +83,7 @@ function checked<Schema extends z.ZodObject>(rows: readonly FileRecord[], schema
     const parsed = schema.safeParse(fields);
     if (parsed.success) return [{ where, value: parsed.data }];
     for (const issue of parsed.error.issues) {
-      const missing = issue.code === "invalid_type" && !(String(issue.path[0]) in fields);
+      const missing = issue.code === "invalid_type" && fields[String(issue.path[0])] === undefined;
       problems.push(`${where}: ${issue.path.join(".")} ${missing ? "is missing" : issue.message}`);
     }
     return [];

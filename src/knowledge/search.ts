@@ -50,9 +50,16 @@ interface PlaceAnswer {
   readonly space: EmbeddingVersion | undefined;
 }
 
+interface SearchDeps {
+  readonly storage: Storage;
+  readonly embedders: Embedders;
+  /** Told of each database that is searched. */
+  readonly onUse: (database: string, store: KnowledgeStore) => void;
+}
+
 /** Searches the places that are meant, each by its own model, and merges what they found. */
 export async function searchPlaces(
-  { storage, embedders }: { readonly storage: Storage; readonly embedders: Embedders },
+  { storage, embedders, onUse }: SearchDeps,
   { projectPath, scope, query, topK = 5, mode, ranking = "similarity", ...filter }: SearchKnowledge,
   signal: AbortSignal | undefined,
 ): Promise<KnowledgeAnswer> {
@@ -63,7 +70,9 @@ export async function searchPlaces(
   const answers: PlaceAnswer[] = [];
   for (const database of databases) {
     const store = (await storage.find(database))?.knowledge;
-    if (store) answers.push(await searchPlace(store, scopeOf(database), embedders, { query, topK, mode, ranking, filter, signal }));
+    if (!store) continue;
+    onUse(database, store);
+    answers.push(await searchPlace(store, scopeOf(database), embedders, { query, topK, mode, ranking, filter, signal }));
   }
   const [first] = answers;
   const comparable = answers.every(({ space }) => space && first?.space && sameSpace(space, first.space));

@@ -112,6 +112,14 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
     return { ...record, embedded };
   }
 
+  const seen = new Set<string>();
+  /** What an earlier process left without a vector, or lost, gets one soon after the first search. */
+  const fillOnce = (database: string, store: KnowledgeStore) => {
+    if (seen.has(database)) return;
+    seen.add(database);
+    backfiller.schedule(`knowledge ${database}`, store.embeddings);
+  };
+
   return {
     async save({ id = newId(), kind, category = "", subcategory = "", question, answer, ...place }, { signal } = {}) {
       const database = databaseOf(place);
@@ -126,7 +134,8 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
     },
 
     // The question goes to the embedding model as well.
-    search: (input, options = {}) => searchPlaces({ storage, embedders }, { ...input, query: redact(input.query).text }, options.signal),
+    search: (input, options = {}) =>
+      searchPlaces({ storage, embedders, onUse: fillOnce }, { ...input, query: redact(input.query).text }, options.signal),
 
     async get({ id, ...place }) {
       const record = await (await find(place))?.get(id);
