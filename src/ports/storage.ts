@@ -1,5 +1,6 @@
 import type { DatabaseReport, QuarantineReport } from "../model/database-report.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
+import type { CodeStore } from "./code-store.ts";
 import type { KnowledgeStore } from "./knowledge-store.ts";
 
 /** All stores of one project: one database of its own. */
@@ -7,6 +8,7 @@ export interface ProjectStore {
   readonly projectId: string;
   readonly checkpoints: CheckpointStore;
   readonly knowledge: KnowledgeStore;
+  readonly code: CodeStore;
 }
 
 /**

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Storage } from "../ports/storage.ts";
 import { CHECKPOINT_CASES, type StorageCase } from "./checkpoint-contract.ts";
 import { AWKWARD_TEXTS, freshProject, sampleCheckpoint } from "./checkpoint-samples.ts";
+import { CODE_CASES } from "./code-contract.ts";
 import type { ContractCase } from "./contract.ts";
 import { KNOWLEDGE_CASES } from "./knowledge-contract.ts";
 import { RECALL_CASES } from "./recall-contract.ts";
@@ -13,9 +14,9 @@ export interface StorageContract {
   readonly openAgain: (() => Promise<Storage> | Storage) | "not possible";
 }
 
-/** What every storage promises, its checkpoint and knowledge stores included. */
+/** What every storage promises, its checkpoint, knowledge and code stores included. */
 export function storageContract({ storage, openAgain }: StorageContract): readonly ContractCase[] {
-  const single = [...STORAGE_CASES, ...CHECKPOINT_CASES, ...RECALL_CASES, ...KNOWLEDGE_CASES].map(({ name, run }) => ({
+  const single = [...STORAGE_CASES, ...CHECKPOINT_CASES, ...RECALL_CASES, ...KNOWLEDGE_CASES, ...CODE_CASES].map(({ name, run }) => ({
     name,
     run: () => run(storage()),
   }));

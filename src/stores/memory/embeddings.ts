@@ -6,6 +6,8 @@ import type { Ranked } from "../../ports/recall-store.ts";
 export interface MemoryEmbeddings extends EmbeddingStore {
   put(id: string, vectors: readonly VersionedVector[]): void;
   remove(id: string): void;
+  /** A record's vectors, in every version that has one. */
+  of(id: string): VersionedVector[];
   cosine(versionId: number, id: string, query: Float32Array): number | undefined;
   nearest(versionId: number, query: Float32Array, ids: Iterable<string>, limit: number): Ranked[];
 }
@@ -67,6 +69,11 @@ export function memoryEmbeddings(
     remove(id) {
       for (const map of vectors.values()) map.delete(id);
     },
+    of: (id) =>
+      [...vectors].flatMap(([versionId, map]) => {
+        const vector = map.get(id);
+        return vector ? [{ versionId, vector: vector.slice() }] : [];
+      }),
     cosine(versionId, id, query) {
       const vector = vectors.get(versionId)?.get(id);
       return vector && dot(vector, query);

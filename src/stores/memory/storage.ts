@@ -2,6 +2,7 @@ import { CairnError } from "../../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { memoryCheckpoints } from "./checkpoints.ts";
+import { memoryCode } from "./code.ts";
 import { memoryKnowledge } from "./knowledge.ts";
 
 /** Projects that live as long as the process: for tests and for trying things out. */
@@ -12,7 +13,7 @@ export function memoryStorage(): Storage {
     async create(projectId) {
       let project = projects.get(projectId);
       if (!project) {
-        project = { projectId, checkpoints: memoryCheckpoints(), knowledge: memoryKnowledge() };
+        project = { projectId, checkpoints: memoryCheckpoints(), knowledge: memoryKnowledge(), code: memoryCode(projectId) };
         projects.set(projectId, project);
       }
       return project;

@@ -2,6 +2,7 @@ import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { postgresCheckpoints } from "./checkpoints.ts";
+import { postgresCode } from "./code.ts";
 import { renameSchema, schemaProblems } from "./damage.ts";
 import { openPostgres, type PostgresOptions, type PostgresTx, quoteName } from "./driver.ts";
 import { isGone } from "./errors.ts";
@@ -104,7 +105,12 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
         }
       },
     };
-    return { projectId, checkpoints: postgresCheckpoints(projectId, tables), knowledge: postgresKnowledge(tables) };
+    return {
+      projectId,
+      checkpoints: postgresCheckpoints(projectId, tables),
+      knowledge: postgresKnowledge(tables),
+      code: postgresCode(projectId, tables),
+    };
   }
 
   return {

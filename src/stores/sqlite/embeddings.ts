@@ -137,6 +137,15 @@ export function putRecordVectors(tx: SqliteTx, collection: CollectionName, key: 
   for (const { versionId, vector } of vectors) if (alive.has(versionId)) vectorWriter(tx).put(collection, versionId, [{ key, vector }]);
 }
 
+/** The same for many records at once, by version: the index of vectors is then touched once per version. */
+export function putVectorsByVersion(
+  tx: SqliteTx,
+  collection: CollectionName,
+  vectors: ReadonlyMap<number, readonly { readonly key: number; readonly vector: Float32Array }[]>,
+): void {
+  for (const { versionId } of readVersions(tx, collection)) vectorWriter(tx).put(collection, versionId, vectors.get(versionId) ?? []);
+}
+
 /** Removes records' vectors from every version, inside the transaction that removes or replaces the records. */
 export function removeRecordVectors(tx: SqliteTx, collection: CollectionName, keys: readonly number[]): void {
   for (const { versionId } of readVersions(tx, collection)) vectorWriter(tx).remove(collection, versionId, keys);

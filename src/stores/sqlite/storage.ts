@@ -4,6 +4,7 @@ import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { sqliteCheckpoints } from "./checkpoints.ts";
+import { sqliteCode } from "./code.ts";
 import { checkFile, quarantineFile } from "./damage.ts";
 import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
 import type { SqliteDatabase } from "./driver.ts";
@@ -25,7 +26,12 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): Storage {
 
   const stores = (projectId: string, handle: DatabaseHandle): ProjectStore => {
     const vectors = vectorSearcher({ path: pathOf(projectId) });
-    return { projectId, checkpoints: sqliteCheckpoints(projectId, handle, vectors), knowledge: sqliteKnowledge(handle, vectors) };
+    return {
+      projectId,
+      checkpoints: sqliteCheckpoints(projectId, handle, vectors),
+      knowledge: sqliteKnowledge(handle, vectors),
+      code: sqliteCode(projectId, handle, vectors),
+    };
   };
 
   return {

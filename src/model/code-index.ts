@@ -1,0 +1,79 @@
+import type { Chunk, CodeKind } from "./code-chunk.ts";
+import { framedHash } from "./ids.ts";
+
+/** A file as it is in the index. */
+export interface IndexedFile {
+  /** Relative to the project, with `/`. */
+  readonly path: string;
+  /** SHA-256 of the content as it was sent. */
+  readonly contentHash: string;
+  /** Grows with every change of the index and is never used twice. */
+  readonly generation: number;
+  readonly indexedAt: string;
+  readonly language: string;
+  readonly bytes: number;
+  readonly lines: number;
+  /** Why it was not read as it should have been; such a file is never unchanged, so that it is tried again. */
+  readonly notice?: string | undefined;
+}
+
+/** A chunk in the index, with what its file says about it. */
+export interface CodeChunk extends Chunk {
+  readonly id: string;
+  readonly path: string;
+  readonly generation: number;
+  readonly language: string;
+  readonly contentHash: string;
+  readonly indexedAt: string;
+}
+
+export interface FileMove {
+  readonly oldPath: string;
+  readonly newPath: string;
+  readonly detectedAt: string;
+}
+
+export interface DefinitionSite {
+  readonly name: string;
+  readonly kind: CodeKind;
+  readonly parents: readonly string[];
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+  /** The chunk that holds the line. */
+  readonly chunkId: string;
+}
+
+export interface ReferenceSite {
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Rows that belong to nothing that can be seen. All are 0 unless the database was altered from outside. */
+export interface CodeOrphans {
+  readonly rows: number;
+  readonly words: number;
+  readonly vectors: number;
+}
+
+export interface CodeCounts {
+  readonly files: number;
+  readonly chunks: number;
+  readonly definitions: number;
+  readonly references: number;
+  readonly bytes: number;
+  readonly moves: number;
+  readonly generation: number;
+  readonly lastIndexedAt?: string | undefined;
+  readonly languages: readonly { readonly language: string; readonly files: number; readonly chunks: number }[];
+}
+
+export function chunkId(projectId: string, path: string, index: number, generation: number): string {
+  return framedHash(projectId, path, index, generation);
+}
+
+/** What a chunk is, wherever it stands: two with the same print have the same text to embed but for the path. */
+export function chunkPrint({ kind, name = "", parents, defines, text }: Omit<Chunk, "index" | "startLine" | "endLine">): string {
+  return framedHash(kind, name, parents.length, ...parents, defines.length, ...defines, text);
+}

@@ -1,0 +1,185 @@
+import { type CodeChunk, chunkId, chunkPrint, type FileMove, type IndexedFile } from "../../model/code-index.ts";
+import type { CodeFilter, CodeStore, FileWrite } from "../../ports/code-store.ts";
+import { bm25 } from "../../text/bm25.ts";
+import { embeddingText } from "../../text/code/embedding-text.ts";
+import { chunkWords } from "../../text/code/index-text.ts";
+import { globMatcher } from "../../text/glob.ts";
+import { memoryEmbeddings } from "./embeddings.ts";
+
+interface MemoryFile extends IndexedFile {
+  readonly chunks: readonly CodeChunk[];
+  readonly symbols: FileWrite["symbols"];
+}
+
+export function memoryCode(projectId: string): CodeStore {
+  const files = new Map<string, MemoryFile>();
+  const moves: FileMove[] = [];
+  let generation = 0;
+  const inOrder = () => [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  const allChunks = () => inOrder().flatMap(({ chunks }) => chunks);
+  const embeddings = memoryEmbeddings(() =>
+    allChunks()
+      .map((chunk) => ({ id: chunk.id, revision: 1, text: embeddingText(chunk.path, chunk) }))
+      .sort((a, b) => (a.id < b.id ? -1 : 1)),
+  );
+  const remove = (path: string) => {
+    for (const { id } of files.get(path)?.chunks ?? []) embeddings.remove(id);
+    files.delete(path);
+  };
+  const write = ({ chunks, symbols, ...file }: FileWrite, indexedAt: string) => {
+    remove(file.path);
+    const { path, language, contentHash } = file;
+    const shared = { path, language, contentHash, generation, indexedAt };
+    const stored = chunks.map(({ chunk }) => ({
+      ...structuredClone(chunk),
+      ...shared,
+      id: chunkId(projectId, path, chunk.index, generation),
+    }));
+    files.set(path, { ...file, generation, indexedAt, chunks: stored, symbols: structuredClone(symbols) });
+    for (const [index, { vectors }] of chunks.entries()) embeddings.put(stored[index]!.id, vectors);
+  };
+
+  return {
+    embeddings,
+    async commit({ at, moves: wanted = [], removes = [], files: writes = [] }) {
+      generation++;
+      const moved: string[] = [];
+      for (const { from, to, contentHash } of wanted) {
+        const file = files.get(from);
+        if (file?.contentHash !== contentHash || files.has(to)) continue;
+        const chunks = file.chunks.map((chunk) => ({ chunk: plain(chunk), vectors: embeddings.of(chunk.id) }));
+        remove(from);
+        write({ ...toIndexed(file), path: to, chunks, symbols: file.symbols }, at);
+        moves.push({ oldPath: from, newPath: to, detectedAt: at });
+        moved.push(to);
+      }
+      const removed: string[] = [];
+      for (const { path, contentHash, movedTo } of removes) {
+        if (files.get(path)?.contentHash !== contentHash) continue;
+        remove(path);
+        if (movedTo !== undefined) moves.push({ oldPath: path, newPath: movedTo, detectedAt: at });
+        removed.push(path);
+      }
+      for (const file of writes) write(file, at);
+      return { generation, moved, removed };
+    },
+    filesAt: async (paths) =>
+      inOrder()
+        .filter(({ path }) => paths.includes(path))
+        .map(toIndexed),
+    filesWith: async (hashes) =>
+      inOrder()
+        .filter(({ contentHash }) => hashes.includes(contentHash))
+        .map(toIndexed),
+    files: async () => inOrder().map(toIndexed),
+    chunksOf: async (path) => structuredClone(files.get(path)?.chunks ?? []),
+    vectorsOf: async (path) =>
+      new Map(
+        (files.get(path)?.chunks ?? []).flatMap((chunk) => {
+          const vectors = embeddings.of(chunk.id);
+          return vectors.length > 0 ? [[chunkPrint(chunk), vectors] as const] : [];
+        }),
+      ),
+    async definitions(names, filter, limit) {
+      const passes = filterOf(filter);
+      return inOrder()
+        .flatMap(({ path, chunks, symbols }) =>
+          symbols
+            .filter((symbol) => symbol.role === "definition" && names.includes(symbol.name))
+            .sort((a, b) => a.line - b.line || a.column - b.column)
+            .flatMap((symbol) => {
+              const chunk = chunks.find(({ startLine, endLine }) => startLine <= symbol.line && symbol.line <= endLine);
+              if (symbol.role !== "definition" || !chunk || !passes(chunk)) return [];
+              const { name, kind, parents, line, column } = symbol;
+              return [{ name, kind, parents: [...parents], path, line, column, chunkId: chunk.id }];
+            }),
+        )
+        .slice(0, limit);
+    },
+    async references(name, filter, limit) {
+      const passes = filterOf(filter);
+      const sites = inOrder()
+        .filter((file) => passes({ ...file, kind: "text" }))
+        .flatMap(({ path, symbols }) =>
+          symbols
+            .filter((symbol) => symbol.role === "reference" && symbol.name === name)
+            .sort((a, b) => a.line - b.line || a.column - b.column)
+            .map(({ line, column }) => ({ path, line, column })),
+        );
+      return { sites: sites.slice(0, limit), total: sites.length };
+    },
+    moves: async (limit) => structuredClone(moves.toReversed().slice(0, limit)),
+    async counts() {
+      const languages = new Map<string, { files: number; chunks: number }>();
+      for (const { language, chunks } of files.values()) {
+        const known = languages.get(language) ?? { files: 0, chunks: 0 };
+        languages.set(language, { files: known.files + 1, chunks: known.chunks + chunks.length });
+      }
+      const symbols = [...files.values()].flatMap((file) => file.symbols);
+      const definitions = symbols.filter(({ role }) => role === "definition").length;
+      return {
+        files: files.size,
+        chunks: allChunks().length,
+        definitions,
+        references: symbols.length - definitions,
+        bytes: [...files.values()].reduce((sum, { bytes }) => sum + bytes, 0),
+        moves: moves.length,
+        generation,
+        lastIndexedAt: [...files.values()]
+          .map(({ indexedAt }) => indexedAt)
+          .sort()
+          .at(-1),
+        languages: [...languages]
+          .map(([language, counted]) => ({ language, ...counted }))
+          .sort((a, b) => b.files - a.files || (a.language < b.language ? -1 : 1)),
+      };
+    },
+    reconcile: async () => NONE,
+    orphans: async () => NONE,
+    compact: async (keepMoves) => moves.splice(0, Math.max(0, moves.length - keepMoves)).length,
+    async candidates({ filter, limit, words, dense }) {
+      const passes = filterOf(filter);
+      const texts = new Map(
+        allChunks()
+          .filter(passes)
+          .map((chunk) => [chunk.id, chunkWords(chunk.path, chunk)]),
+      );
+      return {
+        lexical: words === undefined ? [] : bm25(texts, words).slice(0, limit),
+        dense: dense ? embeddings.nearest(dense.versionId, dense.vector, texts.keys(), limit) : [],
+      };
+    },
+    async similarities(versionId, vector, ids) {
+      return new Map(
+        ids.flatMap((id) => {
+          const cosine = embeddings.cosine(versionId, id, vector);
+          return cosine === undefined ? [] : [[id, cosine] as const];
+        }),
+      );
+    },
+    async getMany(ids) {
+      const byId = new Map(allChunks().map((chunk) => [chunk.id, chunk]));
+      return structuredClone(ids.flatMap((id) => byId.get(id) ?? []));
+    },
+  };
+}
+
+/** Rows that belong to nothing cannot come about here: everything hangs on its file. */
+const NONE = { rows: 0, words: 0, vectors: 0 };
+
+function toIndexed({ chunks: _chunks, symbols: _symbols, ...file }: MemoryFile): IndexedFile {
+  return file;
+}
+
+function plain({ index, kind, name, parents, defines, startLine, endLine, text }: CodeChunk) {
+  return { index, kind, ...(name !== undefined && { name }), parents, defines, startLine, endLine, text };
+}
+
+function filterOf({ languages, kinds, glob, changedSince }: CodeFilter) {
+  const matches = glob === undefined ? () => true : globMatcher(glob);
+  return ({ language, kind, path, indexedAt }: Pick<CodeChunk, "language" | "kind" | "path" | "indexedAt">): boolean =>
+    (!languages || languages.includes(language)) &&
+    (!kinds || kinds.includes(kind)) &&
+    (changedSince === undefined || indexedAt >= changedSince) &&
+    matches(path);
+}

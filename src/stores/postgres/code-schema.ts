@@ -1,0 +1,77 @@
+/**
+ * `current_chunks` is what searches see: chunks of the generation that their file is at. A commit inserts the next generation,
+ * moves the file to it and deletes the one before, all in one transaction. Generations come from one counter per project, so
+ * that a chunk's id is never used again, not even for a file that was removed and came back.
+ */
+export const CODE_SCHEMA = `
+CREATE TABLE code_generation (id integer PRIMARY KEY CHECK (id = 1), last bigint NOT NULL);
+INSERT INTO code_generation (id, last) VALUES (1, 0);
+CREATE TABLE indexed_files (
+  file_key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  project_id text NOT NULL,
+  file_path text COLLATE "C" NOT NULL,
+  content_hash text NOT NULL CHECK (length(content_hash) = 64),
+  generation bigint NOT NULL,
+  indexed_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  language text NOT NULL,
+  bytes bigint NOT NULL,
+  lines integer NOT NULL,
+  notice text,
+  UNIQUE (project_id, file_path)
+);
+CREATE INDEX indexed_files_hash ON indexed_files (content_hash);
+CREATE TABLE chunk_generations (
+  project_id text NOT NULL,
+  file_path text COLLATE "C" NOT NULL,
+  current_generation bigint NOT NULL,
+  chunks_count integer NOT NULL,
+  updated_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  PRIMARY KEY (project_id, file_path)
+);
+CREATE TABLE file_moves (
+  move_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  project_id text NOT NULL,
+  old_path text NOT NULL,
+  new_path text NOT NULL,
+  detected_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP
+);
+CREATE TABLE code_chunks (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  file_key bigint NOT NULL,
+  generation bigint NOT NULL,
+  chunk_index integer NOT NULL,
+  kind text NOT NULL,
+  name text,
+  parents text NOT NULL,
+  defines text NOT NULL,
+  start_line integer NOT NULL,
+  end_line integer NOT NULL,
+  text text NOT NULL,
+  words tsvector NOT NULL,
+  UNIQUE (file_key, generation, chunk_index)
+);
+CREATE INDEX code_chunks_words ON code_chunks USING gin (words);
+CREATE VIEW current_chunks AS
+  SELECT c.*, 1 AS revision, f.file_path, f.language, f.content_hash, f.indexed_at
+    FROM code_chunks c JOIN indexed_files f ON f.file_key = c.file_key AND f.generation = c.generation;
+CREATE TABLE code_definitions (
+  file_key bigint NOT NULL,
+  name text NOT NULL,
+  kind text NOT NULL,
+  line integer NOT NULL,
+  col integer NOT NULL,
+  parents text NOT NULL,
+  place integer NOT NULL
+);
+CREATE INDEX code_definitions_name ON code_definitions (name);
+CREATE INDEX code_definitions_file ON code_definitions (file_key);
+CREATE TABLE code_references (
+  file_key bigint NOT NULL,
+  name text NOT NULL,
+  count integer NOT NULL,
+  positions bytea NOT NULL,
+  PRIMARY KEY (file_key, name)
+);
+CREATE INDEX code_references_name ON code_references (name);
+`;

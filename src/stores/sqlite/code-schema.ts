@@ -1,0 +1,77 @@
+/**
+ * `current_chunks` is what searches see: chunks of the generation that their file is at. A commit inserts the next generation,
+ * moves the file to it and deletes the one before, all in one transaction. Generations come from one counter per project, so
+ * that a chunk's id is never used again, not even for a file that was removed and came back.
+ */
+export const CODE_SCHEMA = `
+CREATE TABLE code_generation (id INTEGER PRIMARY KEY CHECK (id = 1), last INTEGER NOT NULL);
+INSERT INTO code_generation (id, last) VALUES (1, 0);
+CREATE TABLE indexed_files (
+  file_key INTEGER PRIMARY KEY AUTOINCREMENT,
+  project_id TEXT NOT NULL,
+  file_path TEXT NOT NULL,
+  content_hash TEXT NOT NULL CHECK (length(content_hash) = 64),
+  generation INTEGER NOT NULL,
+  indexed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  language TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  lines INTEGER NOT NULL,
+  notice TEXT,
+  UNIQUE (project_id, file_path)
+);
+CREATE INDEX indexed_files_hash ON indexed_files (content_hash);
+CREATE TABLE chunk_generations (
+  project_id TEXT NOT NULL,
+  file_path TEXT NOT NULL,
+  current_generation INTEGER NOT NULL,
+  chunks_count INTEGER NOT NULL,
+  updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  PRIMARY KEY (project_id, file_path)
+);
+CREATE TABLE file_moves (
+  move_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  project_id TEXT NOT NULL,
+  old_path TEXT NOT NULL,
+  new_path TEXT NOT NULL,
+  detected_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+);
+CREATE TABLE code_chunks (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  file_key INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  chunk_index INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  name TEXT,
+  parents TEXT NOT NULL,
+  defines TEXT NOT NULL,
+  start_line INTEGER NOT NULL,
+  end_line INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  UNIQUE (file_key, generation, chunk_index)
+);
+CREATE VIEW current_chunks AS
+  SELECT c.*, 1 AS revision, f.file_path, f.language, f.content_hash, f.indexed_at
+    FROM code_chunks c JOIN indexed_files f ON f.file_key = c.file_key AND f.generation = c.generation;
+CREATE VIRTUAL TABLE code_words USING fts5 (
+  words, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+);
+CREATE TABLE code_definitions (
+  file_key INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  line INTEGER NOT NULL,
+  col INTEGER NOT NULL,
+  parents TEXT NOT NULL
+);
+CREATE INDEX code_definitions_name ON code_definitions (name);
+CREATE INDEX code_definitions_file ON code_definitions (file_key);
+CREATE TABLE code_references (
+  file_key INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  positions BLOB NOT NULL,
+  PRIMARY KEY (file_key, name)
+) WITHOUT ROWID;
+CREATE INDEX code_references_name ON code_references (name);
+`;

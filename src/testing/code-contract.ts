@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import type { SymbolEntry } from "../model/code-chunk.ts";
+import { chunkId, chunkPrint } from "../model/code-index.ts";
+import { sha256Hex } from "../model/ids.ts";
+import type { CodeStore, FileWrite } from "../ports/code-store.ts";
+import type { VersionedVector } from "../ports/embedding-store.ts";
+import type { StorageCase } from "./checkpoint-contract.ts";
+import { AWKWARD_TEXTS, freshProject } from "./checkpoint-samples.ts";
+
+const AT = "2026-01-02T03:04:05.678Z";
+const LATER = "2026-02-03T04:05:06.789Z";
+const SPACE = { model: "contract", version: "1", dimension: 2 };
+const NOTHING_LOST = { rows: 0, words: 0, vectors: 0 };
+
+/** A file with one chunk per text, each with a definition and a use of it. */
+function sampleFile(path: string, texts: readonly string[], vectors: readonly VersionedVector[] = []): FileWrite {
+  const symbols: SymbolEntry[] = texts.flatMap((_, index): SymbolEntry[] => [
+    { role: "definition", name: `name${index}`, kind: "function", line: index + 1, column: 3, parents: ["Outer"] },
+    { role: "reference", name: "shared", line: index + 1, column: 9 },
+    { role: "reference", name: "shared", line: index + 1, column: 300 },
+  ]);
+  return {
+    path,
+    contentHash: sha256Hex(texts.join("\n")),
+    language: path.endsWith(".py") ? "python" : "typescript",
+    bytes: Buffer.byteLength(texts.join("\n")),
+    lines: texts.length,
+    symbols,
+    chunks: texts.map((text, index) => ({
+      vectors,
+      chunk: {
+        index,
+        kind: index % 2 === 0 ? "function" : "class",
+        ...(index % 2 === 0 && { name: `name${index}` }),
+        parents: ["Outer"],
+        defines: [`name${index}`],
+        startLine: index + 1,
+        endLine: index + 1,
+        text,
+      },
+    })),
+  };
+}
+
+const hashOf = (file: FileWrite) => ({ path: file.path, contentHash: file.contentHash });
+const byWords = async (store: CodeStore, words: string, filter = {}) =>
+  (await store.getMany((await store.candidates({ filter, limit: 10, words })).lexical.map(({ id }) => id))).map(({ path }) => path);
+
+/** What every code store promises. */
+export const CODE_CASES: readonly StorageCase[] = [
+  on("gives back exactly what was committed, whatever the text", async (store, project) => {
+    const file = { ...sampleFile("src/a.ts", AWKWARD_TEXTS), notice: "Cut by lines." };
+    const { generation } = await store.commit({ at: AT, files: [file, ...AWKWARD_TEXTS.map((path) => sampleFile(path, [path]))] });
+    assert.deepEqual(
+      await store.chunksOf("src/a.ts"),
+      file.chunks.map(({ chunk }) => ({
+        ...chunk,
+        id: chunkId(project, "src/a.ts", chunk.index, generation),
+        path: "src/a.ts",
+        generation,
+        language: "typescript",
+        contentHash: file.contentHash,
+        indexedAt: AT,
+      })),
+    );
+    for (const path of AWKWARD_TEXTS) assert.equal((await store.chunksOf(path))[0]?.text, path);
+    assert.equal((await store.filesAt([...AWKWARD_TEXTS, "src/a.ts", "never"])).length, AWKWARD_TEXTS.length + 1);
+    const { bytes, lines } = file;
+    assert.deepEqual(await store.filesWith([file.contentHash]), [
+      {
+        path: "src/a.ts",
+        contentHash: file.contentHash,
+        generation,
+        indexedAt: AT,
+        language: "typescript",
+        bytes,
+        lines,
+        notice: "Cut by lines.",
+      },
+    ]);
+    await store.commit({ at: AT, files: [sampleFile("src/a.ts", AWKWARD_TEXTS)] });
+    assert.ok(!("notice" in (await store.filesAt(["src/a.ts"]))[0]!));
+    assert.deepEqual(await store.orphans(), NOTHING_LOST);
+  }),
+
+  on("shows the new generation of a file and nothing of the one before, in rows, words, symbols and vectors", async (store) => {
+    const { versionId } = await store.embeddings.addVersion(SPACE);
+    const vector = [{ versionId, vector: Float32Array.of(1, 0) }];
+    const first = await store.commit({ at: AT, files: [sampleFile("a.ts", ["alpha", "beta", "gamma"], vector)] });
+    const [old] = await store.chunksOf("a.ts");
+    const second = await store.commit({ at: LATER, files: [sampleFile("a.ts", ["delta"], vector)] });
+    assert.ok(second.generation > first.generation);
+    assert.deepEqual(await store.getMany([old!.id]), []);
+    assert.deepEqual(await byWords(store, "alpha beta gamma"), []);
+    assert.deepEqual(await byWords(store, "delta"), ["a.ts"]);
+    assert.deepEqual(await store.definitions(["name1", "name2"], {}, 10), []);
+    assert.equal((await store.references("shared", {}, 10)).total, 2);
+    assert.deepEqual(await store.embeddings.counts(versionId), { records: 1, vectors: 1 });
+    assert.equal((await store.candidates({ filter: {}, limit: 9, dense: { versionId, vector: Float32Array.of(1, 0) } })).dense.length, 1);
+    assert.deepEqual(await store.orphans(), NOTHING_LOST);
+    assert.equal(await store.embeddings.putVectors(versionId, [{ id: old!.id, revision: 1, vector: Float32Array.of(0, 1) }]), 0);
+  }),
+
+  on("never uses a chunk's id again, not even for a file that was removed and came back", async (store) => {
+    const file = sampleFile("a.ts", ["alpha"]);
+    await store.commit({ at: AT, files: [file] });
+    const [before] = await store.chunksOf("a.ts");
+    assert.deepEqual((await store.commit({ at: AT, removes: [{ ...hashOf(file), contentHash: "0".repeat(64) }] })).removed, []);
+    assert.deepEqual((await store.commit({ at: AT, removes: [hashOf(file)] })).removed, ["a.ts"]);
+    assert.deepEqual(await store.files(), []);
+    assert.deepEqual((await store.commit({ at: AT, removes: [hashOf(file)] })).removed, []);
+    await store.commit({ at: AT, files: [file] });
+    assert.notEqual((await store.chunksOf("a.ts"))[0]!.id, before!.id);
+    assert.deepEqual(await store.orphans(), NOTHING_LOST);
+  }),
+
+  on("moves a file with its vectors, under new ids, and is found by its new path", async (store, project) => {
+    const { versionId } = await store.embeddings.addVersion(SPACE);
+    const file = sampleFile("old/apple.ts", ["alpha", "beta"], [{ versionId, vector: Float32Array.of(0.6, 0.8) }]);
+    await store.commit({ at: AT, files: [file, sampleFile("taken.ts", ["x"])] });
+    const move = { from: "old/apple.ts", to: "new/pear.ts", contentHash: file.contentHash };
+    const wrong = [
+      { ...move, contentHash: "0".repeat(64) },
+      { ...move, to: "taken.ts" },
+      { ...move, from: "never.ts" },
+    ];
+    assert.deepEqual((await store.commit({ at: AT, moves: wrong })).moved, []);
+    const { generation, moved } = await store.commit({ at: LATER, moves: [move] });
+    assert.deepEqual(moved, ["new/pear.ts"]);
+    const chunks = await store.chunksOf("new/pear.ts");
+    assert.deepEqual(
+      chunks.map(({ id }) => id),
+      [0, 1].map((index) => chunkId(project, "new/pear.ts", index, generation)),
+    );
+    assert.deepEqual(await store.chunksOf("old/apple.ts"), []);
+    assert.deepEqual(await byWords(store, "apple"), []);
+    assert.deepEqual(await byWords(store, "pear"), ["new/pear.ts", "new/pear.ts"]);
+    assert.equal((await store.embeddings.counts(versionId)).vectors, 2);
+    assert.deepEqual(await store.moves(5), [{ oldPath: "old/apple.ts", newPath: "new/pear.ts", detectedAt: LATER }]);
+    const kept = (await store.vectorsOf("new/pear.ts")).get(chunkPrint(file.chunks[0]!.chunk));
+    assert.deepEqual(kept, [{ versionId, vector: Float32Array.of(0.6, 0.8) }]);
+    assert.equal((await store.definitions(["name1"], {}, 5))[0]?.chunkId, chunks[1]!.id);
+    assert.deepEqual(await store.orphans(), NOTHING_LOST);
+    assert.equal(await store.compact(0), 1);
+    assert.deepEqual(await store.moves(5), []);
+  }),
+
+  on("finds definitions and uses exactly, by path and line, within the filter", async (store) => {
+    await store.commit({ at: AT, files: [sampleFile("b.ts", ["x", "y"]), sampleFile("a/c.py", ["x"])] });
+    const [chunk] = await store.chunksOf("a/c.py");
+    const site = { name: "name0", kind: "function", parents: ["Outer"], line: 1, column: 3 };
+    const found = await store.definitions(["name0", "name9"], {}, 10);
+    assert.deepEqual(found[0], { ...site, path: "a/c.py", chunkId: chunk!.id });
+    assert.deepEqual(
+      found.map(({ path }) => path),
+      ["a/c.py", "b.ts"],
+    );
+    assert.equal((await store.definitions(["name0"], { languages: ["typescript"] }, 10)).length, 1);
+    assert.deepEqual(await store.references("shared", {}, 3), {
+      total: 6,
+      sites: [
+        { path: "a/c.py", line: 1, column: 9 },
+        { path: "a/c.py", line: 1, column: 300 },
+        { path: "b.ts", line: 1, column: 9 },
+      ],
+    });
+    assert.equal((await store.references("shared", { glob: "a/**" }, 9)).total, 2);
+    assert.deepEqual(await store.references("Shared", {}, 3), { total: 0, sites: [] });
+  }),
+
+  on("filters by language, kind, glob and time before it ranks", async (store) => {
+    const { versionId } = await store.embeddings.addVersion(SPACE);
+    const vector = [{ versionId, vector: Float32Array.of(1, 0) }];
+    await store.commit({ at: AT, files: [sampleFile("src/a.ts", ["word", "word"], vector)] });
+    await store.commit({ at: LATER, files: [sampleFile("lib/b.py", ["word"], vector)] });
+    const cases: [object, string[]][] = [
+      [{ languages: ["python"] }, ["lib/b.py"]],
+      [{ kinds: ["class"] }, ["src/a.ts"]],
+      [{ glob: "src/**" }, ["src/a.ts", "src/a.ts"]],
+      [{ glob: "*.{py,rb}" }, ["lib/b.py"]],
+      [{ glob: "!src" }, ["lib/b.py"]],
+      [{ changedSince: LATER }, ["lib/b.py"]],
+      [{ languages: ["python"], glob: "src/**" }, []],
+    ];
+    for (const [filter, paths] of cases) {
+      assert.deepEqual(await byWords(store, "word", filter), paths);
+      const { dense } = await store.candidates({ filter, limit: 9, dense: { versionId, vector: Float32Array.of(1, 0) } });
+      assert.equal(dense.length, paths.length);
+    }
+  }),
+
+  on("counts what there is, and is empty at first", async (store) => {
+    const nothing = { files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, moves: 0, generation: 0, languages: [] };
+    assert.deepEqual(await store.counts(), { ...nothing, lastIndexedAt: undefined });
+    await store.commit({ at: AT, files: [sampleFile("a.ts", ["x", "y"]), sampleFile("b.py", ["z"]), sampleFile("empty.py", [])] });
+    assert.deepEqual(await store.counts(), {
+      files: 3,
+      chunks: 3,
+      definitions: 3,
+      references: 6,
+      bytes: 4,
+      moves: 0,
+      generation: 1,
+      lastIndexedAt: AT,
+      languages: [
+        { language: "python", files: 2, chunks: 1 },
+        { language: "typescript", files: 1, chunks: 2 },
+      ],
+    });
+    assert.deepEqual(await store.reconcile(), NOTHING_LOST);
+    assert.equal((await store.files()).length, 3);
+  }),
+
+  on("lists chunks without a vector with the text to embed, and switches when all have one", async (store) => {
+    await store.commit({ at: AT, files: [sampleFile("a.ts", ["x", "y"])] });
+    const { versionId } = await store.embeddings.addVersion(SPACE);
+    const missing = await store.embeddings.missing(versionId, 10);
+    assert.deepEqual(missing.map(({ text }) => text).sort(), ["a.ts\nclass name1\ny", "a.ts\nfunction Outer.name0\nx"]);
+    const { versionId: next } = await store.embeddings.addVersion({ ...SPACE, version: "2" });
+    assert.equal(await store.embeddings.makeCurrent(next), "incomplete");
+    const filled = missing.map(({ id, revision }) => ({ id, revision, vector: Float32Array.of(0, 1) }));
+    assert.equal(await store.embeddings.putVectors(next, filled), 2);
+    assert.equal(await store.embeddings.makeCurrent(next), "switched");
+    assert.equal((await store.similarities(next, Float32Array.of(0, 1), [missing[0]!.id])).get(missing[0]!.id), 1);
+  }),
+
+  on("takes commits at once, each whole, and a reader never sees a file missing or doubled", async (store) => {
+    const of = (round: number) => sampleFile("a.ts", [`one${round}`, `two${round}`]);
+    await store.commit({ at: AT, files: [of(0)] });
+    const writers = [1, 2, 3, 4, 5, 6].map((round) => store.commit({ at: AT, files: [of(round)] }));
+    let writing = true;
+    const done = Promise.all(writers).finally(() => {
+      writing = false;
+    });
+    while (writing) {
+      const texts = (await store.chunksOf("a.ts")).map(({ text }) => text);
+      assert.equal(texts.length, 2);
+      assert.equal(texts[0]!.slice(3), texts[1]!.slice(3));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const generations = (await done).map(({ generation }) => generation);
+    assert.equal(new Set(generations).size, 6);
+    assert.deepEqual(await store.orphans(), NOTHING_LOST);
+  }),
+];
+
+function on(name: string, run: (store: CodeStore, project: string) => Promise<void>): StorageCase {
+  return {
+    name: `code: ${name}`,
+    async run(storage) {
+      const project = freshProject();
+      await run((await storage.create(project)).code, project);
+    },
+  };
+}
