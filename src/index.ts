@@ -1,7 +1,11 @@
 export type { Cairn } from "./cairn.ts";
 export type { CheckpointList, Checkpoints, ListCheckpoints, SaveCheckpoint } from "./checkpoints/service.ts";
+export type { ImportKnowledge, ImportResult } from "./knowledge/import.ts";
+export type { KnowledgeAnswer, KnowledgeHit, SearchKnowledge } from "./knowledge/search.ts";
+export type { KnowledgeBase, SaveKnowledge } from "./knowledge/service.ts";
 export type { Checkpoint, CheckpointSort } from "./model/checkpoint.ts";
 export { CairnError, type ErrorCode } from "./model/errors.ts";
+export type { Knowledge, KnowledgeKind } from "./model/knowledge.ts";
 export { type OpenOptions, open } from "./open.ts";
 export type { EmbedderChoice } from "./open-embedders.ts";
 export type { Embedder, EmbedOptions } from "./ports/embedder.ts";
