@@ -1,0 +1,4 @@
+import { isolationSuite } from "./isolation.ts";
+
+isolationSuite("SQLite", async (dataDir) => ({ dataDir }));
+isolationSuite("memory", async () => ({ storage: "memory" }));
