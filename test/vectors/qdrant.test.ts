@@ -49,8 +49,10 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     opened.push(cairn);
     return cairn;
   }
-  const ours = async (projectPath = project) =>
-    (await client.collections()).filter((name) => name.startsWith(`cairn_${projectDatabaseName(projectPath)}_`));
+  const ours = async (projectPath = project, collection = "checkpoints") =>
+    (await client.collections()).filter(
+      (name) => name.startsWith(`cairn_${projectDatabaseName(projectPath)}_`) && name.includes(collection),
+    );
   const save = (cairn: Cairn, summary: string, tags: string[] = []) => cairn.checkpoints.save({ projectPath: project, summary, tags });
   const search = (cairn: Cairn, query: string, more = {}) => cairn.checkpoints.search({ projectPath: project, query, topK: 10, ...more });
   const shown = ({ hits }: Awaited<ReturnType<typeof search>>) => hits.map(({ record, score }) => [record.id, score.toFixed(5)]);
@@ -150,6 +152,28 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     cairn = await start();
     await search(cairn, "record 3");
     await copied(20);
+  });
+
+  it("serves knowledge too, beside the checkpoints", async () => {
+    const cairn = await start();
+    await save(cairn, "how to reset a password");
+    const { id } = await cairn.knowledge.save({
+      projectPath: project,
+      kind: "faq",
+      question: "how to reset a password",
+      answer: "by mail",
+    });
+    await copied(1);
+    await vi.waitFor(async () => expect(await client.count((await ours(project, "knowledge"))[0]!)).toBe(1), { timeout: 20_000 });
+    const alone = await start({ url: undefined as never });
+    const [answer, right] = await Promise.all(
+      [cairn, alone].map((one) => one.knowledge.search({ projectPath: project, query: "password reset" })),
+    );
+    expect(answer).toEqual(right);
+    expect(JSON.stringify(answer)).toContain(id);
+    await cairn.knowledge.delete({ projectPath: project, id });
+    await vi.waitFor(async () => expect(await client.count((await ours(project, "knowledge"))[0]!)).toBe(0), { timeout: 20_000 });
+    for (const name of await ours(project, "knowledge")) await client.deleteCollection(name);
   });
 
   it("follows an upgrade, and deletes what was pruned", async () => {

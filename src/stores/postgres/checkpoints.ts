@@ -2,7 +2,7 @@ import type { Checkpoint, CheckpointSort } from "../../model/checkpoint.ts";
 import type { CheckpointFilter, CheckpointStore } from "../../ports/checkpoint-store.ts";
 import { checkpointText } from "../../text/embedding-text.ts";
 import type { PgValue, PostgresTx } from "./driver.ts";
-import { cosines, type EmbeddedRecords, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
+import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { toTimestamp } from "./time.ts";
 import { rankByWords, type Where, wordsText } from "./words.ts";
@@ -111,14 +111,7 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
       }));
     },
 
-    async matching(filter, limit) {
-      const where = whereOf(filter, 2);
-      if (!where) return "all";
-      const rows = await tables.read((tx) =>
-        tx.all<{ id: string }>(`SELECT r.id FROM checkpoints r WHERE ${where.sql} LIMIT $1`, limit + 1, ...where.params),
-      );
-      return rows.length > limit ? "many" : rows.map(({ id }) => id);
-    },
+    matching: (filter, limit) => tables.read((tx) => matchingIds(tx, RECORDS, (first) => whereOf(filter, first), limit)),
 
     similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "checkpoints", versionId, vector, ids)),
   };

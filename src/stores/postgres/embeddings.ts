@@ -214,6 +214,19 @@ export async function nearest(
   return hits.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
 }
 
+/** The ids that a filter lets through, or that there are too many to name. */
+export async function matchingIds(
+  tx: PostgresTx,
+  { table }: EmbeddedRecords,
+  whereFrom: WhereFrom,
+  limit: number,
+): Promise<"all" | "many" | readonly string[]> {
+  const where = whereFrom(2);
+  if (!where) return "all";
+  const rows = await tx.all<{ id: string }>(`SELECT r.id FROM ${table} r WHERE ${where.sql} LIMIT $1`, limit + 1, ...where.params);
+  return rows.length > limit ? "many" : rows.map(({ id }) => id);
+}
+
 /** The cosine of each of these records with the query. */
 export async function cosines(
   tx: PostgresTx,

@@ -3,7 +3,7 @@ import type { KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } f
 import { knowledgeText, knowledgeWords } from "../../text/embedding-text.ts";
 import { errorSignature } from "../../text/normalise-error.ts";
 import type { PgValue, PostgresTx } from "./driver.ts";
-import { cosines, type EmbeddedRecords, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
+import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { toTimestamp } from "./time.ts";
 import { rankByWords, type Where, wordsText } from "./words.ts";
@@ -116,6 +116,8 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
         dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit, where: (first) => whereOf(filter, first) }) : [],
       }));
     },
+
+    matching: (filter, limit) => tables.read((tx) => matchingIds(tx, RECORDS, (first) => whereOf(filter, first), limit)),
 
     similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "knowledge", versionId, vector, ids)),
   };

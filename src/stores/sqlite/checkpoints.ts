@@ -5,7 +5,7 @@ import { checkpointText } from "../../text/embedding-text.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
-import { nearest, type VectorSearcher } from "./nearest.ts";
+import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { putWords, rankByWords, removeWords, type Where } from "./words.ts";
 
 const RECORDS: EmbeddedRecords = {
@@ -131,12 +131,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
     },
 
     async matching(filter, limit) {
-      const where = whereOf(filter);
-      if (!where) return "all";
-      const rows = (await database()).read((tx) =>
-        tx.all<{ id: string }>(`SELECT r.id FROM checkpoints r WHERE ${where.sql} LIMIT ?`, ...where.params, limit + 1),
-      );
-      return rows.length > limit ? "many" : rows.map(({ id }) => id);
+      return matchingIds(await database(), RECORDS, whereOf(filter), limit);
     },
 
     async similarities(versionId, vector, ids) {

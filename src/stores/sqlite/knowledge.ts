@@ -6,7 +6,7 @@ import { errorSignature } from "../../text/normalise-error.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
-import { nearest, type VectorSearcher } from "./nearest.ts";
+import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { putWords, rankByWords, removeWords, type Where } from "./words.ts";
 
 const RECORDS: EmbeddedRecords = {
@@ -109,6 +109,10 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit, where, signal });
       const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, WORDS, "knowledge", words, where, limit));
       return { lexical, dense: (await near) ?? [] };
+    },
+
+    async matching(filter, limit) {
+      return matchingIds(await database(), RECORDS, whereOf(filter), limit);
     },
 
     async similarities(versionId, vector, ids) {

@@ -14,6 +14,20 @@ export interface NearestQuery {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The ids that a filter lets through, or that there are too many to name. */
+export function matchingIds(
+  db: SqliteDatabase,
+  { table }: EmbeddedRecords,
+  where: Where | undefined,
+  limit: number,
+): "all" | "many" | readonly string[] {
+  if (!where) return "all";
+  const rows = db.read((tx) =>
+    tx.all<{ id: string }>(`SELECT r.id FROM ${table} r WHERE ${where.sql} LIMIT ?`, ...where.params, limit + 1),
+  );
+  return rows.length > limit ? "many" : rows.map(({ id }) => id);
+}
+
 /** The records nearest to the query, best first, among those that the filter lets through: the filter is applied first. */
 export async function nearest(
   db: SqliteDatabase,

@@ -46,6 +46,7 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
   const wrapped = async (project: ProjectStore): Promise<ProjectStore> => ({
     ...project,
     checkpoints: await mirrored(project.checkpoints, project.projectId, "checkpoints", ["put", "replace", "delete", "deleteMany"]),
+    knowledge: await mirrored(project.knowledge, project.projectId, "knowledge", ["put", "replace", "delete", "apply"]),
   });
 
   return {
