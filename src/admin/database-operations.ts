@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
+import { located } from "../model/place.ts";
 import { operation } from "../operation.ts";
-import { ProjectPath } from "../text/schemas.ts";
+import { PlaceFields } from "../text/schemas.ts";
 
 export const databaseCheck = operation({
   name: "database_check",
   summary: "Read a project's whole database and say whether it is damaged.",
-  input: z.strictObject({ project_path: ProjectPath }),
+  input: z.strictObject(PlaceFields),
   output: z.object({
     project_path: z.string(),
     location: z.string(),
@@ -17,16 +18,16 @@ export const databaseCheck = operation({
   annotations: { readOnly: true, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "none",
-  cli: { examples: ["cairn database check", "cairn database check --project-path /home/me/app --json"] },
+  cli: { examples: ["cairn database check", "cairn database check --scope shared --json"] },
   render: ({ location, state, problems }) => [`${location}: ${state}`, ...problems.map((problem) => `  ${problem}`)].join("\n"),
-  run: (cairn, input) => cairn.databases.check(input),
+  run: async (cairn, input, { mayTouch }) => cairn.databases.check(located(input, mayTouch)),
 });
 
 export const databaseQuarantine = operation({
   name: "database_quarantine",
   summary: "Set a project's damaged database aside, whole and with a report, so that a backup can be restored or a new one started.",
   input: z.strictObject({
-    project_path: ProjectPath,
+    ...PlaceFields,
     even_if_sound: z.boolean().default(false).describe("Set it aside although nothing is wrong with it."),
   }),
   output: z.object({ project_path: z.string(), location: z.string(), moved_to: z.string(), problems: z.array(z.string()) }),
@@ -36,7 +37,7 @@ export const databaseQuarantine = operation({
   toolset: "none",
   cli: { examples: ["cairn database quarantine"] },
   render: ({ location, moved_to }) => `${location} is now ${moved_to}. Nothing was deleted; the next save starts a new database.`,
-  run: (cairn, input) => cairn.databases.quarantine(input),
+  run: async (cairn, input, { mayTouch }) => cairn.databases.quarantine(located(input, mayTouch)),
 });
 
 export const databaseOperations = [databaseCheck, databaseQuarantine];

@@ -7,6 +7,7 @@ import type { VersionedVector } from "../ports/embedding-store.ts";
 import type { KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../ports/knowledge-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
+import { backfill } from "../recall/fill.ts";
 import { vectorsFor } from "../recall/vectors-for.ts";
 import { knowledgeText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
@@ -102,12 +103,14 @@ export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, 
       vectors: needsVector(compared) ? embed.vectorsOf(knowledgeText(compared.record)) : undefined,
     });
     if ((await store.apply({ add: add.map(write), replace: replace.map(write), remove })) === "changed meanwhile") continue;
-    if (embed.failed() > 0) backfiller.schedule(`knowledge ${database}`, store.embeddings);
+    // What an earlier import left without a vector is made up for now, unless the provider is still away.
+    const late = embed.failed() > 0 ? { embedded: 0, failed: embed.failed() } : await backfill(store.embeddings, embedders, options);
+    if (late.failed > 0) backfiller.schedule(`knowledge ${database}`, store.embeddings);
     return {
       ...counts,
-      embeddingCalls: embed.calls(),
-      embeddingCallsSaved: input.records.length - texts.length,
-      embeddingPending: embed.failed(),
+      embeddingCalls: embed.calls() + late.embedded,
+      embeddingCallsSaved: Math.max(0, input.records.length - texts.length - late.embedded),
+      embeddingPending: late.failed,
       redactedSecrets,
       dryRun: false,
       ...(await validated(store)),

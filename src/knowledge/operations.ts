@@ -45,6 +45,8 @@ const ContentFields = {
 const shown = (record: Knowledge) => ({ ...record, usageCount: record.uses, successRate: successRate(record) });
 const saved = ({ embedded, ...record }: SavedKnowledge) => ({ ...shown(record), ...(embedded ? {} : { embeddingPending: true }) });
 
+const FoundRank = z.object({ rank: z.int(), score: z.number() });
+
 const READ = { readOnly: true, destructive: false, idempotent: true };
 
 export const knowledgeSave = operation({
@@ -94,6 +96,9 @@ export const knowledgeSearch = operation({
         confidence: z.enum(["high", "medium", "low"]),
         warning: z.string().optional(),
         same_error: z.boolean(),
+        found: z
+          .object({ meaning: FoundRank.optional(), words: FoundRank.optional() })
+          .describe("Place and score in each ranking that found it."),
       }),
     ),
     scopes: z.array(z.string()).describe("Where was searched."),

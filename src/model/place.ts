@@ -26,3 +26,12 @@ export function assertMayTouch(place: Place, mayTouch: (projectId: string) => bo
       'This key is not for what all projects share. Use one that names the project "shared", or name your project.',
     );
 }
+
+/** The input with the database that is meant as its project, if this caller may touch it. */
+export function located<Input extends Place>(
+  { projectPath, scope, ...rest }: Input,
+  mayTouch: (projectId: string) => boolean,
+): Omit<Input, keyof Place> & { projectPath: string } {
+  assertMayTouch({ projectPath, scope }, mayTouch);
+  return { ...rest, projectPath: databaseOf({ projectPath, scope }) };
+}

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { assertMayTouch, databaseOf, type Place } from "../model/place.ts";
-import { type CallContext, operation } from "../operation.ts";
+import { located } from "../model/place.ts";
+import { operation } from "../operation.ts";
 import { PlaceFields, text } from "../text/schemas.ts";
 
 const Scope = {
@@ -14,11 +14,6 @@ const MoveOutput = z.object({
   embedded: z.int().describe("Records that were embedded by this call."),
   switched: z.boolean().describe("Whether searches use this version now."),
 });
-/** The database that is meant, if this caller may touch it. */
-function located<Input extends Place>({ projectPath, scope, ...rest }: Input, { mayTouch }: CallContext) {
-  assertMayTouch({ projectPath, scope }, mayTouch);
-  return { ...rest, projectPath: databaseOf({ projectPath, scope }) };
-}
 /** Filling a large collection with a local model takes hours; it goes on in the background when not waited for. */
 const FILL_TIMEOUT_MS = 12 * 60 * 60 * 1_000;
 
@@ -55,7 +50,7 @@ export const embeddingsList = operation({
               `${version.is_current ? "*" : " "} ${version.version_id}  ${version.model} ${version.version} (${version.dimension})  ${version.vectors}/${version.records} vectors${version.available ? "" : ", model not available here"}`,
           )
           .join("\n"),
-  run: async (cairn, input, context) => ({ versions: await cairn.embeddings.list(located(input, context)) }),
+  run: async (cairn, input, context) => ({ versions: await cairn.embeddings.list(located(input, context.mayTouch)) }),
 });
 
 export const embeddingsUpgrade = operation({
@@ -75,7 +70,7 @@ export const embeddingsUpgrade = operation({
   cli: { positional: ["model"], examples: ["cairn embeddings upgrade minilm", "cairn embeddings upgrade minilm --collection code"] },
   render: renderMove,
   run: async (cairn, { wait, ...input }, context) =>
-    cairn.embeddings.upgrade(located(input, context), wait ? context : { background: true }),
+    cairn.embeddings.upgrade(located(input, context.mayTouch), wait ? context : { background: true }),
 });
 
 export const embeddingsRollback = operation({
@@ -89,7 +84,7 @@ export const embeddingsRollback = operation({
   toolset: "admin",
   cli: { examples: ["cairn embeddings rollback"] },
   render: renderMove,
-  run: async (cairn, input, context) => cairn.embeddings.rollback(located(input, context), context),
+  run: async (cairn, input, context) => cairn.embeddings.rollback(located(input, context.mayTouch), context),
 });
 
 export const embeddingsVerify = operation({
@@ -104,7 +99,7 @@ export const embeddingsVerify = operation({
   cli: { examples: ["cairn embeddings verify", "cairn embeddings verify --collection knowledge --scope shared"] },
   render: ({ checked, damaged, recomputed, missing }) =>
     `${checked} vectors checked, ${damaged.length} damaged, ${recomputed} computed anew${missing > 0 ? `, ${missing} still missing (is the model available?)` : ""}.`,
-  run: async (cairn, input, context) => cairn.embeddings.verify(located(input, context), context),
+  run: async (cairn, input, context) => cairn.embeddings.verify(located(input, context.mayTouch), context),
 });
 
 export const embeddingsPrune = operation({
@@ -118,7 +113,7 @@ export const embeddingsPrune = operation({
   toolset: "admin",
   cli: { examples: ["cairn embeddings prune"] },
   render: ({ versions, vectors }) => `Deleted ${versions} old versions with ${vectors} vectors.`,
-  run: async (cairn, input, context) => cairn.embeddings.prune(located(input, context)),
+  run: async (cairn, input, context) => cairn.embeddings.prune(located(input, context.mayTouch)),
 });
 
 export const embeddingsOperations = [embeddingsList, embeddingsUpgrade, embeddingsRollback, embeddingsVerify, embeddingsPrune];

@@ -1,26 +1,40 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { type Api, api } from "../http/api.ts";
+import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
 const A = "/srv/a";
 const B = "/srv/b";
 
-describe("knowledge over HTTP", () => {
+describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("knowledge over HTTP on %s", (kind) => {
   let http: Api;
+  let dataDir: string;
+  let database: TestDatabase | undefined;
   const post = (verb: string, body: unknown, key?: string) =>
     http.call("POST", `/v1/knowledge/${verb}`, body, key ? { headers: { authorization: `Bearer ${key}` } } : {});
   const keyFor = async (...projects: string[]) =>
     (await http.call("POST", "/v1/key/create", { label: "test", access: "write", projects })).body.key as string;
 
   beforeEach(async () => {
-    http = await api({ cairn: await open({ storage: "memory", embedder: [testEmbedder()] }) });
+    dataDir = mkdtempSync(join(tmpdir(), "cairn-edges-"));
+    database = kind === "postgres" ? await testDatabase() : undefined;
+    http = await api({ cairn: await open({ storage: database?.url ?? kind, dataDir, embedder: [testEmbedder()] }) });
     for (const [place, id] of [
       [{ project_path: A }, "of-a"],
       [{ project_path: B }, "of-b"],
       [{ scope: "shared" }, "of-all"],
     ] as const)
       expect((await post("save", { ...place, id, question: "how to deploy", answer: `secret of ${id}` })).status).toBe(200);
+  });
+
+  afterEach(async () => {
+    await http.cairn.close();
+    await database?.drop();
+    rmSync(dataDir, { recursive: true });
   });
 
   it("keeps a project's key inside its project: nothing of another one or of the shared knowledge comes back", async () => {
@@ -84,5 +98,9 @@ describe("knowledge over HTTP", () => {
     const headers = { authorization: `Bearer ${key}` };
     expect((await http.call("POST", "/v1/embeddings/verify", { scope: "shared", collection: "knowledge" }, { headers })).status).toBe(403);
     expect((await http.call("POST", "/v1/embeddings/verify", { collection: "knowledge" })).status).toBe(400);
+    expect((await http.call("POST", "/v1/database/check", { scope: "shared" })).body).toMatchObject({
+      project_path: "shared",
+      state: "sound",
+    });
   });
 });
