@@ -69,6 +69,9 @@ export function fromWhole({ envelope, data }: WholeRow): RunCheckpoint | Promise
   const [runId, nodeId, sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size, encoding] =
     JSON.parse(envelope);
   assertKnownVersion(version, runId);
+  // SQLite hands over bytes of our own already, so they need not be copied once more.
+  if (encoding === "raw" && data.byteLength === size)
+    return { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note, state: data };
   const info = { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note };
   const state = unpackState({ data, encoding, size });
   return state instanceof Promise ? state.then((state) => ({ ...info, state })) : { ...info, state };
