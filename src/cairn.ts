@@ -1,5 +1,6 @@
 import type { Databases } from "./admin/databases.ts";
 import type { Keys } from "./admin/keys.ts";
+import type { Stats } from "./admin/stats.ts";
 import type { Checkpoints } from "./checkpoints/service.ts";
 import type { KnowledgeBase } from "./knowledge/service.ts";
 import type { Embeddings } from "./recall/embeddings.ts";
@@ -14,6 +15,8 @@ export interface Cairn {
   /** What to do when a project's database may be damaged. */
   readonly databases: Databases;
   readonly embeddings: Embeddings;
+  /** Counts, sizes and costs. */
+  readonly stats: Stats;
   /** Durable runs: see `cairn-memory/runs` for the graphs that make them. */
   readonly runs: Runs;
   /** The ids of all projects that have stored something. */

@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { databases } from "./admin/databases.ts";
 import { keys } from "./admin/keys.ts";
+import { stats } from "./admin/stats.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
 import { knowledge } from "./knowledge/service.ts";
@@ -49,13 +50,17 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const storage = await openStorage(options, dataDir, now);
   const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
   const runStore = await openRuns(options, dataDir, now);
-  const { embedders } = openEmbedders(options.embedder, options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")));
+  const { embedders, usage } = openEmbedders(
+    options.embedder,
+    options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")),
+  );
   const later = backfiller({ embedders });
   const background = new Set<Promise<unknown>>();
   const services = { embedders, backfiller: later, now, newId: options.newId ?? newId, redact };
   return {
     keys: keys({ store: keyStore, now }),
     databases: databases({ storage }),
+    stats: stats({ storage: projectsOnly(storage), usage }),
     checkpoints: checkpoints({ ...services, storage: projectsOnly(storage), countTokens }),
     knowledge: knowledge({ ...services, storage }),
     embeddings: embeddings({

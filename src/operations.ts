@@ -1,5 +1,6 @@
 import { databaseOperations } from "./admin/database-operations.ts";
 import { keyOperations } from "./admin/key-operations.ts";
+import { statsOperations } from "./admin/stats-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
 import { upkeepOperations } from "./checkpoints/upkeep-operations.ts";
 import { knowledgeImport } from "./knowledge/import-operation.ts";
@@ -18,4 +19,5 @@ export const operations: readonly Operation[] = [
   ...keyOperations,
   ...runOperations,
   ...databaseOperations,
+  ...statsOperations,
 ];

@@ -22,6 +22,8 @@ export interface Storage {
   find(projectId: string): Promise<ProjectStore | undefined>;
   /** The ids of all projects that have a database. */
   projects(): Promise<readonly string[]>;
+  /** How many bytes the project's database takes; `undefined` where there is none or nothing to measure. */
+  sizeBytes(projectId: string): Promise<number | undefined>;
   /** Looks through all of the project's database for damage, and changes nothing. */
   checkProject(projectId: string): Promise<DatabaseReport>;
   /** Sets the project's database aside, whole, with these problems as the reason; the next write makes a new one. Raises `not_found` if there is none. */

@@ -142,6 +142,12 @@ export function isolationSuite(name: string, storageOptions: (dataDir: string) =
       harmless(await attack("/v1/checkpoint/list", { project_path: mine, project_id: theirs }), 400);
     });
 
+    it("counts only what the caller may see", async () => {
+      const { projects, total } = await cairn.stats.read({ mayTouch: (path) => path === mine });
+      expect({ total, paths: projects.map(({ projectPath }) => projectPath) }).toEqual({ total: 1, paths: [mine] });
+      if (name !== "memory") expect(projects[0]?.bytes).toBeGreaterThan(1_000);
+    });
+
     it("leaves the other project out of a search over all", async () => {
       const answer = await attack("/v1/checkpoint/search_all", { query: SECRET, top_k: 100 });
       harmless(answer, 200);

@@ -20,6 +20,7 @@ export function memoryStorage(): Storage {
     },
     find: async (projectId) => projects.get(projectId),
     projects: async () => [...projects.keys()].filter((id) => id !== SHARED_PROJECT_ID),
+    sizeBytes: async () => undefined,
     async checkProject(projectId) {
       return { projectPath: projectId, location: MEMORY, state: projects.has(projectId) ? "sound" : "absent", problems: [] };
     },

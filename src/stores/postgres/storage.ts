@@ -140,6 +140,17 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
       });
     },
 
+    async sizeBytes(projectId) {
+      const found = await database.read("pg_catalog", (tx) =>
+        tx.get<{ bytes: string | null }>(
+          `SELECT sum(pg_total_relation_size(c.oid))::text AS bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+           WHERE n.nspname = $1 AND c.relkind IN ('r', 'm')`,
+          projectDatabaseName(projectId),
+        ),
+      );
+      return found?.bytes == null ? undefined : Number(found.bytes);
+    },
+
     async checkProject(projectId) {
       const schema = projectDatabaseName(projectId);
       const location = `${database.where} (schema ${schema})`;

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
@@ -65,6 +65,12 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): Storage {
         }
       }
       return owners;
+    },
+
+    async sizeBytes(projectId) {
+      // What was written last is still in the write-ahead log.
+      const sizes = ["", "-wal"].map((end) => statSync(pathOf(projectId) + end, { throwIfNoEntry: false })?.size);
+      return sizes[0] === undefined ? undefined : sizes[0] + (sizes[1] ?? 0);
     },
 
     async checkProject(projectId) {

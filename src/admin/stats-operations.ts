@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { LIMITS } from "../model/limits.ts";
+import { operation } from "../operation.ts";
+import { ProjectPath } from "../text/schemas.ts";
+
+export const statsRead = operation({
+  name: "stats",
+  summary: "Show counts, sizes, and what embedding has cost: cache hits, tokens, dollars.",
+  description: "Figures of embedding are those of this process since it started.",
+  input: z.strictObject({
+    of_project: ProjectPath.optional().describe("Only this project; all that the caller may see if left out."),
+    limit: z.int().min(1).max(LIMITS.listMax).default(20),
+  }),
+  output: z.object({
+    projects: z.array(
+      z.object({
+        project_path: z.string(),
+        bytes: z.int().optional(),
+        checkpoints: z.int(),
+        vectors: z.int(),
+        vectors_missing: z.int(),
+        model: z.string().optional(),
+      }),
+    ),
+    total: z.int(),
+    embedding: z.object({
+      cache_hits: z.int(),
+      cache_misses: z.int(),
+      cache_hit_ratio: z.number().optional(),
+      texts: z.int(),
+      tokens: z.int(),
+      dollars: z.number(),
+      saved_tokens: z.int(),
+      saved_dollars: z.number(),
+    }),
+  }),
+  access: "read",
+  annotations: { readOnly: true, destructive: false, idempotent: true },
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "admin",
+  http: { method: "GET", path: "/v1/stats" },
+  cli: { examples: ["cairn stats", "cairn stats --of-project /home/me/app --json"] },
+  render: ({ projects, total, embedding }) =>
+    [
+      total === 0 ? "Nothing is stored yet." : `${total} projects${total > projects.length ? `, ${projects.length} shown` : ""}:`,
+      ...projects.map(
+        ({ project_path, bytes, checkpoints, vectors, vectors_missing, model }) =>
+          `  ${project_path}: ${checkpoints} checkpoints, ${vectors} vectors${model ? ` of ${model}` : ""}${vectors_missing > 0 ? `, ${vectors_missing} missing` : ""}${bytes === undefined ? "" : `, ${(bytes / 1e6).toFixed(1)} MB`}`,
+      ),
+      `Embedding in this process: ${embedding.texts} texts, ${embedding.tokens} tokens, $${embedding.dollars.toFixed(4)}; cache ${embedding.cache_hits} of ${embedding.cache_hits + embedding.cache_misses}, which saved ${embedding.saved_tokens} tokens, $${embedding.saved_dollars.toFixed(4)}`,
+    ].join("\n"),
+  run: (cairn, { ofProject, limit }, { mayTouch }) => cairn.stats.read({ projectPath: ofProject, limit, mayTouch }),
+});
+
+export const statsOperations = [statsRead];

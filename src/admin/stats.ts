@@ -1,0 +1,76 @@
+import type { EmbeddingStore } from "../ports/embedding-store.ts";
+import type { ProjectStore, Storage } from "../ports/storage.ts";
+
+/** What embedding has done in this process, the cache's part included. */
+export interface EmbeddingFigures {
+  readonly cacheHits: number;
+  readonly cacheMisses: number;
+  readonly texts: number;
+  readonly tokens: number;
+  readonly dollars: number;
+  readonly savedTokens: number;
+  readonly savedDollars: number;
+}
+
+export interface ProjectFigures {
+  readonly projectPath: string;
+  readonly bytes?: number | undefined;
+  readonly checkpoints: number;
+  /** Vectors in the version that searches use, and the records that wait for theirs. */
+  readonly vectors: number;
+  readonly vectorsMissing: number;
+  readonly model?: string | undefined;
+}
+
+export interface StatsReport {
+  readonly projects: readonly ProjectFigures[];
+  /** How many there are in all, also those not shown. */
+  readonly total: number;
+  readonly embedding: EmbeddingFigures & { readonly cacheHitRatio?: number | undefined };
+}
+
+export interface Stats {
+  /** Counts and sizes of the projects that the caller may see, and what embedding has cost since this process began. */
+  read(input: {
+    readonly projectPath?: string | undefined;
+    readonly limit?: number | undefined;
+    readonly mayTouch: (projectPath: string) => boolean;
+  }): Promise<StatsReport>;
+}
+
+export interface StatsDeps {
+  readonly storage: Storage;
+  readonly usage: () => EmbeddingFigures;
+}
+
+export function stats({ storage, usage }: StatsDeps): Stats {
+  async function figuresOf({ projectId, checkpoints }: ProjectStore): Promise<ProjectFigures> {
+    const [{ total }, vectors, bytes] = await Promise.all([
+      checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }),
+      vectorFigures(checkpoints.embeddings),
+      storage.sizeBytes(projectId),
+    ]);
+    return { projectPath: projectId, bytes, checkpoints: total, ...vectors };
+  }
+
+  return {
+    async read({ projectPath, limit = 20, mayTouch }) {
+      const paths = (projectPath === undefined ? await storage.projects() : [projectPath]).filter((path) => mayTouch(path));
+      const projects: ProjectFigures[] = [];
+      for (const path of paths.slice(0, limit)) {
+        const project = await storage.find(path);
+        if (project) projects.push(await figuresOf(project));
+      }
+      const used = usage();
+      const asked = used.cacheHits + used.cacheMisses;
+      return { projects, total: paths.length, embedding: { ...used, ...(asked > 0 && { cacheHitRatio: used.cacheHits / asked }) } };
+    },
+  };
+}
+
+async function vectorFigures(embeddings: EmbeddingStore): Promise<Pick<ProjectFigures, "vectors" | "vectorsMissing" | "model">> {
+  const current = (await embeddings.versions()).find(({ isCurrent }) => isCurrent);
+  if (!current) return { vectors: 0, vectorsMissing: 0 };
+  const { records, vectors } = await embeddings.counts(current.versionId);
+  return { vectors, vectorsMissing: records - vectors, model: current.model };
+}

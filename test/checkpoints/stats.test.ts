@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { open } from "../../src/open.ts";
+import { operations } from "../../src/operations.ts";
+import { api, REMOTE } from "../http/api.ts";
+import { testEmbedder } from "../support/embedders.ts";
+
+it("shows counts, sizes and costs of the projects a caller may see, and of no other", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "cairn-stats-"));
+  const cairn = await open({ dataDir, embedder: [testEmbedder({ model: "text-embedding-3-small" })] });
+  for (const summary of ["One", "Two", "Two"]) await cairn.checkpoints.save({ projectPath: "/mine", summary });
+  await cairn.checkpoints.save({ projectPath: "/theirs", summary: "One" });
+  const { call } = await api({ cairn, operations });
+  const { body } = await call("GET", "/v1/stats");
+  expect(body.total).toBe(2);
+  expect(body.projects.find((project: { project_path: string }) => project.project_path === "/mine")).toMatchObject({
+    checkpoints: 3,
+    vectors: 3,
+    vectors_missing: 0,
+    model: "text-embedding-3-small",
+  });
+  for (const { bytes } of body.projects) expect(bytes).toBeGreaterThan(10_000);
+  expect(body.embedding).toMatchObject({ cache_hits: 2, cache_misses: 2, cache_hit_ratio: 0.5, texts: 2 });
+  expect(body.embedding.tokens).toBeGreaterThan(0);
+  expect(body.embedding.dollars).toBeCloseTo((body.embedding.tokens * 0.02) / 1e6, 12);
+  expect(body.embedding.saved_tokens).toBeGreaterThan(0);
+
+  const { key } = await cairn.keys.create({ label: "one", access: "read", projects: ["/mine"] });
+  const headers = { authorization: `Bearer ${key}` };
+  const own = await call("GET", "/v1/stats", undefined, { headers, connection: REMOTE });
+  expect(own.body.projects.map(({ project_path }: { project_path: string }) => project_path)).toEqual(["/mine"]);
+  const other = await call("GET", "/v1/stats?of_project=/theirs", undefined, { headers, connection: REMOTE });
+  expect(other.body).toMatchObject({ projects: [], total: 0 });
+  await cairn.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
