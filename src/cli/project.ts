@@ -6,10 +6,21 @@ import { CairnError } from "../model/errors.ts";
 export function findProject(named: string | undefined, cwd: string): string {
   if (named === undefined) return gitRoot(cwd) ?? cwd;
   const path = resolve(cwd, named);
-  // A path with a NUL character makes the look-up itself fail; to the person it is just as little a folder.
-  if (path.includes("\0") || !statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    throw new CairnError("invalid_input", `--project: there is no folder ${JSON.stringify(path)}. Give the path of an existing one.`);
+  if (!isFolder(path))
+    throw new CairnError(
+      "invalid_input",
+      `--project: there is no folder ${JSON.stringify(path.slice(0, 300))}. Give the path of an existing one.`,
+    );
   return path;
+}
+
+/** A path with a NUL character or too long a name makes the look-up itself fail; to the person it is just as little a folder. */
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** The nearest folder upwards with a `.git` in it; a worktree has a file of that name. */
