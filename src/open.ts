@@ -5,6 +5,8 @@ import { keys } from "./admin/keys.ts";
 import { stats } from "./admin/stats.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
+import { parserPool } from "./code/parser-pool.ts";
+import { code } from "./code/service.ts";
 import { knowledge } from "./knowledge/service.ts";
 import { CairnError } from "./model/errors.ts";
 import { newId, SHARED_PROJECT_ID } from "./model/ids.ts";
@@ -55,6 +57,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")),
   );
   const later = backfiller({ embedders });
+  const parsers = parserPool(); // its threads start with the first file that needs one
   const background = new Set<Promise<unknown>>();
   const services = { embedders, backfiller: later, now, newId: options.newId ?? newId, redact };
   return {
@@ -63,16 +66,10 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     stats: stats({ storage: projectsOnly(storage), usage }),
     checkpoints: checkpoints({ ...services, storage: projectsOnly(storage), countTokens }),
     knowledge: knowledge({ ...services, storage }),
+    code: code({ ...services, storage: projectsOnly(storage), parsers, redact: redactor({ ...options.redaction, keepLines: true }) }),
     embeddings: embeddings({
       embedders,
-      find: async ({ projectPath, collection }) => {
-        const project = await storage.find(projectPath);
-        return collection === "knowledge"
-          ? project?.knowledge.embeddings
-          : collection === "checkpoints"
-            ? project?.checkpoints.embeddings
-            : undefined;
-      },
+      find: async ({ projectPath, collection }) => (await storage.find(projectPath))?.[collection].embeddings,
       inBackground(work) {
         const ended = work.catch(() => {}).finally(() => background.delete(ended)); // what is left undone shows in the list of versions
         background.add(ended);
@@ -83,6 +80,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     check: () => storage.check(),
     async close() {
       await later.close();
+      await parsers.close();
       await embedders.close();
       await Promise.all(background);
       await runStore.close();

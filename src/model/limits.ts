@@ -45,6 +45,12 @@ export const LIMITS = {
   databaseTimeoutMs: 600_000,
   /** A batch of code is at most 1 MB of content; JSON escaping can double it, and the envelope needs room. */
   bodyBytes: 4 * 1024 * 1024,
+  /** A file of more is data or was made by a program. The same as the walk's. */
+  codeFileBytes: 1_000_000,
+  /** Longer paths do not fit into an index of PostgreSQL together with the project's. */
+  codePathBytes: 1_024,
+  codeBatchFiles: 1_000,
+  codeBatchBytes: 2 * 1024 * 1024,
   /** How long a write waits for other processes before it is refused as unavailable. */
   lockWaitMs: 30_000,
   /** A run or node id is a name, not a document. */

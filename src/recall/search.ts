@@ -40,12 +40,21 @@ export interface RecallAnswer<RecordType> {
 /** How long a search waits for the query's vector before it goes on with words alone. */
 const QUERY_EMBED_MS = 4_000;
 
-/** One search for every collection: both rankings over the same filter, fused, each hit with its reason. */
-export async function recall<RecordType extends { readonly id: string; readonly createdAt: string }, Filter>(
+/** Both rankings over the same filter, fused. */
+export interface FusedCandidates {
+  /** Best first. */
+  readonly order: readonly Ranked[];
+  readonly cosine: (id: string) => number | undefined;
+  readonly found: (id: string) => Found;
+  readonly degraded: readonly string[];
+  readonly model?: string | undefined;
+}
+
+export async function fusedCandidates<RecordType, Filter>(
   store: RecallStore<RecordType, Filter>,
   embedders: Embedders,
   asked: RecallQuery<Filter>,
-): Promise<RecallAnswer<RecordType>> {
+): Promise<FusedCandidates> {
   const { query, topK, filter, mode = "hybrid", signal } = asked;
   const degraded: string[] = [];
   const dense = mode === "keyword" ? undefined : await queryVector(store.embeddings, embedders, query, degraded, signal);
@@ -57,15 +66,30 @@ export async function recall<RecordType extends { readonly id: string; readonly 
   const { lexical, dense: near, degraded: trouble } = await store.candidates({ filter, limit, words, dense, signal });
   if (trouble !== undefined) degraded.push(trouble);
   // The version was dropped while the query was being embedded: ask again with the one that took its place.
-  if (dense && near.length === 0 && !(await isCurrent(store.embeddings, dense.versionId))) return recall(store, embedders, asked);
+  if (dense && near.length === 0 && !(await isCurrent(store.embeddings, dense.versionId))) return fusedCandidates(store, embedders, asked);
   const candidates = await withSimilarities(store, dense, lexical, near);
-  const order = fuse(candidates, dense ? meaningWeight(query, lexical) : 0);
-
-  const records = new Map((await store.getMany(order.slice(0, topK * 2).map(({ id }) => id))).map((record) => [record.id, record]));
+  const cosine = new Map(candidates.map((candidate) => [candidate.id, candidate.cosine]));
   const rankOf = (ranking: readonly Ranked[]) => new Map(ranking.map(({ id, score }, index) => [id, { rank: index + 1, score }]));
   const meaningRanks = rankOf(near);
   const wordRanks = rankOf(lexical);
-  const cosine = new Map(candidates.map((candidate) => [candidate.id, candidate.cosine]));
+  return {
+    order: fuse(candidates, dense ? meaningWeight(query, lexical) : 0),
+    cosine: (id) => cosine.get(id),
+    found: (id) => ({ meaning: meaningRanks.get(id), words: wordRanks.get(id) }),
+    degraded,
+    model: dense?.version.model,
+  };
+}
+
+/** One search for the collections of records: each hit with its reason, newer ones first among equals. */
+export async function recall<RecordType extends { readonly id: string; readonly createdAt: string }, Filter>(
+  store: RecallStore<RecordType, Filter>,
+  embedders: Embedders,
+  asked: RecallQuery<Filter>,
+): Promise<RecallAnswer<RecordType>> {
+  const { topK } = asked;
+  const { order, cosine, found, degraded, model } = await fusedCandidates(store, embedders, asked);
+  const records = new Map((await store.getMany(order.slice(0, topK * 2).map(({ id }) => id))).map((record) => [record.id, record]));
   const hits = order
     .flatMap(({ id, score }) => {
       const record = records.get(id);
@@ -73,12 +97,8 @@ export async function recall<RecordType extends { readonly id: string; readonly 
     })
     .sort((a, b) => b.fused - a.fused || newestFirst(a.record, b.record))
     .slice(0, topK)
-    .map(({ record }) => ({
-      record,
-      score: Math.min(1, Math.max(0, cosine.get(record.id) ?? 0)),
-      found: { meaning: meaningRanks.get(record.id), words: wordRanks.get(record.id) },
-    }));
-  return { hits, degraded, model: dense?.version.model };
+    .map(({ record }) => ({ record, score: Math.min(1, Math.max(0, cosine(record.id) ?? 0)), found: found(record.id) }));
+  return { hits, degraded, model };
 }
 
 type QueryVector = { readonly versionId: number; readonly vector: Float32Array; readonly version: EmbeddingVersion };

@@ -23,8 +23,14 @@ export const SECRET_KINDS: readonly string[] = [...new Set(RULES.map(({ kind }) 
 
 const NOTHING: readonly RedactedKind[] = [];
 
-/** `allow`: regular expressions of values that are no secrets here, such as keys of test accounts. */
-export function redactor({ allow = [] }: { readonly allow?: readonly string[] | undefined } = {}): Redact {
+export interface RedactorOptions {
+  /** Regular expressions of values that are no secrets here, such as keys of test accounts. */
+  readonly allow?: readonly string[] | undefined;
+  /** A secret of several lines leaves as many behind, so that the numbers of the lines after it stay right. */
+  readonly keepLines?: boolean | undefined;
+}
+
+export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}): Redact {
   const allowed = allow.map(compiled);
   return (text) => {
     let clean = text;
@@ -38,7 +44,7 @@ export function redactor({ allow = [] }: { readonly allow?: readonly string[] | 
         if (accept?.(secret) === false || allowed.some((one) => one.test(secret))) return whole;
         counts ??= new Map();
         counts.set(kind, (counts.get(kind) ?? 0) + 1);
-        return `${keep}[redacted:${kind}]`;
+        return `${keep}[redacted:${kind}]${keepLines ? secret.replace(/[^\n]/g, "") : ""}`;
       });
     }
     return { text: clean, found: counts ? [...counts].map(([kind, count]) => ({ kind, count })) : NOTHING };

@@ -1,0 +1,243 @@
+import type { SymbolEntry } from "../model/code-chunk.ts";
+import { chunkPrint, type IndexedFile } from "../model/code-index.ts";
+import { CairnError } from "../model/errors.ts";
+import { sha256Hex } from "../model/ids.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { CodeBatch, CodeStore, FileWrite } from "../ports/code-store.ts";
+import type { Embedders } from "../ports/embedders.ts";
+import type { VersionedVector } from "../ports/embedding-store.ts";
+import { vectorsFor } from "../recall/vectors-for.ts";
+import { unstorable } from "../text/clean.ts";
+import { embeddingText } from "../text/code/embedding-text.ts";
+import { languageOf } from "../text/code/language.ts";
+import type { Redact, RedactedKind } from "../text/redact.ts";
+import type { ParserPool } from "./parser-pool.ts";
+
+export interface SourceFile {
+  /** Relative to the project, with `/`. */
+  readonly path: string;
+  readonly content: string;
+  /** SHA-256 of the content, if the sender knows it: a disagreement means that it was altered on the way. */
+  readonly hash?: string | undefined;
+  readonly language?: string | undefined;
+}
+
+export interface Rename {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface FileOutcome {
+  readonly path: string;
+  /** `partial`: searchable, but not read as it should have been, so that it is never unchanged. `failed`: what was there before stays. */
+  readonly status: "indexed" | "unchanged" | "moved" | "partial" | "failed";
+  readonly chunks?: number | undefined;
+  readonly reason?: string | undefined;
+  readonly redacted?: readonly RedactedKind[] | undefined;
+}
+
+export interface BatchResult {
+  readonly files: readonly FileOutcome[];
+  /** How many texts went to the embedding model. */
+  readonly embeddedTexts: number;
+  /** Why some chunks have no vector yet; they are found by words, and embedded later. */
+  readonly notEmbedded?: string | undefined;
+}
+
+export interface IndexDeps {
+  readonly embedders: Embedders;
+  readonly parsers: ParserPool;
+  /** Keeps the number of lines. */
+  readonly redact: Redact;
+  readonly now: () => string;
+}
+
+/** A local model takes about a tenth of a second for a chunk, and a batch may have some hundreds. */
+const EMBED_MS = 120_000;
+
+/** Brings a batch of files into the index, in one step. A file that cannot be taken in is told and costs none of the others. */
+export async function indexFiles(
+  store: CodeStore,
+  { embedders, parsers, redact, now }: IndexDeps,
+  { files, renames = [] }: { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
+  signal: AbortSignal | undefined,
+): Promise<BatchResult> {
+  const outcomes = new Map<string, FileOutcome>();
+  const sound: Incoming[] = [];
+  for (const file of files) {
+    const incoming = read(file);
+    if (typeof incoming === "string") outcomes.set(file.path, { path: file.path, status: "failed", reason: incoming });
+    else sound.push(incoming);
+  }
+  const fromOf = new Map(renames.map(({ from, to }) => [to, from]));
+  const known = new Map((await store.filesAt([...sound.map(({ path }) => path), ...fromOf.values()])).map((file) => [file.path, file]));
+  const moves: { from: string; to: string; contentHash: string }[] = [];
+  const removes: { path: string; contentHash: string; movedTo: string }[] = [];
+  const changed: Incoming[] = [];
+  for (const file of sound) {
+    const before = known.get(file.path);
+    if (isSame(before, file)) {
+      outcomes.set(file.path, { path: file.path, status: "unchanged" });
+      continue;
+    }
+    const source = before ? undefined : known.get(fromOf.get(file.path) ?? "");
+    if (source && isSame(source, file)) {
+      moves.push({ from: source.path, to: file.path, contentHash: file.contentHash });
+      continue;
+    }
+    // Renamed and edited at once: the file is written anew, and what did not change in it keeps its vectors.
+    if (source) removes.push({ path: source.path, contentHash: source.contentHash, movedTo: file.path });
+    changed.push(file);
+  }
+
+  const chunked = await Promise.all(changed.map((file) => chunk(file, parsers, redact, signal)));
+  const donors = await donorsOf(store, changed, known, fromOf);
+  const { writes, embeddedTexts, notEmbedded } = await withVectors(store, embedders, chunked, donors, signal);
+  signal?.throwIfAborted();
+  const batch: CodeBatch = { at: now(), moves, removes, files: writes };
+  const moved = moves.length + writes.length > 0 ? new Set((await store.commit(batch)).moved) : new Set<string>();
+  for (const { to } of moves)
+    outcomes.set(
+      to,
+      moved.has(to)
+        ? { path: to, status: "moved" }
+        : { path: to, status: "failed", reason: "another process changed the file in the index meanwhile; send it again" },
+    );
+  for (const { file, redacted } of chunked)
+    outcomes.set(file.path, {
+      path: file.path,
+      status: file.notice === undefined ? "indexed" : "partial",
+      chunks: file.chunks.length,
+      ...(file.notice !== undefined && { reason: file.notice }),
+      ...(redacted.length > 0 && { redacted }),
+    });
+  return { files: files.map(({ path }) => outcomes.get(path)!), embeddedTexts, notEmbedded };
+}
+
+interface Incoming {
+  readonly path: string;
+  readonly content: string;
+  readonly contentHash: string;
+  readonly language: string;
+}
+
+/** The file with its hash, or why it cannot be taken in. */
+function read({ path, content, hash, language }: SourceFile): Incoming | string {
+  const problem = pathProblem(path) ?? unstorable(content);
+  if (problem) return problem;
+  const bytes = Buffer.byteLength(content);
+  if (bytes > LIMITS.codeFileBytes) return `has ${bytes} bytes; at most ${LIMITS.codeFileBytes} are indexed`;
+  const contentHash = sha256Hex(content);
+  if (hash !== undefined && hash.toLowerCase() !== contentHash)
+    return "the content does not have the hash that was sent with it; read the file again";
+  return { path, content, contentHash, language: language ?? languageOf(path, content) };
+}
+
+export function pathProblem(path: string): string | undefined {
+  if (path === "" || Buffer.byteLength(path) > LIMITS.codePathBytes) return `the path must have 1 to ${LIMITS.codePathBytes} bytes`;
+  const problem = unstorable(path);
+  if (problem) return `the path ${problem}`;
+  if (path.startsWith("/") || path.includes("\\") || /^[A-Za-z]:/.test(path))
+    return "the path must be relative to the project, with / between folders";
+  if (path.split("/").some((part) => part === "" || part === "." || part === "..")) return "the path must not have . or .. or empty parts";
+  return undefined;
+}
+
+function isSame(known: IndexedFile | undefined, file: Incoming): boolean {
+  return known?.contentHash === file.contentHash && known.language === file.language && known.notice === undefined;
+}
+
+interface Chunked {
+  readonly file: Omit<FileWrite, "chunks"> & { readonly chunks: readonly FileWrite["chunks"][number]["chunk"][] };
+  readonly redacted: readonly RedactedKind[];
+}
+
+async function chunk(incoming: Incoming, pool: ParserPool, redact: Redact, signal: AbortSignal | undefined): Promise<Chunked> {
+  const { path, content, contentHash, language } = incoming;
+  const { text, found } = redact(content);
+  const { chunks, symbols, notice } = await pool.chunk({ path, content: text, language }, { signal });
+  const lines = chunks.at(-1)?.endLine ?? 0;
+  const file = {
+    path,
+    contentHash,
+    language,
+    bytes: Buffer.byteLength(content),
+    lines,
+    symbols: symbols as readonly SymbolEntry[],
+    chunks,
+  };
+  return { file: notice === undefined ? file : { ...file, notice }, redacted: found };
+}
+
+/** Where a file's vectors may be had: from its own last version, from the one it was renamed from, or from another with the same content. */
+async function donorsOf(
+  store: CodeStore,
+  changed: readonly Incoming[],
+  known: ReadonlyMap<string, IndexedFile>,
+  fromOf: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, string>> {
+  const own = (path: string) => [path, fromOf.get(path)].find((candidate) => candidate !== undefined && known.has(candidate));
+  const strangers = changed.filter(({ path }) => own(path) === undefined);
+  const twins = strangers.length > 0 ? await store.filesWith(strangers.map(({ contentHash }) => contentHash)) : [];
+  return new Map(
+    changed.flatMap((file) => {
+      const twin = twins.find(({ contentHash, language }) => contentHash === file.contentHash && language === file.language)?.path;
+      const donor = own(file.path) ?? twin;
+      return donor === undefined ? [] : [[file.path, donor] as const];
+    }),
+  );
+}
+
+async function withVectors(
+  store: CodeStore,
+  embedders: Embedders,
+  chunked: readonly Chunked[],
+  donors: ReadonlyMap<string, string>,
+  signal: AbortSignal | undefined,
+) {
+  const current = (await store.embeddings.versions()).find(({ isCurrent }) => isCurrent);
+  const kept = new Map<string, readonly VersionedVector[]>();
+  for (const [path, donor] of current ? donors : [])
+    for (const [print, vectors] of await store.vectorsOf(donor))
+      if (vectors.some(({ versionId }) => versionId === current?.versionId)) kept.set(`${path}\n${print}`, vectors);
+
+  const texts = new Map<string, number>();
+  const plans = chunked.map(({ file }) => ({
+    file,
+    chunks: file.chunks.map((one) => {
+      const reused = kept.get(`${file.path}\n${chunkPrint(one)}`);
+      if (reused) return { chunk: one, reused, text: -1 };
+      const text = embeddingText(file.path, one);
+      const place = texts.get(text) ?? texts.size;
+      texts.set(text, place);
+      return { chunk: one, reused, text: place };
+    }),
+  }));
+  const wanted = [...texts.keys()];
+  const made =
+    wanted.length > 0
+      ? await vectorsFor(store.embeddings, embedders, "code", wanted, { signal, timeoutMs: EMBED_MS })
+      : { vectors: [], embedded: true, failure: undefined };
+  const writes: FileWrite[] = plans.map(({ file, chunks }) => ({
+    ...file,
+    chunks: chunks.map(({ chunk: one, reused, text }) => ({ chunk: one, vectors: reused ?? made.vectors[text] ?? [] })),
+  }));
+  return { writes, embeddedTexts: wanted.length, notEmbedded: made.embedded ? undefined : (made.failure ?? "no embedding model") };
+}
+
+/** A batch that cannot be meant so is refused whole. */
+export function assertBatch(files: readonly SourceFile[], renames: readonly Rename[]): void {
+  if (files.length > LIMITS.codeBatchFiles) throw new CairnError("invalid_input", `files: at most ${LIMITS.codeBatchFiles} in one batch.`);
+  const bytes = files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
+  if (bytes > LIMITS.codeBatchBytes) throw new CairnError("invalid_input", `files: at most ${LIMITS.codeBatchBytes} bytes in one batch.`);
+  const paths = new Set(files.map(({ path }) => path));
+  if (paths.size < files.length) throw new CairnError("invalid_input", "files: a path is given twice.");
+  const targets = new Set(renames.map(({ to }) => to));
+  const sources = new Set(renames.map(({ from }) => from));
+  if (targets.size < renames.length || sources.size < renames.length)
+    throw new CairnError("invalid_input", "renames: a path is given twice.");
+  for (const { from, to } of renames) {
+    if (!paths.has(to)) throw new CairnError("invalid_input", `renames: ${JSON.stringify(to)} is not among the files of the batch.`);
+    if (paths.has(from)) throw new CairnError("invalid_input", `renames: ${JSON.stringify(from)} is still among the files of the batch.`);
+  }
+}

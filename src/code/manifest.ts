@@ -1,0 +1,36 @@
+import type { FileMove } from "../model/code-index.ts";
+import type { CodeStore } from "../ports/code-store.ts";
+
+/** One step holds the lock for as long as it takes; a folder of ten thousand files is removed in several. */
+const STEP = 500;
+
+/**
+ * Removes the files that a full index did not see. One whose content came up at another path since is told as a move: its vectors
+ * went over when the other was indexed.
+ */
+export async function removeMissing(
+  store: CodeStore,
+  manifest: ReadonlySet<string>,
+  at: string,
+): Promise<{ readonly removed: readonly string[]; readonly moved: readonly FileMove[] }> {
+  const files = await store.files();
+  const gone = files.filter(({ path }) => !manifest.has(path));
+  const newcomers = new Map<string, { path: string; generation: number }[]>();
+  for (const { path, contentHash, generation } of files)
+    if (manifest.has(path)) newcomers.set(contentHash, [...(newcomers.get(contentHash) ?? []), { path, generation }]);
+  const removes = gone.map(({ path, contentHash, generation }) => {
+    const candidates = newcomers.get(contentHash) ?? [];
+    const place = candidates.findIndex((candidate) => candidate.generation > generation);
+    const [newcomer] = place >= 0 ? candidates.splice(place, 1) : [];
+    return { path, contentHash, movedTo: newcomer?.path };
+  });
+  const removed = new Set<string>();
+  for (let start = 0; start < removes.length; start += STEP)
+    for (const path of (await store.commit({ at, removes: removes.slice(start, start + STEP) })).removed) removed.add(path);
+  return {
+    removed: removes.filter(({ path, movedTo }) => removed.has(path) && movedTo === undefined).map(({ path }) => path),
+    moved: removes.flatMap(({ path, movedTo }) =>
+      removed.has(path) && movedTo !== undefined ? [{ oldPath: path, newPath: movedTo, detectedAt: at }] : [],
+    ),
+  };
+}

@@ -1,0 +1,24 @@
+/** What a file is for, as far as its path tells. Such files are rarely the answer, unless they are asked for. */
+export type PathRole = "test" | "example" | "vendored" | "generated" | "legacy" | "declarations" | "entry";
+
+export function pathRoles(path: string): ReadonlySet<PathRole> {
+  return new Set(RULES.flatMap(({ role, pattern }) => (pattern.test(path) ? [role] : [])));
+}
+
+const RULES: readonly { readonly role: PathRole; readonly pattern: RegExp }[] = [
+  {
+    role: "test",
+    pattern:
+      /(?:^|\/)(?:tests?|specs?|__tests__|__mocks__|testing|testdata|fixtures?)\/|[._-](?:test|tests|spec)\.[^/]+$|(?:^|\/)test_[^/]+$|(?:^|\/)[^/]*Tests?\.(?:java|cs|kt|php)$/,
+  },
+  { role: "example", pattern: /(?:^|\/)(?:examples?|samples?|demos?|benchmarks?|bench)\// },
+  { role: "vendored", pattern: /(?:^|\/)(?:node_modules|vendor|vendored|third[_-]?party|external|site-packages|bower_components)\// },
+  {
+    role: "generated",
+    pattern:
+      /(?:^|\/)(?:dist|build|out|target|generated|__generated__|gen)\/|\.(?:min|bundle|generated|g|pb)\.[^/]+$|_pb2?\.[^/]+$|(?:^|\/)(?:package-lock\.json|yarn\.lock|pnpm-lock\.yaml|Cargo\.lock|go\.sum)$/,
+  },
+  { role: "legacy", pattern: /(?:^|\/)(?:legacy|deprecated|compat|_?old)\// },
+  { role: "declarations", pattern: /\.d\.[mc]?ts$|\.pyi$/ },
+  { role: "entry", pattern: /(?:^|\/)(?:index\.[mc]?[jt]sx?|__init__\.py|mod\.rs)$/ },
+];

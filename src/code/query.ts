@@ -1,0 +1,45 @@
+import { queryWords } from "../text/words.ts";
+import type { PathRole } from "./path-role.ts";
+
+/** What a query is about. */
+export interface CodeQuery {
+  /** Names that may be defined somewhere; the last part of `a.b` and `A::b`. */
+  readonly names: readonly string[];
+  /** The whole query is one name: the person means exactly this. */
+  readonly bare: boolean;
+  readonly words: readonly string[];
+  /** Kinds of files that the query itself asks for. */
+  readonly roles: ReadonlySet<PathRole>;
+}
+
+const NAME = /[\p{L}_$][\p{L}\p{N}_$]*(?:(?:\.|::|#|->)[\p{L}_$][\p{L}\p{N}_$]*)*/gu;
+const MAX_NAMES = 8;
+
+export function readQuery(query: string): CodeQuery {
+  const text = query.trim().replace(/\(\)$/, "");
+  const bare = [...text.matchAll(NAME)][0]?.[0] === text;
+  const found = [...text.matchAll(NAME)].map(([name]) => name);
+  const names = (bare ? found : found.filter(looksLikeName)).map((name) => name.split(/\.|::|#|->/).at(-1)!);
+  const words = queryWords(query);
+  const asked = new Set(words);
+  return {
+    names: [...new Set(names)].slice(0, MAX_NAMES),
+    bare,
+    words,
+    roles: new Set(ASKING.flatMap(([role, telling]) => (telling.some((word) => asked.has(word)) ? [role] : []))),
+  };
+}
+
+/** `camelCase`, `PascalCase` with two humps, `snake_case`, `HTTPServer`, `a.b`: no word of a sentence looks so. */
+function looksLikeName(word: string): boolean {
+  return /\p{Ll}\p{Lu}|[\p{L}\p{N}]_[\p{L}\p{N}]|^_|\p{Lu}{2}\p{Ll}|[\p{L}\p{N}](?:\.|::|#|->)\p{L}/u.test(word);
+}
+
+const ASKING: readonly [PathRole, readonly string[]][] = [
+  ["test", ["test", "tests", "testing", "tested", "spec", "mock", "fixture", "fixtures"]],
+  ["example", ["example", "examples", "sample", "demo", "bench", "benchmark", "benchmarks"]],
+  ["vendored", ["vendor", "vendored", "dependency"]],
+  ["generated", ["generated", "bundle", "lock"]],
+  ["legacy", ["legacy", "deprecated", "compat", "old"]],
+  ["declarations", ["declaration", "declarations", "typings"]],
+];

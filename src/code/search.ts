@@ -1,0 +1,124 @@
+import type { CodeKind } from "../model/code-chunk.ts";
+import type { CodeChunk } from "../model/code-index.ts";
+import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
+import type { Embedders } from "../ports/embedders.ts";
+import { type Found, fusedCandidates, type SearchMode } from "../recall/search.ts";
+import { estimateTokens, withinBudget } from "../text/budget.ts";
+import { excerpt } from "./excerpt.ts";
+import type { PathRole } from "./path-role.ts";
+import { readQuery } from "./query.ts";
+import { type RankedChunk, rankCode } from "./rank.ts";
+
+export interface CodeSearch extends CodeFilter {
+  readonly query: string;
+  readonly topK: number;
+  readonly mode?: SearchMode | undefined;
+  /** Kinds of files that are not to be ranked down. */
+  readonly include?: readonly PathRole[] | undefined;
+  /** So many lines before and after each hit. */
+  readonly contextLines?: number | undefined;
+  /** About so many tokens of text in all; at least one hit is given. */
+  readonly maxTokens?: number | undefined;
+}
+
+export interface CodeHit {
+  readonly path: string;
+  /** Of the hit itself; `text` begins at `textStartLine`. */
+  readonly startLine: number;
+  readonly endLine: number;
+  readonly textStartLine: number;
+  readonly text: string;
+  readonly language: string;
+  readonly kind: CodeKind;
+  readonly name?: string | undefined;
+  readonly parents: readonly string[];
+  /** How good among the hits of this answer: 1 for the best. */
+  readonly score: number;
+  readonly found: Found & { readonly definition?: true | undefined };
+  /** Of the file when it was indexed, so that whoever has the file can tell whether the hit is stale. */
+  readonly contentHash: string;
+  readonly indexedAt: string;
+}
+
+export interface CodeAnswer {
+  readonly hits: readonly CodeHit[];
+  /** What was missing, in words a person understands; empty when nothing was. */
+  readonly degraded: readonly string[];
+  readonly model?: string | undefined;
+  /** Hits that the budget left out. */
+  readonly leftOut: number;
+}
+
+const DEFINITIONS_MAX = 50;
+const CANDIDATES_MAX = 300;
+
+/** Words, meaning and symbols together, in the order a person would want. */
+export async function searchCode(
+  store: CodeStore,
+  embedders: Embedders,
+  { query, topK, mode = "hybrid", include = [], contextLines = 0, maxTokens, ...filter }: CodeSearch,
+  signal: AbortSignal | undefined,
+): Promise<CodeAnswer> {
+  const asked = readQuery(query);
+  const { order, found, degraded, model } = await fusedCandidates(store, embedders, { query, topK: 40, filter, mode, signal });
+  // A definition counts even where neither words nor meaning found it. By meaning alone is what `semantic` asks for.
+  const definitions = mode === "semantic" || asked.names.length === 0 ? [] : await store.definitions(asked.names, filter, DEFINITIONS_MAX);
+  const defining = new Set(definitions.map(({ chunkId }) => chunkId));
+  const best = order.slice(0, CANDIDATES_MAX);
+  const fused = new Map(best.map(({ id, score }) => [id, score]));
+  const chunks = await store.getMany([...new Set([...fused.keys(), ...defining])]);
+  const ranked = rankCode(
+    asked,
+    chunks.map((chunk) => ({ chunk, fused: fused.get(chunk.id) ?? 0, defines: defining.has(chunk.id) })),
+    new Set(include),
+  ).slice(0, topK);
+  const hits = await toHits(
+    store,
+    ranked,
+    (id) => ({ ...found(id), ...(defining.has(id) && { definition: true as const }) }),
+    contextLines,
+  );
+  return { ...cut(hits, maxTokens), degraded, model };
+}
+
+export async function toHits(
+  store: CodeStore,
+  ranked: readonly RankedChunk[],
+  found: (id: string) => CodeHit["found"],
+  contextLines: number,
+): Promise<CodeHit[]> {
+  const top = ranked[0]?.score ?? 0;
+  const files = new Map<string, readonly CodeChunk[]>();
+  const hits: CodeHit[] = [];
+  for (const { chunk, score } of ranked) {
+    const { id, path, startLine, endLine, language, kind, name, parents, contentHash, indexedAt } = chunk;
+    let shown = { startLine, text: chunk.text.replace(/\n$/, "") };
+    if (contextLines > 0) {
+      const whole = files.get(path) ?? (await store.chunksOf(path));
+      files.set(path, whole);
+      // Of another generation the lines may be others: then the hit stands alone.
+      if (whole[0]?.generation === chunk.generation) shown = excerpt(whole, startLine - contextLines, endLine + contextLines) ?? shown;
+    }
+    const relative = top > 0 ? score / top : 0;
+    const names = { language, kind, ...(name !== undefined && { name }), parents };
+    hits.push({
+      path,
+      startLine,
+      endLine,
+      textStartLine: shown.startLine,
+      text: shown.text,
+      ...names,
+      score: relative,
+      found: found(id),
+      contentHash,
+      indexedAt,
+    });
+  }
+  return hits;
+}
+
+function cut(hits: readonly CodeHit[], maxTokens: number | undefined): { hits: readonly CodeHit[]; leftOut: number } {
+  if (maxTokens === undefined) return { hits, leftOut: 0 };
+  const fitting = withinBudget(hits, maxTokens, ({ text, path }) => estimateTokens(text) + estimateTokens(path) + 10);
+  return { hits: fitting, leftOut: hits.length - fitting.length };
+}

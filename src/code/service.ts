@@ -1,0 +1,226 @@
+import type { CodeKind } from "../model/code-chunk.ts";
+import type { CodeChunk, CodeCounts, CodeOrphans, DefinitionSite, FileMove } from "../model/code-index.ts";
+import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
+import type { EmbeddingVersion } from "../ports/embedding-store.ts";
+import type { Storage } from "../ports/storage.ts";
+import type { Backfiller } from "../recall/backfiller.ts";
+import { globMatcher } from "../text/glob.ts";
+import { type Excerpt, excerpt, wholeDefinition } from "./excerpt.ts";
+import { assertBatch, type BatchResult, type IndexDeps, indexFiles, type Rename, type SourceFile } from "./index-batch.ts";
+import { removeMissing } from "./manifest.ts";
+import { type CodeAnswer, type CodeSearch, searchCode } from "./search.ts";
+import { type SimilarQuery, similarCode } from "./similar.ts";
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface InProject {
+  readonly projectId: string;
+}
+
+export interface Usage {
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+  /** The line itself. */
+  readonly text: string;
+}
+
+export interface Usages {
+  readonly definitions: readonly (Usage & { readonly kind: CodeKind; readonly parents: readonly string[] })[];
+  readonly references: readonly Usage[];
+  /** All there are, shown or not. */
+  readonly totalReferences: number;
+}
+
+export interface CodeContext extends Excerpt {
+  readonly path: string;
+  readonly language: string;
+  readonly contentHash: string;
+  readonly indexedAt: string;
+}
+
+export interface CodeStats extends CodeCounts {
+  readonly embeddings: readonly (EmbeddingVersion & { readonly vectors: number })[];
+}
+
+/** A project's source code: content comes in, nothing is read from disk here. */
+export interface Code {
+  /** One batch of files, in one step. */
+  indexBatch(
+    batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
+    options?: CallOptions,
+  ): Promise<BatchResult>;
+  /** Ends a full index: files that are not in the manifest are removed. */
+  finish(
+    end: InProject & { readonly manifest: readonly string[] },
+  ): Promise<{ readonly removed: readonly string[]; readonly moved: readonly FileMove[] }>;
+  /** The content hash of each of these paths that is in the index and was read as it should be. */
+  hashes(of: InProject & { readonly paths: readonly string[] }): Promise<Readonly<Record<string, string>>>;
+  search(query: InProject & Omit<CodeSearch, "topK"> & { readonly topK?: number | undefined }, options?: CallOptions): Promise<CodeAnswer>;
+  /** Code that resembles a text, or what stands at a line of a file. */
+  similar(query: InProject & SimilarQuery, options?: CallOptions): Promise<CodeAnswer>;
+  /** Exact, by the syntax: where a name is defined and where it is used. */
+  usages(of: InProject & CodeFilter & { readonly name: string; readonly limit?: number | undefined }): Promise<Usages>;
+  /** Lines of a file, or the whole definition of a symbol; several where several files define it. */
+  context(
+    of: InProject &
+      (
+        | { readonly path: string; readonly startLine?: number | undefined; readonly endLine?: number | undefined }
+        | { readonly symbol: string; readonly glob?: string | undefined; readonly limit?: number | undefined }
+      ),
+  ): Promise<readonly CodeContext[]>;
+  stats(of: InProject): Promise<CodeStats>;
+  /** Removes the files that the glob names, or all. */
+  clean(what: InProject & { readonly glob?: string | undefined }): Promise<{ readonly removed: number }>;
+  /** Removes what belongs to nothing, forgets old moves and tidies the index of words. */
+  compact(of: InProject): Promise<{ readonly orphans: CodeOrphans; readonly forgottenMoves: number }>;
+}
+
+export interface CodeDeps extends IndexDeps {
+  readonly storage: Storage;
+  readonly backfiller: Backfiller;
+}
+
+const KEEP_MOVES = 1_000;
+const EMPTY: CodeAnswer = { hits: [], degraded: [], leftOut: 0 };
+const NOTHING: CodeStats = {
+  ...{ files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, moves: 0, generation: 0, languages: [] },
+  embeddings: [],
+};
+
+export function code({ storage, backfiller, ...deps }: CodeDeps): Code {
+  const { embedders, now } = deps;
+  const find = async (projectId: string): Promise<CodeStore | undefined> => (await storage.find(projectId))?.code;
+  const reconciled = new Set<string>();
+
+  /** What another program or a damaged disk left behind is put right when a process first writes to the project. */
+  async function writable(projectId: string): Promise<CodeStore> {
+    const { code: store } = await storage.create(projectId);
+    if (!reconciled.has(projectId)) {
+      await store.reconcile();
+      reconciled.add(projectId);
+    }
+    return store;
+  }
+
+  return {
+    async indexBatch({ projectId, files, renames = [] }, { signal } = {}) {
+      assertBatch(files, renames);
+      const store = await writable(projectId);
+      const result = await indexFiles(store, deps, { files, renames }, signal);
+      if (result.notEmbedded !== undefined) backfiller.schedule(`code ${projectId}`, store.embeddings);
+      return result;
+    },
+
+    async finish({ projectId, manifest }) {
+      if (manifest.length === 0)
+        throw new CairnError("invalid_input", "manifest: an empty one would remove every file. To do so, clean the index.");
+      const store = await find(projectId);
+      return store ? removeMissing(store, new Set(manifest), now()) : { removed: [], moved: [] };
+    },
+
+    async hashes({ projectId, paths }) {
+      const files = (await (await find(projectId))?.filesAt(paths)) ?? [];
+      return Object.fromEntries(files.filter(({ notice }) => notice === undefined).map(({ path, contentHash }) => [path, contentHash]));
+    },
+
+    async search({ projectId, topK = LIMITS.listDefault, ...query }, { signal } = {}) {
+      const store = await find(projectId);
+      return store ? searchCode(store, embedders, { ...query, topK }, signal) : EMPTY;
+    },
+
+    async similar({ projectId, ...query }, { signal } = {}) {
+      const store = await find(projectId);
+      return store ? similarCode(store, embedders, query, signal) : EMPTY;
+    },
+
+    async usages({ projectId, name, limit = LIMITS.listMax, ...filter }) {
+      const store = await find(projectId);
+      if (!store) return { definitions: [], references: [], totalReferences: 0 };
+      const definitions = await store.definitions([name], filter, limit);
+      const { kinds: _, ...files } = filter;
+      const { sites, total } = await store.references(name, files, limit);
+      const lineOf = lineReader(store);
+      const shown = async <Site extends { path: string; line: number; column: number }>({ path, line, column }: Site) => ({
+        path,
+        line,
+        column,
+        text: await lineOf(path, line),
+      });
+      const defined = await inTurn(definitions, async (site) => ({ ...(await shown(site)), kind: site.kind, parents: site.parents }));
+      return { definitions: defined, references: await inTurn(sites, shown), totalReferences: total };
+    },
+
+    async context({ projectId, ...of }) {
+      const store = await find(projectId);
+      if (!store) return [];
+      if ("path" in of) {
+        const chunks = await store.chunksOf(of.path);
+        if (chunks.length === 0) throw new CairnError("not_found", `There is no ${JSON.stringify(of.path)} in the index.`);
+        const lines = excerpt(chunks, of.startLine ?? 1, of.endLine ?? Number.MAX_SAFE_INTEGER);
+        if (!lines) throw new CairnError("not_found", `${of.path} has ${chunks.at(-1)!.endLine} lines.`);
+        return [toContext(chunks[0]!, lines)];
+      }
+      const definitions = await store.definitions([of.symbol], { glob: of.glob }, of.limit ?? LIMITS.listDefault);
+      return (await inTurn(definitions, (site) => definitionOf(store, site))).flat();
+    },
+
+    async stats({ projectId }) {
+      const store = await find(projectId);
+      if (!store) return NOTHING;
+      const versions = await store.embeddings.versions();
+      const embeddings = await inTurn(versions, async (version) => ({
+        ...version,
+        vectors: (await store.embeddings.counts(version.versionId)).vectors,
+      }));
+      return { ...(await store.counts()), embeddings };
+    },
+
+    async clean({ projectId, glob }) {
+      const matches = glob === undefined ? () => true : globMatcher(glob);
+      const store = await find(projectId);
+      if (!store) return { removed: 0 };
+      const removes = (await store.files()).filter(({ path }) => matches(path));
+      if (removes.length === 0) return { removed: 0 };
+      return { removed: (await store.commit({ at: now(), removes })).removed.length };
+    },
+
+    async compact({ projectId }) {
+      const store = await find(projectId);
+      if (!store) return { orphans: { rows: 0, words: 0, vectors: 0 }, forgottenMoves: 0 };
+      return { orphans: await store.reconcile(), forgottenMoves: await store.compact(KEEP_MOVES) };
+    },
+  };
+}
+
+async function definitionOf(store: CodeStore, { path, chunkId }: DefinitionSite): Promise<CodeContext[]> {
+  const chunks = await store.chunksOf(path);
+  const chunk = chunks.find(({ id }) => id === chunkId);
+  if (!chunk) return []; // changed since
+  const parts = wholeDefinition(chunks, chunk);
+  const lines = excerpt(chunks, parts[0]!.startLine, parts.at(-1)!.endLine);
+  return lines ? [toContext(chunk, lines)] : [];
+}
+
+function toContext({ path, language, contentHash, indexedAt }: CodeChunk, lines: Excerpt): CodeContext {
+  return { path, ...lines, language, contentHash, indexedAt };
+}
+
+/** Sites come by path, so that each file is read once. */
+function lineReader(store: CodeStore): (path: string, line: number) => Promise<string> {
+  let last: { path: string; chunks: readonly CodeChunk[] } | undefined;
+  return async (path, line) => {
+    if (last?.path !== path) last = { path, chunks: await store.chunksOf(path) };
+    return excerpt(last.chunks, line, line)?.text ?? "";
+  };
+}
+
+async function inTurn<In, Out>(items: readonly In[], work: (item: In) => Promise<Out>): Promise<Out[]> {
+  const done: Out[] = [];
+  for (const item of items) done.push(await work(item));
+  return done;
+}

@@ -1,0 +1,22 @@
+// A process that indexes the same files again and again, each round with other content, and writes the round to stdout once it was
+// acknowledged. Runs from dist/.
+//   node code-writer.mjs <storage> <data folder> <project> <first round> <how many files>
+import { writeSync } from "node:fs";
+import { open } from "../../dist/index.js";
+import { hashEmbedder } from "../support/hash-embedder.mjs";
+
+const [storage, dataDir, projectId, first, count] = process.argv.slice(2);
+const cairn = await open({ storage, dataDir, embedder: [hashEmbedder({ model: "test", dimension: 64 })] });
+writeSync(1, "ready\n");
+for (let round = Number(first); ; round++) {
+  const files = Array.from({ length: Number(count) }, (_, index) => ({
+    path: `src/file${index}.py`,
+    // The number of chunks changes too.
+    content: Array.from(
+      { length: 1 + (round % 3) },
+      (_, part) => `def f${part}_round${round}():\n    return shared(${round}, ${index})\n${"    # filler\n".repeat(150)}`,
+    ).join("\n"),
+  }));
+  await cairn.code.indexBatch({ projectId, files });
+  writeSync(1, `${round}\n`);
+}
