@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Cairn, open } from "../../src/index.ts";
+import { systemClock } from "../../src/ports/clock.ts";
+import { postgresStorage } from "../../src/stores/postgres/storage.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { testEmbedder } from "../support/embedders.ts";
+
+const projectId = "/home/me/app";
+const embedder = testEmbedder();
+let database: TestDatabase;
+let servers: Cairn[];
+
+beforeAll(async () => {
+  database = await testDatabase();
+  servers = await Promise.all([0, 1].map(() => open({ storage: database.url, embedder: [embedder] })));
+});
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.close()));
+  await database.drop();
+});
+
+it("lets two servers index one project at once: nothing lost, doubled or left behind, and a renamed folder is not embedded again", async () => {
+  const tree = (folder: string, edit = "") =>
+    Array.from({ length: 20 }, (_, number) => ({ path: `${folder}/part${number}.txt`, content: `The text of part ${number}.${edit}\n` }));
+  const [one, two] = servers as [Cairn, Cairn];
+  await Promise.all([
+    one.code.indexBatch({ projectId, files: tree("old") }),
+    two.code.indexBatch({ projectId, files: tree("old", " Edited.") }),
+    two.code.indexBatch({ projectId, files: tree("old").toReversed() }),
+  ]);
+  await one.code.indexBatch({ projectId, files: tree("old") });
+  const calls = embedder.calls;
+  const renames = tree("old").map(({ path }) => ({ from: path, to: path.replace("old/", "new/") }));
+  const moved = await two.code.indexBatch({ projectId, files: tree("new"), renames });
+  expect(new Set(moved.files.map(({ status }) => status))).toEqual(new Set(["moved"]));
+  await one.code.indexBatch({ projectId, files: tree("newest") });
+  const end = await two.code.finish({ projectId, manifest: tree("newest").map(({ path }) => path) });
+  expect(end.moved).toHaveLength(20);
+  expect(embedder.calls).toBe(calls);
+
+  const stats = await one.code.stats({ projectId });
+  expect(stats).toMatchObject({ files: 20, chunks: 20, moves: 40 });
+  expect(stats.embeddings.map(({ vectors }) => vectors)).toEqual([20]);
+  expect((await one.code.search({ projectId, query: "The text of part 7", mode: "keyword" })).hits[0]!.path).toBe("newest/part7.txt");
+  const storage = postgresStorage({ url: database.url, now: systemClock });
+  expect(await (await storage.find(projectId))!.code.orphans()).toEqual({ rows: 0, words: 0, vectors: 0 });
+  await storage.close();
+});
