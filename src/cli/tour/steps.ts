@@ -41,6 +41,14 @@ export const tourSteps: readonly TourStep[] = [
     },
   },
   {
+    title: "Find it by meaning, and go on",
+    why: "A later session asks in its own words: none of these stand in the checkpoint. Resuming gives as much as it wants to read.",
+    async run({ cairn }) {
+      await cairn("checkpoint", "search", "what should I attempt afterwards", "--top-k", "2");
+      await cairn("checkpoint", "resume", "--level", "context");
+    },
+  },
+  {
     title: "See what there is",
     why: "Checkpoints belong to a project, and each project has a database file of its own: nothing leaks from one to another.",
     run: async ({ cairn }) => void (await cairn("checkpoint", "list")),
