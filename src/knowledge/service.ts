@@ -92,6 +92,8 @@ export interface KnowledgeDeps {
 
 /** Edits of one record at one moment are rare; so many lost races in a row mean something else is wrong. */
 const UPDATE_ATTEMPTS = 20;
+/** Databases looked through for missing vectors; a server with more projects leaves the rest to their next save. */
+const REMEMBERED_MAX = 10_000;
 
 export function knowledge({ storage, embedders, backfiller, now, newId, redact }: KnowledgeDeps): KnowledgeBase {
   const find = async (place: Place): Promise<KnowledgeStore | undefined> => (await storage.find(databaseOf(place)))?.knowledge;
@@ -115,7 +117,7 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
   const seen = new Set<string>();
   /** What an earlier process left without a vector, or lost, gets one soon after the first search. */
   const fillOnce = (database: string, store: KnowledgeStore) => {
-    if (seen.has(database)) return;
+    if (seen.has(database) || seen.size >= REMEMBERED_MAX) return;
     seen.add(database);
     backfiller.schedule(`knowledge ${database}`, store.embeddings);
   };

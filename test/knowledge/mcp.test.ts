@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { countTokens } from "../../src/text/tokens.ts";
+import { builtCommand } from "../cli/stage.ts";
+
+let project: string;
+let main: string;
+beforeEach(() => {
+  project = mkdtempSync(join(tmpdir(), "cairn-knowledge-mcp-"));
+  main = builtCommand();
+});
+afterEach(() => rmSync(project, { recursive: true }));
+
+/** A session of its own, in a process of its own. */
+async function session() {
+  const client = new Client({ name: "test", version: "1" });
+  const env = { PATH: process.env.PATH ?? "", HOME: project, CAIRN_DATA_DIR: join(project, "data"), CAIRN_EMBEDDER_KIND: "none" };
+  const args = [main, "mcp", "--project", project, "--toolsets", "knowledge"];
+  const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "ignore" });
+  await client.connect(transport);
+  const call = async (name: string, input: Record<string, unknown>) => {
+    const answer = await client.callTool({ name, arguments: input });
+    expect(answer.isError, JSON.stringify(answer.content)).not.toBe(true);
+    // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by the test, which fails where a field is missing
+    return answer.structuredContent as any;
+  };
+  return { client, call, kill: () => process.kill(transport.pid!, "SIGKILL") };
+}
+
+it("keeps what one agent learnt for the next: a killed session's remedy is found, used and judged", async () => {
+  const first = await session();
+  const error = "TypeError: Cannot read properties of undefined (reading 'id')\n    at load (/srv/app/db.ts:10:2)";
+  const { id } = await first.call("knowledge_save", {
+    kind: "remediation",
+    question: error,
+    answer: "Wait for connect().",
+    scope: "shared",
+  });
+  first.kill();
+
+  const second = await session();
+  const asked = "TypeError: Cannot read properties of undefined (reading 'name')\n    at save (/home/x/app.ts:99:1)";
+  const { results } = await second.call("knowledge_search", { query: asked });
+  expect(results[0]).toMatchObject({
+    knowledge: { id, answer: "Wait for connect()." },
+    same_error: true,
+    confidence: "high",
+    scope: "shared",
+  });
+  expect(await second.call("knowledge_feedback", { id, scope: "shared", success: true })).toMatchObject({ usage_count: 1, successes: 1 });
+  expect((await second.call("knowledge_list", { scope: "shared" })).total).toBe(1);
+  await second.client.close();
+});
+
+it("describes its tools in few words", async () => {
+  const { client } = await session();
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name)).toEqual([
+    "knowledge_save",
+    "knowledge_search",
+    "knowledge_get",
+    "knowledge_list",
+    "knowledge_update",
+    "knowledge_delete",
+    "knowledge_feedback",
+  ]);
+  expect(await countTokens(JSON.stringify(tools))).toBeLessThan(4_000);
+  await client.close();
+});
