@@ -12,10 +12,11 @@ export interface Change {
   readonly existed: boolean;
 }
 
-/** Below this many recent rows a save costs one small row; reading them all again costs a search about 0.3 ms. */
-const RECENT_MIN = 512;
-/** Scattered changes should find several of their kind in each pack that is rewritten, so more may wait in a large space. */
-const RECENT_SHARE = 1 / 64;
+/** So few new codes may wait outside the packs: a save costs one small row, and a search reads them all again in 0.3 ms. */
+const FRESH_MAX = 512;
+/** So many codes in packs may be overridden. Scattered changes should find several of their kind in each pack that is rewritten. */
+const OVERRIDDEN_MAX = 512;
+const OVERRIDDEN_SHARE = 1 / 64;
 /** One transaction rewrites at most this many packs (8 MB), or one for eight changes if that is more: writers block the caller's thread. */
 const REWRITE_MAX = 64;
 const REWRITE_PER_CHANGE = 1 / 8;
@@ -24,10 +25,17 @@ const REWRITE_PER_CHANGE = 1 / 8;
 export function recordChanges(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>): void {
   if (changes.size === 0) return;
   const change = space.change + 1;
-  const waiting = countRecent(tx, space.id) + changes.size;
-  const limit = waiting <= RECENT_MIN ? RECENT_MIN : Math.max(RECENT_MIN, packedCount(tx, space.id) * RECENT_SHARE);
-  const full = waiting > limit;
-  if (full) fold(tx, space, changes, { keep: limit / 2, rewriteMax: Math.max(REWRITE_MAX, changes.size * REWRITE_PER_CHANGE) });
+  // Counted as if every change brought one more of its kind; a key that changes twice only makes this a little early.
+  const waiting = countRecent(tx, space.id);
+  for (const { existed } of changes.values()) existed ? waiting.overridden++ : waiting.fresh++;
+  const overriddenMax =
+    waiting.overridden <= OVERRIDDEN_MAX ? OVERRIDDEN_MAX : Math.max(OVERRIDDEN_MAX, packedCount(tx, space.id) * OVERRIDDEN_SHARE);
+  const rewrite = waiting.overridden > overriddenMax;
+  const full = rewrite || waiting.fresh > FRESH_MAX;
+  const limits = rewrite
+    ? { keep: overriddenMax / 2, rewriteMax: Math.max(REWRITE_MAX, changes.size * REWRITE_PER_CHANGE) }
+    : { keep: Number.POSITIVE_INFINITY, rewriteMax: 0 };
+  if (full) fold(tx, space, changes, limits);
   else for (const [key, { code, existed }] of changes) writeRecent(tx, space.id, change, key, { code, packed: existed ? 1 : 0 });
   tx.run("UPDATE vector_spaces SET change = ?, layout = layout + ? WHERE id = ?", change, full ? 1 : 0, space.id);
 }
@@ -38,10 +46,9 @@ interface FoldLimits {
 }
 
 /**
- * Moves recent rows and the given changes into packs, until at most `keep` codes in packs are overridden or
- * `rewriteMax` packs were rewritten; the rest is for the next time.
- * New codes are cheap to move: they fill the last pack. One that overrides a code costs rewriting the pack that holds
- * it, so those packs go first that get rid of most.
+ * Moves recent rows and the given changes into packs. New codes are cheap to move: they fill the last pack. One that
+ * overrides a code costs rewriting the pack that holds it, so those packs go first that get rid of most, until at most
+ * `keep` codes are overridden or `rewriteMax` packs were rewritten; the rest is for another time.
  */
 function fold(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, limits: FoldLimits): void {
   const pending = mergePending(readRecent(tx, space.id), changes);
@@ -58,8 +65,11 @@ function fold(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, 
     const survivors: number[] = [];
     for (let i = 0; i < count; i++) {
       const entry = pending.get(keys[i]!);
-      if (entry && entry.packed > 0) entry.packed--;
-      else survivors.push(i);
+      if (!entry || entry.packed === 0) survivors.push(i);
+      else {
+        entry.packed--;
+        entry.dirty = true;
+      }
     }
     // A pack that has lost more than half joins the loose codes, so that space is never wasted by more than half.
     const into = pack.list === null && survivors.length < half ? loose : packWriter(tx, space, pack.list);
@@ -74,9 +84,9 @@ function fold(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, 
   );
 
   const change = space.change + 1;
-  for (const [key, { code, packed }] of pending) {
+  for (const [key, { code, packed, dirty }] of pending) {
     if (packed > 0) {
-      writeRecent(tx, space.id, change, key, { code, packed }, true);
+      if (dirty) writeRecent(tx, space.id, change, key, { code, packed }, true);
       continue;
     }
     if (code) loose.add(key, code.scale, code.code);
@@ -85,14 +95,15 @@ function fold(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, 
   loose.flush();
 }
 
-type Pending = Map<number, { code: Code | null; packed: number }>;
+/** Dirty ones differ from their row. */
+type Pending = Map<number, { code: Code | null; packed: number; dirty: boolean }>;
 
 function mergePending(recent: ReadonlyMap<number, Recent>, changes: ReadonlyMap<number, Change>): Pending {
   const pending: Pending = new Map();
-  for (const [key, row] of recent) pending.set(key, { ...row });
+  for (const [key, row] of recent) pending.set(key, { ...row, dirty: false });
   for (const [key, { code, existed }] of changes) {
     const packed = pending.get(key)?.packed ?? (existed ? 1 : 0);
-    pending.set(key, { code, packed });
+    pending.set(key, { code, packed, dirty: true });
   }
   return pending;
 }
@@ -100,7 +111,7 @@ function mergePending(recent: ReadonlyMap<number, Recent>, changes: ReadonlyMap<
 function packsToRewrite(tx: SqliteTx, packs: readonly PackRef[], pending: Pending, { keep, rewriteMax }: FoldLimits): PackRef[] {
   let overridden = 0;
   for (const { packed } of pending.values()) overridden += packed;
-  if (overridden === 0) return [];
+  if (overridden <= keep) return [];
   const hits = packs.map((pack) => {
     let count = 0;
     for (const key of readPackKeys(tx, pack)) if ((pending.get(key)?.packed ?? 0) > 0) count++;

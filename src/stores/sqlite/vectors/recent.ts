@@ -40,6 +40,10 @@ export function writeRecent(tx: SqliteTx, space: number, change: number, key: nu
   );
 }
 
-export function countRecent(tx: SqliteTx, space: number): number {
-  return tx.get<{ count: number }>("SELECT count(*) AS count FROM vector_recent WHERE space = ?", space)!.count;
+/** How many recent rows bring a new code only, and how many codes in packs the others override. */
+export function countRecent(tx: SqliteTx, space: number): { fresh: number; overridden: number } {
+  return tx.get<{ fresh: number; overridden: number }>(
+    "SELECT count(*) FILTER (WHERE packed = 0) AS fresh, coalesce(sum(packed), 0) AS overridden FROM vector_recent WHERE space = ?",
+    space,
+  )!;
 }

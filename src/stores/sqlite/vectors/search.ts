@@ -112,24 +112,20 @@ interface KeySets {
 const NO_SETS: KeySets = { gone: 0, goneMask: -1, allowed: 0, allowedMask: -1 };
 
 /** Puts the keys that recent rows override, and those the filter allows, where the kernel finds them. */
-function fillSets({ kernel, room }: PackCache, { recent }: View, allow: Int32Array | undefined): KeySets {
-  const goneCells = cellsFor(recent.size);
-  const allowedCells = cellsFor(allow?.length ?? 0);
-  const gone = room(4 * (goneCells + allowedCells + Math.max(recent.size, allow?.length ?? 0)));
+function fillSets({ kernel, room }: PackCache, { overridden }: View, allow: Int32Array = new Int32Array()): KeySets {
+  const goneCells = cellsFor(overridden.length);
+  const allowedCells = cellsFor(allow.length);
+  const gone = room(4 * (goneCells + allowedCells + Math.max(overridden.length, allow.length)));
   const allowed = gone + 4 * goneCells;
   const keysAt = allowed + 4 * allowedCells;
-  const { buffer } = kernel.memory;
-  if (recent.size > 0) {
-    const keys = new Int32Array(buffer, keysAt, recent.size);
-    let i = 0;
-    for (const key of recent.keys()) keys[i++] = key;
-    kernel.fillSet(gone, goneCells - 1, keysAt, recent.size);
-  }
-  if (allow) {
-    new Int32Array(buffer, keysAt, allow.length).set(allow);
-    kernel.fillSet(allowed, allowedCells - 1, keysAt, allow.length);
-  }
-  return { gone, goneMask: recent.size > 0 ? goneCells - 1 : -1, allowed, allowedMask: allow ? allowedCells - 1 : -1 };
+  const fill = (set: number, cells: number, keys: Int32Array) => {
+    if (cells === 0) return;
+    new Int32Array(kernel.memory.buffer, keysAt, keys.length).set(keys);
+    kernel.fillSet(set, cells - 1, keysAt, keys.length);
+  };
+  fill(gone, goneCells, overridden);
+  fill(allowed, allowedCells, allow);
+  return { gone, goneMask: goneCells - 1, allowed, allowedMask: allowedCells - 1 };
 }
 
 /** A set is at most half full; four cells keep what follows aligned. */
@@ -148,18 +144,19 @@ function scanPacks(context: SearchContext, view: View, packs: readonly PackRef[]
 /** Recent codes are scanned as packs too, made anew after each change. */
 function scanRecent(context: SearchContext, view: View, scale: number, sets: KeySets): void {
   const { cache, file } = context;
-  const live = [...view.recent].filter(([, { code }]) => code !== null);
-  const capacity = packCapacity(view.dimension);
+  const { live, dimension } = view;
+  const capacity = packCapacity(dimension);
   for (let from = 0; from < live.length; from += capacity) {
-    const part = live.slice(from, from + capacity);
+    const count = Math.min(capacity, live.length - from);
     const at = cache.frame(`${file}/recent ${view.id} ${from}`, view.change, (to) => {
-      const codes = new Uint8Array(part.length * strideOf(view.dimension));
-      for (const [i, [, { code }]] of part.entries()) codes.set(code!.code, i * code!.code.length);
+      const part = live.slice(from, from + count);
+      const codes = new Uint8Array(count * strideOf(dimension));
+      for (const [i, [, { code }]] of part.entries()) codes.set(code, i * code.length);
       const keys = Int32Array.from(part, ([key]) => key);
-      const scales = Float32Array.from(part, ([, { code }]) => code!.scale);
-      place(cache.kernel, to, view.dimension, new Uint8Array(keys.buffer), new Uint8Array(scales.buffer), codes);
+      const scales = Float32Array.from(part, ([, { scale }]) => scale);
+      place(cache.kernel, to, dimension, new Uint8Array(keys.buffer), new Uint8Array(scales.buffer), codes);
     });
-    scanFrame(context, view, at, part.length, scale, { ...sets, goneMask: -1 });
+    scanFrame(context, view, at, count, scale, { ...sets, goneMask: -1 });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { SqliteTx } from "../driver.ts";
+import type { Code } from "./codes.ts";
 import { CENTROIDS, DamagedCodes, directory, type PackRef } from "./packs.ts";
 import { type Recent, readRecent } from "./recent.ts";
 import type { Space } from "./spaces.ts";
@@ -10,6 +11,10 @@ export interface View extends Space {
   readonly lists: ReadonlyMap<number, readonly PackRef[]>;
   readonly centroids: readonly PackRef[];
   readonly recent: Map<number, Recent>;
+  /** The recent codes, in an order of their own. */
+  readonly live: readonly (readonly [key: number, code: Code])[];
+  /** The keys whose codes in packs do not count. */
+  readonly overridden: Int32Array;
   /** Codes in packs, and how many of them are in no list. */
   readonly packedCount: number;
   readonly unlistedCount: number;
@@ -20,7 +25,7 @@ export function currentView(tx: SqliteTx, space: Space, before: View | undefined
   if (before && before.id === space.id && before.layout === space.layout) {
     if (before.change === space.change) return before;
     for (const [key, row] of readRecent(tx, space.id, before.change)) before.recent.set(key, row);
-    return { ...before, ...space };
+    return { ...before, ...space, ...summary(before.recent) };
   }
   const unlisted: PackRef[] = [];
   const centroids: PackRef[] = [];
@@ -36,9 +41,18 @@ export function currentView(tx: SqliteTx, space: Space, before: View | undefined
   }
   const unlistedCount = sum(unlisted);
   const packedCount = unlistedCount + sum([...lists.values()].flat());
-  const view = { ...space, unlisted, lists, centroids, recent: readRecent(tx, space.id), packedCount, unlistedCount };
+  const recent = readRecent(tx, space.id);
+  const view = { ...space, unlisted, lists, centroids, recent, ...summary(recent), packedCount, unlistedCount };
   if (!before) assertComplete(tx, view);
   return view;
+}
+
+function summary(recent: ReadonlyMap<number, Recent>): Pick<View, "live" | "overridden"> {
+  const rows = [...recent];
+  return {
+    live: rows.flatMap(([key, { code }]) => (code ? [[key, code] as const] : [])),
+    overridden: Int32Array.from(rows.flatMap(([key, { packed }]) => (packed > 0 ? [key] : []))),
+  };
 }
 
 /** All packs with codes of vectors. */
