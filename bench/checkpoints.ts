@@ -1,0 +1,106 @@
+import { randomUUID } from "node:crypto";
+import { minilmEmbedder } from "../src/embedders/local/minilm.ts";
+import { open } from "../src/open.ts";
+import { systemClock } from "../src/ports/clock.ts";
+import type { Embedder } from "../src/ports/embedder.ts";
+import { sqliteStorage } from "../src/stores/sqlite/storage.ts";
+import { type Bench, type Benchmark, median, quantile } from "./frame.ts";
+
+const QUERIES = [
+  "session tests fail after token refresh",
+  "where did the export lose a row",
+  "slow build on another system",
+  "what comes after the parser",
+];
+
+/** What an agent waits for: saving and searching with the local model, in projects of several sizes, on SQLite. */
+export default {
+  summary: "checkpoint save and search with the local model, by the size of the project",
+  flags: ["--quick"],
+  async run(bench) {
+    const embedder = minilmEmbedder();
+    bench.defer(() => embedder.close());
+    await embedder.embed(["warm"]);
+    // The figures that the first design of this feature gave, to compare with.
+    for (const [name, value] of Object.entries({
+      seed_save_low_ms: 55,
+      seed_save_high_ms: 160,
+      seed_search_low_ms: 60,
+      seed_search_high_ms: 270,
+    }))
+      bench.record({ name, value, unit: "ms" });
+    await saves(bench, embedder);
+    for (const size of bench.given("--quick") ? [100, 10_000] : [100, 10_000, 100_000]) await searches(bench, embedder, size, 1);
+    await searches(bench, embedder, 100, 100);
+  },
+} satisfies Benchmark;
+
+async function saves(bench: Bench, embedder: Embedder): Promise<void> {
+  const withModel = await open({ dataDir: bench.scratch(), embedder: [embedder] });
+  const without = await open({ dataDir: bench.scratch(), embedder: { kind: "none" } });
+  bench.defer(() => withModel.close());
+  bench.defer(() => without.close());
+  const input = () => ({
+    projectPath: "/bench",
+    summary: `Parser done, lexer next ${randomUUID()}`,
+    description: "Two tests are red. ".repeat(10),
+    tags: ["bench"],
+  });
+  const taken = await bench.times(
+    { save: () => withModel.checkpoints.save(input()), save_without_embedding: () => without.checkpoints.save(input()) },
+    { rounds: 100 },
+  );
+  for (const [name, samples] of Object.entries(taken)) report(bench, name, "", samples, "seed_save_low_ms");
+}
+
+async function searches(bench: Bench, embedder: Embedder, size: number, projects: number): Promise<void> {
+  const dataDir = bench.scratch();
+  const storage = sqliteStorage({ dataDir, now: systemClock });
+  for (let project = 0; project < projects; project++) await fill(storage, `/bench/${project}`, embedder, size);
+  await storage.close();
+  const cairn = await open({ dataDir, embedder: [embedder] });
+  bench.defer(() => cairn.close());
+  const { search } = await bench.times(
+    {
+      search: (round) =>
+        cairn.checkpoints.search({ projectPath: `/bench/${round % projects}`, query: `${QUERIES[round % QUERIES.length]} ${round}` }),
+    },
+    { rounds: 100 },
+  );
+  const label = projects > 1 ? `_${projects}_projects` : `_${size >= 1_000 ? `${size / 1_000}k` : size}`;
+  report(bench, "search", label, search!, "seed_search_low_ms");
+}
+
+/** Records with vectors of no meaning: the time of a search does not depend on it. */
+async function fill(storage: ReturnType<typeof sqliteStorage>, projectPath: string, embedder: Embedder, size: number): Promise<void> {
+  const { checkpoints } = await storage.create(projectPath);
+  const { versionId } = await checkpoints.embeddings.addVersion(embedder);
+  for (let start = 0; start < size; start += 1_000)
+    await Promise.all(
+      Array.from({ length: Math.min(1_000, size - start) }, (_, offset) => {
+        const at = new Date(Date.UTC(2026, 0, 1) + (start + offset) * 1_000).toISOString();
+        const record = {
+          id: randomUUID(),
+          projectPath,
+          summary: `Step ${start + offset} of the work`,
+          description: "",
+          context: {},
+          tags: ["bench"],
+        };
+        const vector = unit(embedder.dimension);
+        return checkpoints.put({ ...record, tokenCount: 6, createdAt: at, updatedAt: at, revision: 1 }, [{ versionId, vector }]);
+      }),
+    );
+}
+
+function unit(dimension: number): Float32Array {
+  const vector = Float32Array.from({ length: dimension }, () => Math.random() - 0.5);
+  const length = Math.hypot(...vector);
+  return vector.map((value) => value / length);
+}
+
+function report(bench: Bench, name: string, label: string, us: readonly number[], against: string): void {
+  const ms = us.map((value) => value / 1_000);
+  bench.record({ name: `${name}_p50_ms${label}`, value: median(ms), unit: "ms", samples: ms, against });
+  bench.record({ name: `${name}_p99_ms${label}`, value: quantile(ms, 0.99), unit: "ms" });
+}
