@@ -6,7 +6,7 @@ import type { Embedders } from "../ports/embedders.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
 import { type Hit, type RecallAnswer, recall, type SearchMode } from "../recall/search.ts";
-import { vectorsFor } from "../recall/vectors-for.ts";
+import { coversCurrent, vectorsFor } from "../recall/vectors-for.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { checkpointText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
@@ -134,10 +134,11 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
     verb: "put" | "replace",
     signal: AbortSignal | undefined,
   ): Promise<SavedCheckpoint | undefined> {
-    const { vectors, embedded } = await vectorsFor(project.checkpoints.embeddings, embedders, "checkpoints", [checkpointText(checkpoint)], {
+    const made = await vectorsFor(project.checkpoints.embeddings, embedders, "checkpoints", [checkpointText(checkpoint)], {
       signal,
     });
-    if ((await project.checkpoints[verb](checkpoint, vectors[0]!)) === false) return undefined;
+    if ((await project.checkpoints[verb](checkpoint, made.vectors[0]!)) === false) return undefined;
+    const embedded = made.embedded && (await coversCurrent(project.checkpoints.embeddings, made.vectors[0]!));
     if (!embedded) fillLater(checkpoint.projectPath, project.checkpoints);
     return { ...checkpoint, embedded };
   }

@@ -8,7 +8,7 @@ import type { VersionedVector } from "../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
-import { vectorsFor } from "../recall/vectors-for.ts";
+import { coversCurrent, vectorsFor } from "../recall/vectors-for.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { knowledgeText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
@@ -108,8 +108,9 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
     signal: AbortSignal | undefined,
     write: (vectors: readonly VersionedVector[]) => Promise<boolean>,
   ): Promise<(Knowledge & { readonly embedded: boolean }) | undefined> {
-    const { vectors, embedded } = await vectorsFor(store.embeddings, embedders, "knowledge", [knowledgeText(record)], { signal });
-    if (!(await write(vectors[0]!))) return undefined;
+    const made = await vectorsFor(store.embeddings, embedders, "knowledge", [knowledgeText(record)], { signal });
+    if (!(await write(made.vectors[0]!))) return undefined;
+    const embedded = made.embedded && (await coversCurrent(store.embeddings, made.vectors[0]!));
     if (!embedded) backfiller.schedule(`knowledge ${database}`, store.embeddings);
     return { ...record, embedded };
   }

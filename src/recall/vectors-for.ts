@@ -40,6 +40,12 @@ export async function vectorsFor(
   return { vectors, embedded, failure };
 }
 
+/** Whether a record that was stored with these vectors has one in the version that searches use now: another may have become current meanwhile. */
+export async function coversCurrent(store: EmbeddingStore, vectors: readonly VersionedVector[]): Promise<boolean> {
+  const current = (await store.versions()).find(({ isCurrent }) => isCurrent);
+  return !current || vectors.some(({ versionId }) => versionId === current.versionId);
+}
+
 /** The current version and newer ones; a collection without any starts with the preferred model. */
 async function versionsAlive(
   store: EmbeddingStore,

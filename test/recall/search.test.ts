@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { type TestEmbedder, testEmbedder } from "../support/embedders.ts";
@@ -126,5 +126,19 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
     expect((await search("note 3")).model).toBe("test");
     flaky.embed = embed;
     expect(await cairn.embeddings.upgrade({ ...ref, model: "flaky" })).toMatchObject({ switched: true, embedded: 8 });
+  });
+
+  it("marks a record that was being embedded while another version became current, and fills it in", async () => {
+    await save("first");
+    const ref = { projectPath: project, collection: "checkpoints" as const };
+    const { embed } = embedder;
+    embedder.embed = async (texts, options) => {
+      const vectors = await embed(texts, options);
+      embedder.embed = embed;
+      await cairn.embeddings.upgrade({ ...ref, model: "other" });
+      return vectors;
+    };
+    expect(await save("second")).toMatchObject({ embedded: false });
+    await vi.waitFor(async () => expect((await cairn.embeddings.list(ref))[1]).toMatchObject({ isCurrent: true, vectors: 2 }), 20_000);
   });
 });
