@@ -23,6 +23,7 @@ import { fileKeyStore } from "./stores/file/keys.ts";
 import { memoryKeyStore } from "./stores/memory/keys.ts";
 import { memoryStorage } from "./stores/memory/storage.ts";
 import { sqliteStorage } from "./stores/sqlite/storage.ts";
+import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
 import { redactor } from "./text/redact.ts";
 import { countTokens } from "./text/tokens.ts";
 
@@ -56,6 +57,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     options.embedder,
     options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")),
   );
+  const stopObserving = observeEmbedding(usage);
   const later = backfiller({ embedders });
   const parsers = parserPool(); // its threads start with the first file that needs one
   const background = new Set<Promise<unknown>>();
@@ -79,6 +81,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     projects: () => storage.projects(),
     check: () => storage.check(),
     async close() {
+      stopObserving();
       await later.close();
       await parsers.close();
       await embedders.close();

@@ -10,6 +10,7 @@ import { open } from "../../src/index.ts";
 import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
 import { operations } from "../../src/operations.ts";
 import { startTelemetry } from "../../src/telemetry/start.ts";
+import { testEmbedder } from "../support/embedders.ts";
 
 let collector: Server | undefined;
 afterEach(() => {
@@ -55,6 +56,18 @@ describe("telemetry", () => {
     await saveOne();
     await telemetry.close();
     expect(Object.keys(sent)).toEqual(["/v1/metrics"]);
+  });
+
+  it("counts what the embedding cache saved", async () => {
+    const telemetry = await startTelemetry({ prometheus: true });
+    const cairn = await open({ storage: "memory", embedder: [testEmbedder()] });
+    for (let i = 0; i < 2; i++) await cairn.checkpoints.save({ projectPath: "/p", summary: "the same words" });
+    const text = await telemetry.prometheus();
+    expect(text).toMatch(/^embedding_cache_hits_total\S* 1$/m);
+    expect(text).toMatch(/^embedding_cache_misses_total\S* 1$/m);
+    expect(text).toMatch(/^embedding_saved_tokens_total\S* [1-9]/m);
+    await cairn.close();
+    await telemetry.close();
   });
 
   it("keeps operations going and ends in time when the collector is gone", async () => {
