@@ -7,7 +7,8 @@ mkdir -p "$target/deb" "$target/src"
 cd "$target"
 
 # Short and long description of every package: pairs of a title and the prose that explains it.
-curl -sSf http://deb.debian.org/debian/dists/bookworm/main/i18n/Translation-en.xz | xz -d > descriptions.txt
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -n 1) # the one this machine's apt uses
+curl -sSf "${mirror%/}/dists/bookworm/main/i18n/Translation-en.xz" | xz -d > descriptions.txt
 apt-cache dumpavail > packages.txt
 
 # A fixed choice of packages: by the md5 of the name, so that it is arbitrary but repeatable.
