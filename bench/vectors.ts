@@ -123,6 +123,7 @@ async function realSet(bench: Bench, name: string, embedder: Embedder, texts: re
   const right = queries.map((query) => nearest(vectors, dimension, query, LIMIT));
   const rightFiltered = queries.map((query) => nearest(vectors, dimension, query, LIMIT, inFilter));
 
+  const filter = scattered(embedded.length);
   // Lists are used here at any size, to see what they do.
   const cairn = await cairnVectors(join(bench.scratch(), `${name}.db`), 1_000);
   bench.defer(() => cairn.close());
@@ -132,7 +133,7 @@ async function realSet(bench: Bench, name: string, embedder: Embedder, texts: re
     {
       scan: (query) => cairn.scan(query, LIMIT),
       lists: (query) => cairn.search(query, LIMIT),
-      filter_1pct: (query) => cairn.searchAllowed!(query, LIMIT, scattered(embedded.length)),
+      filter_1pct: (query) => cairn.searchAllowed!(query, LIMIT, filter),
     },
     queries,
   );

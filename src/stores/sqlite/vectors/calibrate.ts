@@ -4,10 +4,10 @@ import { toVector } from "./rebuild.ts";
 import { type SearchContext, searchView } from "./search.ts";
 import type { View } from "./view.ts";
 
-const QUERIES = 48;
+const QUERIES = 96;
 const LIMIT = 11;
 /** Of the ten nearest, so many should be found; a little more than is promised, since questions differ from what is stored. */
-const TARGET = 0.995;
+const TARGET = 0.997;
 const PATIENCES = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
 
 /**
