@@ -2,6 +2,7 @@ import { type CachedEmbedder, cachedEmbedder } from "./embedders/cache.ts";
 import { limitedEmbedder } from "./embedders/concurrency.ts";
 import { type CostMeter, costMeter, PRICE_PER_MILLION } from "./embedders/cost.ts";
 import { type EmbedderEntry, embedderRegistry } from "./embedders/registry.ts";
+import type { EmbeddingFigures } from "./model/embedding-figures.ts";
 import { CairnError } from "./model/errors.ts";
 import type { Embedder } from "./ports/embedder.ts";
 import type { CollectionName, Embedders } from "./ports/embedders.ts";
@@ -16,20 +17,9 @@ export interface EmbedderChoice {
   readonly dimensions?: number | undefined;
 }
 
-/** What embedding has done in this process. */
-export interface EmbeddingUsage {
-  readonly cacheHits: number;
-  readonly cacheMisses: number;
-  readonly texts: number;
-  readonly tokens: number;
-  readonly dollars: number;
-  readonly savedTokens: number;
-  readonly savedDollars: number;
-}
-
 export interface OpenedEmbedders {
   readonly embedders: Embedders;
-  usage(): EmbeddingUsage;
+  usage(): EmbeddingFigures;
 }
 
 /** The embedders of this process, each behind a cache, a cost meter and a concurrency limit. */

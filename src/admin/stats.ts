@@ -1,16 +1,6 @@
+import type { EmbeddingFigures } from "../model/embedding-figures.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
-
-/** What embedding has done in this process, the cache's part included. */
-export interface EmbeddingFigures {
-  readonly cacheHits: number;
-  readonly cacheMisses: number;
-  readonly texts: number;
-  readonly tokens: number;
-  readonly dollars: number;
-  readonly savedTokens: number;
-  readonly savedDollars: number;
-}
 
 export interface ProjectFigures {
   readonly projectPath: string;

@@ -1,16 +1,6 @@
 import { metrics } from "@opentelemetry/api";
+import type { EmbeddingFigures } from "../model/embedding-figures.ts";
 import { VERSION } from "../model/version.ts";
-
-/** What embedding has done so far; the same figures as `cairn stats` shows. */
-export interface EmbeddingFigures {
-  readonly cacheHits: number;
-  readonly cacheMisses: number;
-  readonly texts: number;
-  readonly tokens: number;
-  readonly dollars: number;
-  readonly savedTokens: number;
-  readonly savedDollars: number;
-}
 
 const COUNTERS: readonly (readonly [name: string, description: string, figure: keyof EmbeddingFigures])[] = [
   ["embedding.cache.hits", "Texts whose vector the cache had", "cacheHits"],
