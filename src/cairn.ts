@@ -2,6 +2,7 @@ import type { Databases } from "./admin/databases.ts";
 import type { Keys } from "./admin/keys.ts";
 import type { Stats } from "./admin/stats.ts";
 import type { Checkpoints } from "./checkpoints/service.ts";
+import type { Indexing } from "./code/indexing.ts";
 import type { Code } from "./code/service.ts";
 import type { KnowledgeBase } from "./knowledge/service.ts";
 import type { Embeddings } from "./recall/embeddings.ts";
@@ -12,6 +13,8 @@ export interface Cairn {
   readonly checkpoints: Checkpoints;
   readonly knowledge: KnowledgeBase;
   readonly code: Code;
+  /** Code that is accepted at once and indexed in the background. */
+  readonly indexing: Indexing;
   /** Who may call over HTTP. */
   readonly keys: Keys;
   /** What to do when a project's database may be damaged. */

@@ -5,6 +5,7 @@ import { keys } from "./admin/keys.ts";
 import { stats } from "./admin/stats.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
+import { indexing } from "./code/indexing.ts";
 import { parserPool } from "./code/parser-pool.ts";
 import { code } from "./code/service.ts";
 import { knowledge } from "./knowledge/service.ts";
@@ -20,6 +21,7 @@ import { backfiller } from "./recall/backfiller.ts";
 import { embeddings } from "./recall/embeddings.ts";
 import { runs } from "./runs/service.ts";
 import { fileKeyStore } from "./stores/file/keys.ts";
+import { memoryIndexQueue } from "./stores/memory/index-queue.ts";
 import { memoryKeyStore } from "./stores/memory/keys.ts";
 import { memoryStorage } from "./stores/memory/storage.ts";
 import { sqliteStorage } from "./stores/sqlite/storage.ts";
@@ -62,13 +64,21 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const parsers = parserPool(); // its threads start with the first file that needs one
   const background = new Set<Promise<unknown>>();
   const services = { embedders, backfiller: later, now, newId: options.newId ?? newId, redact };
+  const codeIndex = code({
+    ...services,
+    storage: projectsOnly(storage),
+    parsers,
+    redact: redactor({ ...options.redaction, keepLines: true }),
+  });
+  const queue = memoryIndexQueue({ perform: (work, signal) => codeIndex.perform(work, { signal }), now, newId: services.newId });
   return {
     keys: keys({ store: keyStore, now }),
     databases: databases({ storage }),
     stats: stats({ storage: projectsOnly(storage), usage }),
     checkpoints: checkpoints({ ...services, storage: projectsOnly(storage), countTokens }),
     knowledge: knowledge({ ...services, storage }),
-    code: code({ ...services, storage: projectsOnly(storage), parsers, redact: redactor({ ...options.redaction, keepLines: true }) }),
+    code: codeIndex,
+    indexing: indexing({ code: codeIndex, queue }),
     embeddings: embeddings({
       embedders,
       find: async ({ projectPath, collection }) => (await storage.find(projectPath))?.[collection].embeddings,
@@ -82,6 +92,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     check: () => storage.check(),
     async close() {
       stopObserving();
+      await queue.close();
       await later.close();
       await parsers.close();
       await embedders.close();

@@ -36,6 +36,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   /** Another route than the default one. The path is whole and may hold fields of the input: `/v1/key/{id}`. */
   readonly http?: { readonly method: "GET" | "POST" | "PATCH" | "DELETE"; readonly path: string; readonly status?: number };
   readonly cli?: {
+    /** No command: only programs have a use for it. */
+    readonly hidden?: true;
     /** The verb people type, where another reads better than the operation's. */
     readonly verb?: string;
     /** Fields that may be given without a flag, in this order. */

@@ -3,6 +3,7 @@ import { keyOperations } from "./admin/key-operations.ts";
 import { statsOperations } from "./admin/stats-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
 import { upkeepOperations } from "./checkpoints/upkeep-operations.ts";
+import { codeIndexOperations } from "./code/index-operations.ts";
 import { knowledgeImport } from "./knowledge/import-operation.ts";
 import { knowledgeOperations } from "./knowledge/operations.ts";
 import type { Operation } from "./operation.ts";
@@ -15,6 +16,7 @@ export const operations: readonly Operation[] = [
   ...upkeepOperations,
   ...knowledgeOperations,
   knowledgeImport,
+  ...codeIndexOperations,
   ...embeddingsOperations,
   ...keyOperations,
   ...runOperations,

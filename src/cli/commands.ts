@@ -16,7 +16,10 @@ const isLocal = (command: Command) => LOCAL_COMMANDS.some(({ path }) => path.joi
 
 /** Every command there is: one per operation, and the few that are about Cairn itself. */
 export const commands: readonly Command[] = [
-  ...operations.map(operationCommand).filter((command) => !isLocal(command)),
+  ...operations
+    .filter(({ cli }) => !cli?.hidden)
+    .map(operationCommand)
+    .filter((command) => !isLocal(command)),
   ...LOCAL_COMMANDS,
   initCommand,
   hookCommand,

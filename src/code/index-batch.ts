@@ -2,6 +2,7 @@ import type { SymbolEntry } from "../model/code-chunk.ts";
 import { chunkPrint, type IndexedFile } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
+import type { FileOutcome, IndexResult, PreparedFile, RefusedFile, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { CodeBatch, CodeStore, FileWrite } from "../ports/code-store.ts";
 import type { Embedders } from "../ports/embedders.ts";
@@ -10,7 +11,7 @@ import { vectorsFor } from "../recall/vectors-for.ts";
 import { unstorable } from "../text/clean.ts";
 import { embeddingText } from "../text/code/embedding-text.ts";
 import { languageOf } from "../text/code/language.ts";
-import type { Redact, RedactedKind } from "../text/redact.ts";
+import type { Redact } from "../text/redact.ts";
 import type { ParserPool } from "./parser-pool.ts";
 
 export interface SourceFile {
@@ -22,33 +23,11 @@ export interface SourceFile {
   readonly language?: string | undefined;
 }
 
-export interface Rename {
-  readonly from: string;
-  readonly to: string;
-}
-
-export interface FileOutcome {
-  readonly path: string;
-  /** `partial`: searchable, but not read as it should have been, so that it is never unchanged. `failed`: what was there before stays. */
-  readonly status: "indexed" | "unchanged" | "moved" | "partial" | "failed";
-  readonly chunks?: number | undefined;
-  readonly reason?: string | undefined;
-  readonly redacted?: readonly RedactedKind[] | undefined;
-}
-
-export interface BatchResult {
-  readonly files: readonly FileOutcome[];
-  /** How many texts went to the embedding model. */
-  readonly embeddedTexts: number;
-  /** Why some chunks have no vector yet; they are found by words, and embedded later. */
-  readonly notEmbedded?: string | undefined;
-}
+export type BatchResult = Pick<IndexResult, "files" | "embeddedTexts" | "notEmbedded">;
 
 export interface IndexDeps {
   readonly embedders: Embedders;
   readonly parsers: ParserPool;
-  /** Keeps the number of lines. */
-  readonly redact: Redact;
   readonly now: () => string;
 }
 
@@ -58,22 +37,20 @@ const EMBED_MS = 120_000;
 /** Brings a batch of files into the index, in one step. A file that cannot be taken in is told and costs none of the others. */
 export async function indexFiles(
   store: CodeStore,
-  { embedders, parsers, redact, now }: IndexDeps,
-  { files, renames = [] }: { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
+  { embedders, parsers, now }: IndexDeps,
+  { files, renames }: { readonly files: readonly (PreparedFile | RefusedFile)[]; readonly renames: readonly Rename[] },
   signal: AbortSignal | undefined,
 ): Promise<BatchResult> {
   const outcomes = new Map<string, FileOutcome>();
-  const sound: Incoming[] = [];
-  for (const file of files) {
-    const incoming = read(file);
-    if (typeof incoming === "string") outcomes.set(file.path, { path: file.path, status: "failed", reason: incoming });
-    else sound.push(incoming);
-  }
+  const sound: PreparedFile[] = [];
+  for (const file of files)
+    if ("refused" in file) outcomes.set(file.path, { path: file.path, status: "failed", reason: file.refused });
+    else sound.push(file);
   const fromOf = new Map(renames.map(({ from, to }) => [to, from]));
   const known = new Map((await store.filesAt([...sound.map(({ path }) => path), ...fromOf.values()])).map((file) => [file.path, file]));
   const moves: { from: string; to: string; contentHash: string }[] = [];
   const removes: { path: string; contentHash: string; movedTo: string }[] = [];
-  const changed: Incoming[] = [];
+  const changed: PreparedFile[] = [];
   for (const file of sound) {
     const before = known.get(file.path);
     if (isSame(before, file)) {
@@ -90,7 +67,7 @@ export async function indexFiles(
     changed.push(file);
   }
 
-  const chunked = await Promise.all(changed.map((file) => chunk(file, parsers, redact, signal)));
+  const chunked = await Promise.all(changed.map((file) => chunk(file, parsers, signal)));
   const donors = await donorsOf(store, changed, known, fromOf);
   const { writes, embeddedTexts, notEmbedded } = await withVectors(store, embedders, chunked, donors, signal);
   signal?.throwIfAborted();
@@ -114,23 +91,17 @@ export async function indexFiles(
   return { files: files.map(({ path }) => outcomes.get(path)!), embeddedTexts, notEmbedded };
 }
 
-interface Incoming {
-  readonly path: string;
-  readonly content: string;
-  readonly contentHash: string;
-  readonly language: string;
-}
-
-/** The file with its hash, or why it cannot be taken in. */
-function read({ path, content, hash, language }: SourceFile): Incoming | string {
+/** Checks a file, hashes it and takes secrets out of it. `redact` keeps the number of lines. */
+export function prepareFile({ path, content, hash, language }: SourceFile, redact: Redact): PreparedFile | RefusedFile {
   const problem = pathProblem(path) ?? unstorable(content);
-  if (problem) return problem;
+  if (problem) return { path, refused: problem };
   const bytes = Buffer.byteLength(content);
-  if (bytes > LIMITS.codeFileBytes) return `has ${bytes} bytes; at most ${LIMITS.codeFileBytes} are indexed`;
+  if (bytes > LIMITS.codeFileBytes) return { path, refused: `has ${bytes} bytes; at most ${LIMITS.codeFileBytes} are indexed` };
   const contentHash = sha256Hex(content);
   if (hash !== undefined && hash.toLowerCase() !== contentHash)
-    return "the content does not have the hash that was sent with it; read the file again";
-  return { path, content, contentHash, language: language ?? languageOf(path, content) };
+    return { path, refused: "the content does not have the hash that was sent with it; read the file again" };
+  const { text, found } = redact(content);
+  return { path, content: text, contentHash, bytes, language: language ?? languageOf(path, content), redacted: found };
 }
 
 export function pathProblem(path: string): string | undefined {
@@ -143,36 +114,35 @@ export function pathProblem(path: string): string | undefined {
   return undefined;
 }
 
-function isSame(known: IndexedFile | undefined, file: Incoming): boolean {
+function isSame(known: IndexedFile | undefined, file: PreparedFile): boolean {
   return known?.contentHash === file.contentHash && known.language === file.language && known.notice === undefined;
 }
 
 interface Chunked {
   readonly file: Omit<FileWrite, "chunks"> & { readonly chunks: readonly FileWrite["chunks"][number]["chunk"][] };
-  readonly redacted: readonly RedactedKind[];
+  readonly redacted: PreparedFile["redacted"];
 }
 
-async function chunk(incoming: Incoming, pool: ParserPool, redact: Redact, signal: AbortSignal | undefined): Promise<Chunked> {
-  const { path, content, contentHash, language } = incoming;
-  const { text, found } = redact(content);
-  const { chunks, symbols, notice } = await pool.chunk({ path, content: text, language }, { signal });
+async function chunk(prepared: PreparedFile, pool: ParserPool, signal: AbortSignal | undefined): Promise<Chunked> {
+  const { path, content, contentHash, bytes, language, redacted } = prepared;
+  const { chunks, symbols, notice } = await pool.chunk({ path, content, language }, { signal });
   const lines = chunks.at(-1)?.endLine ?? 0;
   const file = {
     path,
     contentHash,
     language,
-    bytes: Buffer.byteLength(content),
+    bytes,
     lines,
     symbols: symbols as readonly SymbolEntry[],
     chunks,
   };
-  return { file: notice === undefined ? file : { ...file, notice }, redacted: found };
+  return { file: notice === undefined ? file : { ...file, notice }, redacted };
 }
 
 /** Where a file's vectors may be had: from its own last version, from the one it was renamed from, or from another with the same content. */
 async function donorsOf(
   store: CodeStore,
-  changed: readonly Incoming[],
+  changed: readonly PreparedFile[],
   known: ReadonlyMap<string, IndexedFile>,
   fromOf: ReadonlyMap<string, string>,
 ): Promise<ReadonlyMap<string, string>> {

@@ -1,23 +1,27 @@
 import type { FileMove } from "../model/code-index.ts";
+import type { ManifestPage } from "../model/index-job.ts";
 import type { CodeStore } from "../ports/code-store.ts";
 
 /** One step holds the lock for as long as it takes; a folder of ten thousand files is removed in several. */
 const STEP = 500;
 
 /**
- * Removes the files that a full index did not see. One whose content came up at another path since is told as a move: its vectors
+ * Removes the files that a full index did not see, as far as the page reaches: paths outside its range are left alone. One whose content came up at another path since is told as a move: its vectors
  * went over when the other was indexed.
  */
 export async function removeMissing(
   store: CodeStore,
-  manifest: ReadonlySet<string>,
+  { manifest, after, until }: ManifestPage,
   at: string,
 ): Promise<{ readonly removed: readonly string[]; readonly moved: readonly FileMove[] }> {
   const files = await store.files();
-  const gone = files.filter(({ path }) => !manifest.has(path));
+  const seen = new Set(manifest);
+  const inRange = (path: string) => (after === undefined || path > after) && (until === undefined || path <= until);
+  const isGone = ({ path }: { readonly path: string }) => inRange(path) && !seen.has(path);
+  const gone = files.filter(isGone);
+  if (gone.length === 0) return { removed: [], moved: [] };
   const newcomers = new Map<string, { path: string; generation: number }[]>();
-  for (const { path, contentHash, generation } of files)
-    if (manifest.has(path)) newcomers.set(contentHash, [...(newcomers.get(contentHash) ?? []), { path, generation }]);
+  for (const file of files) if (!isGone(file)) newcomers.set(file.contentHash, [...(newcomers.get(file.contentHash) ?? []), file]);
   const removes = gone.map(({ path, contentHash, generation }) => {
     const candidates = newcomers.get(contentHash) ?? [];
     const place = candidates.findIndex((candidate) => candidate.generation > generation);

@@ -1,14 +1,16 @@
 import type { CodeKind } from "../model/code-chunk.ts";
 import type { CodeChunk, CodeCounts, CodeOrphans, DefinitionSite, FileMove } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
+import type { IndexResult, IndexWork, ManifestPage, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
 import type { EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
 import { globMatcher } from "../text/glob.ts";
+import type { Redact } from "../text/redact.ts";
 import { type Excerpt, excerpt, wholeDefinition } from "./excerpt.ts";
-import { assertBatch, type BatchResult, type IndexDeps, indexFiles, type Rename, type SourceFile } from "./index-batch.ts";
+import { assertBatch, type BatchResult, type IndexDeps, indexFiles, prepareFile, type SourceFile } from "./index-batch.ts";
 import { removeMissing } from "./manifest.ts";
 import { type CodeAnswer, type CodeSearch, searchCode } from "./search.ts";
 import { type SimilarQuery, similarCode } from "./similar.ts";
@@ -54,10 +56,12 @@ export interface Code {
     batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
     options?: CallOptions,
   ): Promise<BatchResult>;
-  /** Ends a full index: files that are not in the manifest are removed. */
-  finish(
-    end: InProject & { readonly manifest: readonly string[] },
-  ): Promise<{ readonly removed: readonly string[]; readonly moved: readonly FileMove[] }>;
+  /** Checks a batch and makes of it what a queue may hold. */
+  prepare(batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined }): IndexWork;
+  /** Does what a queue held: a batch, or a page of a manifest. */
+  perform(work: IndexWork, options?: CallOptions): Promise<IndexResult>;
+  /** Ends a full index: files that are not in the manifest are removed, within its range if it is a page of several. */
+  finish(end: InProject & ManifestPage): Promise<{ readonly removed: readonly string[]; readonly moved: readonly FileMove[] }>;
   /** The content hash of each of these paths that is in the index and was read as it should be. */
   hashes(of: InProject & { readonly paths: readonly string[] }): Promise<Readonly<Record<string, string>>>;
   search(query: InProject & Omit<CodeSearch, "topK"> & { readonly topK?: number | undefined }, options?: CallOptions): Promise<CodeAnswer>;
@@ -81,18 +85,22 @@ export interface Code {
 }
 
 export interface CodeDeps extends IndexDeps {
+  /** Keeps the number of lines. */
+  readonly redact: Redact;
   readonly storage: Storage;
   readonly backfiller: Backfiller;
 }
 
 const KEEP_MOVES = 1_000;
+/** Paths of removed files that a job names; it counts them all. */
+const TOLD_PATHS = 1_000;
 const EMPTY: CodeAnswer = { hits: [], degraded: [], leftOut: 0 };
 const NOTHING: CodeStats = {
   ...{ files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, moves: 0, generation: 0, languages: [] },
   embeddings: [],
 };
 
-export function code({ storage, backfiller, ...deps }: CodeDeps): Code {
+export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   const { embedders, now } = deps;
   const find = async (projectId: string): Promise<CodeStore | undefined> => (await storage.find(projectId))?.code;
   const reconciled = new Set<string>();
@@ -107,20 +115,37 @@ export function code({ storage, backfiller, ...deps }: CodeDeps): Code {
     return store;
   }
 
-  return {
-    async indexBatch({ projectId, files, renames = [] }, { signal } = {}) {
-      assertBatch(files, renames);
-      const store = await writable(projectId);
-      const result = await indexFiles(store, deps, { files, renames }, signal);
-      if (result.notEmbedded !== undefined) backfiller.schedule(`code ${projectId}`, store.embeddings);
-      return result;
-    },
+  const prepare: Code["prepare"] = ({ projectId, files, renames = [] }) => {
+    assertBatch(files, renames);
+    return { kind: "files", projectId, files: files.map((file) => prepareFile(file, redact)), renames };
+  };
 
-    async finish({ projectId, manifest }) {
-      if (manifest.length === 0)
-        throw new CairnError("invalid_input", "manifest: an empty one would remove every file. To do so, clean the index.");
-      const store = await find(projectId);
-      return store ? removeMissing(store, new Set(manifest), now()) : { removed: [], moved: [] };
+  const finish: Code["finish"] = async ({ projectId, ...page }) => {
+    if (page.manifest.length === 0)
+      throw new CairnError("invalid_input", "manifest: an empty one would remove every file. To do so, clean the index.");
+    const store = await find(projectId);
+    return store ? removeMissing(store, page, now()) : { removed: [], moved: [] };
+  };
+
+  const perform: Code["perform"] = async (work, { signal } = {}) => {
+    if (work.kind === "manifest") {
+      const { removed, moved } = await finish(work);
+      const paths = [...removed, ...moved.map(({ oldPath }) => oldPath)];
+      return { files: [], embeddedTexts: 0, removed: paths.length, removedPaths: paths.slice(0, TOLD_PATHS), moved: moved.length };
+    }
+    const store = await writable(work.projectId);
+    const result = await indexFiles(store, deps, work, signal);
+    if (result.notEmbedded !== undefined) backfiller.schedule(`code ${work.projectId}`, store.embeddings);
+    return { ...result, removed: 0, removedPaths: [], moved: 0 };
+  };
+
+  return {
+    prepare,
+    perform,
+    finish,
+    async indexBatch(batch, options) {
+      const { files, embeddedTexts, notEmbedded } = await perform(prepare(batch), options);
+      return { files, embeddedTexts, notEmbedded };
     },
 
     async hashes({ projectId, paths }) {

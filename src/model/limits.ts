@@ -51,6 +51,10 @@ export const LIMITS = {
   codePathBytes: 1_024,
   codeBatchFiles: 1_000,
   codeBatchBytes: 2 * 1024 * 1024,
+  /** Paths in one page of a manifest or one question for hashes: about 1 MB of JSON. */
+  codeManifestPaths: 10_000,
+  /** How long one call may wait for a job; proxies give up on silent connections after a minute or so. */
+  codeJobWaitMs: 20_000,
   /** How long a write waits for other processes before it is refused as unavailable. */
   lockWaitMs: 30_000,
   /** A run or node id is a name, not a document. */

@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { CairnError } from "../model/errors.ts";
+import { type IndexJob, isFinished, type ManifestPage, type Rename } from "../model/index-job.ts";
+import type { IndexQueue, QueueDepth } from "../ports/index-queue.ts";
+import { pathProblem, type SourceFile } from "./index-batch.ts";
+import type { CallOptions, Code } from "./service.ts";
+
+/** Content that is accepted at once and indexed in the background, project by project in the order of acceptance. */
+export interface Indexing {
+  send(batch: {
+    readonly projectId: string;
+    readonly files: readonly SourceFile[];
+    readonly renames?: readonly Rename[] | undefined;
+  }): Promise<IndexJob>;
+  /** All paths of a range; files of the index in it that are not named are removed, when all that was sent before is indexed. */
+  sendManifest(page: { readonly projectId: string } & ManifestPage): Promise<IndexJob>;
+  /** Waits for the job's end if told to, up to `waitMs`. Raises `not_found` for one that is not known. */
+  job(id: string, options?: CallOptions & { readonly waitMs?: number | undefined }): Promise<IndexJob>;
+  cancel(id: string): Promise<IndexJob>;
+  depth(projectId?: string): Promise<QueueDepth>;
+}
+
+export interface IndexingDeps {
+  readonly code: Pick<Code, "prepare">;
+  readonly queue: IndexQueue;
+}
+
+const LOOK_EVERY_MS = 50;
+
+export function indexing({ code, queue }: IndexingDeps): Indexing {
+  async function known(id: string): Promise<IndexJob> {
+    const job = await queue.get(id);
+    if (!job) throw unknownJob(id);
+    return job;
+  }
+
+  return {
+    send: async (batch) => queue.add(code.prepare(batch)),
+
+    async sendManifest({ projectId, manifest, after, until }) {
+      assertPage({ manifest, after, until });
+      return queue.add({ kind: "manifest", projectId, manifest, after, until });
+    },
+
+    async job(id, { waitMs = 0, signal } = {}) {
+      const deadline = Date.now() + waitMs;
+      for (;;) {
+        const job = await known(id);
+        const left = deadline - Date.now();
+        if (isFinished(job) || left <= 0) return job;
+        await sleep(Math.min(left, LOOK_EVERY_MS), undefined, { signal });
+      }
+    },
+
+    async cancel(id) {
+      const job = await queue.cancel(id);
+      if (!job) throw unknownJob(id);
+      return job;
+    },
+
+    depth: (projectId) => queue.depth(projectId),
+  };
+}
+
+/** A job that is not known may be one that a server took with it when it died. */
+export function unknownJob(id: string): CairnError {
+  return new CairnError("not_found", `There is no job ${JSON.stringify(id.slice(0, 100))}. If you sent files with it, send them again.`);
+}
+
+/** A page that says too little would remove too much, so every one names files, all of them in its range. */
+function assertPage({ manifest, after, until }: ManifestPage): void {
+  const refuse = (problem: string) => new CairnError("invalid_input", problem);
+  if (manifest.length === 0) throw refuse("paths: a manifest names at least one file. To remove all, clean the index.");
+  if (new Set(manifest).size < manifest.length) throw refuse("paths: a path is given twice.");
+  for (const path of manifest) {
+    const problem = pathProblem(path);
+    if (problem) throw refuse(`paths: ${JSON.stringify(path.slice(0, 200))}: ${problem}`);
+    if ((after !== undefined && path <= after) || (until !== undefined && path > until))
+      throw refuse(`paths: ${JSON.stringify(path.slice(0, 200))} is not in the range of the page.`);
+  }
+}

@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { asCairnError, CairnError } from "../../model/errors.ts";
+import { type IndexJob, type IndexWork, isFinished, statusOf } from "../../model/index-job.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { IndexQueue, PerformIndexWork } from "../../ports/index-queue.ts";
+
+export interface MemoryIndexQueueOptions {
+  readonly perform: PerformIndexWork;
+  readonly now: Clock;
+  readonly newId: () => string;
+  /** Jobs that may wait. Each holds its files in memory, at most 2 MB of them. */
+  readonly capacity?: number | undefined;
+  /** Projects worked on at the same time. */
+  readonly projectsAtOnce?: number;
+  /** How long `close` waits for what was accepted. */
+  readonly drainMs?: number;
+  readonly retryDelayMs?: number;
+}
+
+const CAPACITY = 32;
+/** Jobs that ended are remembered for whoever comes to ask: so many, and so many files of theirs in all. */
+const REMEMBERED_JOBS = 1_000;
+const REMEMBERED_FILES = 50_000;
+/** A database that other processes hold is tried again so often. */
+const ATTEMPTS = 4;
+
+interface Entry {
+  job: IndexJob;
+  /** Gone when the job has ended. */
+  work: IndexWork | undefined;
+  readonly stop: AbortController;
+}
+
+/** A queue of this process. What it accepted ends with the process: whoever asks for such a job later hears that it is not known, and sends again. */
+export function memoryIndexQueue({
+  perform,
+  now,
+  newId,
+  capacity = CAPACITY,
+  projectsAtOnce = 2,
+  drainMs = 20_000,
+  retryDelayMs = 250,
+}: MemoryIndexQueueOptions): IndexQueue {
+  const entries = new Map<string, Entry>(); // in the order of acceptance
+  const busy = new Map<string, Promise<void>>(); // by project
+  let closed = false;
+
+  const unfinished = () => [...entries.values()].filter(({ job }) => !isFinished(job));
+
+  function startWhatCan(): void {
+    for (const entry of unfinished()) {
+      if (busy.size >= projectsAtOnce) return;
+      const { projectId, status } = entry.job;
+      if (status !== "pending" || busy.has(projectId)) continue;
+      const ended = run(entry).finally(() => {
+        busy.delete(projectId);
+        startWhatCan();
+      });
+      busy.set(projectId, ended);
+    }
+  }
+
+  async function run(entry: Entry): Promise<void> {
+    entry.job = { ...entry.job, status: "running", startedAt: now() };
+    for (let attempt = 1; ; attempt++)
+      try {
+        const result = await perform(entry.work!, entry.stop.signal);
+        return end(entry, { status: statusOf(result), result });
+      } catch (error) {
+        if (entry.stop.signal.aborted) return end(entry, { status: "cancelled" });
+        const { code, message } = asCairnError(error);
+        if (code !== "unavailable" || attempt === ATTEMPTS || closed) return end(entry, { status: "failed", reason: message });
+        await sleep(retryDelayMs * 2 ** attempt, undefined, { ref: false });
+      }
+  }
+
+  function end(entry: Entry, outcome: Pick<IndexJob, "status" | "result" | "reason">): void {
+    entry.job = { ...entry.job, ...outcome, finishedAt: now() };
+    entry.work = undefined;
+    const ended = [...entries.values()].filter(({ job }) => isFinished(job));
+    let files = ended.reduce((sum, { job }) => sum + (job.result?.files.length ?? 0), 0);
+    for (const [index, { job }] of ended.entries()) {
+      if (ended.length - index <= REMEMBERED_JOBS && files <= REMEMBERED_FILES) break;
+      entries.delete(job.id);
+      files -= job.result?.files.length ?? 0;
+    }
+  }
+
+  return {
+    async add(work) {
+      const waiting = unfinished().length;
+      if (closed || waiting >= capacity)
+        throw new CairnError(
+          "unavailable",
+          closed ? "The server is shutting down." : `${waiting} batches wait to be indexed already. Send this one again in a moment.`,
+          { retryAfterMs: 1_000 },
+        );
+      const job: IndexJob = { id: newId(), projectId: work.projectId, kind: work.kind, status: "pending", acceptedAt: now() };
+      entries.set(job.id, { job, work, stop: new AbortController() });
+      startWhatCan();
+      return job;
+    },
+
+    get: async (id) => entries.get(id)?.job,
+
+    async cancel(id) {
+      const entry = entries.get(id);
+      if (!entry) return undefined;
+      entry.stop.abort();
+      if (entry.job.status === "pending") end(entry, { status: "cancelled" });
+      else if (entry.job.status === "running") await busy.get(entry.job.projectId);
+      return entry.job;
+    },
+
+    async depth(projectId) {
+      const jobs = unfinished().filter(({ job }) => projectId === undefined || job.projectId === projectId);
+      const running = jobs.filter(({ job }) => job.status === "running").length;
+      return { pending: jobs.length - running, running, capacity };
+    },
+
+    async close() {
+      closed = true;
+      const deadline = Date.now() + drainMs;
+      while (busy.size > 0 && Date.now() < deadline)
+        await Promise.race([...busy.values(), sleep(deadline - Date.now(), undefined, { ref: false })]);
+      for (const { stop, job } of unfinished()) if (!isFinished(job)) stop.abort();
+      for (const entry of unfinished()) if (entry.job.status === "pending") end(entry, { status: "cancelled" });
+      await Promise.all(busy.values());
+    },
+  };
+}
