@@ -1,0 +1,173 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Cairn, open } from "../src/index.ts";
+import { readSource } from "../src/local/read-source.ts";
+import { resolveRoot } from "../src/local/root.ts";
+import { walk } from "../src/local/walk.ts";
+import { projectDatabaseName } from "../src/model/ids.ts";
+import { openSqlite } from "../src/stores/sqlite/driver.ts";
+import { queryWords } from "../src/text/words.ts";
+import { type Bench, type Benchmark, median, quantile, root } from "./frame.ts";
+
+const FILES = 2_500;
+/** A batch of the index, and how many are under way at once. */
+const BATCH = { files: 10, bytes: 1_000_000 };
+const AT_ONCE = 2;
+const TOUCHED_SHARE = 0.01;
+const projectId = "/bench/code";
+
+interface Source {
+  readonly path: string;
+  readonly content: string;
+}
+
+/** The index of code as a whole: files of this project's node_modules with the static model, beside ripgrep and a plain FTS5 table. */
+export default {
+  summary: "indexing and searching code, beside ripgrep and a full-text table of whole files",
+  async run(bench) {
+    const sources = await sample();
+    const bytes = sources.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
+    bench.record({ name: "files", value: sources.length, unit: "files" });
+    bench.record({ name: "mb", value: bytes / 1e6, unit: "MB" });
+
+    const dataDir = bench.scratch();
+    const file = join(dataDir, "projects", `${projectDatabaseName(projectId)}.db`);
+    const cairn = await open({ dataDir, embedder: { kind: "static" } });
+    bench.defer(() => cairn.close());
+    await cairn.code.indexBatch({ projectId: "/bench/warm-up", files: sources.slice(0, 50) });
+
+    const cold = await seconds(() => indexTree(cairn, sources));
+    const fts5 = await plainFullText(join(bench.scratch(), "fts5.db"), sources);
+    bench.record({ name: "files_per_s", value: sources.length / cold, unit: "files/s" });
+    bench.record({ name: "fts5_mb_per_s", value: bytes / 1e6 / fts5.seconds, unit: "MB/s" });
+    bench.record({ name: "mb_per_s", value: bytes / 1e6 / cold, unit: "MB/s", against: "fts5_mb_per_s" });
+
+    const unchanged = await seconds(() => indexTree(cairn, sources));
+    const step = Math.round(1 / TOUCHED_SHARE);
+    const touched = sources.map((source, index) =>
+      index % step === 0 ? { ...source, content: `${source.content}\n// touched\n` } : source,
+    );
+    const incremental = await seconds(() => indexTree(cairn, touched));
+    bench.record({ name: "unchanged_ratio", value: unchanged / cold, unit: "× cold" });
+    bench.record({ name: "touched_ratio", value: incremental / cold, unit: "× cold" });
+    await queries(bench, cairn, touched);
+
+    const stats = await cairn.code.stats({ projectId });
+    bench.record({ name: "chunks", value: stats.chunks, unit: "chunks" });
+    bench.record({ name: "fts5_bytes_per_source_byte", value: fts5.bytes / bytes, unit: "bytes" });
+    const size = ["", "-wal"].reduce((sum, end) => sum + (statSync(file + end, { throwIfNoEntry: false })?.size ?? 0), 0);
+    bench.record({ name: "bytes_per_source_byte", value: size / bytes, unit: "bytes", against: "fts5_bytes_per_source_byte" });
+    bench.record({ name: "peak_rss_mb", value: process.resourceUsage().maxRSS / 1e3, unit: "MB" });
+  },
+} satisfies Benchmark;
+
+/** Every n-th file, so that all packages and sizes have their share. */
+async function sample(): Promise<Source[]> {
+  const tree = await resolveRoot(join(root, "node_modules"));
+  const paths: string[] = [];
+  for await (const entry of walk(tree, { ignoreRules: false })) if (entry.type === "file") paths.push(entry.path);
+  const chosen = paths.filter((_, index) => index % Math.ceil(paths.length / FILES) === 0);
+  const read = await Promise.all(chosen.map(async (path) => ({ path, source: await readSource(tree, path) })));
+  return read.flatMap(({ path, source }) => (source.type === "source" ? [{ path, content: source.content }] : []));
+}
+
+/** What a run over a tree does once its files are read: hash, ask what changed, send that, tell what there is. */
+async function indexTree(cairn: Cairn, sources: readonly Source[]): Promise<void> {
+  const known = await cairn.code.hashes({ projectId, paths: sources.map(({ path }) => path) });
+  const changed = sources.filter(({ path, content }) => known[path] !== createHash("sha256").update(content).digest("hex"));
+  const queue = batches(changed);
+  const sender = async () => {
+    for (const files of queue) await cairn.code.indexBatch({ projectId, files });
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, sender));
+  await cairn.code.finish({ projectId, manifest: sources.map(({ path }) => path) });
+}
+
+function* batches(sources: readonly Source[]): Generator<Source[], undefined> {
+  let batch: Source[] = [];
+  let bytes = 0;
+  for (const source of sources) {
+    const size = Buffer.byteLength(source.content);
+    if (batch.length > 0 && (batch.length >= BATCH.files || bytes + size > BATCH.bytes)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(source);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** The least that finds words: whole files in one FTS5 table, in the same batches, each durable. No chunks, symbols, meaning or lines. */
+async function plainFullText(path: string, sources: readonly Source[]): Promise<{ seconds: number; bytes: number }> {
+  const db = await openSqlite({ path });
+  await db.write((tx) => tx.exec("CREATE VIRTUAL TABLE files USING fts5 (path, content)"));
+  const taken = await seconds(async () => {
+    for (const batch of batches(sources))
+      await db.write((tx) => {
+        for (const { path, content } of batch) tx.run("INSERT INTO files (path, content) VALUES (?, ?)", path, content);
+      });
+  });
+  db.close();
+  return { seconds: taken, bytes: statSync(path).size };
+}
+
+async function queries(bench: Bench, cairn: Cairn, sources: readonly Source[]): Promise<void> {
+  const folder = bench.scratch();
+  for (const { path, content } of sources) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  }
+  const ripgrep = (await bench.peer("ripgrep")) as { search(folder: string, words: readonly string[]): Promise<string> };
+  const asked = (round: number) => QUERIES[round % QUERIES.length]!;
+  const taken = await bench.times(
+    {
+      cairn: (round) => cairn.code.search({ projectId, query: asked(round) }),
+      keyword: (round) => cairn.code.search({ projectId, query: asked(round), mode: "keyword" }),
+      ripgrep: (round) => ripgrep.search(folder, queryWords(asked(round))),
+    },
+    { rounds: 5 * QUERIES.length, warmUp: QUERIES.length },
+  );
+  const [hybrid, keyword, rg] = [taken.cairn!, taken.keyword!, taken.ripgrep!].map((samples) => samples.map((us) => us / 1_000));
+  bench.record({ name: "ripgrep_p50_ms", value: median(rg!), unit: "ms", samples: rg! });
+  bench.record({ name: "ripgrep_p99_ms", value: quantile(rg!, 0.99), unit: "ms" });
+  bench.record({ name: "query_p50_ms", value: median(hybrid!), unit: "ms", samples: hybrid!, against: "ripgrep_p50_ms" });
+  bench.record({ name: "query_p99_ms", value: quantile(hybrid!, 0.99), unit: "ms", against: "ripgrep_p99_ms" });
+  bench.record({ name: "keyword_query_p50_ms", value: median(keyword!), unit: "ms", samples: keyword!, against: "ripgrep_p50_ms" });
+}
+
+async function seconds(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return (performance.now() - start) / 1_000;
+}
+
+/** As people ask for code, in words and by name. */
+const QUERIES = [
+  "where is the retry with backoff",
+  "parse command line arguments",
+  "read a file line by line",
+  "connection pool with a maximum size",
+  "compile a regular expression from a glob",
+  "validate an email address",
+  "encode as base64",
+  "rate limit of requests",
+  "abort signal with timeout",
+  "walk the syntax tree",
+  "resolve a module specifier",
+  "source map of the generated code",
+  "escape HTML",
+  "deep equality of two objects",
+  "stack trace of an error",
+  "EventEmitter",
+  "createServer",
+  "parseInt",
+  "AsyncLocalStorage",
+  "readFileSync",
+  "toJSON",
+  "ZodError",
+  "isPlainObject",
+  "normalizePath",
+];
