@@ -9,6 +9,7 @@ export type {
   RunLease,
   RunQuery,
   RunStatus,
+  StoredState,
 } from "./model/run.ts";
 export { openRunStore, type RunStoreOptions } from "./open-run-store.ts";
 export type { HistoryQuery, NewRun, PruneOptions, PruneReport, RunStore, SaveOptions } from "./ports/run-store.ts";
@@ -28,7 +29,7 @@ export type { Interrupt, RunEvent } from "./runs/events.ts";
 export type { GraphFault } from "./runs/faults.ts";
 export { type GraphBuilder, type GraphOptions, graph } from "./runs/graph.ts";
 export type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult, StepSpan } from "./runs/options.ts";
-export { decodeState, encodeState } from "./runs/plain-data.ts";
+export { decodeState, encodeText as encodeState } from "./runs/plain-data.ts";
 export type { RecoverOptions, Recovery } from "./runs/recover.ts";
 export { RunError, type RunErrorKind } from "./runs/run-error.ts";
 export { memoryRunStore } from "./stores/memory/runs.ts";

@@ -32,15 +32,18 @@ export interface RunCheckpointInfo {
   readonly note: string | null;
 }
 
+/** A state as it is stored. Text comes back as text, bytes as bytes. */
+export type StoredState = string | Uint8Array;
+
 export interface RunCheckpoint extends RunCheckpointInfo {
-  readonly state: Uint8Array;
+  readonly state: StoredState;
 }
 
 /** What a caller hands in. The store gives the sequence and the time. */
 export interface NewRunCheckpoint {
   readonly runId: string;
   readonly nodeId: string;
-  readonly state: Uint8Array;
+  readonly state: StoredState;
   readonly nextNode?: string | null;
   readonly previousNode?: string | null;
   readonly attempt?: number;

@@ -7,7 +7,7 @@ import { Execution } from "./execution.ts";
 import { type Line, lineFrom, noteOf } from "./line.ts";
 import { toMermaid } from "./mermaid.ts";
 import type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts";
-import { encodeState, encodeText } from "./plain-data.ts";
+import { encodeText } from "./plain-data.ts";
 import { type RecoverOptions, type Recovery, recoverRuns } from "./recover.ts";
 import { checkedState, pointOf, positionOf, runOfGraph, stateAt } from "./resume.ts";
 import { messageOf, RunError } from "./run-error.ts";
@@ -63,7 +63,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
   ): Promise<RunLease> {
     const { runId } = execution;
     try {
-      line.encoded = encodeState(line.state);
+      line.encoded = encodeText(line.state);
     } catch (cause) {
       throw new RunError("state", messageOf(cause), { runId, state: line.state, cause });
     }
@@ -159,7 +159,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
   async function rewind(execution: Execution, line: Line, lease: RunLease, state: unknown, sequence: number): Promise<void> {
     const { runId } = execution;
     line.state = checkedState(definition, state, runId);
-    line.encoded = encodeState(line.state);
+    line.encoded = encodeText(line.state);
     // Steps go on counting, so that a step done again has another idempotency key than the first time.
     line.step = Math.max(line.step, (await positionOf(execution.store!, runId)).root.step) + 1;
     const { next: nextNode, step, encoded } = line;

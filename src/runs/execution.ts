@@ -8,7 +8,7 @@ import { keepLease } from "./heartbeat.ts";
 import type { Line, LineNote } from "./line.ts";
 import { type RunOptions, type RunResult, type Settings, settingsOf } from "./options.ts";
 import { type PatientStore, patientStore } from "./patient-store.ts";
-import { decodeState, encodeState, encodeText } from "./plain-data.ts";
+import { decodeState, encodeText } from "./plain-data.ts";
 import { messageOf, RunError } from "./run-error.ts";
 import { Scope } from "./scope.ts";
 import { Context, Paused, retryWait } from "./step.ts";
@@ -302,9 +302,9 @@ export class Execution {
     });
   }
 
-  #encode(state: unknown, line: Line, node: string): Uint8Array {
+  #encode(state: unknown, line: Line, node: string): string {
     try {
-      return encodeState(state);
+      return encodeText(state);
     } catch (cause) {
       throw new RunError("state", `After ${JSON.stringify(node)}: ${messageOf(cause)}`, {
         runId: this.runId,

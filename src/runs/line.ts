@@ -1,4 +1,4 @@
-import type { RunCheckpoint } from "../model/run.ts";
+import type { RunCheckpoint, StoredState } from "../model/run.ts";
 import type { GraphDefinition } from "./definition.ts";
 import { decodeState, decodeText } from "./plain-data.ts";
 import type { Scope } from "./scope.ts";
@@ -12,7 +12,7 @@ export interface Line {
   readonly scope: Scope;
   state: unknown;
   /** The state as it was last stored, so that a step that changed it in place does no harm. */
-  encoded: Uint8Array | undefined;
+  encoded: StoredState | undefined;
   next: string;
   previous: string | null;
   step: number;

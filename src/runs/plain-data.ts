@@ -1,19 +1,18 @@
 import { CairnError } from "../model/errors.ts";
+import type { StoredState } from "../model/run.ts";
 
 /**
- * States as bytes, and back. JSON, plus tags for what JSON cannot say: dates, big integers, bytes, maps, sets, `undefined` in lists, and
+ * States as text, and back. JSON, plus tags for what JSON cannot say: dates, big integers, bytes, maps, sets, `undefined` in lists, and
  * numbers such as NaN. Functions, class instances and prototype keys are refused on the way in and on the way out: what comes back is only data.
  */
-export function encodeState(value: unknown): Uint8Array {
-  return Buffer.from(encodeText(value), "utf8");
-}
-
-export function decodeState(bytes: Uint8Array): unknown {
-  return decodeText(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
-}
-
 export function encodeText(value: unknown): string {
   return isJson(value, "state", 0) ? JSON.stringify(value) : TAGGED + JSON.stringify(tag(value));
+}
+
+/** Reads a state as a store gives it. Older versions stored the text as bytes. */
+export function decodeState(state: StoredState): unknown {
+  if (typeof state === "string") return decodeText(state);
+  return decodeText(Buffer.from(state.buffer, state.byteOffset, state.byteLength).toString("utf8"));
 }
 
 export function decodeText(text: string): unknown {

@@ -1,5 +1,5 @@
 import { CairnError } from "../model/errors.ts";
-import type { Run, RunCheckpointInfo, RunStatus } from "../model/run.ts";
+import type { Run, RunCheckpointInfo, RunStatus, StoredState } from "../model/run.ts";
 import { noSuchRun } from "../model/run-rules.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PruneReport, RunStore } from "../ports/run-store.ts";
@@ -139,8 +139,8 @@ function view(run: Run): RunView {
 }
 
 /** The state as JSON for people. What is too long to be read is left out. */
-function stateText(state: Uint8Array): string | undefined {
-  if (state.byteLength > STATE_SHOWN_BYTES) return undefined;
+function stateText(state: StoredState): string | undefined {
+  if (state.length > STATE_SHOWN_BYTES) return undefined;
   return JSON.stringify(decodeState(state), (_, value) => {
     if (typeof value === "bigint") return value.toString();
     if (value instanceof Map) return [...value];

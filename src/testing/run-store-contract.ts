@@ -78,7 +78,7 @@ const CASES: Readonly<Record<string, Body>> = {
       [bare.nextNode, bare.previousNode, bare.attempt, bare.branch, bare.step, bare.kind, bare.note, bare.size],
       [null, null, 1, "", 0, "node", null, 0],
     );
-    assert.equal((await store.load("r", "bare")).state.byteLength, 0);
+    assert.equal((await store.load("r", "bare")).state.length, 0);
   },
 
   "replaces a node's checkpoint and keeps the old one in the history": async (store) => {
@@ -143,9 +143,9 @@ const CASES: Readonly<Record<string, Body>> = {
     const state = bytes("mine");
     await store.save({ runId: "r", nodeId: "n", state });
     state.fill(0);
-    const first = await store.load("r", "n");
-    assert.deepEqual(first.state, bytes("mine"));
-    first.state.fill(0);
+    const first = (await store.load("r", "n")).state as Uint8Array;
+    assert.deepEqual(first, bytes("mine"));
+    first.fill(0);
     assert.deepEqual((await store.load("r", "n")).state, bytes("mine"));
   },
 
@@ -182,9 +182,25 @@ const CASES: Readonly<Record<string, Body>> = {
     const large = new Uint8Array(LIMITS.runCompressAboveBytes + 1).map((_, i) => i % 251);
     const saved = await store.save({ runId: "r", nodeId: "n", state: large });
     assert.equal(saved.size, large.byteLength);
-    assert.ok(Buffer.from((await store.load("r", "n")).state).equals(large));
+    assert.ok(Buffer.from((await store.load("r", "n")).state as Uint8Array).equals(large));
     const { bytes: freed } = await store.prune({ olderThan: "9999-01-01T00:00:00.000Z" });
     assert.ok(freed > 0 && freed < large.byteLength / 10, `stored ${freed} bytes`);
+  },
+
+  "gives text back as text, exactly": async (store) => {
+    for (const text of ["", "{}", "Ünïcode ☃ 🏔 \u0001 \n\r\t \uffff \ufeff", '"]', "x".repeat(5_000)]) {
+      const saved = await store.save({ runId: "r", nodeId: "n", state: text });
+      assert.equal(saved.size, Buffer.byteLength(text));
+      assert.equal((await store.load("r", "n")).state, text);
+      assert.equal((await store.loadAt("r", saved.sequence)).state, text);
+    }
+    const large = "Zähler ".repeat(LIMITS.runCompressAboveBytes / 7);
+    assert.equal((await store.save({ runId: "large", nodeId: "n", state: large })).size, Buffer.byteLength(large));
+    assert.ok((await store.load("large", "n")).state === large);
+    const { bytes: freed } = await store.prune({ runId: "large", olderThan: "9999-01-01T00:00:00.000Z" });
+    assert.ok(freed > 0 && freed < large.length / 10, `stored ${freed} bytes`);
+    for (const text of ["nul\u0000", "half\ud800"])
+      await raises("invalid_input", () => store.save({ runId: "r", nodeId: "n", state: text }));
   },
 
   "refuses a state that is too large, and says so": async (store) => {

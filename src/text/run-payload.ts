@@ -2,16 +2,17 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { NewRunCheckpoint } from "../model/run.ts";
+import type { NewRunCheckpoint, StoredState } from "../model/run.ts";
 import { unstorable } from "./clean.ts";
 
-/** How the bytes of a state are stored. */
-export type PayloadEncoding = "raw" | "gzip" | "zstd";
+/** How a state is stored: bytes or text, as they are or compressed. */
+export type PayloadEncoding = "raw" | "gzip" | "zstd" | "text" | "text-gzip" | "text-zstd";
 
 export interface Payload {
-  readonly data: Uint8Array;
+  /** What was given, unless it was compressed. */
+  readonly data: StoredState;
   readonly encoding: PayloadEncoding;
-  /** Bytes before compression. */
+  /** Bytes before compression, of text as UTF-8. */
   readonly size: number;
 }
 
@@ -27,7 +28,7 @@ export function packState(checkpoint: NewRunCheckpoint): Payload | Promise<Paylo
   assertKey("run id", checkpoint.runId);
   assertKey("node id", checkpoint.nodeId);
   const { state, note } = checkpoint;
-  const size = state.byteLength;
+  const size = byteLength(state);
   if (size > LIMITS.runStateBytes)
     throw new CairnError(
       "too_large",
@@ -38,31 +39,46 @@ export function packState(checkpoint: NewRunCheckpoint): Payload | Promise<Paylo
     throw new CairnError("too_large", `The note of a checkpoint may have at most ${LIMITS.runNoteChars} characters.`, {
       details: { kind: "note", size: note.length, limit: LIMITS.runNoteChars },
     });
-  return size > LIMITS.runCompressAboveBytes ? compress(state, size) : { data: state, encoding: "raw", size };
+  const problem = typeof state === "string" && unstorable(state);
+  if (problem) throw new CairnError("invalid_input", `state: ${problem}`, { details: { kind: "state" } });
+  return size > LIMITS.runCompressAboveBytes ? compress(state, size) : { data: state, encoding: plainEncoding(state), size };
 }
 
-async function compress(state: Uint8Array, size: number): Promise<Payload> {
-  const encoding = zstd ? "zstd" : "gzip";
+async function compress(state: StoredState, size: number): Promise<Payload> {
+  const bytes = payloadBytes(state);
   // Level 1: a checkpoint is written often and read rarely.
-  const data = zstd ? await zstd(state, {}) : await gzip(state, { level: 1 });
-  return data.byteLength < size ? { data, encoding, size } : { data: state, encoding: "raw", size };
+  const data = zstd ? await zstd(bytes, {}) : await gzip(bytes, { level: 1 });
+  if (data.byteLength >= size) return { data: state, encoding: plainEncoding(state), size };
+  const way = zstd ? "zstd" : "gzip";
+  return { data, encoding: typeof state === "string" ? `text-${way}` : way, size };
 }
 
-/** The state again, as bytes of its own. Never inflates to more than a state may hold. */
-export function unpackState({ data, encoding, size }: Payload): Uint8Array | Promise<Uint8Array> {
+/** For stores that keep bytes only. */
+export function payloadBytes(data: StoredState): Uint8Array {
+  return typeof data === "string" ? Buffer.from(data, "utf8") : data;
+}
+
+const plainEncoding = (state: StoredState) => (typeof state === "string" ? "text" : "raw");
+const byteLength = (state: StoredState) => (typeof state === "string" ? Buffer.byteLength(state) : state.byteLength);
+const textOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+
+/** The state again; bytes are the caller's own. Never inflates to more than a state may hold. */
+export function unpackState({ data, encoding, size }: Payload): StoredState | Promise<StoredState> {
+  if (typeof data === "string") return sound(data, size);
   if (encoding === "raw") return sound(new Uint8Array(data), size);
-  return decompress(data, encoding).then((state) => sound(state, size));
+  if (encoding === "text") return textOf(sound(data, size));
+  const state = decompress(data, encoding.endsWith("gzip") ? gunzip : unzstd).then((state) => sound(state, size));
+  return encoding.startsWith("text") ? state.then(textOf) : state;
 }
 
-function sound(state: Uint8Array, size: number): Uint8Array {
-  if (state.byteLength === size) return state;
+function sound<State extends StoredState>(state: State, size: number): State {
+  if (byteLength(state) === size) return state;
   throw new CairnError("unavailable", "A stored checkpoint is damaged: its length is not the one recorded. Resume from an earlier one.", {
     details: { kind: "damaged" },
   });
 }
 
-async function decompress(data: Uint8Array, encoding: "gzip" | "zstd"): Promise<Uint8Array> {
-  const inflate = encoding === "gzip" ? gunzip : unzstd;
+async function decompress(data: Uint8Array, inflate: Transform | undefined): Promise<Uint8Array> {
   if (!inflate)
     throw new CairnError("unavailable", "This checkpoint was compressed with zstd, which this Node cannot read. Use Node 22.15 or newer.");
   try {

@@ -6,7 +6,7 @@ import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo } from "..
 import * as rules from "../../model/run-rules.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { RunStore } from "../../ports/run-store.ts";
-import { type Payload, packState, unpackState } from "../../text/run-payload.ts";
+import { type Payload, packState, payloadBytes, unpackState } from "../../text/run-payload.ts";
 import { type Entry, type EntryLog, entryLog, type FileOps, missing } from "./entries.ts";
 
 export interface FileRunStoreOptions {
@@ -288,11 +288,11 @@ function checkpointStep(
   at: string,
 ): Step<RunCheckpointInfo> {
   const info = rules.checkpointInfo(checkpoint, run.lastSequence, at, payload.size);
-  const stored = payload.data.byteLength;
+  const body = payloadBytes(payload.data);
   const since = top && !top.deleted ? top.since : (top?.number ?? 0) + 1;
   return {
-    entry: { run, deleted: false, since, checkpoint: { ...info, encoding: payload.encoding, stored } },
-    body: payload.data,
+    entry: { run, deleted: false, since, checkpoint: { ...info, encoding: payload.encoding, stored: body.byteLength } },
+    body,
     result: info,
   };
 }

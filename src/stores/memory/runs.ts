@@ -30,7 +30,7 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
     kept.run = rules.withCheckpoint(kept.run, checkpoint.runId, status, at);
     const entry: Entry = {
       info: rules.checkpointInfo(checkpoint, kept.run.lastSequence, at, payload.size),
-      payload: payload.encoding === "raw" ? { ...payload, data: new Uint8Array(payload.data) } : payload,
+      payload: payload.encoding === "raw" ? { ...payload, data: new Uint8Array(payload.data as Uint8Array) } : payload,
     };
     kept.entries.push(entry);
     kept.byNode.set(checkpoint.nodeId, entry);
@@ -94,7 +94,7 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       const report = { checkpoints: 0, runs: 0, bytes: 0 };
       const count = (entries: readonly Entry[]) => {
         report.checkpoints += entries.length;
-        for (const { payload } of entries) report.bytes += payload.data.byteLength;
+        for (const { payload } of entries) report.bytes += typeof payload.data === "string" ? payload.size : payload.data.byteLength;
       };
       for (const kept of runId === undefined ? runs.values() : [living(runId)]) {
         signal?.throwIfAborted();

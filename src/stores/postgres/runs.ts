@@ -8,7 +8,7 @@ import {
 } from "../../model/run.ts";
 import * as rules from "../../model/run-rules.ts";
 import type { RunStore } from "../../ports/run-store.ts";
-import { type Payload, type PayloadEncoding, packState, unpackState } from "../../text/run-payload.ts";
+import { type Payload, type PayloadEncoding, packState, payloadBytes, unpackState } from "../../text/run-payload.ts";
 import { openPostgres, type PgValue, type PostgresDatabase, type PostgresOptions } from "./driver.ts";
 import { migratePostgres } from "./migrations.ts";
 import { prunePostgresRuns } from "./runs-prune.ts";
@@ -222,7 +222,7 @@ function checkpointParams(checkpoint: NewRunCheckpoint, payload: Payload): PgVal
     info.note,
     info.size,
     payload.encoding,
-    payload.data,
+    payloadBytes(payload.data),
   ];
 }
 

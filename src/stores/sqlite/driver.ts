@@ -26,8 +26,11 @@ export interface SqliteDatabase {
   readonly idle: boolean;
   /** Runs `work` on one consistent snapshot. */
   read<T>(work: (tx: SqliteTx) => T): T;
-  /** One row by one statement, which is a snapshot by itself and needs no transaction around it. */
-  one<Row>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
+  /**
+   * One row by one statement, which is a snapshot by itself and needs no transaction around it. The values come as a list in the order
+   * of the statement: an object with names costs the engines more than the row.
+   */
+  one<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
   /**
    * Runs `work` in a write transaction and resolves once it is durable. Writes that wait together share one commit;
    * each stands or falls alone. `work` must not be asynchronous and may be run again if the lock was lost.
@@ -116,10 +119,10 @@ export async function openSqlite({
         throw translateSqliteError(error, path);
       }
     },
-    one<Row>(sql: string, ...params: readonly SqlValue[]) {
+    one<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]) {
       assertOpen();
       try {
-        return tx.get<Row>(sql, ...params);
+        return tx.list<Row>(sql, ...params);
       } catch (error) {
         throw translateSqliteError(error, path);
       }
@@ -284,8 +287,14 @@ function emptyWal(connection: DatabaseSync): void {
   }
 }
 
-function statements(connection: DatabaseSync): SqliteTx & { forget(): void } {
+interface Statements extends SqliteTx {
+  list<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
+  forget(): void;
+}
+
+function statements(connection: DatabaseSync): Statements {
   const prepared = new Map<string, StatementSync>();
+  const lists = new Map<string, StatementSync>();
   const prepare = (sql: string): StatementSync => {
     let statement = prepared.get(sql);
     if (!statement) {
@@ -301,7 +310,19 @@ function statements(connection: DatabaseSync): SqliteTx & { forget(): void } {
     },
     get: <Row>(sql: string, ...params: readonly SqlValue[]) => prepare(sql).get(...params) as Row | undefined,
     all: <Row>(sql: string, ...params: readonly SqlValue[]) => prepare(sql).all(...params) as Row[],
+    list<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]) {
+      let statement = lists.get(sql);
+      if (!statement) {
+        statement = connection.prepare(sql);
+        statement.setReturnArrays(true);
+        lists.set(sql, statement);
+      }
+      return statement.get(...params) as unknown as Row | undefined;
+    },
     exec: (sql) => connection.exec(sql),
-    forget: () => prepared.clear(),
+    forget() {
+      prepared.clear();
+      lists.clear();
+    },
   };
 }

@@ -15,7 +15,7 @@ export async function pruneSqliteRuns(database: SqliteDatabase, options: PruneOp
       const removed = await database.write((tx) => {
         const whole = olderThan !== undefined && !keepLast && tx.get(MAY_GO_WHOLE, id, olderThan) !== undefined;
         const rows = whole
-          ? tx.all<Removable>("SELECT rowid AS key, length(data) AS bytes FROM checkpoints WHERE run_id = ? LIMIT ?", id, batch)
+          ? tx.all<Removable>("SELECT rowid AS key, octet_length(data) AS bytes FROM checkpoints WHERE run_id = ? LIMIT ?", id, batch)
           : tx.all<Removable>(OUTLIVED, id, olderThan ?? ALWAYS_LATER, keepLast ?? 0, batch);
         remove(tx, rows);
         const last = rows.length < batch;
@@ -43,7 +43,7 @@ const MAY_GO_WHOLE = `SELECT 1 FROM runs WHERE run_id = ? AND deleted = 0 AND up
   AND (graph = '' OR status IN ('completed', 'failed', 'cancelled'))`;
 
 /** What retention removes of one run: see \`prunable\` in model/run-rules.ts, which says the same in words of code. */
-const OUTLIVED = `SELECT rowid AS key, length(data) AS bytes FROM checkpoints AS old
+const OUTLIVED = `SELECT rowid AS key, octet_length(data) AS bytes FROM checkpoints AS old
   WHERE run_id = ?1 AND timestamp < ?2
     AND sequence <= coalesce((SELECT sequence FROM checkpoints WHERE run_id = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?3), 0)
     AND EXISTS (SELECT 1 FROM checkpoints AS newer WHERE newer.run_id = ?1 AND newer.node_id = old.node_id AND newer.sequence > old.sequence)

@@ -1,25 +1,6 @@
-import type { Run, RunCheckpoint, RunCheckpointInfo, RunStatus } from "../../model/run.ts";
+import type { Run, RunCheckpoint, RunCheckpointInfo, RunStatus, StoredState } from "../../model/run.ts";
 import { assertKnownVersion } from "../../model/run-rules.ts";
-import { unpackState } from "../../text/run-payload.ts";
-
-/** The columns of a checkpoint without its state. */
-export const INFO = "run_id, node_id, sequence, timestamp, version, next_node, previous_node, attempt, branch, step, kind, note, size";
-
-export interface InfoRow {
-  run_id: string;
-  node_id: string;
-  sequence: number;
-  timestamp: string;
-  version: number;
-  next_node: string | null;
-  previous_node: string | null;
-  attempt: number;
-  branch: string;
-  step: number;
-  kind: RunCheckpointInfo["kind"];
-  note: string | null;
-  size: number;
-}
+import { type PayloadEncoding, unpackState } from "../../text/run-payload.ts";
 
 export interface RunRow {
   run_id: string;
@@ -38,43 +19,33 @@ export interface RunRow {
   updated_at: string;
 }
 
-export function toInfo(row: InfoRow): RunCheckpointInfo {
-  assertKnownVersion(row.version, row.run_id);
-  return {
-    version: row.version,
-    runId: row.run_id,
-    nodeId: row.node_id,
-    sequence: row.sequence,
-    timestamp: row.timestamp,
-    size: row.size,
-    nextNode: row.next_node,
-    previousNode: row.previous_node,
-    attempt: row.attempt,
-    branch: row.branch,
-    step: row.step,
-    kind: row.kind,
-    note: row.note,
-  };
-}
-
-/** A whole checkpoint in two columns: handing over one value costs as much as a text of a hundred characters, so many small ones go as one. */
-export const WHOLE = `json_array(${INFO}, encoding) AS envelope, data`;
-
-export interface WholeRow {
+/** A checkpoint without its state as the table holds it. */
+export interface InfoRow {
+  node_id: string;
   envelope: string;
-  data: Uint8Array;
 }
 
-export function fromWhole({ envelope, data }: WholeRow): RunCheckpoint | Promise<RunCheckpoint> {
-  const [runId, nodeId, sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size, encoding] =
-    JSON.parse(envelope);
+/** All of a checkpoint but its keys and its state, as one text: see the step «envelopes» of the schema. */
+export function toEnvelope(info: RunCheckpointInfo, encoding: PayloadEncoding): string {
+  const { sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size } = info;
+  return JSON.stringify([sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size, encoding]);
+}
+
+export function toInfo(runId: string, row: InfoRow): RunCheckpointInfo {
+  const [sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size] = JSON.parse(row.envelope);
   assertKnownVersion(version, runId);
-  // SQLite hands over bytes of our own already, so they need not be copied once more.
-  if (encoding === "raw" && data.byteLength === size)
-    return { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note, state: data };
-  const info = { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note };
-  const state = unpackState({ data, encoding, size });
-  return state instanceof Promise ? state.then((state) => ({ ...info, state })) : { ...info, state };
+  const nodeId = row.node_id;
+  return { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note };
+}
+
+export function toCheckpoint(runId: string, nodeId: string, envelope: string, data: StoredState): RunCheckpoint | Promise<RunCheckpoint> {
+  const [sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size, encoding] = JSON.parse(envelope);
+  assertKnownVersion(version, runId);
+  const unpacked = unpackState({ data, encoding, size });
+  // Almost every state is small and there at once: then the object is made once and nothing is waited for.
+  const state = unpacked instanceof Promise ? "" : unpacked;
+  const whole = { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note, state };
+  return unpacked instanceof Promise ? unpacked.then((state) => ({ ...whole, state })) : whole;
 }
 
 export function toRun(row: RunRow): Run {

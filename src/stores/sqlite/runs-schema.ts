@@ -48,6 +48,30 @@ export const runMigrations: readonly Migration[] = [
       CREATE INDEX checkpoints_node ON checkpoints (run_id, node_id, sequence);
     `,
   },
+  {
+    id: 2,
+    name: "envelopes",
+    sql: `
+      -- What is asked for together is stored together: a load hands over two values instead of fifteen, and a save binds seven.
+      -- The columns beside the envelope are those that statements look for. Text states are stored as text, others as bytes.
+      CREATE TABLE enveloped (
+        run_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        sequence INTEGER NOT NULL,
+        timestamp TEXT NOT NULL,
+        branch TEXT NOT NULL,
+        envelope TEXT NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (run_id, sequence)
+      );
+      INSERT INTO enveloped SELECT run_id, node_id, sequence, timestamp, branch,
+        json_array(sequence, timestamp, version, next_node, previous_node, attempt, branch, step, kind, note, size, encoding), data
+        FROM checkpoints ORDER BY rowid;
+      DROP TABLE checkpoints;
+      ALTER TABLE enveloped RENAME TO checkpoints;
+      CREATE INDEX checkpoints_node ON checkpoints (run_id, node_id, sequence);
+    `,
+  },
 ];
 
 /** Forgets all of a run but its numbers, and fences off whoever holds it. */

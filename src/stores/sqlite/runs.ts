@@ -1,11 +1,11 @@
-import type { NewRunCheckpoint, RunCheckpointInfo, RunStatus } from "../../model/run.ts";
+import type { NewRunCheckpoint, RunCheckpointInfo, RunStatus, StoredState } from "../../model/run.ts";
 import * as rules from "../../model/run-rules.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { RunStore } from "../../ports/run-store.ts";
 import { type Payload, packState } from "../../text/run-payload.ts";
 import type { SqliteTx } from "./driver.ts";
 import { pruneSqliteRuns } from "./runs-prune.ts";
-import { fromWhole, INFO, type InfoRow, type RunRow, toInfo, toRun, WHOLE, type WholeRow } from "./runs-rows.ts";
+import { type InfoRow, type RunRow, toCheckpoint, toEnvelope, toInfo, toRun } from "./runs-rows.ts";
 import { BURY, runMigrations } from "./runs-schema.ts";
 import { singleDatabase } from "./single.ts";
 
@@ -16,7 +16,7 @@ export interface SqliteRunStoreOptions {
 
 /** Runs in one SQLite file that several processes may share. */
 export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOptions): RunStore {
-  const { open: database, close } = singleDatabase({ path, migrations: runMigrations });
+  const { open: database, opened, close } = singleDatabase({ path, migrations: runMigrations });
 
   return {
     async save(checkpoint, { fence, status } = {}) {
@@ -31,15 +31,15 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
     },
 
     async load(runId, nodeId) {
-      const row = (await database()).one<WholeRow>(LOAD, runId, nodeId);
+      const row = (opened() ?? (await database())).one<[string, StoredState]>(LOAD, runId, nodeId);
       if (!row) throw rules.noSuchCheckpoint(runId, nodeId);
-      return fromWhole(row);
+      return toCheckpoint(runId, nodeId, row[0], row[1]);
     },
 
     async loadAt(runId, sequence) {
-      const row = (await database()).one<WholeRow>(LOAD_AT, runId, sequence);
+      const row = (opened() ?? (await database())).one<[string, StoredState, string]>(LOAD_AT, runId, sequence);
       if (!row) throw rules.noSuchCheckpoint(runId, sequence);
-      return fromWhole(row);
+      return toCheckpoint(runId, row[2], row[0], row[1]);
     },
 
     async list(runId) {
@@ -47,12 +47,12 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       return db.read((tx) =>
         tx
           .all<InfoRow>(
-            `SELECT ${INFO} FROM checkpoints WHERE run_id = ? AND sequence IN
+            `SELECT node_id, envelope FROM checkpoints WHERE run_id = ? AND sequence IN
                (SELECT max(sequence) FROM checkpoints WHERE run_id = ? GROUP BY node_id) ORDER BY sequence`,
             runId,
             runId,
           )
-          .map(toInfo),
+          .map((row) => toInfo(runId, row)),
       );
     },
 
@@ -61,12 +61,12 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       return db.read((tx) =>
         tx
           .all<InfoRow>(
-            `SELECT ${INFO} FROM checkpoints WHERE run_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+            `SELECT node_id, envelope FROM checkpoints WHERE run_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
             runId,
             before,
             limit,
           )
-          .map(toInfo),
+          .map((row) => toInfo(runId, row)),
       );
     },
 
@@ -211,8 +211,8 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
   };
 }
 
-const LOAD = `SELECT ${WHOLE} FROM checkpoints WHERE run_id = ? AND node_id = ? ORDER BY sequence DESC LIMIT 1`;
-const LOAD_AT = `SELECT ${WHOLE} FROM checkpoints WHERE run_id = ? AND sequence = ?`;
+const LOAD = `SELECT envelope, data FROM checkpoints WHERE run_id = ? AND node_id = ? ORDER BY sequence DESC LIMIT 1`;
+const LOAD_AT = `SELECT envelope, data, node_id FROM checkpoints WHERE run_id = ? AND sequence = ?`;
 
 /** Counts the run's sequence up, if this writer may write now. The check and the write are one statement. */
 function nextSequence(tx: SqliteTx, runId: string, fence: number | undefined, status: RunStatus | undefined, at: string): number {
@@ -259,22 +259,13 @@ function nextSequence(tx: SqliteTx, runId: string, fence: number | undefined, st
 function insert(tx: SqliteTx, checkpoint: NewRunCheckpoint, payload: Payload, sequence: number, at: string): RunCheckpointInfo {
   const info = rules.checkpointInfo(checkpoint, sequence, at, payload.size);
   tx.run(
-    `INSERT INTO checkpoints (run_id, node_id, sequence, timestamp, version, next_node, previous_node, attempt, branch, step, kind, note, size, encoding, data)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    "INSERT INTO checkpoints (run_id, node_id, sequence, timestamp, branch, envelope, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
     info.runId,
     info.nodeId,
     sequence,
     at,
-    info.version,
-    info.nextNode,
-    info.previousNode,
-    info.attempt,
     info.branch,
-    info.step,
-    info.kind,
-    info.note,
-    info.size,
-    payload.encoding,
+    toEnvelope(info, payload.encoding),
     payload.data,
   );
   return info;
