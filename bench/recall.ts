@@ -8,6 +8,7 @@ import { recall, type SearchMode } from "../src/recall/search.ts";
 import { sqliteStorage } from "../src/stores/sqlite/storage.ts";
 import { type Bench, type Benchmark, root } from "./frame.ts";
 import { dependencyCode, dependencyProse, type RecallSet, setFromFile } from "./recall-sets.ts";
+import { ndcg10 } from "./scoring/ndcg.ts";
 
 const BATCH = 64;
 
@@ -45,7 +46,7 @@ async function score(bench: Bench, set: RecallSet, model: string, embedder: Embe
     let sum = 0;
     for (const { text, rel } of set.queries) {
       const { hits } = await recall(store, embedders, { query: text, topK: 10, mode, filter: {} });
-      sum += ndcg(
+      sum += ndcg10(
         hits.map(({ record }) => rel[record.id] ?? 0),
         Object.values(rel),
       );
@@ -83,11 +84,4 @@ async function load(store: CheckpointStore, set: RecallSet, embedder: Embedder):
       batch.map(({ id, text }, index) => store.put({ ...shared, id, description: text }, [{ versionId, vector: vectors[index]! }])),
     );
   }
-}
-
-function ndcg(gains: readonly number[], relevant: readonly number[]): number {
-  const gain = (values: readonly number[]) =>
-    values.slice(0, 10).reduce((sum, value, rank) => sum + (2 ** value - 1) / Math.log2(rank + 2), 0);
-  const best = gain([...relevant].sort((a, b) => b - a));
-  return best > 0 ? gain(gains) / best : 0;
 }

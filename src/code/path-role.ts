@@ -1,5 +1,5 @@
 /** What a file is for, as far as its path tells. Such files are rarely the answer, unless they are asked for. */
-export type PathRole = "test" | "example" | "vendored" | "generated" | "legacy" | "declarations" | "entry";
+export type PathRole = "test" | "example" | "vendored" | "generated" | "legacy" | "declarations" | "header" | "docs" | "entry";
 
 export function pathRoles(path: string): ReadonlySet<PathRole> {
   return new Set(RULES.flatMap(({ role, pattern }) => (pattern.test(path) ? [role] : [])));
@@ -20,5 +20,7 @@ const RULES: readonly { readonly role: PathRole; readonly pattern: RegExp }[] = 
   },
   { role: "legacy", pattern: /(?:^|\/)(?:legacy|deprecated|compat|_?old)\// },
   { role: "declarations", pattern: /\.d\.[mc]?ts$|\.pyi$/ },
+  { role: "header", pattern: /\.(?:h|hh|hpp|hxx)$/ },
+  { role: "docs", pattern: /\.(?:md|mdx|rst|adoc|txt)$/i },
   { role: "entry", pattern: /(?:^|\/)(?:index\.[mc]?[jt]sx?|__init__\.py|mod\.rs)$/ },
 ];

@@ -7,13 +7,17 @@ export interface CodeQuery {
   readonly names: readonly string[];
   /** The whole query is one name: the person means exactly this. */
   readonly bare: boolean;
+  /** The telling words, identifiers also in their parts. */
   readonly words: readonly string[];
+  /** Every word in its place, as far as anyone reads, to find a message that was pasted. */
+  readonly spoken: readonly string[];
   /** Kinds of files that the query itself asks for. */
   readonly roles: ReadonlySet<PathRole>;
 }
 
 const NAME = /[\p{L}_$][\p{L}\p{N}_$]*(?:(?:\.|::|#|->)[\p{L}_$][\p{L}\p{N}_$]*)*/gu;
 const MAX_NAMES = 8;
+const MAX_SPOKEN = 64;
 
 export function readQuery(query: string): CodeQuery {
   const text = query.trim().replace(/\(\)$/, "");
@@ -26,6 +30,7 @@ export function readQuery(query: string): CodeQuery {
     names: [...new Set(names)].slice(0, MAX_NAMES),
     bare,
     words,
+    spoken: [...text.toLowerCase().matchAll(/[\p{L}\p{N}_]+/gu)].slice(0, MAX_SPOKEN).map(([word]) => word),
     roles: new Set(ASKING.flatMap(([role, telling]) => (telling.some((word) => asked.has(word)) ? [role] : []))),
   };
 }
@@ -41,5 +46,7 @@ const ASKING: readonly [PathRole, readonly string[]][] = [
   ["vendored", ["vendor", "vendored", "dependency"]],
   ["generated", ["generated", "bundle", "lock"]],
   ["legacy", ["legacy", "deprecated", "compat", "old"]],
-  ["declarations", ["declaration", "declarations", "typings"]],
+  ["declarations", ["declaration", "declarations", "declared", "typings"]],
+  ["header", ["declaration", "declarations", "declared", "header", "headers"]],
+  ["docs", ["doc", "docs", "documentation", "documented", "readme", "guide", "manual", "changelog"]],
 ];

@@ -50,7 +50,10 @@ export interface CodeAnswer {
 }
 
 const DEFINITIONS_MAX = 50;
-const CANDIDATES_MAX = 300;
+/** So many of the fused candidates are read and ranked; the right one is hardly ever further down. */
+const CANDIDATES = 120;
+/** Code is full of names that a question shares with it, so that words count more here than in prose. */
+const MEANING = 0.7;
 
 /** Words, meaning and symbols together, in the order a person would want. */
 export async function searchCode(
@@ -60,11 +63,18 @@ export async function searchCode(
   signal: AbortSignal | undefined,
 ): Promise<CodeAnswer> {
   const asked = readQuery(query);
-  const { order, found, degraded, model } = await fusedCandidates(store, embedders, { query, topK: 40, filter, mode, signal });
+  const { order, found, degraded, model } = await fusedCandidates(store, embedders, {
+    query,
+    topK: Math.max(40, topK),
+    filter,
+    mode,
+    meaning: MEANING,
+    signal,
+  });
   // A definition counts even where neither words nor meaning found it. By meaning alone is what `semantic` asks for.
   const definitions = mode === "semantic" || asked.names.length === 0 ? [] : await store.definitions(asked.names, filter, DEFINITIONS_MAX);
   const defining = new Set(definitions.map(({ chunkId }) => chunkId));
-  const best = order.slice(0, CANDIDATES_MAX);
+  const best = order.slice(0, Math.max(CANDIDATES, topK * 2));
   const fused = new Map(best.map(({ id, score }) => [id, score]));
   const chunks = await store.getMany([...new Set([...fused.keys(), ...defining])]);
   const ranked = rankCode(

@@ -13,6 +13,8 @@ export interface RecallQuery<Filter> {
   readonly topK: number;
   readonly filter: Filter;
   readonly mode?: SearchMode | undefined;
+  /** How much the ranking by meaning counts at most, 0…1, where it is not what suits prose. */
+  readonly meaning?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -55,7 +57,7 @@ export async function fusedCandidates<RecordType, Filter>(
   embedders: Embedders,
   asked: RecallQuery<Filter>,
 ): Promise<FusedCandidates> {
-  const { query, topK, filter, mode = "hybrid", signal } = asked;
+  const { query, topK, filter, mode = "hybrid", meaning, signal } = asked;
   const degraded: string[] = [];
   const dense = mode === "keyword" ? undefined : await queryVector(store.embeddings, embedders, query, degraded, signal);
   if (mode === "semantic" && !dense && degraded.length > 0)
@@ -73,7 +75,7 @@ export async function fusedCandidates<RecordType, Filter>(
   const meaningRanks = rankOf(near);
   const wordRanks = rankOf(lexical);
   return {
-    order: fuse(candidates, dense ? meaningWeight(query, lexical) : 0),
+    order: fuse(candidates, dense ? meaningWeight(query, lexical, meaning) : 0),
     cosine: (id) => cosine.get(id),
     found: (id) => ({ meaning: meaningRanks.get(id), words: wordRanks.get(id) }),
     degraded,

@@ -10,8 +10,8 @@ const MEANING_OF_A_SYMBOL = 0.3;
  * How much the ranking by meaning counts against the one by words: less where the best match by words stands out from the rest
  * and has most of the words asked for. A record that happens to share one word with a sentence is no evidence.
  */
-export function meaningWeight(query: string, lexical: readonly RankedByWords[]): number {
-  const weight = MEANING - WORDS * standingOut(lexical) * (lexical[0]?.matched ?? 1);
+export function meaningWeight(query: string, lexical: readonly RankedByWords[], meaning: number = MEANING): number {
+  const weight = meaning - WORDS * standingOut(lexical) * (lexical[0]?.matched ?? 1);
   return isBareSymbol(query) ? Math.min(weight, MEANING_OF_A_SYMBOL) : weight;
 }
 

@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../frame.ts";
+
+/** Questions about one repository at one version, with the places that answer them. Written by people who read it. */
+export interface QuestionSet {
+  readonly name: string;
+  /** The npm package that ships the sources; `folder` is where they are in it. */
+  readonly package: string;
+  readonly version: string;
+  readonly sha256: string;
+  readonly folder: string;
+  readonly language: string;
+  readonly questions: readonly Question[];
+}
+
+export interface Question {
+  /** `behaviour`: in the words of someone new to the code. `symbol` and `error`: a name or a message out of it. */
+  readonly kind: "behaviour" | "symbol" | "error";
+  readonly ask: string;
+  /** `path:first-last` → 3 the place itself, 2 a part of it, 1 near it. */
+  readonly answers: Readonly<Record<string, number>>;
+  /** Weights of the ranking were chosen on one half of the questions; the other half was only looked at for the report. */
+  readonly part: "tuning" | "held_out";
+}
+
+export interface Answer {
+  readonly path: string;
+  readonly startLine: number;
+  readonly endLine: number;
+  readonly grade: number;
+}
+
+export function questionSets(): QuestionSet[] {
+  const folder = join(root, "bench", "code-recall");
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json"))
+    .sort()
+    .map((file) => {
+      const set = JSON.parse(readFileSync(join(folder, file), "utf8")) as QuestionSet;
+      const questions = set.questions.map((question, index) => ({
+        ...question,
+        part: index % 2 === 0 ? ("tuning" as const) : ("held_out" as const),
+      }));
+      return { ...set, name: file.slice(0, -".json".length), questions };
+    });
+}
+
+export function answersOf({ answers }: Question): Answer[] {
+  return Object.entries(answers).map(([place, grade]) => {
+    const [, path, first, last] = /^(.+):(\d+)-(\d+)$/.exec(place)!;
+    return { path: path!, startLine: Number(first), endLine: Number(last), grade };
+  });
+}

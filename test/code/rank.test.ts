@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { pathRoles } from "../../src/code/path-role.ts";
+import { readQuery } from "../../src/code/query.ts";
+import { type RankInput, rankCode } from "../../src/code/rank.ts";
+import type { CodeChunk } from "../../src/model/code-index.ts";
+
+/** A chunk of twelve lines; what matters to a test is named in it. */
+function candidate(path: string, chunk: Partial<CodeChunk> = {}, { fused = 0.5, defines = false }: Partial<RankInput> = {}): RankInput {
+  const index = chunk.index ?? 0;
+  return {
+    fused,
+    defines,
+    chunk: {
+      ...{ id: `${path}#${index}`, path, index, generation: 1, language: "typescript", contentHash: "", indexedAt: "" },
+      ...{ kind: "function", parents: [], defines: [], startLine: 1 + index * 20, endLine: 12 + index * 20, text: "work() {\n}\n" },
+      ...chunk,
+    },
+  };
+}
+
+const order = (query: string, candidates: readonly RankInput[], wanted: Parameters<typeof rankCode>[2] = new Set()) =>
+  rankCode(readQuery(query), candidates, wanted).map(({ chunk }) => chunk.id);
+
+describe("ranking code", () => {
+  it("puts the definition of a name first, and first of all in the file that is named after it", () => {
+    const all = [
+      candidate("src/uses.ts", {}, { fused: 1 }),
+      candidate("src/other.ts", {}, { fused: 0.6, defines: true }),
+      candidate("src/job-queue.ts", {}, { fused: 0.5, defines: true }),
+    ];
+    expect(order("JobQueue", all).slice(0, 2)).toEqual(["src/job-queue.ts#0", "src/other.ts#0"]);
+    // In a sentence the name is one hint among others.
+    expect(order("where does JobQueue wait", all.slice(0, 2))[0]).toBe("src/uses.ts#0");
+  });
+
+  it("lifts names and paths that have the words of the question", () => {
+    expect(order("delete obsolete files", [candidate("a.cc"), candidate("b.cc", { name: "DeleteObsoleteFiles" })])[0]).toBe("b.cc#0");
+    expect(order("delete obsolete files", [candidate("a.cc"), candidate("b.cc", { defines: ["x", "delete_files"] })])[0]).toBe("b.cc#0");
+    expect(order("open connections", [candidate("src/a.ts"), candidate("src/connection-pool.ts")])[0]).toBe("src/connection-pool.ts#0");
+  });
+
+  it("finds a pasted message by most of its words, in whatever way the source breaks it up", () => {
+    const message = candidate(
+      "b.ts",
+      { text: 'throw new Error(\n  "Server selection \'timed out\'" +\n " after " + wait + " ms");' },
+      { fused: 0.4 },
+    );
+    expect(order("Server selection timed out after 30000 ms", [candidate("a.ts"), message])[0]).toBe("b.ts#0");
+    const chance = candidate("b.ts", { text: "after the server" }, { fused: 0.4 });
+    expect(order("Server selection timed out after 30000 ms", [candidate("a.ts"), chance])[0]).toBe("a.ts#0");
+  });
+
+  it("prefers what does something to what only says that it is there", () => {
+    const declared = candidate("a.cc", { text: "Status Recover(Edit* edit);\n" });
+    expect(order("recover", [declared, candidate("b.cc")])[0]).toBe("b.cc#0");
+    expect(order("recover", [candidate("db.h"), candidate("z.cc")])[0]).toBe("z.cc#0");
+    expect(order("recover", [candidate("a.ts", { kind: "interface" }), candidate("b.ts")])[0]).toBe("b.ts#0");
+    expect(order("recover", [candidate("a.ts", { endLine: 2 }), candidate("b.ts")])[0]).toBe("b.ts#0");
+  });
+
+  it("puts tests, copies, generated files and prose down, unless they are asked for", () => {
+    const files = ["test/a.ts", "vendor/a.ts", "dist/a.ts", "docs/a.md", "examples/a.ts", "legacy/a.ts", "types/a.d.ts", "index.ts"];
+    const own = candidate("src/own.ts", {}, { fused: 0.45 });
+    for (const path of files) expect(order("run the work", [candidate(path), own])[0], path).toBe("src/own.ts#0");
+    expect(order("tests of the work", [candidate("test/a.ts"), own])[0]).toBe("test/a.ts#0");
+    expect(order("documentation of the work", [candidate("docs/a.md"), own])[0]).toBe("docs/a.md#0");
+    expect(order("run the work", [candidate("test/a.ts"), own], new Set(["test"]))[0]).toBe("test/a.ts#0");
+  });
+
+  it("lifts the best place of a file with several, and still shows several files", () => {
+    const several = [0, 1, 2].map((index) => candidate("several.ts", { index }, { fused: 0.5 - index / 100 }));
+    const ranked = order("work", [candidate("alone.ts", {}, { fused: 0.55 }), ...several]);
+    expect(ranked.slice(0, 2)).toEqual(["several.ts#0", "alone.ts#0"]);
+  });
+
+  it("gives the same order however the candidates come", () => {
+    const all = ["b.ts", "a.ts", "c.ts"].map((path) => candidate(path));
+    expect(order("work", all)).toEqual(["a.ts#0", "b.ts#0", "c.ts#0"]);
+    expect(order("work", all.toReversed())).toEqual(["a.ts#0", "b.ts#0", "c.ts#0"]);
+  });
+});
+
+describe("what a path tells", () => {
+  it.each([
+    ["src/db/impl.cc", []],
+    ["db/db_test.cc", ["test"]],
+    ["src/deep/__tests__/x.js", ["test"]],
+    ["third_party/zlib/inflate.h", ["vendored", "header"]],
+    ["README.md", ["docs"]],
+    ["lib/api_pb2.py", ["generated"]],
+  ])("%s", (path, roles) => {
+    expect([...pathRoles(path)]).toEqual(roles);
+  });
+});
