@@ -29,7 +29,7 @@ export type { Interrupt, RunEvent } from "./runs/events.ts";
 export type { GraphFault } from "./runs/faults.ts";
 export { type GraphBuilder, type GraphOptions, graph } from "./runs/graph.ts";
 export type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult, StepSpan } from "./runs/options.ts";
-export { decodeState, encodeText as encodeState } from "./runs/plain-data.ts";
 export type { RecoverOptions, Recovery } from "./runs/recover.ts";
 export { RunError, type RunErrorKind } from "./runs/run-error.ts";
 export { memoryRunStore } from "./stores/memory/runs.ts";
+export { decodeState, encodeText as encodeState } from "./text/plain-data.ts";

@@ -13,6 +13,6 @@ describe("the public surface", () => {
   });
 
   it("exports exactly these contracts to people who write a store", () => {
-    expect(Object.keys(testing).sort()).toEqual(["runStoreContract", "storageContract"]);
+    expect(Object.keys(testing).sort()).toEqual(["runStoreContract", "storageContract", "systemStorageContract"]);
   });
 });

@@ -31,3 +31,8 @@ export const SHARED_DATABASE_NAME = "shared";
 
 /** Stands for a project where knowledge of all projects is meant. It is no absolute path, so no project has it. */
 export const SHARED_PROJECT_ID = "shared";
+
+/** The name of the database that holds a system where names are not free: a schema of PostgreSQL. A file bears the system's id itself. */
+export function systemDatabaseName(systemId: string): string {
+  return `system_${sha256Hex(systemId).slice(0, 16)}`;
+}

@@ -65,4 +65,31 @@ export const LIMITS = {
   runCompressAboveBytes: 1_000_000,
   /** The question of a pause, or the reason of a failure. */
   runNoteChars: 64_000,
+  /** A system's id names its file, so it is short and plain. */
+  systemIdChars: 100,
+  /** Component, port and message id make one key; together they must fit into an index of PostgreSQL. */
+  systemNameChars: 100,
+  systemMessageIdChars: 300,
+  systemStateKeyChars: 300,
+  /** Larger data belongs in a file; the message then says where. */
+  systemMessageBytes: 1024 * 1024,
+  systemStateValueBytes: 1024 * 1024,
+  /** One effect is one message's work, and all of it commits in one step. */
+  systemEffectWrites: 1_000,
+  systemEffectTimeoutMs: 30_000,
+  /** Messages of one component that wait in memory for their commit. Whoever sends more is told to wait. */
+  systemQueueMessages: 10_000,
+  systemQueueBytes: 64 * 1024 * 1024,
+  /** What one commit takes: enough for a thousand messages per second at one commit per second. */
+  systemBatchMessages: 2_000,
+  systemBatchBytes: 8 * 1024 * 1024,
+  /** Offsets beyond a missing one that a port remembers. */
+  systemOffsetsAhead: 100_000,
+  /** Messages of one port that wait for an effect. */
+  systemPendingMessages: 100_000,
+  systemReasonChars: 2_000,
+  systemAttempts: 1_000,
+  /** A snapshot passes through memory; larger systems are for backups. */
+  systemSnapshotBytes: 256 * 1024 * 1024,
+  systemSnapshotsKept: 1_000,
 } as const;

@@ -1,13 +1,13 @@
 import { CairnError } from "../model/errors.ts";
 import { newId } from "../model/ids.ts";
 import type { Run, RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
+import { encodeText } from "../text/plain-data.ts";
 import { END, type GraphDefinition, START } from "./definition.ts";
 import { EventQueue, type RunEvent } from "./events.ts";
 import { Execution } from "./execution.ts";
 import { type Line, lineFrom, noteOf } from "./line.ts";
 import { toMermaid } from "./mermaid.ts";
 import type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts";
-import { encodeText } from "./plain-data.ts";
 import { type RecoverOptions, type Recovery, recoverRuns } from "./recover.ts";
 import { checkedState, pointOf, positionOf, runOfGraph, stateAt } from "./resume.ts";
 import { messageOf, RunError } from "./run-error.ts";

@@ -1,6 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 import type { NewRunCheckpoint, RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
 import type { RunStore, SaveOptions } from "../ports/run-store.ts";
+import { decodeState, encodeText } from "../text/plain-data.ts";
 import { END, type NodeDefinition, ROUTE_AGAIN } from "./definition.ts";
 import type { EventQueue, RunEvent } from "./events.ts";
 import { runFork, runSubgraph } from "./fork.ts";
@@ -8,7 +9,6 @@ import { keepLease } from "./heartbeat.ts";
 import type { Line, LineNote } from "./line.ts";
 import { type RunOptions, type RunResult, type Settings, settingsOf } from "./options.ts";
 import { type PatientStore, patientStore } from "./patient-store.ts";
-import { decodeState, encodeText } from "./plain-data.ts";
 import { messageOf, RunError } from "./run-error.ts";
 import { Scope } from "./scope.ts";
 import { Context, Paused, retryWait } from "./step.ts";

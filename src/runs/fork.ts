@@ -1,8 +1,8 @@
+import { decodeState } from "../text/plain-data.ts";
 import { END, type GraphDefinition, type NodeDefinition } from "./definition.ts";
 import type { Interrupt } from "./events.ts";
 import type { Execution } from "./execution.ts";
 import { type Line, lineFrom } from "./line.ts";
-import { decodeState } from "./plain-data.ts";
 import { messageOf, RunError } from "./run-error.ts";
 import { Scope } from "./scope.ts";
 import { Paused } from "./step.ts";

@@ -1,6 +1,6 @@
 import type { RunCheckpoint, StoredState } from "../model/run.ts";
+import { decodeState, decodeText } from "../text/plain-data.ts";
 import type { GraphDefinition } from "./definition.ts";
-import { decodeState, decodeText } from "./plain-data.ts";
 import type { Scope } from "./scope.ts";
 
 /** One thread of a run: the main line, a branch of a fork, or the inside of a sub-graph. */

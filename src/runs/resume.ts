@@ -2,8 +2,8 @@ import { CairnError } from "../model/errors.ts";
 import type { Run, RunCheckpoint, RunCheckpointInfo } from "../model/run.ts";
 import { noSuchCheckpoint, noSuchRun } from "../model/run-rules.ts";
 import type { RunStore } from "../ports/run-store.ts";
+import { decodeState } from "../text/plain-data.ts";
 import type { GraphDefinition } from "./definition.ts";
-import { decodeState } from "./plain-data.ts";
 import { messageOf, RunError } from "./run-error.ts";
 
 /** Where a run stands: its newest main-line checkpoint, and the newest of every line begun since. */

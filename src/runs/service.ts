@@ -4,7 +4,7 @@ import { noSuchRun } from "../model/run-rules.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PruneReport, RunStore } from "../ports/run-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
-import { decodeState } from "./plain-data.ts";
+import { decodeState } from "../text/plain-data.ts";
 
 /** Which runs a caller may see: by their project, `null` for those that name none. */
 export type MaySee = (project: string | null) => boolean;

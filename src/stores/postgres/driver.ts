@@ -5,7 +5,7 @@ import { sha256Hex } from "../../model/ids.ts";
 import { isCollision, isConnectionLoss, translatePostgresError } from "./errors.ts";
 import { fromTimestamp } from "./time.ts";
 
-export type PgValue = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
+export type PgValue = string | number | boolean | null | Uint8Array | readonly (string | number | Uint8Array | null)[];
 
 /** Statements inside one transaction, with $1, $2 … as parameters. Each text is prepared once per connection, so texts must be few. */
 export interface PostgresTx {

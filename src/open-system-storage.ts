@@ -1,0 +1,40 @@
+import { join, resolve } from "node:path";
+import { CairnError } from "./model/errors.ts";
+import type { SystemStorage } from "./ports/system-store.ts";
+
+export type SystemStorageOptions =
+  /** Gone when the process ends. */
+  | { readonly storage: "memory" }
+  /** One SQLite file per system, `{stateDir}/checkpoints/{systemId}.db`. */
+  | { readonly storage: "sqlite"; readonly stateDir?: string | undefined }
+  /** One schema per system of a PostgreSQL database. */
+  | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
+
+/** Opens the place where systems are kept. Only what is used is loaded. */
+export async function openSystemStorage(options: SystemStorageOptions): Promise<SystemStorage> {
+  switch (options.storage) {
+    case "memory": {
+      const { memorySystemStorage } = await import("./stores/memory/systems.ts");
+      return memorySystemStorage();
+    }
+    case "sqlite": {
+      const { sqliteSystemStorage } = await import("./stores/sqlite/systems.ts");
+      return sqliteSystemStorage({ stateDir: options.stateDir ?? defaultStateDir() });
+    }
+    case "postgres": {
+      const { postgresSystemStorage } = await import("./stores/postgres/systems.ts");
+      return postgresSystemStorage(options);
+    }
+    default:
+      throw new CairnError(
+        "invalid_input",
+        `Unknown system storage ${JSON.stringify((options as { storage: unknown }).storage)}: use "memory", "sqlite" or "postgres".`,
+      );
+  }
+}
+
+/** Where system state is kept when nobody says: the same as the configuration's default. */
+function defaultStateDir({ CAIRN_STATE_DIR, NODE_ENV } = process.env): string {
+  if (CAIRN_STATE_DIR) return resolve(CAIRN_STATE_DIR);
+  return NODE_ENV === "production" ? "/var/lib/cairn" : join(process.cwd(), ".state");
+}
