@@ -7,6 +7,7 @@ import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
 import { indexing } from "./code/indexing.ts";
 import { parserPool } from "./code/parser-pool.ts";
+import { patiently } from "./code/patiently.ts";
 import { code } from "./code/service.ts";
 import { knowledge } from "./knowledge/service.ts";
 import { CairnError } from "./model/errors.ts";
@@ -15,6 +16,7 @@ import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Embedder } from "./ports/embedder.ts";
+import type { IndexQueue } from "./ports/index-queue.ts";
 import type { RunStore } from "./ports/run-store.ts";
 import type { Storage } from "./ports/storage.ts";
 import { backfiller } from "./recall/backfiller.ts";
@@ -41,6 +43,10 @@ export interface OpenOptions {
   readonly qdrant?: { readonly url?: string | undefined; readonly apiKey?: string | undefined } | undefined;
   /** Secrets are taken out before anything is stored or embedded; `allow` holds regular expressions of values that are none. */
   readonly redaction?: { readonly allow?: readonly string[] | undefined } | undefined;
+  readonly code?: {
+    /** Batches of code that may wait to be indexed; more are refused until there is room. */
+    readonly queueJobs?: number | undefined;
+  };
   /** Told once, in words for a person, when something is not as good as it could be; default: a process warning. */
   readonly onNotice?: (message: string) => void;
   readonly now?: Clock;
@@ -70,7 +76,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     parsers,
     redact: redactor({ ...options.redaction, keepLines: true }),
   });
-  const queue = memoryIndexQueue({ perform: (work, signal) => codeIndex.perform(work, { signal }), now, newId: services.newId });
+  const queue = await openIndexQueue(options, services, (work, signal) => codeIndex.perform(work, { signal }));
   return {
     keys: keys({ store: keyStore, now }),
     databases: databases({ storage }),
@@ -101,6 +107,17 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
       await storage.close();
     },
   };
+}
+
+/** PostgreSQL has one queue for all servers; elsewhere each process has its own. */
+async function openIndexQueue(
+  { storage = "sqlite", code: { queueJobs: capacity } = {} }: OpenOptions,
+  { now, newId: id }: { readonly now: Clock; readonly newId: () => string },
+  perform: Parameters<typeof patiently>[0],
+): Promise<IndexQueue> {
+  if (storage === "sqlite" || storage === "memory") return memoryIndexQueue({ perform: patiently(perform), now, newId: id, capacity });
+  const { postgresIndexQueue } = await import("./stores/postgres/index-queue.ts");
+  return postgresIndexQueue({ url: storage, perform: patiently(perform), capacity });
 }
 
 /** Runs belong to no project's database: one file next to them, or a schema of their own in the same PostgreSQL. */

@@ -8,6 +8,7 @@ export function openOptions(config: Config): OpenOptions {
     storage: config.storage,
     dataDir: config.dataDir,
     embedder: config.embedder,
+    code: config.code,
     qdrant: config.qdrant,
     redaction: config.redaction,
   };

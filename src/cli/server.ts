@@ -17,6 +17,7 @@ export async function startServer(config: Config): Promise<HttpServer> {
   const { http } = config;
   const { log, telemetry } = await watch(config, { prometheus: true });
   const cairn = await openFromConfig(config);
+  await cairn.indexing.start(); // what a server that died left behind
   const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets, log }), {
     onError: (error) => log.warn({ err: error }, "An MCP connection failed."),
     allowedHosts: [http.host, ...http.allowedHosts],

@@ -18,6 +18,8 @@ export interface Indexing {
   job(id: string, options?: CallOptions & { readonly waitMs?: number | undefined }): Promise<IndexJob>;
   cancel(id: string): Promise<IndexJob>;
   depth(projectId?: string): Promise<QueueDepth>;
+  /** For processes that stay: does what waits, also what others left that died. */
+  start(): Promise<void>;
 }
 
 export interface IndexingDeps {
@@ -59,6 +61,7 @@ export function indexing({ code, queue }: IndexingDeps): Indexing {
     },
 
     depth: (projectId) => queue.depth(projectId),
+    start: () => queue.start(),
   };
 }
 

@@ -64,6 +64,13 @@ export const ConfigSchema = z.strictObject({
       burst: setting(z.int().min(1).max(1_000_000).default(100), "Calls that a caller may make at once before the rate counts."),
     }),
   }),
+  code: z.strictObject({
+    queue_jobs: setting(
+      z.int().min(1).max(100_000).optional(),
+      "Batches of code that may wait to be indexed; more are refused until there is room. Default: 32, or 1000 on PostgreSQL.",
+      { notFromProject: true },
+    ),
+  }),
   mcp: z.strictObject({
     toolsets: setting(
       z.array(z.enum(["core", "code", "knowledge", "runs", "systems", "admin"])).default(["core"]),

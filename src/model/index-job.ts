@@ -77,9 +77,5 @@ export function isFinished({ status }: Pick<IndexJob, "status">): boolean {
   return status !== "pending" && status !== "running";
 }
 
-/** What a job's files came to, in one word. */
-export function statusOf({ files }: IndexResult): IndexJobStatus {
-  const bad = files.filter(({ status }) => status === "failed" || status === "partial");
-  if (bad.length === 0) return "completed";
-  return files.every(({ status }) => status === "failed") ? "failed" : "partial";
-}
+/** How a piece of work ended. */
+export type IndexOutcome = Pick<IndexJob, "status" | "result" | "reason">;

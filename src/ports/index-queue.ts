@@ -1,7 +1,7 @@
-import type { IndexJob, IndexResult, IndexWork } from "../model/index-job.ts";
+import type { IndexJob, IndexOutcome, IndexWork } from "../model/index-job.ts";
 
-/** Does one piece of work. It may be done again after a crash, and then finds the files unchanged. */
-export type PerformIndexWork = (work: IndexWork, signal: AbortSignal) => Promise<IndexResult>;
+/** Does one piece of work and says how it ended; raises nothing. It may be done again after a crash, and then finds the files unchanged. */
+export type PerformIndexWork = (work: IndexWork, signal: AbortSignal) => Promise<IndexOutcome>;
 
 /**
  * Work that was accepted and is done in the background. Pieces of one project are done one after another in the order in which they
@@ -16,6 +16,8 @@ export interface IndexQueue {
   cancel(id: string): Promise<IndexJob | undefined>;
   /** Of one project, or of all. */
   depth(projectId?: string): Promise<QueueDepth>;
+  /** Begins with what waits, also what other processes left. Adding work begins too. */
+  start(): Promise<void>;
   /** Takes nothing more, and ends what is under way. What waits is done first where only this process knows of it. */
   close(): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { patiently } from "../../src/code/patiently.ts";
 import { CairnError } from "../../src/model/errors.ts";
 import { type IndexJob, type IndexResult, type IndexWork, isFinished } from "../../src/model/index-job.ts";
 import type { IndexQueue, PerformIndexWork } from "../../src/ports/index-queue.ts";
@@ -37,10 +38,12 @@ function withResolvers(): PromiseWithResolvers<void> {
 /** What every queue of index work promises. */
 export function indexQueueContract(
   name: string,
-  open: (perform: PerformIndexWork, options: { readonly capacity?: number }) => Promise<IndexQueue>,
+  openQueue: (perform: PerformIndexWork, options: { readonly capacity?: number }) => Promise<IndexQueue>,
 ): void {
   describe(`the queue of index work: ${name}`, () => {
     let queue: IndexQueue;
+    const open = (perform: Parameters<typeof patiently>[0], options: { readonly capacity?: number }) =>
+      openQueue(patiently(perform, { retryDelayMs: 1 }), options);
     afterEach(() => queue.close());
 
     const ended = async (id: string): Promise<IndexJob> => {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import { memoryIndexQueue } from "../../src/stores/memory/index-queue.ts";
@@ -13,11 +13,17 @@ import { indexQueueContract } from "./index-queue.ts";
 
 indexQueueContract("in memory", async (perform, options) => {
   let jobs = 0;
-  return memoryIndexQueue({ perform, now: () => new Date().toISOString(), newId: () => `job-${++jobs}`, retryDelayMs: 1, ...options });
+  return memoryIndexQueue({ perform, now: () => new Date().toISOString(), newId: () => `job-${++jobs}`, ...options });
 });
 
-const A = "/srv/a";
-const B = "my-project";
+/** Projects of each test's own. */
+let A: string;
+let B: string;
+let tests = 0;
+beforeEach(() => {
+  A = `/srv/a${++tests}`;
+  B = `my-project-${tests}`;
+});
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const file = (path: string, name: string) => ({ path, content: `export function ${name}() {\n  return "${name}";\n}\n` });
 
@@ -38,13 +44,13 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
   const keyFor = async (access: string, ...projects: string[]) =>
     (await call("POST", "/v1/key/create", { label: "test", access, projects })).body.key as string;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     dataDir = mkdtempSync(join(tmpdir(), "cairn-indexing-"));
     database = kind === "postgres" ? await testDatabase() : undefined;
     embedder = testEmbedder();
     http = await api({ cairn: await open({ storage: database?.url ?? kind, dataDir, embedder: [embedder] }) });
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await http.cairn.close();
     await database?.drop();
     rmSync(dataDir, { recursive: true });
@@ -153,7 +159,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect((await call("POST", "/index", { project_id: A, files: [{ path: "a", content: "x".repeat(LIMITS.bodyBytes) }] })).status).toBe(
       413,
     );
-    expect(await http.cairn.projects()).toEqual([]);
+    expect(await http.cairn.projects()).not.toContain(A);
   });
 
   it("says 404 for a job that is not there, and to a key that may not touch the job's project", async () => {
@@ -177,6 +183,28 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     const reader = await keyFor("read", B);
     expect((await call("POST", "/index", { project_id: B, files: [file("a.ts", "b")] }, reader)).status).toBe(403);
     expect((await call("GET", `/index/jobs/${id}`, undefined, reader)).body).toMatchObject({ status: "completed", project_id: B });
+  });
+
+  it("refuses with 503 and Retry-After when too much waits, loses nothing that it accepted, and goes on", async () => {
+    const usual = http;
+    http = await api({ cairn: await open({ storage: database?.url ?? kind, dataDir, embedder: [embedder], code: { queueJobs: 3 } }) });
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) => call("POST", "/index", { project_id: A, files: [file(`f${index}.ts`, `f${index}`)] })),
+    );
+    const accepted = answers.filter(({ status }) => status === 202);
+    const refused = answers.filter(({ status }) => status !== 202);
+    expect(accepted.length).toBeGreaterThanOrEqual(3);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { status, headers, body } of refused) {
+      expect(status).toBe(503);
+      expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+      expect(body.error.name).toBe("UNAVAILABLE");
+    }
+    for (const one of accepted) expect((await ended(one)).status).toBe("completed");
+    expect(await http.cairn.code.stats({ projectId: A })).toMatchObject({ files: accepted.length });
+    expect((await send(A, file("later.ts", "later"))).status).toBe("completed");
+    await http.cairn.close();
+    http = usual;
   });
 
   it("stores no secret, neither in the index nor while the file waits", async () => {

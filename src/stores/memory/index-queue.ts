@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { asCairnError, CairnError } from "../../model/errors.ts";
-import { type IndexJob, type IndexWork, isFinished, statusOf } from "../../model/index-job.ts";
+import { CairnError } from "../../model/errors.ts";
+import { type IndexJob, type IndexOutcome, type IndexWork, isFinished } from "../../model/index-job.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { IndexQueue, PerformIndexWork } from "../../ports/index-queue.ts";
 
@@ -14,15 +14,12 @@ export interface MemoryIndexQueueOptions {
   readonly projectsAtOnce?: number;
   /** How long `close` waits for what was accepted. */
   readonly drainMs?: number;
-  readonly retryDelayMs?: number;
 }
 
 const CAPACITY = 32;
 /** Jobs that ended are remembered for whoever comes to ask: so many, and so many files of theirs in all. */
 const REMEMBERED_JOBS = 1_000;
 const REMEMBERED_FILES = 50_000;
-/** A database that other processes hold is tried again so often. */
-const ATTEMPTS = 4;
 
 interface Entry {
   job: IndexJob;
@@ -39,7 +36,6 @@ export function memoryIndexQueue({
   capacity = CAPACITY,
   projectsAtOnce = 2,
   drainMs = 20_000,
-  retryDelayMs = 250,
 }: MemoryIndexQueueOptions): IndexQueue {
   const entries = new Map<string, Entry>(); // in the order of acceptance
   const busy = new Map<string, Promise<void>>(); // by project
@@ -62,19 +58,10 @@ export function memoryIndexQueue({
 
   async function run(entry: Entry): Promise<void> {
     entry.job = { ...entry.job, status: "running", startedAt: now() };
-    for (let attempt = 1; ; attempt++)
-      try {
-        const result = await perform(entry.work!, entry.stop.signal);
-        return end(entry, { status: statusOf(result), result });
-      } catch (error) {
-        if (entry.stop.signal.aborted) return end(entry, { status: "cancelled" });
-        const { code, message } = asCairnError(error);
-        if (code !== "unavailable" || attempt === ATTEMPTS || closed) return end(entry, { status: "failed", reason: message });
-        await sleep(retryDelayMs * 2 ** attempt, undefined, { ref: false });
-      }
+    end(entry, await perform(entry.work!, entry.stop.signal));
   }
 
-  function end(entry: Entry, outcome: Pick<IndexJob, "status" | "result" | "reason">): void {
+  function end(entry: Entry, outcome: IndexOutcome): void {
     entry.job = { ...entry.job, ...outcome, finishedAt: now() };
     entry.work = undefined;
     const ended = [...entries.values()].filter(({ job }) => isFinished(job));
@@ -117,6 +104,8 @@ export function memoryIndexQueue({
       const running = jobs.filter(({ job }) => job.status === "running").length;
       return { pending: jobs.length - running, running, capacity };
     },
+
+    async start() {},
 
     async close() {
       closed = true;

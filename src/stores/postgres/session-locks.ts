@@ -1,0 +1,85 @@
+import pg from "pg";
+
+/**
+ * Locks that a process has for as long as it lives: they end with the connection that holds them, so what a killed process held is
+ * free at once. One connection holds all of them; if it breaks, `onLoss` is told, and all that was locked may be taken by others.
+ */
+export interface SessionLocks {
+  /** `false` while another process has it, or while there is no connection. Taken already: `false` too. */
+  take(name: string): Promise<boolean>;
+  release(name: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A host that vanished is noticed after some 25 seconds; the server's own default is two hours. */
+const OPTIONS = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
+const ANSWER_MS = 10_000;
+
+export function sessionLocks(url: string, onLoss: () => void): SessionLocks {
+  let connecting: Promise<pg.Client> | undefined;
+  const held = new Set<string>();
+
+  function connection(): Promise<pg.Client> {
+    connecting ??= connect();
+    return connecting;
+  }
+
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: "cairn locks",
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
+      keepAlive: true,
+      options: OPTIONS,
+    });
+    let over = false;
+    const lost = () => {
+      if (over) return; // a connection that breaks says so more than once, and another may have taken its place
+      over = true;
+      connecting = undefined;
+      client.end().catch(() => {}); // what it holds, if it lives, must be free for others
+      if (held.size === 0) return;
+      held.clear();
+      onLoss();
+    };
+    client.on("error", lost);
+    client.on("end", lost);
+    try {
+      await client.connect();
+    } catch (error) {
+      lost();
+      throw error;
+    }
+    return client;
+  }
+
+  const ask = async (sql: string, name: string): Promise<boolean> => {
+    const client = await connection();
+    try {
+      return (await client.query<{ done: boolean }>(sql, [name])).rows[0]?.done === true;
+    } catch (error) {
+      await client.end().catch(() => {}); // a lock that came too late for its question would be held for ever
+      throw error;
+    }
+  };
+
+  return {
+    async take(name) {
+      if (held.has(name)) return false; // PostgreSQL would give it to us twice
+      held.add(name);
+      const got = await ask("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS done", name).catch(() => false);
+      if (got && held.has(name)) return true;
+      held.delete(name);
+      return false;
+    },
+    async release(name) {
+      if (!held.delete(name)) return;
+      await ask("SELECT pg_advisory_unlock(hashtextextended($1, 0)) AS done", name).catch(() => {}); // lost with the connection
+    },
+    async close() {
+      held.clear();
+      await connecting?.then((client) => client.end()).catch(() => {});
+    },
+  };
+}

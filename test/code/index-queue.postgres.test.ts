@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type IndexOutcome, isFinished } from "../../src/model/index-job.ts";
+import type { IndexQueue, PerformIndexWork } from "../../src/ports/index-queue.ts";
+import { postgresIndexQueue } from "../../src/stores/postgres/index-queue.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { indexQueueContract, work } from "./index-queue.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+
+const open = (perform: PerformIndexWork, options: object = {}) =>
+  postgresIndexQueue({ url: database.url, perform, lookEveryMs: 50, drainMs: 200, ...options });
+
+indexQueueContract("on PostgreSQL", async (perform, options) => open(perform, options));
+
+describe("the queue on PostgreSQL, when processes end", () => {
+  const DONE: IndexOutcome = { status: "completed", result: { files: [], embeddedTexts: 0, removed: 0, removedPaths: [], moved: 0 } };
+  /** Ends only when it is told to stop. */
+  const endless: PerformIndexWork = async (_, signal) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    return { status: "cancelled" };
+  };
+  const status = async (queue: IndexQueue, id: string) => (await queue.get(id))!.status;
+  const reaches = async (queue: IndexQueue, id: string, wanted: string) => {
+    while ((await status(queue, id)) !== wanted) await sleep(20);
+  };
+  /** What a dying process does to its connection, seen from the server. */
+  const cutLocks = async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    await client.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cairn locks' AND datname = current_database()",
+    );
+    await client.end();
+  };
+
+  it("gives the work of a process that was cut off to another, before anything newer of that project", async () => {
+    const first = open(endless);
+    const old = await first.add(work("/a", "old"));
+    await reaches(first, old.id, "running");
+    const newer = await first.add(work("/a", "newer"));
+    const done: string[] = [];
+    const second = open(async (piece) => {
+      done.push(piece.kind === "manifest" ? piece.manifest[0]! : "");
+      return DONE;
+    });
+    await second.start();
+    await sleep(200);
+    expect(done).toEqual([]); // the first one lives
+    const closing = first.close(); // it lets go of what it cannot end in time, and takes nothing up again
+    await cutLocks();
+    await closing;
+    await reaches(second, newer.id, "completed");
+    expect(await status(second, old.id)).toBe("completed");
+    expect(done).toEqual(["old", "newer"]);
+    await second.close();
+  });
+
+  it("leaves what waits to other processes when it is closed in order", async () => {
+    const first = open(endless);
+    const { id } = await first.add(work("/b", "left"));
+    await reaches(first, id, "running");
+    await first.close();
+    const second = open(async () => DONE);
+    expect(isFinished((await second.get(id))!)).toBe(false);
+    await second.start();
+    await reaches(second, id, "completed");
+    await second.close();
+  });
+
+  it("gives up on work that ended its process again and again, and says so", async () => {
+    let begun = 0;
+    const queue = open((piece, signal) => {
+      begun++;
+      return endless(piece, signal);
+    });
+    const { id } = await queue.add(work("/c", "poison"));
+    for (let death = 1; death <= 6; death++) {
+      while (begun < death) await sleep(10);
+      await reaches(queue, id, "running");
+      await cutLocks();
+    }
+    await reaches(queue, id, "failed");
+    expect(begun).toBe(6);
+    expect((await queue.get(id))!.reason).toMatch(/several times/);
+    expect(await queue.depth("/c")).toMatchObject({ pending: 0, running: 0 });
+    await queue.close();
+  });
+});

@@ -1,0 +1,152 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import { builtCommand } from "../cli/stage.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { counts } from "./processes.ts";
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+/** Two chunks at least, so that a file that is there twice or in part would show. */
+const content = (project: string, name: string, version: number) =>
+  `export function ${name}V${version}() {\n  return "${project} ${version}";\n}\n\nexport class ${name.toUpperCase()} {\n  version = ${version};\n}\n`;
+
+interface Server {
+  readonly url: string;
+  readonly child: ChildProcess;
+}
+
+describe("two servers on one PostgreSQL", () => {
+  let database: TestDatabase;
+  let folder: string;
+  let main: string;
+  const children: ChildProcess[] = [];
+
+  beforeAll(async () => {
+    main = builtCommand();
+    database = await testDatabase();
+    folder = mkdtempSync(join(tmpdir(), "cairn-queue-"));
+  });
+  afterAll(async () => {
+    for (const child of children) child.kill("SIGKILL");
+    await database.drop();
+    rmSync(folder, { recursive: true });
+  });
+
+  async function serve(): Promise<Server> {
+    const child = spawn(main, ["serve", "--port", "0", "--json"], {
+      cwd: folder,
+      env: {
+        PATH: process.env.PATH!,
+        HOME: folder,
+        CAIRN_STORAGE: database.url,
+        CAIRN_EMBEDDER_KIND: "static",
+        CAIRN_LOG_LEVEL: "silent",
+      },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    children.push(child);
+    const [line] = await once(createInterface(child.stdout!), "line");
+    return { url: JSON.parse(line).url, child };
+  }
+
+  const call = async (server: Server, method: string, path: string, body?: unknown) => {
+    const response = await fetch(server.url + path, {
+      method,
+      ...(body !== undefined && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(30_000),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, never> };
+  };
+
+  it("index every batch that was accepted, in order, and nothing twice, while one or the other is killed", {
+    timeout: 900_000,
+  }, async () => {
+    const projects = ["/srv/one", "two", "/srv/three"];
+    const names = Array.from({ length: 6 }, (_, index) => `f${index}`);
+    const servers = [await serve(), await serve()];
+    const kills = counts({ short: 4, soak: 60 });
+    const accepted: string[] = [];
+    let sending = true;
+    let refusals = 0;
+
+    /** A batch goes to either server; if that one dies, to the other. Only an answer counts. */
+    async function deliver(body: object): Promise<void> {
+      for (;;) {
+        const server = servers[Math.random() < 0.5 ? 0 : 1]!;
+        try {
+          const answer = await call(server, "POST", "/index", body);
+          if (answer.status === 202) return void accepted.push(answer.body.job_id!);
+          expect(answer.status).toBe(503);
+        } catch (error) {
+          if ((error as Error).name === "AssertionError") throw error;
+          refusals++; // the server is dead, or died while it answered
+        }
+        await sleep(20);
+      }
+    }
+
+    const versions = new Map(projects.map((project) => [project, 0]));
+    const senders = projects.map(async (project) => {
+      while (sending) {
+        const version = versions.get(project)! + 1;
+        await deliver({
+          project_id: project,
+          files: names.map((name) => ({ path: `src/${name}.ts`, content: content(project, name, version) })),
+        });
+        versions.set(project, version);
+        // Ahead of what is indexed, so that work waits when a server dies, but not by more than a person would.
+        await sleep(60);
+      }
+    });
+
+    for (let kill = 0; kill < kills; kill++) {
+      await sleep(300 + Math.random() * 700);
+      const victim = kill % 2;
+      servers[victim]!.child.kill("SIGKILL");
+      await once(servers[victim]!.child, "exit");
+      await sleep(Math.random() * 500); // the other one goes on alone
+      servers[victim] = await serve();
+    }
+    sending = false;
+    await Promise.all(senders);
+    expect(accepted.length).toBeGreaterThan(kills);
+    expect(refusals).toBeGreaterThan(0);
+
+    for (const id of accepted) {
+      let job = await call(servers[0]!, "GET", `/index/jobs/${id}?wait_ms=20000`);
+      while (job.body.status === "pending" || job.body.status === "running")
+        job = await call(servers[0]!, "GET", `/index/jobs/${id}?wait_ms=20000`);
+      expect(`${id} ${job.body.status}`).toBe(`${id} completed`);
+    }
+    for (const server of servers) server.child.kill("SIGTERM");
+    await Promise.all(servers.map(({ child }) => child.exitCode ?? once(child, "exit")));
+
+    const cairn = await open({ storage: database.url, dataDir: folder, embedder: { kind: "static" } });
+    for (const projectId of projects) {
+      const version = versions.get(projectId)!;
+      const paths = names.map((name) => `src/${name}.ts`);
+      const wanted = Object.fromEntries(names.map((name) => [`src/${name}.ts`, sha256(content(projectId, name, version))]));
+      expect(await cairn.code.hashes({ projectId, paths })).toEqual(wanted);
+      const { files, chunks, embeddings } = await cairn.code.stats({ projectId });
+      expect({ files, vectors: embeddings[0]!.vectors }).toEqual({ files: names.length, vectors: chunks });
+      for (const name of names)
+        expect((await cairn.code.context({ projectId, path: `src/${name}.ts` }))[0]!.text).toBe(
+          content(projectId, name, version).trimEnd(),
+        );
+      expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+    }
+    await cairn.close();
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    expect((await client.query("SELECT count(*)::int AS left FROM cairn_queue.index_work")).rows).toEqual([{ left: 0 }]);
+    await client.end();
+  });
+});
