@@ -1,3 +1,4 @@
+import type { Backups } from "./admin/backups.ts";
 import type { Databases } from "./admin/databases.ts";
 import type { Keys } from "./admin/keys.ts";
 import type { Stats } from "./admin/stats.ts";
@@ -19,6 +20,8 @@ export interface Cairn {
   readonly keys: Keys;
   /** What to do when a project's database may be damaged. */
   readonly databases: Databases;
+  /** Copies of databases that can be trusted, and the way back from them. */
+  readonly backups: Backups;
   readonly embeddings: Embeddings;
   /** Counts, sizes and costs. */
   readonly stats: Stats;

@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { backups } from "./admin/backups.ts";
 import { databases } from "./admin/databases.ts";
 import { keys } from "./admin/keys.ts";
 import { stats } from "./admin/stats.ts";
@@ -14,6 +15,7 @@ import { CairnError } from "./model/errors.ts";
 import { newId, SHARED_PROJECT_ID } from "./model/ids.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
+import type { BackupStore } from "./ports/backup-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Embedder } from "./ports/embedder.ts";
 import type { IndexQueue } from "./ports/index-queue.ts";
@@ -26,7 +28,9 @@ import { fileKeyStore } from "./stores/file/keys.ts";
 import { memoryIndexQueue } from "./stores/memory/index-queue.ts";
 import { memoryKeyStore } from "./stores/memory/keys.ts";
 import { memoryStorage } from "./stores/memory/storage.ts";
-import { sqliteStorage } from "./stores/sqlite/storage.ts";
+import { sqliteBackups } from "./stores/sqlite/backups.ts";
+import { databaseFiles } from "./stores/sqlite/database-files.ts";
+import { type SqliteStorage, sqliteStorage } from "./stores/sqlite/storage.ts";
 import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
 import { redactor } from "./text/redact.ts";
 import { countTokens } from "./text/tokens.ts";
@@ -37,6 +41,8 @@ export interface OpenOptions {
   readonly storage?: "sqlite" | "memory" | (string & {});
   /** Where SQLite files and API keys live; default `~/.cairn`. */
   readonly dataDir?: string;
+  /** Where backups are kept; default `backups` in `dataDir`. */
+  readonly backupDir?: string | undefined;
   /** Which model to embed with, or embedders of your own in order of preference. */
   readonly embedder?: EmbedderChoice | readonly Embedder[];
   /** A Qdrant server that answers searches by meaning. Its vectors are copies: the database keeps them all. */
@@ -58,9 +64,11 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const now = options.now ?? systemClock;
   const dataDir = options.dataDir ?? join(homedir(), ".cairn");
   const redact = redactor(options.redaction);
-  const storage = await openStorage(options, dataDir, now);
+  const database = await openDatabase(options, dataDir, now);
+  const storage = await withQdrant(database, options);
   const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
   const runStore = await openRuns(options, dataDir, now);
+  const backupStore = openBackups(database, runStore, { options, dataDir, now });
   const { embedders, usage } = openEmbedders(
     options.embedder,
     options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")),
@@ -80,6 +88,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   return {
     keys: keys({ store: keyStore, now }),
     databases: databases({ storage }),
+    backups: backups({ store: backupStore, storage: options.storage ?? "sqlite" }),
     stats: stats({ storage: projectsOnly(storage), usage }),
     checkpoints: checkpoints({ ...services, storage: projectsOnly(storage), countTokens }),
     knowledge: knowledge({ ...services, storage }),
@@ -127,15 +136,29 @@ async function openRuns({ storage = "sqlite" }: OpenOptions, dataDir: string, no
   return openRunStore({ storage: "postgres", url: storage, poolMax: 5 });
 }
 
-async function openStorage(options: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {
-  const storage = await openDatabase(options, dataDir, now);
+/** Only databases that are files are backed up by us. */
+function openBackups(
+  database: Storage | SqliteStorage,
+  runStore: RunStore,
+  { options, dataDir, now }: { readonly options: OpenOptions; readonly dataDir: string; readonly now: Clock },
+): BackupStore | undefined {
+  if (!("release" in database)) return undefined;
+  return sqliteBackups({
+    folder: options.backupDir ?? join(dataDir, "backups"),
+    files: databaseFiles({ dataDir }),
+    now,
+    release: async ({ kind, path }) => (kind === "runs" ? runStore.close() : database.release(path)),
+  });
+}
+
+async function withQdrant(storage: Storage, options: OpenOptions): Promise<Storage> {
   const { url, apiKey } = options.qdrant ?? {};
   if (url === undefined) return storage;
   const { qdrantStorage } = await import("./vectors/qdrant/storage.ts"); // few have one
   return qdrantStorage(storage, { url, apiKey });
 }
 
-async function openDatabase({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage> {
+async function openDatabase({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage | SqliteStorage> {
   if (storage === "memory") return memoryStorage();
   if (storage === "sqlite") return sqliteStorage({ dataDir, now });
   if (/^postgres(ql)?:\/\//.test(storage)) {

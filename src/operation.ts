@@ -46,6 +46,10 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
     readonly examples?: readonly string[];
     /** Fields that take a file's content: the command line takes its path and reads it. Its name may fill another field. */
     readonly files?: Readonly<Record<string, { readonly nameInto?: string }>>;
+    /** Flags that set a configuration key for this call: what only the person at the machine decides is no field of the input. */
+    readonly settings?: Readonly<Record<string, { readonly setting: string; readonly description: string; readonly placeholder?: string }>>;
+    /** Whether the answer, though it is one, asks for attention: the process then ends with an exit code of its own. */
+    readonly attention?: (output: Readonly<Record<string, unknown>>) => boolean;
     /** How a person sees the answer, where `render` is not enough. */
     readonly view?: View;
   };

@@ -1,3 +1,4 @@
+import { backupOperations } from "./admin/backup-operations.ts";
 import { databaseOperations } from "./admin/database-operations.ts";
 import { keyOperations } from "./admin/key-operations.ts";
 import { statsOperations } from "./admin/stats-operations.ts";
@@ -21,5 +22,6 @@ export const operations: readonly Operation[] = [
   ...keyOperations,
   ...runOperations,
   ...databaseOperations,
+  ...backupOperations,
   ...statsOperations,
 ];

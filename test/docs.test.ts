@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EXIT_CODE } from "../src/cli/exit-code.ts";
+import { EXIT_ATTENTION, EXIT_CODE } from "../src/cli/exit-code.ts";
 import { SETTINGS, type Setting } from "../src/config/settings.ts";
 import { type ErrorCode, WIRE_NAME } from "../src/model/errors.ts";
 import { LIMITS } from "../src/model/limits.ts";
@@ -51,7 +51,12 @@ describe("the tables in the docs", () => {
     const codes = Object.entries(EXIT_CODE).sort(([, a], [, b]) => a - b);
     expect(new Set(codes.map(([, code]) => code)).size).toBe(codes.length);
     const rows = codes.map(([code, exit]) => [String(exit), `\`${WIRE_NAME[code as ErrorCode]}\``, WHEN[code as ErrorCode]]);
-    const lines = tableLines(["exit code", "error code", "when"], [["0", "", "it worked"], ...rows]);
+    const attention = [
+      String(EXIT_ATTENTION),
+      "",
+      "it worked, and what it found asks for attention: `cairn doctor`, `cairn backup verify`",
+    ];
+    const lines = tableLines(["exit code", "error code", "when"], [["0", "", "it worked"], ...rows, attention]);
     await expect(withSection("docs/cli.md", "exit codes", lines)).toMatchFileSnapshot(join(root, "docs/cli.md"));
   });
 });

@@ -43,6 +43,8 @@ export interface Call {
   /** The absolute path of the project that is meant. */
   readonly project: () => string;
   readonly config: () => LoadedConfig;
+  /** Ends with this exit code although it worked, where success has more than one. */
+  readonly endWith: (exitCode: number) => void;
   /** Runs another command line, as a person would, and gives its exit code. */
   readonly runLine: (argv: readonly string[], host: Host) => Promise<number>;
 }

@@ -15,3 +15,6 @@ export const EXIT_CODE: Record<ErrorCode, number> = {
   /** As a shell says it of a process that Ctrl-C ended. */
   cancelled: 130,
 };
+
+/** It worked, and what it found asks for attention: `cairn doctor`, `cairn backup verify`. */
+export const EXIT_ATTENTION = 11;

@@ -3,6 +3,7 @@ import { LIMITS } from "../model/limits.ts";
 import { type Operation, projectField } from "../operation.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
+import { EXIT_ATTENTION } from "./exit-code.ts";
 import { fileFlag, withFiles } from "./file-inputs.ts";
 import { type Host, print, printJson } from "./host.ts";
 import { openFromConfig } from "./open-from-config.ts";
@@ -14,11 +15,12 @@ import { viewText } from "./view.ts";
 export function operationCommand(operation: Operation): Command {
   const project = projectField(operation);
   const flags = schemaFlags(operation.input, project ? [project] : []).map((flag) => fileFlag(operation, flag));
+  const settings = Object.entries(operation.cli?.settings ?? {}).map(([name, about]): Flag => ({ name, kind: "text", ...about }));
   return {
     path: commandPath(operation),
     summary: operation.summary,
     description: operation.description,
-    flags,
+    flags: [...flags, ...settings],
     positional: (operation.cli?.positional ?? []).map(flagName),
     examples: operation.cli?.examples ?? [],
     usesProject: project !== undefined,
@@ -57,6 +59,7 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
     bar.clear();
     if (call.json) printJson(host, output);
     else print(host, viewText(operation, output, host));
+    if (operation.cli?.attention?.(output)) call.endWith(EXIT_ATTENTION);
   } catch (error) {
     throw inFlagWords(operation, error);
   } finally {

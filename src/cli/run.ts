@@ -15,8 +15,7 @@ export async function runCli(argv: readonly string[], host: Host): Promise<numbe
   const beforeEnd = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
   const json = beforeEnd.includes("--json");
   try {
-    await dispatch(argv, json, host);
-    return 0;
+    return await dispatch(argv, json, host);
   } catch (error) {
     const failure = host.signal.aborted ? new CairnError("cancelled", "Cancelled.", { cause: error }) : asCairnError(error);
     report(failure, json, host);
@@ -24,7 +23,7 @@ export async function runCli(argv: readonly string[], host: Host): Promise<numbe
   }
 }
 
-async function dispatch(given: readonly string[], json: boolean, host: Host): Promise<void> {
+async function dispatch(given: readonly string[], json: boolean, host: Host): Promise<number> {
   const argv = commandFirst(given);
   const asked = (...names: readonly string[]) => {
     const end = argv.indexOf("--");
@@ -32,16 +31,28 @@ async function dispatch(given: readonly string[], json: boolean, host: Host): Pr
   };
   if (argv[0] === "help" || asked("--help", "-h") || argv.length === 0) {
     const words = argv.slice(argv[0] === "help" ? 1 : 0).filter((argument) => !argument.startsWith("-"));
-    return showHelp(words, argv[0] === "help", json, host);
+    await showHelp(words, argv[0] === "help", json, host);
+    return 0;
   }
   const { command, path, rest } = findCommand(argv);
   if (!command) {
-    if (asked("--version", "-V")) return json ? printJson(host, { version: VERSION }) : print(host, VERSION);
+    if (asked("--version", "-V")) return showVersion(json, host);
     throw unknownCommand(path, rest);
   }
   const values = parseArgv(rest, flagsOf(command), command.positional);
-  if (values.version) return json ? printJson(host, { version: VERSION }) : print(host, VERSION);
-  await command.run({ host, values, json: values.json === true, runLine: runCli, ...lazily(command, values, host) });
+  if (values.version) return showVersion(json, host);
+  let exitCode = 0;
+  const endWith = (code: number) => {
+    exitCode = code;
+  };
+  await command.run({ host, values, json: values.json === true, endWith, runLine: runCli, ...lazily(command, values, host) });
+  return exitCode;
+}
+
+function showVersion(json: boolean, host: Host): number {
+  if (json) printJson(host, { version: VERSION });
+  else print(host, VERSION);
+  return 0;
 }
 
 /** `cairn --json checkpoint list` is `cairn checkpoint list --json`: flags that hold everywhere may come first. */

@@ -117,6 +117,12 @@ export const ConfigSchema = z.strictObject({
       { notFromProject: true },
     ),
   }),
+  backup: z.strictObject({
+    dir: setting(z.string().min(1).optional(), "Folder of the backups. Default: backups in data_dir.", {
+      path: true,
+      notFromProject: true,
+    }),
+  }),
   qdrant: z.strictObject({
     url: setting(
       url(/^https?$/).optional(),

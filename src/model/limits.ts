@@ -43,6 +43,8 @@ export const LIMITS = {
   upkeepTimeoutMs: 600_000,
   /** A check reads a whole database, which may be gigabytes. */
   databaseTimeoutMs: 600_000,
+  /** A backup reads every database twice and writes it once; what takes longer than an hour wants PostgreSQL. */
+  backupTimeoutMs: 3_600_000,
   /** A batch of code is at most 1 MB of content; JSON escaping can double it, and the envelope needs room. */
   bodyBytes: 4 * 1024 * 1024,
   /** A file of more is data or was made by a program. The same as the walk's. */

@@ -1,8 +1,9 @@
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, renameSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { builtFile } from "../../model/built-file.ts";
 import { CairnError } from "../../model/errors.ts";
+import { otherUsers } from "./other-users.ts";
 
 /** Reads the whole file, in a thread, and says what is wrong with it: nothing, if it is sound. Changes nothing. */
 export async function checkFile(path: string): Promise<readonly string[]> {
@@ -33,7 +34,7 @@ export interface QuarantineFile {
  * loses nothing: every file is in its new place before the first one leaves its old one. Gives back the new path.
  */
 export function quarantineFile({ path, folder, at, projectPath, problems }: QuarantineFile): string {
-  const others = otherUsers(path);
+  const others = otherUsers(path) ?? [];
   if (others.length > 0)
     throw new CairnError(
       "conflict",
@@ -60,7 +61,7 @@ export function quarantineFile({ path, folder, at, projectPath, problems }: Quar
   return target;
 }
 
-function linked(from: string, to: string): boolean {
+export function linked(from: string, to: string): boolean {
   try {
     linkSync(from, to);
     return true;
@@ -69,20 +70,4 @@ function linked(from: string, to: string): boolean {
     if (["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
     throw error;
   }
-}
-
-/** Other processes that have the database open: SQLite keeps a lock on the file as long. Known on Linux only. */
-function otherUsers(path: string): number[] {
-  let locks: string;
-  try {
-    locks = readFileSync("/proc/locks", "utf8");
-  } catch {
-    return []; // not Linux: the person must know
-  }
-  const inodes = ["", "-shm"].map((suffix) => statSync(path + suffix, { throwIfNoEntry: false })?.ino).filter((ino) => ino !== undefined);
-  const holders = locks.split("\n").flatMap((line) => {
-    const [, pid, inode] = /\s(\d+) [0-9a-f]+:[0-9a-f]+:(\d+) /.exec(line) ?? [];
-    return inode !== undefined && inodes.includes(Number(inode)) ? [Number(pid)] : [];
-  });
-  return [...new Set(holders)].filter((pid) => pid !== process.pid);
 }

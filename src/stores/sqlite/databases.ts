@@ -1,5 +1,4 @@
-import { statSync } from "node:fs";
-import { openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
+import { inodeOf, openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
 
 /** Gives the open database of a file, opening it when needed. Ask anew before each use: an idle one may have been closed. */
 export type DatabaseHandle = () => Promise<SqliteDatabase>;
@@ -64,8 +63,4 @@ export function sqliteDatabases(openMax = OPEN_MAX): SqliteDatabases {
       open.clear();
     },
   };
-}
-
-function inodeOf(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino;
 }

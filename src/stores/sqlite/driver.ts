@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -260,12 +260,15 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
   }
   const deadline = Date.now() + lockWaitMs;
   for (;;) {
+    const inode = inodeOf(path);
     const connection = new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true });
     try {
       // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
       connection.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
       connection.exec("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF");
-      return connection;
+      // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
+      if (inodeOf(path) === inode) return connection;
+      connection.close();
     } catch (error) {
       connection.close();
       // Ten processes that make one file at the same moment meet here.
@@ -273,6 +276,10 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
       await sleep(5 + Math.random() * 20);
     }
   }
+}
+
+export function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 /**

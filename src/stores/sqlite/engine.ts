@@ -1,25 +1,32 @@
-import type { DatabaseSync as NodeDatabaseSync } from "node:sqlite";
+import type { DatabaseSync as NodeDatabaseSync, backup as nodeBackup } from "node:sqlite";
 
 /** The part of the `node:sqlite` interface that Cairn uses; both engines have it. */
 export type Engine = typeof NodeDatabaseSync;
 
+export interface LoadedEngine {
+  readonly DatabaseSync: Engine;
+  readonly backup: typeof nodeBackup;
+  readonly name: string;
+}
+
 /** `node:sqlite` where this Node has it complete (FTS5 included), else the prebuilt package with the same interface. */
-export async function loadEngine(): Promise<{ DatabaseSync: Engine; name: string }> {
+export async function loadEngine(): Promise<LoadedEngine> {
   engine ??= choose();
   return engine;
 }
 
-let engine: Promise<{ DatabaseSync: Engine; name: string }> | undefined;
+let engine: Promise<LoadedEngine> | undefined;
 
-async function choose(): Promise<{ DatabaseSync: Engine; name: string }> {
+async function choose(): Promise<LoadedEngine> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   // Before 22.16 the built-in module lacks options we need, and it prints an experimental warning on every start.
   if (major > 22 || (major === 22 && minor >= 16)) {
     const builtin = await import("node:sqlite");
-    if (hasFullText(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, name: "node:sqlite" };
+    if (hasFullText(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
   }
   const bundled = await import("@photostructure/sqlite");
-  return { DatabaseSync: bundled.DatabaseSync as unknown as Engine, name: "@photostructure/sqlite" };
+  const { DatabaseSync, backup } = bundled as unknown as Pick<LoadedEngine, "DatabaseSync" | "backup">;
+  return { DatabaseSync, backup, name: "@photostructure/sqlite" };
 }
 
 function hasFullText(DatabaseSync: Engine): boolean {

@@ -16,6 +16,11 @@ export function isBusy(error: unknown): boolean {
   return code === BUSY || code === LOCKED;
 }
 
+export function isDamage(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === CORRUPT || code === NOTADB;
+}
+
 /** Says what a failed statement means for the person, with the file in the details. */
 export function translateSqliteError(error: unknown, path: string): unknown {
   if (error instanceof CairnError) return error;

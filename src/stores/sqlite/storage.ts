@@ -18,8 +18,13 @@ export interface SqliteStorageOptions {
   readonly now: () => string;
 }
 
+export interface SqliteStorage extends Storage {
+  /** Closes this file in this process, if it is open. The next use opens whatever is there then. */
+  release(path: string): void;
+}
+
 /** Projects as SQLite files, one each. Copying a project's file moves the project. */
-export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): Storage {
+export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteStorage {
   const folder = join(dataDir, "projects");
   const databases = sqliteDatabases();
   const pathOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
@@ -34,7 +39,14 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): Storage {
     };
   };
 
+  const release = (path: string) => {
+    databases.release(path);
+    vectorSearcher({ path }).close();
+  };
+
   return {
+    release,
+
     async create(projectId) {
       const handle = databases.handle({ path: pathOf(projectId), migrations: projectMigrations });
       await claim(await handle(), projectId, now);
@@ -83,8 +95,7 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): Storage {
     async quarantine(projectId, problems) {
       const location = pathOf(projectId);
       if (!existsSync(location)) throw new CairnError("not_found", `There is no database ${location}, so nothing was set aside.`);
-      databases.release(location);
-      vectorSearcher({ path: location }).close();
+      release(location);
       const quarantine = { path: location, folder: join(dataDir, "quarantine"), at: now(), projectPath: projectId, problems };
       return { projectPath: projectId, location, movedTo: quarantineFile(quarantine), problems };
     },

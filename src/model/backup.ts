@@ -1,0 +1,85 @@
+/** What a database holds. */
+export type DatabaseKind = "project" | "shared" | "runs" | "system";
+
+/** One database of Cairn: a project's by its path, a system's by its id; `shared` and `runs` exist once. */
+export interface DatabaseName {
+  readonly kind: DatabaseKind;
+  readonly id: string;
+}
+
+/** Some databases: one by its name, or all there are. */
+export type DatabaseSelection = DatabaseName | "all";
+
+/** What one table holds, taken from typed values in the order of the table. */
+export interface TableFacts {
+  readonly name: string;
+  readonly rows: number;
+  readonly sha256: string;
+}
+
+/** One database in a backup. */
+export interface BackupEntry extends DatabaseName {
+  /** Name of the file beside the manifest. */
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** The steps of its schema. */
+  readonly schema: readonly { readonly id: number; readonly name: string; readonly checksum: string }[];
+  readonly tables: readonly TableFacts[];
+}
+
+/** A database that could not be backed up, and why. The others do not suffer for it. */
+export interface BackupFailure extends DatabaseName {
+  readonly reason: string;
+}
+
+/** What a whole backup holds. It stands beside the copies and is written after all of them. */
+export interface BackupManifest {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly versions: { readonly cairn: string; readonly node: string; readonly sqlite: string };
+  readonly databases: readonly BackupEntry[];
+  readonly failed: readonly BackupFailure[];
+}
+
+export interface Backup extends BackupManifest {
+  /** The folder that holds it. */
+  readonly location: string;
+}
+
+/** How closely a backup is looked at. Each level includes those before it. */
+export const VERIFY_LEVELS = ["count", "integrity", "checksum", "full"] as const;
+export type VerifyLevel = (typeof VERIFY_LEVELS)[number];
+
+export function includes(level: VerifyLevel, other: VerifyLevel): boolean {
+  return VERIFY_LEVELS.indexOf(level) >= VERIFY_LEVELS.indexOf(other);
+}
+
+export interface VerifiedDatabase extends DatabaseName {
+  readonly file: string;
+  readonly rows: number;
+  readonly problems: readonly string[];
+}
+
+export interface BackupVerification {
+  readonly id: string;
+  readonly location: string;
+  readonly level: VerifyLevel;
+  readonly sound: boolean;
+  readonly databases: readonly VerifiedDatabase[];
+}
+
+export interface RestoredDatabase extends DatabaseName {
+  readonly location: string;
+  /** Where the database that was there before is now. */
+  readonly replaced?: string | undefined;
+}
+
+export function sameDatabase(a: DatabaseName, b: DatabaseName): boolean {
+  return a.kind === b.kind && a.id === b.id;
+}
+
+/** A database in words: `project /home/me/app`. */
+export function databaseLabel({ kind, id }: DatabaseName): string {
+  return kind === "project" || kind === "system" ? `${kind} ${id}` : kind;
+}

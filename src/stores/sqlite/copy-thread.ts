@@ -1,0 +1,45 @@
+import { Worker } from "node:worker_threads";
+import { builtFile } from "../../model/built-file.ts";
+import type { FileFacts } from "./copy-file.ts";
+
+export type CopyTask =
+  /** Copies a database that may be in use, and verifies the copy. */
+  | { readonly kind: "copy"; readonly from: string; readonly path: string }
+  /** Reads all of a file at rest. */
+  | { readonly kind: "inspect"; readonly path: string }
+  | { readonly kind: "count"; readonly path: string };
+
+type Result<Task extends CopyTask> = Task extends { readonly kind: "count" } ? ReadonlyMap<string, number> : FileFacts;
+
+export interface CopyCall {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
+}
+
+type Message =
+  | { readonly done: number; readonly total: number }
+  | { readonly result: FileFacts | ReadonlyMap<string, number> }
+  | { readonly failure: { readonly message: string; readonly code?: string; readonly errcode?: number } };
+
+/** Runs the task in a thread. A failure keeps the codes of SQLite and the system, so that it can be told in words. */
+export async function inCopyThread<Task extends CopyTask>(task: Task, { signal, onProgress }: CopyCall = {}): Promise<Result<Task>> {
+  signal?.throwIfAborted();
+  const worker = new Worker(builtFile("stores/sqlite/copy-worker.js"), { workerData: task, execArgv: [] });
+  let leave: (() => void) | undefined;
+  try {
+    return await new Promise<Result<Task>>((resolve, reject) => {
+      leave = () => reject(signal!.reason);
+      signal?.addEventListener("abort", leave, { once: true });
+      worker.on("message", (message: Message) => {
+        if ("result" in message) resolve(message.result as Result<Task>);
+        else if ("failure" in message) reject(Object.assign(new Error(message.failure.message), message.failure));
+        else onProgress?.(message.done, message.total);
+      });
+      worker.once("error", reject);
+      worker.once("exit", () => reject(new Error("The copy ended without a result.")));
+    });
+  } finally {
+    if (leave) signal?.removeEventListener("abort", leave);
+    await worker.terminate();
+  }
+}

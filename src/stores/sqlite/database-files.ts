@@ -1,0 +1,71 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseName } from "../../model/backup.ts";
+import { projectDatabaseName, SHARED_DATABASE_NAME, SHARED_PROJECT_ID } from "../../model/ids.ts";
+import type { Migration } from "../../model/migration.ts";
+import { loadEngine } from "./engine.ts";
+import { projectMigrations } from "./project-schema.ts";
+import { runMigrations } from "./runs-schema.ts";
+
+/** A database of Cairn on this disk. */
+export interface DatabaseFile extends DatabaseName {
+  readonly path: string;
+  /** The folder that it lives under; what is set aside stays on the same disk. */
+  readonly root: string;
+  readonly migrations: readonly Migration[];
+  /** Why it could not be read. Its id is then that of the file. */
+  readonly problem?: string | undefined;
+}
+
+export interface DatabaseFiles {
+  /** Where a database is, whether it is there or not. */
+  fileOf(name: DatabaseName): DatabaseFile;
+  /** All there are, those that cannot be read too. */
+  list(): Promise<readonly DatabaseFile[]>;
+}
+
+export function databaseFiles({ dataDir }: { readonly dataDir: string }): DatabaseFiles {
+  const projects = join(dataDir, "projects");
+  const inProjects = (name: string) => ({ path: join(projects, `${name}.db`), root: dataDir, migrations: projectMigrations });
+  const shared = (): DatabaseFile => ({ kind: "shared", id: SHARED_PROJECT_ID, ...inProjects(SHARED_DATABASE_NAME) });
+  const runs = (): DatabaseFile => ({ kind: "runs", id: "runs", path: join(dataDir, "runs.db"), root: dataDir, migrations: runMigrations });
+
+  async function projectFile(name: string): Promise<DatabaseFile | undefined> {
+    const file = inProjects(name);
+    try {
+      const id = await ownerOf(file.path);
+      return id === undefined ? undefined : { kind: "project", id, ...file };
+    } catch (error) {
+      return { kind: "project", id: name, ...file, problem: (error as Error).message };
+    }
+  }
+
+  return {
+    fileOf(name) {
+      if (name.kind === "shared") return shared();
+      if (name.kind === "runs") return runs();
+      return { ...name, ...inProjects(projectDatabaseName(name.id)) };
+    },
+    async list() {
+      const names = existsSync(projects)
+        ? readdirSync(projects).flatMap((file) => /^(project_[0-9a-f]{16})\.db$/.exec(file)?.[1] ?? [])
+        : [];
+      const found: (DatabaseFile | undefined)[] = [];
+      for (const name of names.sort()) found.push(await projectFile(name));
+      return [...found, shared(), runs()].filter((file) => file !== undefined && existsSync(file.path)) as DatabaseFile[];
+    },
+  };
+}
+
+/** Whose project a file is; `undefined` when it was made by a process that died before it stored anything. */
+async function ownerOf(path: string): Promise<string | undefined> {
+  const { DatabaseSync } = await loadEngine();
+  const connection = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+  try {
+    const isOurs = connection.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'project_info'").get();
+    if (!isOurs) return undefined;
+    return (connection.prepare("SELECT project_id FROM project_info WHERE id = 1").get() as { project_id: string } | undefined)?.project_id;
+  } finally {
+    connection.close();
+  }
+}
