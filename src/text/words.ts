@@ -1,14 +1,20 @@
 /** Splits text into the words that full-text search indexes: lower case, identifiers both whole and in their parts. */
 export function searchWords(text: string): string[] {
   const words: string[] = [];
+  const known = new Map<string, readonly string[]>(); // code says the same names again and again
   for (const [token] of text.matchAll(/[\p{L}\p{N}_$][\p{L}\p{N}\p{M}_$]*/gu)) {
     const whole = token.toLowerCase();
     words.push(whole);
-    const parts = identifierParts(token);
+    if (ONE_PART.test(token)) continue;
+    const parts = known.get(token) ?? identifierParts(token);
+    known.set(token, parts);
     if (parts.length > 1) words.push(...parts);
   }
   return words;
 }
+
+/** What has no parts, told at a glance: most words of any text. */
+const ONE_PART = /^(?:[A-Z]?[a-z]+|[0-9]+|[A-Z]+)$/;
 
 /** `parseHTTPRequest2` → parse, http, request, 2; `snake_case` → snake, case. */
 export function identifierParts(token: string): string[] {

@@ -75,3 +75,56 @@ CREATE TABLE code_references (
 );
 CREATE INDEX code_references_name ON code_references (name);
 `;
+
+/**
+ * The index in less room, with the tables that SQLite has: texts compressed, several chunks together; one row for each name of a
+ * file, and an outline with its definitions. What was indexed before goes, its hashes too: it is derived from files, and the next
+ * index brings it back.
+ */
+export const COMPACT_CODE_SCHEMA = `
+DROP VIEW current_chunks;
+DELETE FROM vectors WHERE collection = 'code';
+DELETE FROM chunk_generations;
+DELETE FROM indexed_files;
+DROP TABLE code_definitions;
+DROP TABLE code_references;
+DROP TABLE code_chunks;
+CREATE TABLE code_texts (key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body bytea NOT NULL);
+-- Compressed by us already.
+ALTER TABLE code_texts ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE TABLE code_chunks (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  file_key bigint NOT NULL,
+  generation bigint NOT NULL,
+  chunk_index integer NOT NULL,
+  kind text NOT NULL,
+  name text,
+  parents text NOT NULL,
+  defines text NOT NULL,
+  start_line integer NOT NULL,
+  end_line integer NOT NULL,
+  text_key bigint NOT NULL,
+  text_start integer NOT NULL,
+  text_length integer NOT NULL,
+  words tsvector NOT NULL,
+  UNIQUE (file_key, generation, chunk_index)
+);
+CREATE INDEX code_chunks_words ON code_chunks USING gin (words);
+-- The outer join costs nothing where the text is not asked for: PostgreSQL leaves it out.
+CREATE VIEW current_chunks AS
+  SELECT c.*, 1 AS revision, f.file_path, f.language, f.content_hash, f.indexed_at, t.body
+    FROM code_chunks c JOIN indexed_files f ON f.file_key = c.file_key AND f.generation = c.generation
+    LEFT JOIN code_texts t ON t.key = c.text_key;
+CREATE TABLE code_symbols (
+  name text COLLATE "C" NOT NULL,
+  file_key bigint NOT NULL,
+  defined integer NOT NULL,
+  used integer NOT NULL,
+  positions bytea NOT NULL,
+  PRIMARY KEY (name, file_key)
+);
+CREATE INDEX code_symbols_file ON code_symbols (file_key);
+CREATE TABLE code_outlines (file_key bigint PRIMARY KEY, body bytea NOT NULL);
+ALTER TABLE code_outlines ALTER COLUMN body SET STORAGE EXTERNAL;
+`;

@@ -1,6 +1,7 @@
-import { type CodeOrphans, chunkId } from "../../model/code-index.ts";
+import { chunkId } from "../../model/code-index.ts";
 import type { CodeBatch, CommitResult, FileWrite } from "../../ports/code-store.ts";
 import { chunkWords, packSymbols } from "../../text/code/index-text.ts";
+import { packTexts, unpack } from "../../text/code/text-blocks.ts";
 import type { PostgresTx } from "./driver.ts";
 import { toPgvector } from "./pgvector.ts";
 import type { ProjectTables } from "./project-tables.ts";
@@ -70,13 +71,29 @@ async function writeFile(step: Step, file: FileWrite): Promise<void> {
     chunks.length,
     at,
   );
+  const ids = await putChunks(step, fileKey, file);
+  await putVectors(step, ids, chunks);
+  await removeChunks(tx, "SELECT key FROM code_chunks WHERE file_key = $1 AND generation < $2", fileKey, generation);
+  await removeSymbols(tx, fileKey);
+  await putSymbols(tx, fileKey, file);
+}
+
+/** Gives the ids of the chunks. */
+async function putChunks({ tx, projectId, generation }: Step, fileKey: number, { path, chunks }: FileWrite): Promise<string[]> {
+  const { blocks, places } = packTexts(chunks.map(({ chunk }) => chunk.text));
+  const texts = await tx.all<{ key: number }>(
+    `INSERT INTO code_texts (body) SELECT decode(g.body, 'hex') FROM unnest($1::text[]) WITH ORDINALITY AS g (body, place) ORDER BY g.place RETURNING key`,
+    blocks.map(toHex),
+  );
+  const textKeys = texts.map(({ key }) => key).sort((a, b) => a - b);
   const each = <T>(value: (chunk: (typeof chunks)[number]["chunk"]) => T) => chunks.map(({ chunk }) => value(chunk));
   const ids = each(({ index }) => chunkId(projectId, path, index, generation));
   await tx.run(
-    `INSERT INTO code_chunks (file_key, generation, id, chunk_index, kind, name, parents, defines, start_line, end_line, text, words)
-     SELECT $1, $2, g.id, g.chunk_index, g.kind, g.name, g.parents, g.defines, g.start_line, g.end_line, g.text, to_tsvector('english', g.words)
-       FROM unnest($3::text[], $4::int[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[], $10::int[], $11::text[], $12::text[])
-            AS g (id, chunk_index, kind, name, parents, defines, start_line, end_line, text, words)`,
+    `INSERT INTO code_chunks (file_key, generation, id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, words)
+     SELECT $1, $2, g.id, g.chunk_index, g.kind, g.name, g.parents, g.defines, g.start_line, g.end_line, g.text_key, g.text_start, g.text_length,
+            to_tsvector('english', g.words)
+       FROM unnest($3::text[], $4::int[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[], $10::int[], $11::bigint[], $12::int[], $13::int[], $14::text[])
+            AS g (id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, words)`,
     fileKey,
     generation,
     ids,
@@ -87,13 +104,12 @@ async function writeFile(step: Step, file: FileWrite): Promise<void> {
     each(({ defines }) => JSON.stringify(defines)),
     each(({ startLine }) => startLine),
     each(({ endLine }) => endLine),
-    each(({ text }) => text),
+    places.map(({ block }) => textKeys[block]!),
+    places.map(({ start }) => start),
+    places.map(({ length }) => length),
     each((chunk) => wordsText(chunkWords(path, chunk))),
   );
-  await putVectors(step, ids, chunks);
-  await removeChunks(tx, "SELECT key FROM code_chunks WHERE file_key = $1 AND generation < $2", fileKey, generation);
-  await removeSymbols(tx, fileKey);
-  await putSymbols(tx, fileKey, file);
+  return ids;
 }
 
 /** Versions that were dropped meanwhile are left out. */
@@ -111,29 +127,23 @@ async function putVectors({ tx, tables }: Step, ids: readonly string[], chunks: 
 }
 
 async function putSymbols(tx: PostgresTx, fileKey: number, { symbols }: FileWrite): Promise<void> {
-  const { definitions, references } = packSymbols(symbols);
-  if (definitions.length > 0)
-    await tx.run(
-      `INSERT INTO code_definitions (file_key, name, kind, line, col, parents, place)
-       SELECT $1, g.name, g.kind, g.line, g.col, g.parents, g.place
-         FROM unnest($2::text[], $3::text[], $4::int[], $5::int[], $6::text[], $7::int[]) AS g (name, kind, line, col, parents, place)`,
-      fileKey,
-      definitions.map(({ name }) => name),
-      definitions.map(({ kind }) => kind),
-      definitions.map(({ line }) => line),
-      definitions.map(({ column }) => column),
-      definitions.map(({ parents }) => JSON.stringify(parents)),
-      definitions.map((_, place) => place),
-    );
-  if (references.length > 0)
-    await tx.run(
-      `INSERT INTO code_references (file_key, name, count, positions)
-       SELECT $1, g.name, g.count, decode(g.positions, 'hex') FROM unnest($2::text[], $3::int[], $4::text[]) AS g (name, count, positions)`,
-      fileKey,
-      references.map(({ name }) => name),
-      references.map(({ count }) => count),
-      references.map(({ positions }) => Buffer.from(positions).toString("hex")),
-    );
+  const { names, outline } = packSymbols(symbols);
+  await tx.run("INSERT INTO code_outlines (file_key, body) VALUES ($1, decode($2, 'hex'))", fileKey, toHex(outline));
+  if (names.length === 0) return;
+  await tx.run(
+    `INSERT INTO code_symbols (file_key, name, defined, used, positions)
+     SELECT $1, g.name, g.defined, g.used, decode(g.positions, 'hex')
+       FROM unnest($2::text[], $3::int[], $4::int[], $5::text[]) AS g (name, defined, used, positions)`,
+    fileKey,
+    names.map(({ name }) => name),
+    names.map(({ defined }) => defined),
+    names.map(({ used }) => used),
+    names.map(({ positions }) => toHex(positions)),
+  );
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 }
 
 async function moveFile(step: Step, { from, to, contentHash }: { from: string; to: string; contentHash: string }): Promise<boolean> {
@@ -155,10 +165,11 @@ async function moveFile(step: Step, { from, to, contentHash }: { from: string; t
     generation,
     at,
   );
-  const chunks = await tx.all<{ key: number; chunk_index: number; name: string | null; parents: string; defines: string; text: string }>(
-    "SELECT key, chunk_index, name, parents, defines, text FROM code_chunks WHERE file_key = $1",
+  const chunks = await tx.all<TextColumns & { key: number; chunk_index: number; name: string | null; parents: string; defines: string }>(
+    "SELECT key, chunk_index, name, parents, defines, text_key, text_start, text_length FROM code_chunks WHERE file_key = $1",
     file.file_key,
   );
+  const textOf = await textReader(tx, chunks);
   // The key stays, and with it the vectors; the words change with the path.
   await tx.run(
     `UPDATE code_chunks c SET id = g.id, generation = $1, words = to_tsvector('english', g.words)
@@ -166,9 +177,9 @@ async function moveFile(step: Step, { from, to, contentHash }: { from: string; t
     generation,
     chunks.map(({ key }) => key),
     chunks.map(({ chunk_index }) => chunkId(projectId, to, chunk_index, generation)),
-    chunks.map(({ name, parents, defines, text }) => {
+    chunks.map(({ name, parents, defines, ...place }) => {
       const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
-      return wordsText(chunkWords(to, { ...names, text }));
+      return wordsText(chunkWords(to, { ...names, text: textOf(place) }));
     }),
   );
   await recordMove(step, from, to);
@@ -183,7 +194,7 @@ function fileAt({ tx, projectId }: Step, path: string): Promise<FileRow | undefi
   return tx.get<FileRow>("SELECT file_key, content_hash FROM indexed_files WHERE project_id = $1 AND file_path = $2", projectId, path);
 }
 
-async function removeFile(tx: PostgresTx, fileKey: number): Promise<void> {
+export async function removeFile(tx: PostgresTx, fileKey: number): Promise<void> {
   await removeChunks(tx, "SELECT key FROM code_chunks WHERE file_key = $1", fileKey);
   await removeSymbols(tx, fileKey);
   await tx.run(
@@ -193,49 +204,29 @@ async function removeFile(tx: PostgresTx, fileKey: number): Promise<void> {
   await tx.run("DELETE FROM indexed_files WHERE file_key = $1", fileKey);
 }
 
-/** `keys`: a query for the keys of the chunks. */
-async function removeChunks(tx: PostgresTx, keys: string, ...params: readonly number[]): Promise<void> {
+/** `keys`: a query for the keys of the chunks. They share their texts only with chunks of the same file and generation, which go with them. */
+export async function removeChunks(tx: PostgresTx, keys: string, ...params: readonly number[]): Promise<void> {
   await tx.run(`DELETE FROM vectors WHERE collection = 'code' AND key IN (${keys})`, ...params);
+  await tx.run(`DELETE FROM code_texts WHERE key IN (SELECT text_key FROM code_chunks WHERE key IN (${keys}))`, ...params);
   await tx.run(`DELETE FROM code_chunks WHERE key IN (${keys})`, ...params);
 }
 
 async function removeSymbols(tx: PostgresTx, fileKey: number): Promise<void> {
-  await tx.run("DELETE FROM code_definitions WHERE file_key = $1", fileKey);
-  await tx.run("DELETE FROM code_references WHERE file_key = $1", fileKey);
+  await tx.run("DELETE FROM code_symbols WHERE file_key = $1", fileKey);
+  await tx.run("DELETE FROM code_outlines WHERE file_key = $1", fileKey);
 }
 
-const NO_FILE = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.file_key = t.file_key)";
-const LOST_GENERATION = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.project_id = t.project_id AND f.file_path = t.file_path)";
-const LOST_CHUNK = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.file_key = t.file_key AND f.generation = t.generation)";
-const LOST_VECTOR = "t.collection = 'code' AND NOT EXISTS (SELECT 1 FROM code_chunks c WHERE c.key = t.key)";
-const INCOMPLETE = `FROM indexed_files t LEFT JOIN chunk_generations g ON g.project_id = t.project_id AND g.file_path = t.file_path
-  WHERE g.current_generation IS DISTINCT FROM t.generation
-     OR g.chunks_count <> (SELECT count(*) FROM code_chunks c WHERE c.file_key = t.file_key AND c.generation = t.generation)`;
-
-export async function countOrphans(tx: PostgresTx): Promise<CodeOrphans> {
-  const count = async (from: string) => (await tx.get<{ count: number }>(`SELECT count(*) AS count ${from}`))!.count;
-  return {
-    rows:
-      (await count(`FROM code_chunks t WHERE ${LOST_CHUNK}`)) +
-      (await count(`FROM code_definitions t WHERE ${NO_FILE}`)) +
-      (await count(`FROM code_references t WHERE ${NO_FILE}`)) +
-      (await count(`FROM chunk_generations t WHERE ${LOST_GENERATION}`)) +
-      (await count(INCOMPLETE)),
-    words: 0, // a column of the chunks
-    vectors: await count(`FROM vectors t WHERE ${LOST_VECTOR}`),
-  };
+export interface TextColumns {
+  readonly text_key: number;
+  readonly text_start: number;
+  readonly text_length: number;
 }
 
-export async function removeOrphans(tx: PostgresTx): Promise<CodeOrphans> {
-  await tx.run("LOCK TABLE vectors IN ROW EXCLUSIVE MODE");
-  await tx.run("UPDATE code_generation SET last = last WHERE id = 1"); // waits for commits under way, and lets none begin
-  const found = await countOrphans(tx);
-  if (found.rows + found.vectors === 0) return found;
-  for (const { file_key } of await tx.all<{ file_key: number }>(`SELECT t.file_key ${INCOMPLETE}`)) await removeFile(tx, file_key);
-  await removeChunks(tx, `SELECT t.key FROM code_chunks t WHERE ${LOST_CHUNK}`);
-  await tx.run(`DELETE FROM code_definitions t WHERE ${NO_FILE}`);
-  await tx.run(`DELETE FROM code_references t WHERE ${NO_FILE}`);
-  await tx.run(`DELETE FROM chunk_generations t WHERE ${LOST_GENERATION}`);
-  await tx.run(`DELETE FROM vectors t WHERE ${LOST_VECTOR}`);
-  return found;
+/** Reads the texts of these chunks; a block that several share is unpacked once. */
+export async function textReader(tx: PostgresTx, places: readonly TextColumns[]): Promise<(place: TextColumns) => string> {
+  const keys = [...new Set(places.map(({ text_key }) => text_key))];
+  const rows = await tx.all<{ key: number; body: Uint8Array }>("SELECT key, body FROM code_texts WHERE key = ANY ($1::bigint[])", keys);
+  const blocks = new Map(rows.map(({ key, body }) => [key, unpack(body)]));
+  return ({ text_key, text_start, text_length }) =>
+    (blocks.get(text_key) ?? unpack(new Uint8Array())).slice(text_start, text_start + text_length);
 }

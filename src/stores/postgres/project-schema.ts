@@ -1,5 +1,5 @@
 import type { Migration } from "../../model/migration.ts";
-import { CODE_SCHEMA } from "./code-schema.ts";
+import { CODE_SCHEMA, COMPACT_CODE_SCHEMA } from "./code-schema.ts";
 import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
 import { OUTBOX_SCHEMA } from "./outbox.ts";
 
@@ -65,4 +65,5 @@ export const projectMigrations: readonly Migration[] = [
   { id: 3, name: "knowledge", sql: KNOWLEDGE_SCHEMA },
   { id: 4, name: "outbox of vectors", sql: OUTBOX_SCHEMA },
   { id: 5, name: "code index", sql: CODE_SCHEMA },
+  { id: 6, name: "compact code index", sql: COMPACT_CODE_SCHEMA },
 ];

@@ -75,3 +75,58 @@ CREATE TABLE code_references (
 ) WITHOUT ROWID;
 CREATE INDEX code_references_name ON code_references (name);
 `;
+
+/**
+ * The index in half the room. Texts are compressed, several chunks together, and keyed by numbers that are never used again. A name
+ * has one row per file; the outline holds the definitions and says which names a file has, so that names are stored once. What was
+ * indexed before goes, its hashes too: it is derived from files, and the next index brings it back.
+ */
+export const COMPACT_CODE_SCHEMA = `
+DROP VIEW current_chunks;
+DELETE FROM vectors WHERE space IN (SELECT id FROM vector_spaces WHERE collection = 'code');
+DELETE FROM vector_recent WHERE space IN (SELECT id FROM vector_spaces WHERE collection = 'code');
+DELETE FROM vector_pack_bodies WHERE id IN (SELECT p.id FROM vector_packs p JOIN vector_spaces s ON s.id = p.space WHERE s.collection = 'code');
+DELETE FROM vector_packs WHERE space IN (SELECT id FROM vector_spaces WHERE collection = 'code');
+DELETE FROM vector_spaces WHERE collection = 'code';
+DELETE FROM chunk_generations;
+DELETE FROM indexed_files;
+DROP TABLE code_words;
+DROP TABLE code_definitions;
+DROP TABLE code_references;
+DROP TABLE code_chunks;
+CREATE TABLE code_texts (key INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
+CREATE TABLE code_chunks (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  file_key INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  chunk_index INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  name TEXT,
+  parents TEXT NOT NULL,
+  defines TEXT NOT NULL,
+  start_line INTEGER NOT NULL,
+  end_line INTEGER NOT NULL,
+  text_key INTEGER NOT NULL,
+  text_start INTEGER NOT NULL,
+  text_length INTEGER NOT NULL,
+  UNIQUE (file_key, generation, chunk_index)
+);
+-- The outer join costs nothing where the text is not asked for: SQLite leaves it out.
+CREATE VIEW current_chunks AS
+  SELECT c.*, 1 AS revision, f.file_path, f.language, f.content_hash, f.indexed_at, t.body
+    FROM code_chunks c JOIN indexed_files f ON f.file_key = c.file_key AND f.generation = c.generation
+    LEFT JOIN code_texts t ON t.key = c.text_key;
+CREATE VIRTUAL TABLE code_words USING fts5 (
+  words, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+);
+CREATE TABLE code_symbols (
+  name TEXT NOT NULL,
+  file_key INTEGER NOT NULL,
+  defined INTEGER NOT NULL,
+  used INTEGER NOT NULL,
+  positions BLOB NOT NULL,
+  PRIMARY KEY (name, file_key)
+) WITHOUT ROWID;
+CREATE TABLE code_outlines (file_key INTEGER PRIMARY KEY, body BLOB NOT NULL);
+`;

@@ -1,10 +1,10 @@
-import { type CodeOrphans, chunkId } from "../../model/code-index.ts";
+import { chunkId } from "../../model/code-index.ts";
 import type { CodeBatch, CommitResult, FileWrite } from "../../ports/code-store.ts";
-import { chunkWords, packSymbols } from "../../text/code/index-text.ts";
+import { chunkWords, packSymbols, unpackOutline } from "../../text/code/index-text.ts";
+import { packTexts, unpack } from "../../text/code/text-blocks.ts";
 import type { SqliteTx } from "./driver.ts";
 import { putVectorsByVersion, removeRecordVectors } from "./embeddings.ts";
-import { vectorWriter } from "./vectors/writer.ts";
-import { putWords, removeWords } from "./words.ts";
+import { addWords, putWords, removeWords } from "./words.ts";
 
 export const CODE_WORDS = "code_words";
 
@@ -13,30 +13,36 @@ interface FileRow {
   content_hash: string;
 }
 
-export function commitCode(tx: SqliteTx, projectId: string, batch: CodeBatch): CommitResult {
-  const { last: generation } = tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last")!;
-  const step = { tx, projectId, generation, at: batch.at };
-  const moved = (batch.moves ?? []).filter((move) => moveFile(step, move)).map(({ to }) => to);
-  const removed: string[] = [];
-  for (const { path, contentHash, movedTo } of batch.removes ?? []) {
-    const file = fileAt(tx, projectId, path);
-    if (file?.content_hash !== contentHash) continue;
-    removeFile(tx, projectId, path, file.file_key);
-    if (movedTo !== undefined) recordMove(step, path, movedTo);
-    removed.push(path);
-  }
-  for (const file of batch.files ?? []) writeFile(step, file);
-  return { generation, moved, removed };
-}
-
+/** One batch. Vectors come and go at its end, all together: their index is then touched once. */
 interface Step {
   readonly tx: SqliteTx;
   readonly projectId: string;
   readonly generation: number;
   readonly at: string;
+  readonly gone: number[];
+  readonly vectors: Map<number, { key: number; vector: Float32Array }[]>;
 }
 
-function writeFile({ tx, projectId, generation, at }: Step, file: FileWrite): void {
+export function commitCode(tx: SqliteTx, projectId: string, batch: CodeBatch): CommitResult {
+  const { last: generation } = tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last")!;
+  const step: Step = { tx, projectId, generation, at: batch.at, gone: [], vectors: new Map() };
+  const moved = (batch.moves ?? []).filter((move) => moveFile(step, move)).map(({ to }) => to);
+  const removed: string[] = [];
+  for (const { path, contentHash, movedTo } of batch.removes ?? []) {
+    const file = fileAt(tx, projectId, path);
+    if (file?.content_hash !== contentHash) continue;
+    step.gone.push(...removeFile(tx, projectId, path, file.file_key));
+    if (movedTo !== undefined) recordMove(step, path, movedTo);
+    removed.push(path);
+  }
+  for (const file of batch.files ?? []) writeFile(step, file);
+  removeRecordVectors(tx, "code", step.gone);
+  putVectorsByVersion(tx, "code", step.vectors);
+  return { generation, moved, removed };
+}
+
+function writeFile(step: Step, file: FileWrite): void {
+  const { tx, projectId, generation, at } = step;
   const { path, contentHash, language, bytes, lines, notice, chunks } = file;
   const { file_key: fileKey } = tx.get<FileRow>(
     `INSERT INTO indexed_files (project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -63,11 +69,20 @@ function writeFile({ tx, projectId, generation, at }: Step, file: FileWrite): vo
     chunks.length,
     at,
   );
-  const vectors = new Map<number, { key: number; vector: Float32Array }[]>();
-  for (const { chunk, vectors: own } of chunks) {
+  putChunks(step, fileKey, file);
+  const gone = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ? AND generation < ?", fileKey, generation);
+  step.gone.push(...removeChunks(tx, gone));
+  putSymbols(tx, fileKey, file);
+}
+
+function putChunks({ tx, projectId, generation, vectors }: Step, fileKey: number, { path, chunks }: FileWrite): void {
+  const { blocks, places } = packTexts(chunks.map(({ chunk }) => chunk.text));
+  const textKeys = blocks.map((body) => tx.run("INSERT INTO code_texts (body) VALUES (?)", body).lastId);
+  for (const [place, { chunk, vectors: own }] of chunks.entries()) {
+    const { block, start, length } = places[place]!;
     const { lastId: key } = tx.run(
-      `INSERT INTO code_chunks (id, file_key, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO code_chunks (id, file_key, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       chunkId(projectId, path, chunk.index, generation),
       fileKey,
       generation,
@@ -78,35 +93,32 @@ function writeFile({ tx, projectId, generation, at }: Step, file: FileWrite): vo
       JSON.stringify(chunk.defines),
       chunk.startLine,
       chunk.endLine,
-      chunk.text,
+      textKeys[block]!,
+      start,
+      length,
     );
-    putWords(tx, CODE_WORDS, key, chunkWords(path, chunk));
+    addWords(tx, CODE_WORDS, key, chunkWords(path, chunk));
     for (const { versionId, vector } of own) {
       const entries = vectors.get(versionId);
       if (entries) entries.push({ key, vector });
       else vectors.set(versionId, [{ key, vector }]);
     }
   }
-  putVectorsByVersion(tx, "code", vectors);
-  removeChunks(tx, oldChunks(tx, fileKey, generation));
-  putSymbols(tx, fileKey, file);
 }
 
 function putSymbols(tx: SqliteTx, fileKey: number, { symbols }: FileWrite): void {
   removeSymbols(tx, fileKey);
-  const { definitions, references } = packSymbols(symbols);
-  for (const { name, kind, line, column, parents } of definitions)
+  const { names, outline } = packSymbols(symbols);
+  tx.run("INSERT INTO code_outlines (file_key, body) VALUES (?, ?)", fileKey, outline);
+  for (const { name, defined, used, positions } of names)
     tx.run(
-      "INSERT INTO code_definitions (file_key, name, kind, line, col, parents) VALUES (?, ?, ?, ?, ?, ?)",
-      fileKey,
+      "INSERT INTO code_symbols (name, file_key, defined, used, positions) VALUES (?, ?, ?, ?, ?)",
       name,
-      kind,
-      line,
-      column,
-      JSON.stringify(parents),
+      fileKey,
+      defined,
+      used,
+      positions,
     );
-  for (const { name, count, positions } of references)
-    tx.run("INSERT INTO code_references (file_key, name, count, positions) VALUES (?, ?, ?, ?)", fileKey, name, count, positions);
 }
 
 function moveFile(step: Step, { from, to, contentHash }: { from: string; to: string; contentHash: string }): boolean {
@@ -122,15 +134,16 @@ function moveFile(step: Step, { from, to, contentHash }: { from: string; to: str
     projectId,
     from,
   );
-  const chunks = tx.all<{ key: number; chunk_index: number; name: string | null; parents: string; defines: string; text: string }>(
-    "SELECT key, chunk_index, name, parents, defines, text FROM code_chunks WHERE file_key = ?",
+  const textOf = textReader(tx);
+  const chunks = tx.all<TextColumns & { key: number; chunk_index: number; name: string | null; parents: string; defines: string }>(
+    "SELECT key, chunk_index, name, parents, defines, text_key, text_start, text_length FROM code_chunks WHERE file_key = ?",
     file.file_key,
   );
   // The key stays, and with it the vectors; the words change with the path.
-  for (const { key, chunk_index: index, name, parents, defines, text } of chunks) {
+  for (const { key, chunk_index: index, name, parents, defines, ...place } of chunks) {
     tx.run("UPDATE code_chunks SET id = ?, generation = ? WHERE key = ?", chunkId(projectId, to, index, generation), generation, key);
     const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
-    putWords(tx, CODE_WORDS, key, chunkWords(to, { ...names, text }));
+    putWords(tx, CODE_WORDS, key, chunkWords(to, { ...names, text: textOf(place) }));
   }
   recordMove(step, from, to);
   return true;
@@ -144,73 +157,56 @@ function fileAt(tx: SqliteTx, projectId: string, path: string): FileRow | undefi
   return tx.get<FileRow>("SELECT file_key, content_hash FROM indexed_files WHERE project_id = ? AND file_path = ?", projectId, path);
 }
 
-function removeFile(tx: SqliteTx, projectId: string, path: string, fileKey: number): void {
-  removeChunks(tx, oldChunks(tx, fileKey, Number.MAX_SAFE_INTEGER));
+/** Gives the keys of the chunks that it had, whose vectors are still there. */
+export function removeFile(tx: SqliteTx, projectId: string, path: string, fileKey: number): number[] {
+  const gone = removeChunks(tx, tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ?", fileKey));
   removeSymbols(tx, fileKey);
   tx.run("DELETE FROM chunk_generations WHERE project_id = ? AND file_path = ?", projectId, path);
   tx.run("DELETE FROM indexed_files WHERE file_key = ?", fileKey);
+  return gone;
 }
 
-function oldChunks(tx: SqliteTx, fileKey: number, before: number): number[] {
-  return tx
-    .all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ? AND generation < ?", fileKey, before)
-    .map(({ key }) => key);
-}
-
-function removeChunks(tx: SqliteTx, keys: readonly number[]): void {
-  if (keys.length === 0) return;
-  removeRecordVectors(tx, "code", keys);
-  for (const key of keys) {
+/** Chunks share their texts only with chunks of the same file and generation, which go with them. Their vectors are still there afterwards. */
+export function removeChunks(tx: SqliteTx, chunks: readonly { readonly key: number }[]): number[] {
+  const texts = new Set<number>();
+  for (const { key } of chunks) {
+    const { text_key } = tx.get<{ text_key: number }>("DELETE FROM code_chunks WHERE key = ? RETURNING text_key", key)!;
     removeWords(tx, CODE_WORDS, key);
-    tx.run("DELETE FROM code_chunks WHERE key = ?", key);
+    texts.add(text_key);
   }
+  for (const key of texts) tx.run("DELETE FROM code_texts WHERE key = ?", key);
+  return chunks.map(({ key }) => key);
 }
 
+/** The outline says which names the file has: there is no index by file, which would hold every name a second time. */
 function removeSymbols(tx: SqliteTx, fileKey: number): void {
-  tx.run("DELETE FROM code_definitions WHERE file_key = ?", fileKey);
-  tx.run("DELETE FROM code_references WHERE file_key = ?", fileKey);
+  const outline = tx.get<{ body: Uint8Array }>("DELETE FROM code_outlines WHERE file_key = ? RETURNING body", fileKey);
+  if (!outline) return;
+  let names: readonly string[];
+  try {
+    ({ names } = unpackOutline(outline.body));
+  } catch {
+    tx.run("DELETE FROM code_symbols WHERE file_key = ?", fileKey); // damaged: slow, and right
+    return;
+  }
+  for (const name of names) tx.run("DELETE FROM code_symbols WHERE name = ? AND file_key = ?", name, fileKey);
 }
 
-const NO_FILE = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.file_key = t.file_key)";
-const LOST_GENERATION = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.project_id = t.project_id AND f.file_path = t.file_path)";
-const LOST_CHUNK = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.file_key = t.file_key AND f.generation = t.generation)";
-/** The table in which the full-text index keeps the length of each text: one row for each. */
-const LOST_WORDS = "FROM code_words_docsize t WHERE NOT EXISTS (SELECT 1 FROM code_chunks c WHERE c.key = t.id)";
-const LOST_VECTORS = `FROM vectors t JOIN vector_spaces s ON s.id = t.space AND s.collection = 'code'
-  WHERE NOT EXISTS (SELECT 1 FROM code_chunks c WHERE c.key = t.key)`;
-const INCOMPLETE = `FROM indexed_files t LEFT JOIN chunk_generations g ON g.project_id = t.project_id AND g.file_path = t.file_path
-  WHERE g.current_generation IS NOT t.generation
-     OR g.chunks_count <> (SELECT count(*) FROM code_chunks c JOIN code_words_docsize w ON w.id = c.key
-                            WHERE c.file_key = t.file_key AND c.generation = t.generation)`;
+export interface TextColumns {
+  readonly text_key: number;
+  readonly text_start: number;
+  readonly text_length: number;
+}
 
-export function countOrphans(tx: SqliteTx): CodeOrphans {
-  const count = (from: string) => tx.get<{ count: number }>(`SELECT count(*) AS count ${from}`)!.count;
-  return {
-    rows:
-      count(`FROM code_chunks t WHERE ${LOST_CHUNK}`) +
-      count(`FROM code_definitions t WHERE ${NO_FILE}`) +
-      count(`FROM code_references t WHERE ${NO_FILE}`) +
-      count(`FROM chunk_generations t WHERE ${LOST_GENERATION}`) +
-      count(INCOMPLETE),
-    words: count(LOST_WORDS),
-    vectors: count(LOST_VECTORS),
+/** Reads texts within one snapshot; a block that several chunks share is unpacked once. */
+export function textReader(tx: SqliteTx): (place: TextColumns) => string {
+  const blocks = new Map<number, string>();
+  return ({ text_key, text_start, text_length }) => {
+    let block = blocks.get(text_key);
+    if (block === undefined) {
+      block = unpack(tx.get<{ body: Uint8Array }>("SELECT body FROM code_texts WHERE key = ?", text_key)?.body ?? new Uint8Array());
+      blocks.set(text_key, block);
+    }
+    return block.slice(text_start, text_start + text_length);
   };
-}
-
-export function removeOrphans(tx: SqliteTx, projectId: string): CodeOrphans {
-  const found = countOrphans(tx);
-  if (found.rows + found.words + found.vectors === 0) return found;
-  for (const { file_key, file_path } of tx.all<{ file_key: number; file_path: string }>(`SELECT t.file_key, t.file_path ${INCOMPLETE}`))
-    removeFile(tx, projectId, file_path, file_key);
-  removeChunks(
-    tx,
-    tx.all<{ key: number }>(`SELECT t.key FROM code_chunks t WHERE ${LOST_CHUNK}`).map(({ key }) => key),
-  );
-  tx.run(`DELETE FROM code_definitions AS t WHERE ${NO_FILE}`);
-  tx.run(`DELETE FROM code_references AS t WHERE ${NO_FILE}`);
-  tx.run(`DELETE FROM chunk_generations AS t WHERE ${LOST_GENERATION}`);
-  for (const { id } of tx.all<{ id: number }>(`SELECT t.id ${LOST_WORDS}`)) removeWords(tx, CODE_WORDS, id);
-  for (const { key, version_id } of tx.all<{ key: number; version_id: number }>(`SELECT t.key, s.version_id ${LOST_VECTORS}`))
-    vectorWriter(tx).remove("code", version_id, [key]);
-  return found;
 }

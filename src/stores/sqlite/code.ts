@@ -1,25 +1,33 @@
 import type { CodeKind } from "../../model/code-chunk.ts";
 import { type CodeChunk, chunkPrint, type FileMove, type IndexedFile } from "../../model/code-index.ts";
-import type { CodeFilter, CodeStore } from "../../ports/code-store.ts";
+import type { CodeStore } from "../../ports/code-store.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import { embeddingText } from "../../text/code/embedding-text.ts";
-import { unpackPositions } from "../../text/code/positions.ts";
-import { globMatcher } from "../../text/glob.ts";
-import { CODE_WORDS, commitCode, countOrphans, removeOrphans } from "./code-write.ts";
+import { unpack } from "../../text/code/text-blocks.ts";
+import { IN_LIST, whereOf } from "./code-filter.ts";
+import { countOrphans, removeOrphans } from "./code-orphans.ts";
+import { findDefinitions, findReferences } from "./code-symbols.ts";
+import { CODE_WORDS, commitCode, type TextColumns, textReader } from "./code-write.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, sqliteEmbeddings } from "./embeddings.ts";
 import { nearest, type VectorSearcher } from "./nearest.ts";
-import { rankByWords, type Where } from "./words.ts";
+import { rankByWords } from "./words.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "code",
   table: "current_chunks",
-  textColumns: ["file_path", "kind", "name", "parents", "defines", "text"],
-  textOf: (row) => embeddingText(row.file_path!, namesOf(row as unknown as NameColumns)),
+  textColumns: ["file_path", "kind", "name", "parents", "defines", "body", "text_start", "text_length"],
+  textOf(row) {
+    const { body, text_start, text_length, ...chunk } = row as unknown as NameColumns & TextColumns & { body: Uint8Array };
+    const text = unpack(body).slice(text_start, text_start + text_length);
+    return embeddingText(row.file_path!, { ...namesOf(chunk), text });
+  },
 };
+/** Without the body of the text, which several chunks share. */
+const CHUNK =
+  "id, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, file_path, language, content_hash, indexed_at";
 const FILE = "file_path AS path, content_hash AS contentHash, generation, indexed_at AS indexedAt, language, bytes, lines, notice";
-const IN_LIST = "IN (SELECT value FROM json_each(?))";
 
 /** The code of one project in its SQLite file. */
 export function sqliteCode(projectId: string, database: DatabaseHandle, vectors: VectorSearcher): CodeStore {
@@ -44,22 +52,25 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
 
     async chunksOf(path) {
       return (await database()).read((tx) =>
-        tx.all<ChunkRow>("SELECT * FROM current_chunks WHERE file_path = ? ORDER BY chunk_index", path).map(toChunk),
+        readChunks(tx, tx.all<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE file_path = ? ORDER BY chunk_index`, path)),
       );
     },
 
     async vectorsOf(path) {
-      const rows = (await database()).read((tx) =>
-        tx.all<NameColumns & { version_id: number; vector: Uint8Array }>(
-          `SELECT r.kind, r.name, r.parents, r.defines, r.text, s.version_id, v.vector
-             FROM current_chunks r JOIN vector_spaces s ON s.collection = 'code' JOIN vectors v ON v.space = s.id AND v.key = r.key
-            WHERE r.file_path = ?`,
-          path,
-        ),
-      );
+      const rows = (await database()).read((tx) => {
+        const textOf = textReader(tx);
+        return tx
+          .all<NameColumns & TextColumns & { version_id: number; vector: Uint8Array }>(
+            `SELECT r.kind, r.name, r.parents, r.defines, r.text_key, r.text_start, r.text_length, s.version_id, v.vector
+               FROM current_chunks r JOIN vector_spaces s ON s.collection = 'code' JOIN vectors v ON v.space = s.id AND v.key = r.key
+              WHERE r.file_path = ?`,
+            path,
+          )
+          .map((row) => ({ ...row, text: textOf(row) }));
+      });
       const found = new Map<string, VersionedVector[]>();
       for (const row of rows) {
-        const print = chunkPrint(namesOf(row));
+        const print = chunkPrint({ ...namesOf(row), text: row.text });
         const entry = { versionId: row.version_id, vector: new Float32Array(Uint8Array.from(row.vector).buffer) };
         found.set(print, [...(found.get(print) ?? []), entry]);
       }
@@ -67,37 +78,11 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
 
     async definitions(names, filter, limit) {
-      return (await database()).read((tx) => {
-        const where = whereOf(tx, filter);
-        return tx
-          .all<{ name: string; kind: CodeKind; parents: string; path: string; line: number; column: number; chunkId: string }>(
-            `SELECT d.name, d.kind, d.parents, r.file_path AS path, d.line, d.col AS column, r.id AS chunkId
-               FROM code_definitions d JOIN current_chunks r ON r.file_key = d.file_key AND d.line BETWEEN r.start_line AND r.end_line
-              WHERE d.name ${IN_LIST} AND ${where?.sql ?? "true"} ORDER BY r.file_path, d.line, d.col, d.rowid LIMIT ?`,
-            JSON.stringify(names),
-            ...(where?.params ?? []),
-            limit,
-          )
-          .map((row) => ({ ...row, parents: JSON.parse(row.parents) as string[] }));
-      });
+      return (await database()).read((tx) => findDefinitions(tx, names, filter, limit));
     },
 
     async references(name, filter, limit) {
-      return (await database()).read((tx) => {
-        const where = whereOf(tx, filter);
-        const rows = tx.all<{ path: string; count: number; positions: Uint8Array }>(
-          `SELECT r.file_path AS path, u.count, u.positions FROM code_references u JOIN indexed_files r ON r.file_key = u.file_key
-            WHERE u.name = ? AND ${where?.sql ?? "true"} ORDER BY r.file_path`,
-          name,
-          ...(where?.params ?? []),
-        );
-        const sites = [];
-        for (const { path, positions } of rows) {
-          if (sites.length >= limit) break;
-          for (const position of unpackPositions(positions)) sites.push({ path, ...position });
-        }
-        return { sites: sites.slice(0, limit), total: rows.reduce((sum, { count }) => sum + count, 0) };
-      });
+      return (await database()).read((tx) => findReferences(tx, name, filter, limit));
     },
 
     async moves(limit) {
@@ -120,7 +105,7 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
         );
         const { lastIndexedAt, ...counted } = tx.get<Totals>(
           `SELECT (SELECT count(*) FROM indexed_files) AS files, (SELECT count(*) FROM current_chunks) AS chunks,
-                  (SELECT count(*) FROM code_definitions) AS definitions, (SELECT coalesce(sum(count), 0) FROM code_references) AS "references",
+                  (SELECT coalesce(sum(defined), 0) FROM code_symbols) AS definitions, (SELECT coalesce(sum(used), 0) FROM code_symbols) AS "references",
                   (SELECT coalesce(sum(bytes), 0) FROM indexed_files) AS bytes, (SELECT count(*) FROM file_moves) AS moves,
                   (SELECT last FROM code_generation) AS generation, (SELECT max(indexed_at) FROM indexed_files) AS lastIndexedAt`,
         )!;
@@ -159,12 +144,10 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
 
     async getMany(ids) {
-      return (await database()).read((tx) =>
-        ids.flatMap((id) => {
-          const row = tx.get<ChunkRow>("SELECT * FROM current_chunks WHERE id = ?", id);
-          return row ? [toChunk(row)] : [];
-        }),
-      );
+      return (await database()).read((tx) => {
+        const rows = ids.flatMap((id) => tx.get<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE id = ?`, id) ?? []);
+        return readChunks(tx, rows);
+      });
     },
   };
 }
@@ -192,10 +175,9 @@ interface NameColumns {
   name: string | null;
   parents: string;
   defines: string;
-  text: string;
 }
 
-interface ChunkRow extends NameColumns {
+interface ChunkRow extends NameColumns, TextColumns {
   id: string;
   generation: number;
   chunk_index: number;
@@ -207,18 +189,18 @@ interface ChunkRow extends NameColumns {
   indexed_at: string;
 }
 
-function namesOf({ kind, name, parents, defines, text }: NameColumns) {
+function namesOf({ kind, name, parents, defines }: NameColumns) {
   return {
     kind,
     ...(name !== null && { name }),
     parents: JSON.parse(parents) as string[],
     defines: JSON.parse(defines) as string[],
-    text,
   };
 }
 
-function toChunk(row: ChunkRow): CodeChunk {
-  return {
+function readChunks(tx: SqliteTx, rows: readonly ChunkRow[]): CodeChunk[] {
+  const textOf = textReader(tx);
+  return rows.map((row) => ({
     id: row.id,
     path: row.file_path,
     index: row.chunk_index,
@@ -229,24 +211,6 @@ function toChunk(row: ChunkRow): CodeChunk {
     startLine: row.start_line,
     endLine: row.end_line,
     ...namesOf(row),
-  };
-}
-
-/** The filter as a condition on `r`, a chunk or (without kinds) a file; absent when everything matches. */
-function whereOf(tx: SqliteTx, { languages, kinds, glob, changedSince }: CodeFilter): Where | undefined {
-  const sql: string[] = [];
-  const params: SqlValue[] = [];
-  const add = (condition: string, value: SqlValue) => {
-    sql.push(condition);
-    params.push(value);
-  };
-  if (languages) add(`r.language ${IN_LIST}`, JSON.stringify(languages));
-  if (kinds) add(`r.kind ${IN_LIST}`, JSON.stringify(kinds));
-  if (changedSince !== undefined) add("r.indexed_at >= ?", changedSince);
-  if (glob !== undefined) {
-    const matches = globMatcher(glob);
-    const files = tx.all<{ file_key: number; file_path: string }>("SELECT file_key, file_path FROM indexed_files");
-    add(`r.file_key ${IN_LIST}`, JSON.stringify(files.filter(({ file_path }) => matches(file_path)).map(({ file_key }) => file_key)));
-  }
-  return sql.length === 0 ? undefined : { sql: sql.join(" AND "), params };
+    text: textOf(row),
+  }));
 }

@@ -1,4 +1,4 @@
-import { CODE_SCHEMA } from "./code-schema.ts";
+import { CODE_SCHEMA, COMPACT_CODE_SCHEMA } from "./code-schema.ts";
 import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
 import type { Migration } from "./migrations.ts";
 import { OUTBOX_SCHEMA } from "./outbox.ts";
@@ -64,4 +64,5 @@ export const projectMigrations: readonly Migration[] = [
   { id: 3, name: "knowledge", sql: KNOWLEDGE_SCHEMA },
   { id: 4, name: "outbox of vectors", sql: OUTBOX_SCHEMA },
   { id: 5, name: "code index", sql: CODE_SCHEMA },
+  { id: 6, name: "compact code index", sql: COMPACT_CODE_SCHEMA },
 ];

@@ -11,6 +11,11 @@ export interface Where {
 /** Makes a record's text findable by its words, in place of what was there. */
 export function putWords(tx: SqliteTx, table: string, key: number, text: string): void {
   removeWords(tx, table, key);
+  addWords(tx, table, key, text);
+}
+
+/** The same for a record that has none yet. */
+export function addWords(tx: SqliteTx, table: string, key: number, text: string): void {
   tx.run(`INSERT INTO ${table} (rowid, words) VALUES (?, ?)`, key, searchWords(text).join(" "));
 }
 

@@ -1,5 +1,6 @@
-import type { Chunk, SymbolDefinition, SymbolEntry } from "../../model/code-chunk.ts";
+import type { Chunk, CodeKind, SymbolDefinition, SymbolEntry } from "../../model/code-chunk.ts";
 import { type Position, packPositions } from "./positions.ts";
+import { pack, unpack } from "./text-blocks.ts";
 
 /** A line of a bundled file can be megabytes long; nobody looks for its last word, and PostgreSQL refuses so many. */
 const MAX_WORDS_CHARS = 100_000;
@@ -14,24 +15,59 @@ export function chunkWords(
   return [path, name, ...parents, ...defines, text].join("\n").slice(0, MAX_WORDS_CHARS);
 }
 
-export interface PackedSymbols {
-  readonly definitions: readonly SymbolDefinition[];
-  readonly references: readonly { readonly name: string; readonly count: number; readonly positions: Uint8Array }[];
+/** A name of a file: how often it is defined there, how often used, and where it is used. */
+export interface PackedName {
+  readonly name: string;
+  readonly defined: number;
+  readonly used: number;
+  readonly positions: Uint8Array;
 }
 
-/** References are many, about sixteen for each chunk, so that each name has one row per file. */
+/**
+ * The symbols of a file as they are stored. Names are many, about four for each chunk, so there is one small entry for each; what
+ * else is known of the definitions, and the list of all names, is one packed text.
+ */
+export interface PackedSymbols {
+  readonly names: readonly PackedName[];
+  readonly outline: Uint8Array;
+}
+
+export type OutlinedDefinition = Omit<SymbolDefinition, "role">;
+
 export function packSymbols(symbols: readonly SymbolEntry[]): PackedSymbols {
   const definitions: SymbolDefinition[] = [];
-  const uses = new Map<string, Position[]>();
+  const names = new Map<string, { defined: number; uses: Position[] }>();
   for (const symbol of symbols) {
     if (symbol.name.length > MAX_NAME_CHARS) continue;
-    if (symbol.role === "definition") definitions.push(symbol);
-    else {
-      const places = uses.get(symbol.name);
-      if (places) places.push(symbol);
-      else uses.set(symbol.name, [symbol]);
-    }
+    const entry = names.get(symbol.name) ?? { defined: 0, uses: [] };
+    names.set(symbol.name, entry);
+    if (symbol.role === "definition") {
+      definitions.push(symbol);
+      entry.defined++;
+    } else entry.uses.push(symbol);
   }
-  const references = [...uses].map(([name, places]) => ({ name, count: places.length, positions: packPositions(places) }));
-  return { definitions, references };
+  definitions.sort((a, b) => a.line - b.line || a.column - b.column);
+  const outline: Outline = [
+    definitions.map(({ name, kind, line, column, parents }) => [name, kind, line, column, parents]),
+    [...names].filter(([, { defined }]) => defined === 0).map(([name]) => name),
+  ];
+  return {
+    names: [...names].map(([name, { defined, uses }]) => ({ name, defined, used: uses.length, positions: packPositions(uses) })),
+    outline: pack(JSON.stringify(outline)),
+  };
 }
+
+/** The definitions by line and column, and all names that the file has. */
+export function unpackOutline(bytes: Uint8Array): {
+  readonly definitions: readonly OutlinedDefinition[];
+  readonly names: readonly string[];
+} {
+  const [defined, others] = JSON.parse(unpack(bytes)) as Outline;
+  const definitions = defined.map(([name, kind, line, column, parents]) => ({ name, kind, line, column, parents }));
+  return { definitions, names: [...new Set([...definitions.map(({ name }) => name), ...others])] };
+}
+
+type Outline = readonly [
+  definitions: readonly (readonly [name: string, kind: CodeKind, line: number, column: number, parents: readonly string[]])[],
+  names: readonly string[],
+];

@@ -1,0 +1,23 @@
+import type { CodeFilter } from "../../ports/code-store.ts";
+import { globMatcher } from "../../text/glob.ts";
+import type { PgValue, PostgresTx } from "./driver.ts";
+import { toTimestamp } from "./time.ts";
+import type { WhereFrom } from "./words.ts";
+
+/** The filter as conditions on `r`, a chunk or (without kinds) a file. Which files a glob means is found out here, in the same snapshot. */
+export async function conditions(tx: PostgresTx, { languages, kinds, glob, changedSince }: CodeFilter): Promise<WhereFrom> {
+  const given: { readonly sql: (param: string) => string; readonly value: PgValue }[] = [];
+  if (languages) given.push({ sql: (param) => `r.language = ANY (${param}::text[])`, value: languages });
+  if (kinds) given.push({ sql: (param) => `r.kind = ANY (${param}::text[])`, value: kinds });
+  if (changedSince !== undefined) given.push({ sql: (param) => `r.indexed_at >= ${param}::timestamptz`, value: toTimestamp(changedSince) });
+  if (glob !== undefined) {
+    const matches = globMatcher(glob);
+    const files = await tx.all<{ file_key: number; file_path: string }>("SELECT file_key, file_path FROM indexed_files");
+    const keys = files.filter(({ file_path }) => matches(file_path)).map(({ file_key }) => file_key);
+    given.push({ sql: (param) => `r.file_key = ANY (${param}::bigint[])`, value: keys });
+  }
+  return (first) =>
+    given.length === 0
+      ? undefined
+      : { sql: given.map(({ sql }, index) => sql(`$${first + index}`)).join(" AND "), params: given.map(({ value }) => value) };
+}
