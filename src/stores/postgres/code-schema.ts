@@ -127,4 +127,15 @@ CREATE TABLE code_symbols (
 CREATE INDEX code_symbols_file ON code_symbols (file_key);
 CREATE TABLE code_outlines (file_key bigint PRIMARY KEY, body bytea NOT NULL);
 ALTER TABLE code_outlines ALTER COLUMN body SET STORAGE EXTERNAL;
+-- A move changes a chunk's id and not its vector: an index outside has to know of it all the same.
+CREATE FUNCTION code_chunks_to_outbox() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  IF EXISTS (SELECT 1 FROM vector_index WHERE collection = 'code') THEN
+    INSERT INTO vector_outbox (collection, version_id, key)
+    SELECT v.collection, v.version_id, v.key FROM vectors v WHERE v.collection = 'code' AND v.key = NEW.key
+    ON CONFLICT (collection, version_id, key) DO UPDATE SET change = DEFAULT;
+  END IF;
+  RETURN NULL;
+END $body$;
+CREATE TRIGGER code_chunks_outbox AFTER UPDATE OF id ON code_chunks FOR EACH ROW EXECUTE FUNCTION code_chunks_to_outbox();
 `;

@@ -9,7 +9,7 @@ import { countOrphans, removeOrphans } from "./code-orphans.ts";
 import { findDefinitions, findReferences } from "./code-symbols.ts";
 import { commitCode, type TextColumns, textReader } from "./code-write.ts";
 import type { PgValue, PostgresTx } from "./driver.ts";
-import { cosines, type EmbeddedRecords, nearest, postgresEmbeddings } from "./embeddings.ts";
+import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "./embeddings.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { rankByWords } from "./words.ts";
 
@@ -110,6 +110,8 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
           dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit, where }) : [],
         };
       }),
+
+    matching: (filter, limit) => tables.read(async (tx) => matchingIds(tx, RECORDS, await conditions(tx, filter), limit)),
 
     similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "current_chunks", versionId, vector, ids)),
 

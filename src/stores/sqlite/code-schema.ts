@@ -129,4 +129,11 @@ CREATE TABLE code_symbols (
   PRIMARY KEY (name, file_key)
 ) WITHOUT ROWID;
 CREATE TABLE code_outlines (file_key INTEGER PRIMARY KEY, body BLOB NOT NULL);
+-- A move changes a chunk's id and not its vector: an index outside has to know of it all the same.
+CREATE TRIGGER code_chunks_outbox AFTER UPDATE OF id ON code_chunks
+BEGIN
+  INSERT OR REPLACE INTO vector_outbox (collection, version_id, key)
+  SELECT s.collection, s.version_id, NEW.key FROM vector_index JOIN vector_spaces s USING (collection)
+    JOIN vectors v ON v.space = s.id AND v.key = NEW.key WHERE s.collection = 'code';
+END;
 `;

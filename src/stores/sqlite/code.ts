@@ -11,7 +11,7 @@ import { CODE_WORDS, commitCode, type TextColumns, textReader } from "./code-wri
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, sqliteEmbeddings } from "./embeddings.ts";
-import { nearest, type VectorSearcher } from "./nearest.ts";
+import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { rankByWords } from "./words.ts";
 
 const RECORDS: EmbeddedRecords = {
@@ -137,6 +137,12 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit, where, signal });
       const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, CODE_WORDS, "current_chunks", words, where, limit));
       return { lexical, dense: (await near) ?? [] };
+    },
+
+    async matching(filter, limit) {
+      const db = await database();
+      const where = db.read((tx) => whereOf(tx, filter));
+      return matchingIds(db, RECORDS, where, limit);
     },
 
     async similarities(versionId, vector, ids) {

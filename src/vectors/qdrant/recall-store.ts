@@ -8,6 +8,9 @@ const BEHIND_MAX = 500;
 /** A filter goes to Qdrant as the records it lets through; with more than these the database filters faster. */
 const AMONG_MAX = 10_000;
 
+/** Against a collection that changes faster than it can be asked, the database answers from one snapshot. */
+const ROUNDS_MAX = 4;
+
 export interface QdrantSearch {
   readonly client: QdrantClient;
   readonly prefix: string;
@@ -31,33 +34,59 @@ export function qdrantCandidates<RecordType, Filter>(
     degraded: `${reason}, so the database searched its own vectors`,
   });
 
-  return async (query) => {
-    const { dense, filter, limit, signal } = query;
-    const among = dense && (await store.matching?.(filter, AMONG_MAX));
-    if (!dense || among === undefined || among === "many") return store.candidates(query);
-    const paused = pause.reason();
-    if (paused !== undefined) return byDatabase(query, paused);
-    const changed = await outbox.pendingIds(dense.versionId, BEHIND_MAX + 1);
+  /** One look: what Qdrant and the outbox name, and which of it the database knows. Several steps, and so not of one moment. */
+  async function look({ filter, limit, signal }: CandidateQuery<Filter>, { versionId, vector }: QueryVector): Promise<Look> {
+    const among = await store.matching?.(filter, AMONG_MAX);
+    if (among === undefined || among === "many") return { answer: "database" };
+    const changed = await outbox.pendingIds(versionId, BEHIND_MAX + 1);
     if (changed.length > BEHIND_MAX) {
       onBehind();
-      return byDatabase(query, "Qdrant is still being filled");
+      return { answer: "database", because: "Qdrant is still being filled" };
     }
     let near: readonly string[];
     try {
-      const ids = among === "all" ? undefined : among;
-      near = ids?.length === 0 ? [] : await client.query(nameOf({ prefix }, dense.versionId), dense.vector, limit, ids, signal);
+      near =
+        among.length === 0
+          ? []
+          : await client.query(nameOf({ prefix }, versionId), vector, limit, among === "all" ? undefined : among, signal);
     } catch (error) {
       signal?.throwIfAborted();
       onBehind();
-      const reason = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
-      pause.failed(reason);
-      return byDatabase(query, reason);
+      const because = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+      pause.failed(because);
+      return { answer: "database", because };
     }
     const allowed = among === "all" ? undefined : new Set(among);
-    const fresh = allowed ? changed.filter((id) => allowed.has(id)) : changed;
-    const scores = await store.similarities(dense.versionId, dense.vector, [...new Set([...near, ...fresh])]);
-    const { lexical } = await store.candidates({ ...query, dense: undefined });
-    const ranked = [...scores].map(([id, score]) => ({ id, score })).sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
-    return { lexical, dense: ranked.slice(0, limit) };
+    const asked = new Set([...near, ...changed.filter((id) => !allowed || allowed.has(id))]);
+    const scores = await store.similarities(versionId, vector, [...asked]);
+    // Points of records that are gone took the places of others, which only the database can name.
+    if (near.length >= limit && near.some((id) => !scores.has(id))) return { answer: "database" };
+    return { answer: "scores", scores, gone: [...asked].filter((id) => !scores.has(id)).join() };
+  }
+
+  return async (query) => {
+    const { dense, limit } = query;
+    if (!dense) return store.candidates(query);
+    const paused = pause.reason();
+    if (paused !== undefined) return byDatabase(query, paused);
+    for (let round = 1, before = ""; round <= ROUNDS_MAX; round++) {
+      const seen = await look(query, dense);
+      if (seen.answer === "database") return seen.because === undefined ? store.candidates(query) : byDatabase(query, seen.because);
+      // Records that are gone by now may have been replaced between two steps. Once the same ones are missing twice, none was.
+      if (seen.gone !== before) {
+        before = seen.gone;
+        continue;
+      }
+      const { lexical } = await store.candidates({ ...query, dense: undefined });
+      const ranked = [...seen.scores].map(([id, score]) => ({ id, score })).sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
+      return { lexical, dense: ranked.slice(0, limit) };
+    }
+    return store.candidates(query);
   };
 }
+
+type QueryVector = NonNullable<CandidateQuery<unknown>["dense"]>;
+
+type Look =
+  | { readonly answer: "scores"; readonly scores: ReadonlyMap<string, number>; readonly gone: string }
+  | { readonly answer: "database"; readonly because?: string };

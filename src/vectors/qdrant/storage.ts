@@ -47,6 +47,7 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
     ...project,
     checkpoints: await mirrored(project.checkpoints, project.projectId, "checkpoints", ["put", "replace", "delete", "deleteMany"]),
     knowledge: await mirrored(project.knowledge, project.projectId, "knowledge", ["put", "replace", "delete", "apply"]),
+    code: await mirrored(project.code, project.projectId, "code", ["commit", "reconcile"]),
   });
 
   return {
