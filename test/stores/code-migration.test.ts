@@ -63,9 +63,8 @@ it("an index of the older form is emptied, hashes too, and the next run brings i
   await cairn.close();
 
   const now = await openSqlite({ path });
-  const { count } = now.one<{ count: number }>(
-    "SELECT count(*) AS count FROM vectors v JOIN vector_spaces s ON s.id = v.space WHERE s.collection = 'checkpoints'",
-  )!;
+  const sql = "SELECT count(*) AS count FROM vectors v JOIN vector_spaces s ON s.id = v.space WHERE s.collection = 'checkpoints'";
+  const { count } = now.read((tx) => tx.get<{ count: number }>(sql))!;
   expect(count).toBe(1);
   now.close();
 });
