@@ -6,6 +6,7 @@ import type { Checkpoints } from "./checkpoints/service.ts";
 import type { Indexing } from "./code/indexing.ts";
 import type { Code } from "./code/service.ts";
 import type { KnowledgeBase } from "./knowledge/service.ts";
+import type { LocalCode } from "./local/local-code.ts";
 import type { Embeddings } from "./recall/embeddings.ts";
 import type { Runs } from "./runs/service.ts";
 
@@ -27,6 +28,8 @@ export interface Cairn {
   readonly stats: Stats;
   /** Durable runs: see `cairn-memory/runs` for the graphs that make them. */
   readonly runs: Runs;
+  /** Jobs that index trees of this machine. Only the edges beside the files have it, never a server. */
+  readonly local?: LocalCode | undefined;
   /** The ids of all projects that have stored something. */
   projects(): Promise<readonly string[]>;
   /** Raises `unavailable`, saying why, when the storage cannot be used. */

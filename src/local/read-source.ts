@@ -1,4 +1,4 @@
-import { constants } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { isGeneratedText } from "./generated.ts";
@@ -12,6 +12,7 @@ export interface SourceText {
   /** Of the state that was read; it may be newer than the one that was walked. */
   readonly sizeBytes: number;
   readonly mtimeMs: number;
+  readonly ctimeMs: number;
 }
 
 /**
@@ -35,7 +36,7 @@ export async function readSource(
     if (!stat.isFile()) return { type: "skipped", path, reason: "special" };
     const bytes = await readUpTo(file, limitBytes);
     if (!bytes) return { type: "skipped", path, reason: "too_large", detail: `more than ${limitBytes} bytes` };
-    return classify(path, bytes, stat.mtimeMs);
+    return classify(path, bytes, stat);
   } catch (error) {
     return { type: "failed", path, reason: "unreadable", detail: reasonOf(error) };
   } finally {
@@ -43,13 +44,14 @@ export async function readSource(
   }
 }
 
-function classify(path: string, bytes: Uint8Array, mtimeMs: number): SourceText | SkippedEntry | FailedEntry {
+function classify(path: string, bytes: Uint8Array, { mtimeMs, ctimeMs }: Stats): SourceText | SkippedEntry | FailedEntry {
+  const look = { sizeBytes: bytes.length, mtimeMs, ctimeMs };
   // Git's own test: a NUL near the start means that this is no text.
-  if (bytes.subarray(0, BINARY_PROBE_BYTES).includes(0)) return { type: "skipped", path, reason: "binary" };
+  if (bytes.subarray(0, BINARY_PROBE_BYTES).includes(0)) return { type: "skipped", path, reason: "binary", look };
   const content = decode(bytes);
   if (content === undefined) return { type: "failed", path, reason: "encoding", detail: "the content is not valid UTF-8" };
-  if (isGeneratedText(content)) return { type: "skipped", path, reason: "generated" };
-  return { type: "source", path, content, sizeBytes: bytes.length, mtimeMs };
+  if (isGeneratedText(content)) return { type: "skipped", path, reason: "generated", look };
+  return { type: "source", path, content, ...look };
 }
 
 const BINARY_PROBE_BYTES = 8_000;

@@ -12,6 +12,8 @@ export interface WalkedFile {
   readonly path: string;
   readonly sizeBytes: number;
   readonly mtimeMs: number;
+  /** Changes also when a program sets the other time back. */
+  readonly ctimeMs: number;
 }
 
 export type SkipReason = "ignored" | "too_large" | "binary" | "generated" | "symlink" | "special";
@@ -22,6 +24,8 @@ export interface SkippedEntry {
   readonly path: string;
   readonly reason: SkipReason;
   readonly detail?: string;
+  /** How a file looked that had to be read to know that it is left out. */
+  readonly look?: Pick<WalkedFile, "sizeBytes" | "mtimeMs" | "ctimeMs">;
 }
 
 /** Wanted, but not to be had. */
@@ -41,6 +45,8 @@ export interface WalkOptions {
   readonly ignoreRules?: boolean;
   /** True allows a whole home directory or disk. */
   readonly anywhere?: boolean;
+  /** Told of every folder before it is read, so that a watch set then misses nothing. Absolute. */
+  readonly onFolder?: ((folder: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -59,11 +65,12 @@ const VERSION_STORES = new Set([".git", ".hg", ".svn", ".jj"]);
  * is none of our business; so there are no cycles either. Only the folders on the way down are held in memory.
  */
 export async function* walk(root: string, options: WalkOptions = {}): AsyncGenerator<WalkEntry, void, undefined> {
-  const { limitBytes = DEFAULT_LIMIT_BYTES, signal } = options;
+  const { limitBytes = DEFAULT_LIMIT_BYTES, onFolder = () => {}, signal } = options;
   const top = await resolveRoot(root, options);
   const rules = options.ignoreRules === false ? NO_RULES : await ignoreRules(top);
   const open: OpenFolder[] = [];
 
+  onFolder(top);
   const first = await openFolder(top, "", rules);
   if (first.type === "failed") yield first;
   else open.push(first);
@@ -85,6 +92,7 @@ export async function* walk(root: string, options: WalkOptions = {}): AsyncGener
       continue;
     }
     const { path, name } = found;
+    onFolder(join(top, path));
     const next = await openFolder(join(top, path), `${path}/`, await folder.rules.into(name));
     if (next.type === "failed") yield next;
     else open.push(next);
@@ -135,7 +143,7 @@ async function look(top: string, path: string, name: string, rules: IgnoreRules,
   if (isBinaryName(name)) return { type: "skipped", path, reason: "binary" };
   if (isGeneratedName(name)) return { type: "skipped", path, reason: "generated" };
   if (stat.size > limitBytes) return { type: "skipped", path, reason: "too_large", detail: `${stat.size} bytes` };
-  return { type: "file", path, sizeBytes: stat.size, mtimeMs: stat.mtimeMs };
+  return { type: "file", path, sizeBytes: stat.size, mtimeMs: stat.mtimeMs, ctimeMs: stat.ctimeMs };
 }
 
 async function targetOf(top: string, absolute: string): Promise<string> {

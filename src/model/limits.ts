@@ -51,6 +51,10 @@ export const LIMITS = {
   codeFileBytes: 1_000_000,
   /** Longer paths do not fit into an index of PostgreSQL together with the project's. */
   codePathBytes: 1_024,
+  /** The paths of one tree are held in memory, about 100 MB of them. */
+  codeTreeFiles: 500_000,
+  /** How long a person may wait for an index. */
+  indexWaitMs: 24 * 60 * 60 * 1_000,
   codeBatchFiles: 1_000,
   codeBatchBytes: 2 * 1024 * 1024,
   /** Paths in one page of a manifest or one question for hashes: about 1 MB of JSON. */

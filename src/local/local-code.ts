@@ -1,0 +1,212 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { CairnError } from "../model/errors.ts";
+import { newId } from "../model/ids.ts";
+import { isOver, type Job } from "./job.ts";
+import { jobFiles } from "./job-files.ts";
+import { type Lease, leases } from "./lease.ts";
+import { resolveRoot } from "./root.ts";
+import { type StaleCheck, staleCheck } from "./stale.ts";
+
+export interface IndexRequest {
+  readonly projectPath: string;
+  readonly includeIgnored?: boolean | undefined;
+  readonly anywhere?: boolean | undefined;
+  /** Until the job is over. */
+  readonly wait?: boolean | undefined;
+}
+
+export interface WaitOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly progress?: ((done: number, total: number | undefined, message?: string) => void) | undefined;
+}
+
+/** Indexing as it is done beside the files: jobs that walk a tree and send what changed. */
+export interface LocalCode {
+  /** Begins a job, or joins the one that the project has, in whatever process. */
+  index(request: IndexRequest, options?: WaitOptions): Promise<Job>;
+  /** The jobs of a project, newest first. */
+  jobs(projectPath: string): Promise<Job[]>;
+  /** Ends the project's job, also one of another process. */
+  cancel(of: { readonly projectPath: string; readonly jobId?: string | undefined }): Promise<Job>;
+  /** Goes on with a job that was interrupted, if the project has one. */
+  resume(projectPath: string): Promise<Job | undefined>;
+  /** What the index holds of a project. */
+  counts(projectPath: string): Promise<IndexCounts>;
+  /** Whether files have changed since they were indexed. */
+  readonly isStale: StaleCheck;
+  /** Stops what runs in this process; it goes on at the next start. */
+  close(): Promise<void>;
+}
+
+export interface IndexCounts {
+  readonly files: number;
+  readonly chunks: number;
+  readonly lastIndexedAt?: string | undefined;
+}
+
+export interface LaunchedJob {
+  /** When the job's process, thread or function has ended, whatever became of the job. */
+  readonly ended: Promise<void>;
+  /** Stops it here; the job waits to be taken up again. */
+  stop(): void;
+}
+
+/** Runs a job that has its lease. */
+export type Launch = (job: Job, lease: Lease) => LaunchedJob;
+
+export interface LocalCodeDeps {
+  readonly dataDir: string;
+  readonly launch: Launch;
+  readonly counts: LocalCode["counts"];
+  /** A caller that waits and goes away takes the job with it: the command line, where that is Ctrl-C. */
+  readonly cancelWithCaller?: boolean;
+}
+
+const LOOK_EVERY_MS = 150;
+/** How long a job that was asked to end may take for the batch it has under way. */
+const CANCEL_WAIT_MS = 10_000;
+
+export function localCode({ dataDir, launch, counts, cancelWithCaller = false }: LocalCodeDeps): LocalCode {
+  const files = jobFiles(dataDir);
+  const rights = leases(dataDir);
+  const launched = new Map<string, LaunchedJob>();
+
+  async function jobs(projectPath: string): Promise<Job[]> {
+    const holder = await rights.holder(projectPath);
+    const all = (await files.list()).filter(({ project_id }) => project_id === projectPath);
+    return all.map((job) => (job.status === "running" && job.id !== holder ? { ...job, status: "pending", phase: INTERRUPTED } : job));
+  }
+
+  function start(job: Job, lease: Lease): void {
+    const running = launch(job, lease);
+    launched.set(job.id, running);
+    void running.ended.then(async () => {
+      launched.delete(job.id);
+      // A thread that broke down had no time to say so.
+      const left = await files.read(job.id);
+      if (left?.status === "running" && (await rights.holder(job.project_id)) === job.id) {
+        const at = new Date().toISOString();
+        await files.write({ ...left, status: "failed", error: "The indexing ended unexpectedly. Start it again.", finished_at: at });
+      }
+      await rights.release(lease).catch(() => {}); // it runs out by itself
+    });
+  }
+
+  async function begin({ projectPath, includeIgnored = false, anywhere = false }: IndexRequest): Promise<Job> {
+    await resolveRoot(projectPath, { anywhere });
+    const unfinished = (await jobs(projectPath)).find(({ status }) => status === "pending");
+    const now = new Date().toISOString();
+    const job: Job = {
+      ...(unfinished ?? newJob(projectPath, now)),
+      status: "pending",
+      phase: "starting",
+      updated_at: now,
+      include_ignored: includeIgnored,
+      anywhere,
+    };
+    const lease = await rights.take(projectPath, job.id);
+    if ("heldBy" in lease) {
+      const running = await files.read(lease.heldBy);
+      if (running) return running;
+      throw new CairnError("unavailable", "Another process has just begun to index this project. Ask for the status in a moment.", {
+        retryAfterMs: 1_000,
+      });
+    }
+    await files.write(job);
+    start(job, lease);
+    return job;
+  }
+
+  /** Until the job is over, or nobody runs it any more. */
+  async function follow(id: string, { signal, progress = () => {} }: WaitOptions): Promise<Job> {
+    for (;;) {
+      const job = await files.read(id);
+      if (!job) throw new CairnError("not_found", `The job ${id} is gone.`);
+      if (isOver(job)) return job;
+      const told = progressText(job);
+      progress(job.files_processed, job.phase === "walking" || job.files_total === 0 ? undefined : job.files_total, told);
+      if (!launched.has(id) && (await rights.holder(job.project_id)) !== id) {
+        const last = await files.read(id);
+        return last && isOver(last) ? last : { ...job, status: "pending", phase: INTERRUPTED };
+      }
+      await sleep(LOOK_EVERY_MS, undefined, { signal });
+    }
+  }
+
+  return {
+    jobs,
+    counts,
+    isStale: staleCheck(),
+
+    async index({ wait = false, ...request }, options = {}) {
+      const job = await begin(request);
+      if (!wait) return job;
+      try {
+        return await follow(job.id, options);
+      } catch (error) {
+        if (cancelWithCaller && options.signal?.aborted && launched.has(job.id)) {
+          await files.askToCancel(job.id);
+          await launched.get(job.id)?.ended;
+        }
+        throw error;
+      }
+    },
+
+    async cancel({ projectPath, jobId }) {
+      const job = (await jobs(projectPath)).find((one) => (jobId === undefined ? !isOver(one) : one.id === jobId));
+      if (!job)
+        throw new CairnError("not_found", jobId === undefined ? "No job of this project is under way." : `There is no job ${jobId}.`);
+      if (isOver(job)) return job;
+      await files.askToCancel(job.id);
+      const lease = await rights.take(projectPath, job.id);
+      if ("token" in lease) {
+        // Nobody runs it: it was waiting to be taken up again.
+        const at = new Date().toISOString();
+        const cancelled: Job = { ...job, status: "cancelled", phase: "over", updated_at: at, finished_at: at };
+        await files.write(cancelled);
+        await rights.release(lease);
+        await files.publish();
+        return cancelled;
+      }
+      const deadline = AbortSignal.timeout(CANCEL_WAIT_MS);
+      return follow(job.id, { signal: deadline }).catch(async () => (await files.read(job.id)) ?? job);
+    },
+
+    async resume(projectPath) {
+      const [unfinished] = (await jobs(projectPath)).filter(({ status }) => status === "pending");
+      if (!unfinished || (await rights.holder(projectPath)) !== undefined) return undefined;
+      return begin({ projectPath, includeIgnored: unfinished.include_ignored, anywhere: unfinished.anywhere });
+    },
+
+    async close() {
+      const running = [...launched.values()];
+      for (const one of running) one.stop();
+      await Promise.all(running.map(({ ended }) => ended));
+    },
+  };
+}
+
+const INTERRUPTED = "interrupted; it goes on with the next index or start of cairn mcp";
+
+function newJob(projectPath: string, now: string): Job {
+  return {
+    id: newId(),
+    project_id: projectPath,
+    path: projectPath,
+    status: "pending",
+    phase: "starting",
+    created_at: now,
+    updated_at: now,
+    files_processed: 0,
+    files_total: 0,
+    counts: { indexed: 0, unchanged: 0, moved: 0, removed: 0, failed: 0, chunks: 0, bytes: 0 },
+    skipped: {},
+    failed_files: [],
+    include_ignored: false,
+    anywhere: false,
+  };
+}
+
+function progressText({ phase, current_file: file, eta_seconds: eta }: Job): string {
+  return [phase, file, eta === undefined ? undefined : `${eta} s left`].filter(Boolean).join(", ");
+}

@@ -1,0 +1,121 @@
+import { join } from "node:path";
+import { asCairnError } from "../model/errors.ts";
+import { projectDatabaseName } from "../model/ids.ts";
+import { indexPass } from "./index-pass.ts";
+import { type IndexTarget, type Patience, patient } from "./index-target.ts";
+import type { Job } from "./job.ts";
+import { jobFiles } from "./job-files.ts";
+import { type Lease, leases } from "./lease.ts";
+import { openMemo } from "./memo.ts";
+import { resolveRoot } from "./root.ts";
+import { tally } from "./tally.ts";
+
+/** What can be chosen about how an index is sent. */
+export interface IndexSettings extends Patience {
+  readonly batchFiles?: number | undefined;
+  readonly batchBytes?: number | undefined;
+}
+
+export interface JobRun extends IndexSettings {
+  readonly dataDir: string;
+  readonly job: Job;
+  /** Taken for this job by whoever made it. */
+  readonly lease: Lease;
+  readonly target: IndexTarget;
+  /** Aborted to stop here: the job waits to be taken up again. */
+  readonly stop: AbortSignal;
+  readonly onFolder?: ((folder: string) => void) | undefined;
+}
+
+/** Often enough for a person who watches; the file is small. */
+const TELL_MS = 250;
+const PUBLISH_MS = 2_000;
+
+/** Runs a job to its end, and tells of it in its file. Whatever happens, the lease is given back. Never throws for what goes wrong in the job. */
+export async function runJob({ dataDir, job, lease, target, stop, onFolder, ...settings }: JobRun): Promise<Job> {
+  const jobs = jobFiles(dataDir);
+  const ending = new AbortController();
+  let why: "stopped" | "cancelled" | "lost" | undefined;
+  const end = (reason: NonNullable<typeof why>) => {
+    why ??= reason;
+    ending.abort();
+  };
+  const stopped = () => end("stopped");
+  if (stop.aborted) stopped();
+  else stop.addEventListener("abort", stopped, { once: true });
+  const kept = await leases(dataDir).keep(lease, () => end("lost"));
+
+  const counting = tally();
+  let told: Job = { ...job, status: "running", started_at: job.started_at ?? new Date().toISOString() };
+  const tell = async (change: Partial<Job> = {}) => {
+    told = { ...told, ...counting.state(), updated_at: new Date().toISOString(), ...change };
+    await jobs.write(told);
+  };
+  let publishedAt = 0;
+  const tick = async () => {
+    await tell();
+    if (await jobs.isAskedToCancel(job.id)) end("cancelled");
+    if (Date.now() - publishedAt > PUBLISH_MS) {
+      publishedAt = Date.now();
+      await jobs.publish();
+    }
+  };
+  let ticking = Promise.resolve();
+  let behind = false;
+  const timer = setInterval(() => {
+    if (behind) return; // a slow disk must not gather ticks
+    behind = true;
+    // A disk that is full costs the progress, not the job.
+    ticking = tick()
+      .catch(() => {})
+      .finally(() => {
+        behind = false;
+      });
+  }, TELL_MS);
+
+  const outcome = await (async (): Promise<Partial<Job>> => {
+    try {
+      await tick();
+      const root = await resolveRoot(job.path, { anywhere: job.anywhere });
+      const memo = await openMemo(join(dataDir, "jobs", `${projectDatabaseName(job.project_id)}.seen`), root);
+      try {
+        await indexPass({
+          root,
+          target: patient(target, settings),
+          memo,
+          tally: counting,
+          signal: ending.signal,
+          includeIgnored: job.include_ignored,
+          anywhere: job.anywhere,
+          batchFiles: settings.batchFiles,
+          batchBytes: settings.batchBytes,
+          onFolder,
+        });
+      } catch (error) {
+        await memo.save().catch(() => {}); // what was read need not be read again
+        throw error;
+      }
+      return { status: counting.state().counts.failed > 0 ? "partial" : "completed" };
+    } catch (error) {
+      if (why === "stopped") return { status: "pending" };
+      if (why === "cancelled") return { status: "cancelled" };
+      if (why === "lost") return { status: "cancelled", error: "Another process has taken the project over." };
+      return { status: "failed", error: asCairnError(error).message };
+    }
+  })();
+
+  clearInterval(timer);
+  stop.removeEventListener("abort", stopped);
+  await ticking;
+  const finished = outcome.status === "pending" ? {} : { finished_at: new Date().toISOString() };
+  await tell({
+    phase: outcome.status === "pending" ? "waiting to go on" : "over",
+    current_file: undefined,
+    eta_seconds: undefined,
+    ...outcome,
+    ...finished,
+  }).catch(() => {});
+  await kept.release().catch(() => {}); // it runs out by itself
+  await jobs.publish().catch(() => {}); // the next job does it
+  return told;
+}

@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { lstat, realpath } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { LIMITS } from "../model/limits.ts";
+
+/** Whether the file on disk is another than the one with this content, or is gone. */
+export type StaleCheck = (projectPath: string, path: string, contentHash: string) => Promise<boolean>;
+
+/** As many files as a few answers can show. */
+const REMEMBERED = 1_000;
+
+/** Reads the files that an answer shows, and remembers their hashes for as long as size and times stay the same. */
+export function staleCheck(): StaleCheck {
+  const hashes = new Map<string, { readonly look: string; readonly hash: string; readonly readAt: number }>();
+  return async (projectPath, path, contentHash) => {
+    const root = await realpath(projectPath).catch(() => undefined);
+    if (root === undefined) return false; // a project of another machine
+    try {
+      const absolute = join(root, path);
+      if (!absolute.startsWith(root.endsWith(sep) ? root : root + sep)) return true;
+      const { size, mtimeMs, ctimeMs, ...stat } = await lstat(absolute);
+      if (size > LIMITS.codeFileBytes || (stat.mode & 0o170000) !== 0o100000) return true;
+      const look = `${size} ${mtimeMs} ${ctimeMs}`;
+      const known = hashes.get(absolute);
+      // A change within the resolution of the clock would not show in the times.
+      if (known?.look === look && known.readAt - Math.max(mtimeMs, ctimeMs) > 2_000) return known.hash !== contentHash;
+      const readAt = Date.now();
+      const hash = await hashOf(absolute);
+      hashes.delete(absolute);
+      hashes.set(absolute, { look, hash, readAt });
+      if (hashes.size > REMEMBERED) hashes.delete(hashes.keys().next().value!);
+      return hash !== contentHash;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT" || code === "ENOTDIR") return true; // it is gone
+      return false; // it cannot be read here, so nothing is known against it
+    }
+  };
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest("hex");
+}
