@@ -38,6 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "runs.ts": ["model", "ports", "text", "runs", "open-run-store.ts", "stores/memory"],
   "index.ts": ["*"],
   local: ["model", "ports", "text", "code", "stores/file", "operation.ts", "cairn.ts"],
+  client: ["model", "ports", "text", "code", "local", "http", ...ROOT_FILES],
   mcp: ["model", "ports", "text", "operations.ts", "invoke.ts", "config", "telemetry", ...ROOT_FILES],
   http: ["model", "ports", "text", "operations.ts", "invoke.ts", "config", "telemetry", "mcp", ...ROOT_FILES],
   cli: ["*"],

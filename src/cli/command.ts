@@ -54,6 +54,13 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   { name: "data-dir", kind: "text", description: "Folder of the SQLite files.", placeholder: "path", setting: "data_dir" },
   { name: "storage", kind: "text", description: "sqlite, memory or a postgres:// URL.", placeholder: "storage", setting: "storage" },
   {
+    name: "api-url",
+    kind: "text",
+    description: "A Cairn server that does the work; files are still read here. Its key: CAIRN_API_KEY.",
+    placeholder: "url",
+    setting: "api.url",
+  },
+  {
     name: "set",
     kind: "list",
     description: "Any other configuration key, as key=value. See: cairn config show.",

@@ -1,7 +1,10 @@
 import { operations } from "../operations.ts";
+import { indexCommand } from "./code/index-command.ts";
+import { watchCommand } from "./code/watch-command.ts";
 import type { Command } from "./command.ts";
 import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config-command.ts";
+import { edgeOperations } from "./edge-operations.ts";
 import { hookCommand } from "./hook/hook-command.ts";
 import { initCommand } from "./init/init-command.ts";
 import { mcpCommand } from "./mcp-command.ts";
@@ -11,12 +14,12 @@ import { tourCommand } from "./tour-command.ts";
 import { exportCommand, importCommand } from "./transfer-commands.ts";
 
 /** Commands that do more than their operation: they read and write files of the person. */
-const LOCAL_COMMANDS: readonly Command[] = [exportCommand, importCommand];
+const LOCAL_COMMANDS: readonly Command[] = [exportCommand, importCommand, indexCommand, watchCommand];
 const isLocal = (command: Command) => LOCAL_COMMANDS.some(({ path }) => path.join(" ") === command.path.join(" "));
 
 /** Every command there is: one per operation, and the few that are about Cairn itself. */
 export const commands: readonly Command[] = [
-  ...operations
+  ...edgeOperations(operations)
     .filter(({ cli }) => !cli?.hidden)
     .map(operationCommand)
     .filter((command) => !isLocal(command)),

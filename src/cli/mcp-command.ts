@@ -1,5 +1,5 @@
 import type { Command } from "./command.ts";
-import { openFromConfig } from "./open-from-config.ts";
+import { openEdge } from "./open-edge.ts";
 
 /** `cairn mcp`: what an agent's client starts. It speaks MCP on stdin and stdout and ends with its parent. */
 export const mcpCommand: Command = {
@@ -21,14 +21,13 @@ export const mcpCommand: Command = {
   async run({ project, config }) {
     const { config: settings } = config();
     const defaultProject = project();
-    const [{ runMcpStdio }, { operations }, { watch }] = await Promise.all([
-      import("../mcp/main.ts"),
-      import("../operations.ts"),
-      import("./watch.ts"),
-    ]);
+    const [{ runMcpStdio }, { watch }] = await Promise.all([import("../mcp/main.ts"), import("./watch.ts")]);
     const { log, telemetry } = await watch(settings);
+    const { cairn, operations } = await openEdge(settings, { jobs: "thread" });
+    // A job that a killed process left behind goes on by itself.
+    cairn.local?.resume(defaultProject).catch((error: unknown) => log.warn({ err: error }, "The last index could not be resumed."));
     await runMcpStdio({
-      cairn: await openFromConfig(settings),
+      cairn,
       operations,
       toolsets: settings.mcp.toolsets,
       defaultProject,

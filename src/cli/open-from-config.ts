@@ -15,6 +15,7 @@ export function openOptions(config: Config): OpenOptions {
   };
 }
 
+/** Cairn on this machine's own storage. */
 export async function openFromConfig(config: Config): Promise<Cairn> {
   const { open } = await import("../open.ts");
   return open(openOptions(config));

@@ -6,7 +6,7 @@ import type { Call, Command, Flag } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
 import { fileFlag, withFiles } from "./file-inputs.ts";
 import { type Host, print, printJson } from "./host.ts";
-import { openFromConfig } from "./open-from-config.ts";
+import { openEdge } from "./open-edge.ts";
 import { flagName, schemaFlags } from "./schema-flags.ts";
 import { progressBar } from "./terminal/progress-bar.ts";
 import { viewText } from "./view.ts";
@@ -45,9 +45,9 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../invoke.ts"), import("./watch.ts")]); // help and completion need neither
   const bar = progressBar(host);
   const telemetry = await telemetryOf(config);
-  const cairn = await openFromConfig(config);
+  const { cairn, operations } = await openEdge(config, { jobs: values.wait === true ? "here" : "process", cancelWithCaller: true });
   try {
-    const output = await invoke(cairn, operation, raw, {
+    const output = await invoke(cairn, operations.find(({ name }) => name === operation.name)!, raw, {
       caller: LOCAL_CALLER,
       signal: host.signal,
       progress: bar.update,

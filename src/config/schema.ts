@@ -64,12 +64,30 @@ export const ConfigSchema = z.strictObject({
       burst: setting(z.int().min(1).max(1_000_000).default(100), "Calls that a caller may make at once before the rate counts."),
     }),
   }),
+  api: z.strictObject({
+    url: setting(
+      url(/^https?$/).optional(),
+      "Address of a Cairn server that does the work instead of this machine; files are still read here.",
+      { notFromProject: true },
+    ),
+    key: setting(z.string().min(1).optional(), "Key for that server.", { secret: true, notFromProject: true }),
+  }),
   code: z.strictObject({
     queue_jobs: setting(
       z.int().min(1).max(100_000).optional(),
       "Batches of code that may wait to be indexed; more are refused until there is room. Default: 32, or 1000 on PostgreSQL.",
       { notFromProject: true },
     ),
+    batch_files: setting(z.int().min(1).max(1_000).default(10), "Files that are indexed in one step, at most."),
+    batch_bytes: setting(
+      z.int().min(1).max(2_000_000).default(1_000_000),
+      "Bytes that are indexed in one step, at most, but at least one file.",
+    ),
+    requests_per_second: setting(
+      z.number().positive().max(10_000).default(10),
+      "Requests per second that an index may send to the server of api.url. Without one it goes as fast as it can.",
+    ),
+    watch: setting(z.boolean().default(false), "cairn mcp indexes its project by itself, and again whenever files change."),
   }),
   mcp: z.strictObject({
     toolsets: setting(

@@ -1,13 +1,14 @@
-import type { FileOutcome, SourceFile } from "../code/index-batch.ts";
+import type { SourceFile } from "../code/index-batch.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
+import type { FileOutcome } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { IndexTarget } from "./index-target.ts";
 import type { Memo } from "./memo.ts";
 import { readSource, type SourceText } from "./read-source.ts";
 import { slots } from "./slots.ts";
 import type { Tally } from "./tally.ts";
-import { type WalkedFile, walk } from "./walk.ts";
+import { type OnFolder, type WalkedFile, walk } from "./walk.ts";
 
 export interface PassOptions {
   /** The real path of the tree. */
@@ -21,7 +22,7 @@ export interface PassOptions {
   readonly anywhere?: boolean | undefined;
   readonly batchFiles?: number | undefined;
   readonly batchBytes?: number | undefined;
-  readonly onFolder?: ((folder: string) => void) | undefined;
+  readonly onFolder?: OnFolder | undefined;
 }
 
 export const BATCH_FILES = 10;

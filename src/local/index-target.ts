@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FileOutcome, SourceFile } from "../code/index-batch.ts";
+import type { SourceFile } from "../code/index-batch.ts";
 import type { Code } from "../code/service.ts";
 import { asCairnError, type CairnError, type ErrorCode } from "../model/errors.ts";
+import type { FileOutcome } from "../model/index-job.ts";
 
 /** Where an index goes: the library in this process, or a server. All of it may be repeated. */
 export interface IndexTarget {

@@ -45,6 +45,8 @@ export interface IndexCounts {
 }
 
 export interface LaunchedJob {
+  /** It goes on after this process has ended; then `ended` says only that it was begun. */
+  readonly detached?: boolean;
   /** When the job's process, thread or function has ended, whatever became of the job. */
   readonly ended: Promise<void>;
   /** Stops it here; the job waits to be taken up again. */
@@ -63,6 +65,7 @@ export interface LocalCodeDeps {
 }
 
 const LOOK_EVERY_MS = 150;
+const BEGIN_MS = 10_000;
 /** How long a job that was asked to end may take for the batch it has under way. */
 const CANCEL_WAIT_MS = 10_000;
 
@@ -77,8 +80,18 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     return all.map((job) => (job.status === "running" && job.id !== holder ? { ...job, status: "pending", phase: INTERRUPTED } : job));
   }
 
-  function start(job: Job, lease: Lease): void {
+  async function start(job: Job, lease: Lease): Promise<void> {
     const running = launch(job, lease);
+    if (running.detached) {
+      await running.ended;
+      // Only when it has taken the lease over may this process end.
+      for (const deadline = Date.now() + BEGIN_MS; (await files.read(job.id))?.status === "pending"; await sleep(20))
+        if (Date.now() > deadline) {
+          await rights.release(lease);
+          throw new CairnError("unavailable", "The process that indexes did not start. Try again with wait (--wait).");
+        }
+      return;
+    }
     launched.set(job.id, running);
     void running.ended.then(async () => {
       launched.delete(job.id);
@@ -113,7 +126,7 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
       });
     }
     await files.write(job);
-    start(job, lease);
+    await start(job, lease);
     return job;
   }
 

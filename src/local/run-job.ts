@@ -9,6 +9,7 @@ import { type Lease, leases } from "./lease.ts";
 import { openMemo } from "./memo.ts";
 import { resolveRoot } from "./root.ts";
 import { tally } from "./tally.ts";
+import type { OnFolder } from "./walk.ts";
 
 /** What can be chosen about how an index is sent. */
 export interface IndexSettings extends Patience {
@@ -16,15 +17,21 @@ export interface IndexSettings extends Patience {
   readonly batchBytes?: number | undefined;
 }
 
+export interface OpenTarget {
+  readonly target: IndexTarget;
+  close(): Promise<void>;
+}
+
 export interface JobRun extends IndexSettings {
   readonly dataDir: string;
   readonly job: Job;
   /** Taken for this job by whoever made it. */
   readonly lease: Lease;
-  readonly target: IndexTarget;
+  /** Opened for the job and closed after it. */
+  readonly openTarget: () => Promise<OpenTarget>;
   /** Aborted to stop here: the job waits to be taken up again. */
   readonly stop: AbortSignal;
-  readonly onFolder?: ((folder: string) => void) | undefined;
+  readonly onFolder?: OnFolder | undefined;
 }
 
 /** Often enough for a person who watches; the file is small. */
@@ -32,7 +39,7 @@ const TELL_MS = 250;
 const PUBLISH_MS = 2_000;
 
 /** Runs a job to its end, and tells of it in its file. Whatever happens, the lease is given back. Never throws for what goes wrong in the job. */
-export async function runJob({ dataDir, job, lease, target, stop, onFolder, ...settings }: JobRun): Promise<Job> {
+export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, ...settings }: JobRun): Promise<Job> {
   const jobs = jobFiles(dataDir);
   const ending = new AbortController();
   let why: "stopped" | "cancelled" | "lost" | undefined;
@@ -73,36 +80,29 @@ export async function runJob({ dataDir, job, lease, target, stop, onFolder, ...s
       });
   }, TELL_MS);
 
-  const outcome = await (async (): Promise<Partial<Job>> => {
+  const work = async (): Promise<void> => {
+    await tick();
+    const root = await resolveRoot(job.path, { anywhere: job.anywhere });
+    const memo = await openMemo(join(dataDir, "jobs", `${projectDatabaseName(job.project_id)}.seen`), root);
+    const { target, close } = await openTarget();
     try {
-      await tick();
-      const root = await resolveRoot(job.path, { anywhere: job.anywhere });
-      const memo = await openMemo(join(dataDir, "jobs", `${projectDatabaseName(job.project_id)}.seen`), root);
-      try {
-        await indexPass({
-          root,
-          target: patient(target, settings),
-          memo,
-          tally: counting,
-          signal: ending.signal,
-          includeIgnored: job.include_ignored,
-          anywhere: job.anywhere,
-          batchFiles: settings.batchFiles,
-          batchBytes: settings.batchBytes,
-          onFolder,
-        });
-      } catch (error) {
-        await memo.save().catch(() => {}); // what was read need not be read again
-        throw error;
-      }
-      return { status: counting.state().counts.failed > 0 ? "partial" : "completed" };
-    } catch (error) {
+      const { batchFiles, batchBytes } = settings;
+      const choice = { includeIgnored: job.include_ignored, anywhere: job.anywhere, batchFiles, batchBytes, onFolder };
+      await indexPass({ root, target: patient(target, settings), memo, tally: counting, signal: ending.signal, ...choice });
+    } finally {
+      await memo.save().catch(() => {}); // what was read need not be read again
+      await close();
+    }
+  };
+  const outcome = await work().then(
+    (): Partial<Job> => ({ status: counting.state().counts.failed > 0 ? "partial" : "completed" }),
+    (error: unknown): Partial<Job> => {
       if (why === "stopped") return { status: "pending" };
       if (why === "cancelled") return { status: "cancelled" };
       if (why === "lost") return { status: "cancelled", error: "Another process has taken the project over." };
-      return { status: "failed", error: asCairnError(error).message };
-    }
-  })();
+      return { status: "failed", error: reasonOf(error) };
+    },
+  );
 
   clearInterval(timer);
   stop.removeEventListener("abort", stopped);
@@ -118,4 +118,9 @@ export async function runJob({ dataDir, job, lease, target, stop, onFolder, ...s
   await kept.release().catch(() => {}); // it runs out by itself
   await jobs.publish().catch(() => {}); // the next job does it
   return told;
+}
+
+function reasonOf(thrown: unknown): string {
+  const { code, message, cause } = asCairnError(thrown);
+  return code === "internal" && cause instanceof Error ? cause.message : message;
 }

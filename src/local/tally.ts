@@ -1,4 +1,4 @@
-import type { FileOutcome } from "../code/index-batch.ts";
+import type { FileOutcome } from "../model/index-job.ts";
 import type { Job, JobState } from "./job.ts";
 import type { SkipReason } from "./walk.ts";
 

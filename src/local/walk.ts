@@ -38,6 +38,9 @@ export interface FailedEntry {
 
 export type WalkEntry = WalkedFile | SkippedEntry | FailedEntry;
 
+/** The folder's absolute path, and the rules that hold in it. */
+export type OnFolder = (folder: string, rules: IgnoreRules) => void;
+
 export interface WalkOptions {
   /** Files above this are skipped. Default 1 MB. */
   readonly limitBytes?: number;
@@ -45,8 +48,8 @@ export interface WalkOptions {
   readonly ignoreRules?: boolean;
   /** True allows a whole home directory or disk. */
   readonly anywhere?: boolean;
-  /** Told of every folder before it is read, so that a watch set then misses nothing. Absolute. */
-  readonly onFolder?: ((folder: string) => void) | undefined;
+  /** Told of every folder before it is read, so that a watch set then misses nothing. */
+  readonly onFolder?: OnFolder | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -70,7 +73,7 @@ export async function* walk(root: string, options: WalkOptions = {}): AsyncGener
   const rules = options.ignoreRules === false ? NO_RULES : await ignoreRules(top);
   const open: OpenFolder[] = [];
 
-  onFolder(top);
+  onFolder(top, rules);
   const first = await openFolder(top, "", rules);
   if (first.type === "failed") yield first;
   else open.push(first);
@@ -92,8 +95,9 @@ export async function* walk(root: string, options: WalkOptions = {}): AsyncGener
       continue;
     }
     const { path, name } = found;
-    onFolder(join(top, path));
-    const next = await openFolder(join(top, path), `${path}/`, await folder.rules.into(name));
+    const inner = await folder.rules.into(name);
+    onFolder(join(top, path), inner);
+    const next = await openFolder(join(top, path), `${path}/`, inner);
     if (next.type === "failed") yield next;
     else open.push(next);
   }

@@ -1,0 +1,19 @@
+import { codeIndex } from "../../local/operations.ts";
+import { type Call, type Command, PROJECT_FLAG } from "../command.ts";
+import { operationCommand } from "../operation-command.ts";
+import { findProject } from "../project.ts";
+
+const base = operationCommand(codeIndex);
+
+/** `cairn code index [path]`: the folder that is named is the project. */
+export const indexCommand: Command = {
+  ...base,
+  description: "Begins in the background and says the job; --wait stays until it is done. A folder that is named is a project of its own.",
+  flags: [{ ...PROJECT_FLAG, name: "path", description: "The project's folder; the same as --project." }, ...base.flags],
+  positional: ["path"],
+  run: ({ values: { path, ...values }, ...call }) => base.run({ ...call, values, ...(path !== undefined && named(String(path), call)) }),
+};
+
+function named(path: string, { host }: Pick<Call, "host">): Pick<Call, "project"> {
+  return { project: () => findProject(path, host.cwd) };
+}

@@ -1,0 +1,44 @@
+import type { Cairn } from "../../cairn.ts";
+import type { Config } from "../../config/schema.ts";
+import type { Job } from "../../local/job.ts";
+import type { Lease } from "../../local/lease.ts";
+import type { OpenTarget } from "../../local/run-job.ts";
+import type { OnFolder } from "../../local/walk.ts";
+import { openFromConfig } from "../open-from-config.ts";
+
+/** All that a thread or a process needs to know to run a job. */
+export interface IndexWork {
+  readonly config: Config;
+  readonly job: Job;
+  readonly lease: Lease;
+}
+
+export interface IndexWorkOptions {
+  readonly stop: AbortSignal;
+  /** Opened already; else one is opened for the job. */
+  readonly cairn?: Cairn | undefined;
+  readonly onFolder?: OnFolder | undefined;
+}
+
+/** Runs a job against what the configuration names: a server, or the storage of this machine. */
+export async function runIndexWork({ config, job, lease }: IndexWork, { stop, cairn, onFolder }: IndexWorkOptions): Promise<Job> {
+  const { runJob } = await import("../../local/run-job.ts");
+  const { batchFiles, batchBytes } = config.code;
+  const openTarget = () => targetOf(config, job.project_id, cairn);
+  return runJob({ dataDir: config.dataDir, job, lease, openTarget, stop, onFolder, batchFiles, batchBytes });
+}
+
+async function targetOf(config: Config, projectId: string, cairn: Cairn | undefined): Promise<OpenTarget> {
+  const { api, code } = config;
+  if (api.url !== undefined) {
+    const [{ apiClient }, { remoteTarget }] = await Promise.all([
+      import("../../client/api-client.ts"),
+      import("../../client/remote-target.ts"),
+    ]);
+    const target = remoteTarget(apiClient({ url: api.url, apiKey: api.key }), projectId, { requestsPerSecond: code.requestsPerSecond });
+    return { target, close: async () => {} };
+  }
+  const { embeddedTarget } = await import("../../local/index-target.ts");
+  const own = cairn ?? (await openFromConfig(config));
+  return { target: embeddedTarget(own.code, projectId), close: async () => (cairn ? undefined : own.close()) };
+}

@@ -1,0 +1,55 @@
+import type { Config } from "../../config/schema.ts";
+import type { Job } from "../../local/job.ts";
+import { jobFiles } from "../../local/job-files.ts";
+import { launchHere } from "../../local/launch.ts";
+import { localCode } from "../../local/local-code.ts";
+import { resolveRoot } from "../../local/root.ts";
+import type { OnFolder } from "../../local/walk.ts";
+import { watchProject } from "../../local/watch-project.ts";
+import { CairnError } from "../../model/errors.ts";
+import { openFromConfig } from "../open-from-config.ts";
+import { runIndexWork } from "./index-job.ts";
+
+export interface WatchIndexOptions {
+  readonly includeIgnored: boolean;
+  readonly signal: AbortSignal;
+  /** Told of every look that changed the index. */
+  readonly onChange?: (job: Job) => void;
+  readonly onProblem?: (message: string) => void;
+}
+
+/** Watches a project and keeps its index up to date, all in this thread, until stopped. */
+export async function watchIndex(config: Config, projectPath: string, options: WatchIndexOptions): Promise<void> {
+  const { includeIgnored, signal, onChange = () => {}, onProblem = () => {} } = options;
+  await resolveRoot(projectPath);
+  const cairn = config.api.url === undefined ? await openFromConfig(config) : undefined;
+  const jobs = jobFiles(config.dataDir);
+  let enter: OnFolder = () => {};
+  const local = localCode({
+    dataDir: config.dataDir,
+    launch: launchHere((job, lease, stop) =>
+      runIndexWork({ config, job, lease }, { stop, cairn, onFolder: (folder, rules) => enter(folder, rules) }),
+    ),
+    counts: async () => ({ files: 0, chunks: 0 }),
+  });
+  try {
+    await watchProject({
+      signal,
+      index(onFolder, stop) {
+        enter = onFolder;
+        return local.index({ projectPath, includeIgnored, wait: true }, { signal: stop });
+      },
+      async onLook(outcome) {
+        if (outcome instanceof CairnError) return onProblem(outcome.message);
+        const { indexed, moved, removed } = outcome.counts;
+        if (outcome.status === "failed") onProblem(outcome.error ?? "The index failed.");
+        else if (indexed + moved + removed > 0) onChange(outcome);
+        // A look that found nothing is no job that anybody wants to read about.
+        else if (outcome.status === "completed") await jobs.remove(outcome.id);
+      },
+    });
+  } finally {
+    await local.close();
+    await cairn?.close();
+  }
+}

@@ -1,0 +1,58 @@
+import type { Cairn } from "../cairn.ts";
+import type { ApiClient } from "../client/api-client.ts";
+import type { Config } from "../config/schema.ts";
+import { localCode } from "../local/local-code.ts";
+import type { Operation } from "../operation.ts";
+import { launcher, type Where } from "./code/launch.ts";
+import { openFromConfig } from "./open-from-config.ts";
+
+/** What an edge beside the files works with: the operations, whoever does them, and the Cairn to do them on. */
+export interface Edge {
+  readonly cairn: Cairn;
+  readonly operations: readonly Operation[];
+}
+
+export interface EdgeOptions {
+  /** Where index jobs run. */
+  readonly jobs: Where;
+  /** Ctrl-C ends the job that is waited for. */
+  readonly cancelWithCaller?: boolean;
+}
+
+/**
+ * The one way in which the command line and `cairn mcp` open Cairn: on this machine's storage, or with `api.url` on a server, which
+ * then does everything but read files.
+ */
+export async function openEdge(config: Config, { jobs, cancelWithCaller = false }: EdgeOptions): Promise<Edge> {
+  const { edgeOperations } = await import("./edge-operations.ts");
+  const { dataDir, api } = config;
+  if (api.url !== undefined) {
+    const [{ apiClient }, { remoteOperation }, { operations }] = await Promise.all([
+      import("../client/api-client.ts"),
+      import("../client/remote-operation.ts"),
+      import("../operations.ts"),
+    ]);
+    const client = apiClient({ url: api.url, apiKey: api.key });
+    const counts = (projectPath: string) => remoteCounts(client, operations, projectPath);
+    const local = localCode({ dataDir, launch: launcher(jobs, config, undefined), counts, cancelWithCaller });
+    // The operations call the server and nothing of this; only what is done here has a part in it.
+    const cairn = { local, close: () => local.close() } as Cairn;
+    return { cairn, operations: edgeOperations(operations.map((operation) => remoteOperation(operation, client))) };
+  }
+  const [own, { operations }] = await Promise.all([openFromConfig(config), import("../operations.ts")]);
+  const where = config.storage === "memory" ? "here" : jobs; // no other thread can see that storage
+  const counts = (projectId: string) => own.code.stats({ projectId });
+  const local = localCode({ dataDir, launch: launcher(where, config, own), counts, cancelWithCaller });
+  const close = async () => {
+    await local.close();
+    await own.close();
+  };
+  return { cairn: { ...own, local, close }, operations: edgeOperations(operations) };
+}
+
+async function remoteCounts(client: ApiClient, operations: readonly Operation[], projectPath: string) {
+  const stats = operations.find(({ name }) => name === "code_stats")!;
+  const field = "project_path" in stats.input.shape ? "project_path" : "project_id";
+  const { files, chunks, last_indexed_at } = await client.call(stats, { [field]: projectPath });
+  return { files: Number(files), chunks: Number(chunks), lastIndexedAt: last_indexed_at as string | undefined };
+}
