@@ -87,7 +87,7 @@ export const ConfigSchema = z.strictObject({
       z.number().positive().max(10_000).default(10),
       "Requests per second that an index may send to the server of api.url. Without one it goes as fast as it can.",
     ),
-    watch: setting(z.boolean().default(false), "cairn mcp indexes its project by itself, and again whenever files change."),
+    watch: setting(z.boolean().default(false), "Let cairn mcp index its project by itself, and again whenever files change."),
   }),
   mcp: z.strictObject({
     toolsets: setting(

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { SourceFile } from "../code/index-batch.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
@@ -40,6 +41,7 @@ const MEMO_EVERY_MS = 10_000;
  */
 export async function indexPass(options: PassOptions): Promise<void> {
   const { target, memo, tally, signal } = options;
+  setMaxListeners(0, signal); // every file that is being parsed listens
   tally.phase("walking");
   const { files, unreadable } = await look(options);
   tally.total(files.length);

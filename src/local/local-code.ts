@@ -66,6 +66,7 @@ export interface LocalCodeDeps {
 
 const LOOK_EVERY_MS = 150;
 const BEGIN_MS = 10_000;
+const HAND_OVER_MS = 5_000;
 /** How long a job that was asked to end may take for the batch it has under way. */
 const CANCEL_WAIT_MS = 10_000;
 
@@ -105,6 +106,21 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     });
   }
 
+  /** The lease, or the job that has it. */
+  async function takeOrJoin(projectPath: string, jobId: string): Promise<Lease | Job> {
+    for (const deadline = Date.now() + HAND_OVER_MS; ; await sleep(20)) {
+      const lease = await rights.take(projectPath, jobId);
+      if ("token" in lease) return lease;
+      const running = await files.read(lease.heldBy);
+      if (running && !isOver(running)) return running;
+      // Its job is over, or not yet written down: a moment later it is free, or has one.
+      if (Date.now() > deadline)
+        throw new CairnError("unavailable", "Another process has this project's lease and no job. Try again in a moment.", {
+          retryAfterMs: 1_000,
+        });
+    }
+  }
+
   async function begin({ projectPath, includeIgnored = false, anywhere = false }: IndexRequest): Promise<Job> {
     await resolveRoot(projectPath, { anywhere });
     const unfinished = (await jobs(projectPath)).find(({ status }) => status === "pending");
@@ -117,14 +133,8 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
       include_ignored: includeIgnored,
       anywhere,
     };
-    const lease = await rights.take(projectPath, job.id);
-    if ("heldBy" in lease) {
-      const running = await files.read(lease.heldBy);
-      if (running) return running;
-      throw new CairnError("unavailable", "Another process has just begun to index this project. Ask for the status in a moment.", {
-        retryAfterMs: 1_000,
-      });
-    }
+    const lease = await takeOrJoin(projectPath, job.id);
+    if (!("token" in lease)) return lease;
     await files.write(job);
     await start(job, lease);
     return job;

@@ -1,8 +1,12 @@
 import { expect, it } from "vitest";
+import { edgeOperations } from "../../src/cli/edge-operations.ts";
 import { DEFAULT_TOOLSETS } from "../../src/mcp/server.ts";
 import { chooseOperations, toolOf } from "../../src/mcp/tools.ts";
-import { operations } from "../../src/operations.ts";
+import { operations as served } from "../../src/operations.ts";
 import { countTokens } from "../../src/text/tokens.ts";
+
+/** What `cairn mcp` offers; a server has fewer. */
+const operations = edgeOperations(served);
 
 it("costs a model at most 4,000 tokens to know all tools that are offered unasked", async () => {
   const tools = chooseOperations(operations, DEFAULT_TOOLSETS).map((operation) => toolOf(operation, "/home/someone/project"));
