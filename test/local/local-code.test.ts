@@ -108,6 +108,7 @@ describe("an index job", () => {
     const done = await waiting;
     expect(done).toMatchObject({ id: begun.id, status: "completed", files_processed: 30, counts: { indexed: 30 } });
     expect(told[0]).toEqual([10, 30]);
+    await one.close(); // the summary is the last thing that a job writes
     expect(summary()).toMatchObject({ current_jobs: {}, last_sync: done.finished_at });
     expect(readdirSync(join(dataDir, "jobs")).filter((name) => /lease|lock|tmp|cancel/.test(name))).toEqual([]);
   });
@@ -236,6 +237,7 @@ describe("an index job", () => {
       );
     }
     for (let n = 0; n < 2; n++) await one.index({ projectPath, wait: true });
+    await one.close(); // the clearing is the last thing that a job does
     expect((await one.jobs(projectPath)).length).toBeLessThanOrEqual(50);
     await expect(one.cancel({ projectPath, jobId: "../../etc/passwd" })).rejects.toMatchObject({ code: "not_found" });
   });
