@@ -34,7 +34,7 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
 }
 
 /** Where system state is kept when nobody says: the same as the configuration's default. */
-function defaultStateDir({ CAIRN_STATE_DIR, NODE_ENV } = process.env): string {
+export function defaultStateDir({ CAIRN_STATE_DIR, NODE_ENV } = process.env): string {
   if (CAIRN_STATE_DIR) return resolve(CAIRN_STATE_DIR);
   return NODE_ENV === "production" ? "/var/lib/cairn" : join(process.cwd(), ".state");
 }

@@ -15,6 +15,7 @@ import { CairnError } from "./model/errors.ts";
 import { newId, SHARED_PROJECT_ID } from "./model/ids.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
+import { defaultStateDir } from "./open-system-storage.ts";
 import type { BackupStore } from "./ports/backup-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Embedder } from "./ports/embedder.ts";
@@ -41,6 +42,8 @@ export interface OpenOptions {
   readonly storage?: "sqlite" | "memory" | (string & {});
   /** Where SQLite files and API keys live; default `~/.cairn`. */
   readonly dataDir?: string;
+  /** Where the SQLite files of systems live; default `.state` in the current folder, `/var/lib/cairn` in production. */
+  readonly stateDir?: string | undefined;
   /** Where backups are kept; default `backups` in `dataDir`. */
   readonly backupDir?: string | undefined;
   /** Which model to embed with, or embedders of your own in order of preference. */
@@ -145,7 +148,7 @@ function openBackups(
   if (!("release" in database)) return undefined;
   return sqliteBackups({
     folder: options.backupDir ?? join(dataDir, "backups"),
-    files: databaseFiles({ dataDir }),
+    files: databaseFiles({ dataDir, stateDir: options.stateDir ?? defaultStateDir() }),
     now,
     release: async ({ kind, path }) => (kind === "runs" ? runStore.close() : database.release(path)),
   });

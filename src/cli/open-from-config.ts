@@ -7,6 +7,7 @@ export function openOptions(config: Config): OpenOptions {
   return {
     storage: config.storage,
     dataDir: config.dataDir,
+    stateDir: config.stateDir,
     backupDir: config.backup.dir,
     embedder: config.embedder,
     code: config.code,

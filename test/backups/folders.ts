@@ -14,10 +14,11 @@ export function dataFolder() {
   return {
     folder,
     dataDir,
+    stateDir: join(folder, "state"),
     backupDir: join(dataDir, "backups"),
     file: (project = PROJECT) => join(dataDir, "projects", `${projectDatabaseName(project)}.db`),
     async open(options = {}) {
-      const cairn = await open({ dataDir, embedder: [], ...options });
+      const cairn = await open({ dataDir, stateDir: join(folder, "state"), embedder: [], ...options });
       opened.push(cairn);
       return cairn;
     },

@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { checkFile } from "../../src/stores/sqlite/damage.ts";
+import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
 import { dataFolder, PROJECT, summaries } from "./folders.ts";
 
 let at: ReturnType<typeof dataFolder>;
@@ -71,15 +72,25 @@ describe("a restore", () => {
     await save(cairn, "Mine");
     await cairn.knowledge.save({ scope: "shared", kind: "faq", question: "Why?", answer: "Because." });
     await cairn.runs.list({});
+    const systems = sqliteSystemStorage({ stateDir: at.stateDir });
+    const at0 = new Date().toISOString();
+    const state = [["stock", Buffer.from("three")]] as const;
+    await (await systems.create("shop")).commit({ component: "store", version: 0, at: at0, messages: [], ports: [], state });
     await cairn.backups.create("all");
+    await systems.close();
     const elsewhere = join(at.folder, "new-machine");
-    const other = await open({ dataDir: elsewhere, embedder: [], backupDir: at.backupDir });
+    const stateDir = join(elsewhere, "state");
+    const other = await open({ dataDir: elsewhere, stateDir, embedder: [], backupDir: at.backupDir });
     const { databases } = await other.backups.restore({ which: "all" });
     expect(databases.map(({ kind, replaced }) => [kind, replaced]).sort()).toEqual([
       ["project", undefined],
       ["runs", undefined],
       ["shared", undefined],
+      ["system", undefined],
     ]);
+    const restored = sqliteSystemStorage({ stateDir });
+    expect(Buffer.from((await (await restored.find("shop"))!.state("store", ["stock"]))[0]!).toString()).toBe("three");
+    await restored.close();
     expect(await summaries(other)).toEqual(["Mine"]);
     expect((await other.knowledge.list({ scope: "shared" })).total).toBe(1);
     await other.close();

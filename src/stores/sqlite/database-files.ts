@@ -3,9 +3,11 @@ import { join } from "node:path";
 import type { DatabaseName } from "../../model/backup.ts";
 import { projectDatabaseName, SHARED_DATABASE_NAME, SHARED_PROJECT_ID } from "../../model/ids.ts";
 import type { Migration } from "../../model/migration.ts";
+import { assertSystemId } from "../../model/system-rules.ts";
 import { loadEngine } from "./engine.ts";
 import { projectMigrations } from "./project-schema.ts";
 import { runMigrations } from "./runs-schema.ts";
+import { systemMigrations } from "./systems-schema.ts";
 
 /** A database of Cairn on this disk. */
 export interface DatabaseFile extends DatabaseName {
@@ -24,8 +26,23 @@ export interface DatabaseFiles {
   list(): Promise<readonly DatabaseFile[]>;
 }
 
-export function databaseFiles({ dataDir }: { readonly dataDir: string }): DatabaseFiles {
+export interface DatabaseFolders {
+  /** Holds the projects and the runs. */
+  readonly dataDir: string;
+  /** Holds the systems. */
+  readonly stateDir: string;
+}
+
+export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseFiles {
   const projects = join(dataDir, "projects");
+  const systems = join(stateDir, "checkpoints");
+  const system = (id: string): DatabaseFile => ({
+    kind: "system",
+    id,
+    path: join(systems, `${id}.db`),
+    root: stateDir,
+    migrations: systemMigrations,
+  });
   const inProjects = (name: string) => ({ path: join(projects, `${name}.db`), root: dataDir, migrations: projectMigrations });
   const shared = (): DatabaseFile => ({ kind: "shared", id: SHARED_PROJECT_ID, ...inProjects(SHARED_DATABASE_NAME) });
   const runs = (): DatabaseFile => ({ kind: "runs", id: "runs", path: join(dataDir, "runs.db"), root: dataDir, migrations: runMigrations });
@@ -44,17 +61,26 @@ export function databaseFiles({ dataDir }: { readonly dataDir: string }): Databa
     fileOf(name) {
       if (name.kind === "shared") return shared();
       if (name.kind === "runs") return runs();
+      if (name.kind === "system") {
+        assertSystemId(name.id); // it becomes the name of a file
+        return system(name.id);
+      }
       return { ...name, ...inProjects(projectDatabaseName(name.id)) };
     },
     async list() {
-      const names = existsSync(projects)
-        ? readdirSync(projects).flatMap((file) => /^(project_[0-9a-f]{16})\.db$/.exec(file)?.[1] ?? [])
-        : [];
       const found: (DatabaseFile | undefined)[] = [];
-      for (const name of names.sort()) found.push(await projectFile(name));
-      return [...found, shared(), runs()].filter((file) => file !== undefined && existsSync(file.path)) as DatabaseFile[];
+      for (const name of namesIn(projects, /^(project_[0-9a-f]{16})\.db$/)) found.push(await projectFile(name));
+      const others = [shared(), runs(), ...namesIn(systems, /^([A-Za-z0-9][A-Za-z0-9._-]*)\.db$/).map(system)];
+      return [...found, ...others].filter((file) => file !== undefined && existsSync(file.path)) as DatabaseFile[];
     },
   };
+}
+
+function namesIn(folder: string, pattern: RegExp): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .flatMap((file) => pattern.exec(file)?.[1] ?? [])
+    .sort();
 }
 
 /** Whose project a file is; `undefined` when it was made by a process that died before it stored anything. */

@@ -5,6 +5,7 @@ import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteTx } from "./driver.ts";
 import { collectImages, restoreImages, systemOverview } from "./system-images.ts";
 import { type MessageRow, portsOf, putAhead, putMessage, putPort, putState, toHead, toMessage } from "./system-rows.ts";
+import { noteWrite } from "./write-activity.ts";
 
 /** One system in its SQLite file. */
 export function sqliteSystemStore(systemId: string, database: DatabaseHandle): SystemStore {
@@ -163,6 +164,7 @@ function applyChange(tx: SqliteTx, { component, version, at, messages, ports, st
           version,
         );
   if (changes === 0) return false;
+  noteWrite(tx, Date.parse(at) / 1_000);
   for (const port of ports) {
     putPort(tx, component, port);
     for (const offset of port.aheadAdded) putAhead(tx, component, port.port, offset);

@@ -79,4 +79,17 @@ export const systemMigrations: readonly Migration[] = [
       );
     `,
   },
+  {
+    id: 2,
+    name: "write activity",
+    sql: `
+      -- Who committed how often, in slices of time: whether a system has outgrown a file is measured by it, across processes.
+      CREATE TABLE write_activity (
+        slice INTEGER NOT NULL,
+        process TEXT NOT NULL,
+        commits INTEGER NOT NULL,
+        PRIMARY KEY (slice, process)
+      ) WITHOUT ROWID;
+    `,
+  },
 ];
