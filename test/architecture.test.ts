@@ -34,7 +34,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "open-embedders.ts": ["model", "ports", "embedders"],
   "open-run-store.ts": ["model", "ports", "stores/memory", "stores/file", "stores/sqlite", "stores/postgres"],
   "open-system-storage.ts": ["model", "ports", "stores/memory", "stores/sqlite", "stores/postgres"],
-  "systems.ts": ["model", "ports", "systems", "open-system-storage.ts"],
+  "systems.ts": ["model", "ports", "systems", "open-system-storage.ts", "stores/memory"],
   "runs.ts": ["model", "ports", "text", "runs", "open-run-store.ts", "stores/memory"],
   "index.ts": ["*"],
   local: ["model", "ports", "text", "code", "stores/file", "operation.ts", "cairn.ts"],

@@ -30,11 +30,16 @@ export interface SystemStorage {
 /** Which message is meant: the one with this id, or the one with this offset. */
 export type MessageKey = { readonly port: string; readonly id: string } | { readonly port: string; readonly offset: number };
 
+export interface LoadedPort extends PortOffsets {
+  /** How many messages wait for an effect. */
+  readonly pending: number;
+}
+
 export interface LoadedComponent {
   /** 0 when there is no such component yet. */
   readonly version: number;
   /** Left out when the version is the one that the caller knows. */
-  readonly ports?: readonly PortOffsets[] | undefined;
+  readonly ports?: readonly LoadedPort[] | undefined;
   /** In the order asked. */
   readonly messages: readonly (MessageHead | undefined)[];
 }

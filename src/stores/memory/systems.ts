@@ -1,4 +1,4 @@
-import type { ComponentImage, PortPosition, SnapshotInfo, SnapshotPart, StoredMessage } from "../../model/system.ts";
+import type { ComponentImage, MessageStatus, PortPosition, SnapshotInfo, SnapshotPart, StoredMessage } from "../../model/system.ts";
 import { assertSystemId, byBytes, noSuchSnapshot, snapshotTooLarge } from "../../model/system-rules.ts";
 import type { SystemStorage, SystemStore } from "../../ports/system-store.ts";
 
@@ -69,7 +69,10 @@ function memorySystemStore(systemId: string): SystemStore {
       const version = found?.version ?? 0;
       return {
         version,
-        ports: version === knownVersion ? undefined : [...(found?.ports.values() ?? [])].map(offsetsOf),
+        ports:
+          version === knownVersion
+            ? undefined
+            : [...(found?.ports.values() ?? [])].map((port) => ({ ...offsetsOf(port), pending: count(port, "pending") })),
         messages: keys.map((key) => {
           const port = found?.ports.get(key.port);
           const message = "id" in key ? port?.messages.get(key.id) : [...(port?.messages.values() ?? [])].find(at(key.offset));
@@ -151,10 +154,13 @@ function memorySystemStore(systemId: string): SystemStore {
           stateBytes: [...state.values()].reduce((sum, value) => sum + value.byteLength, 0),
           ports: [...ports.values()]
             .sort((a, b) => byBytes(a.row.port, b.row.port))
-            .map(({ row, ahead, messages }) => {
-              const count = (status: string) => [...messages.values()].filter((message) => message.status === status).length;
-              return { ...row, ahead: ahead.size, pending: count("pending"), done: count("done"), dead: count("dead") };
-            }),
+            .map((port) => ({
+              ...port.row,
+              ahead: port.ahead.size,
+              pending: count(port, "pending"),
+              done: count(port, "done"),
+              dead: count(port, "dead"),
+            })),
         }));
     },
 
@@ -241,6 +247,10 @@ function imageOf(component: string, { version, ports, state }: Component): Compo
     ),
     state: [...state].sort(([a], [b]) => byBytes(a, b)).map(([key, value]) => [key, copy(value)] as const),
   };
+}
+
+function count({ messages }: Port, status: MessageStatus): number {
+  return [...messages.values()].filter((message) => message.status === status).length;
 }
 
 function offsetsOf({ row, ahead }: Port) {

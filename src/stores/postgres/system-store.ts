@@ -1,7 +1,7 @@
 import { systemDatabaseName } from "../../model/ids.ts";
 import type { SnapshotInfo, SnapshotMode, SnapshotPart } from "../../model/system.ts";
 import { noSuchSnapshot } from "../../model/system-rules.ts";
-import type { LoadedComponent, MessageKey, SystemStore } from "../../ports/system-store.ts";
+import type { LoadedComponent, LoadedPort, MessageKey, SystemStore } from "../../ports/system-store.ts";
 import { type PgValue, type PostgresDatabase, type PostgresTx, quoteName, type WriteOptions } from "./driver.ts";
 import { isGone } from "./errors.ts";
 import { collectImages, restoreImages, systemOverview } from "./system-images.ts";
@@ -52,7 +52,7 @@ export function postgresSystemStore(systemId: string, database: PostgresDatabase
       return read(async (tx) => {
         const row = await tx.get<{ version: number }>("SELECT version FROM components WHERE component_name = $1", component);
         const version = row?.version ?? 0;
-        const ports = version === knownVersion ? undefined : await portsOf(tx, component);
+        const ports = version === knownVersion ? undefined : await loadedPorts(tx, component);
         const messages = [];
         for (const key of keys) messages.push(await findMessage(tx, component, key));
         return { version, ports, messages };
@@ -151,6 +151,15 @@ export function postgresSystemStore(systemId: string, database: PostgresDatabase
       await ask(`DELETE FROM ${name}.snapshots WHERE id = $1`, [id]);
     },
   };
+}
+
+async function loadedPorts(tx: PostgresTx, component: string): Promise<LoadedPort[]> {
+  const counted = await tx.all<{ port_name: string; pending: number }>(
+    "SELECT port_name, count(*) AS pending FROM checkpoints WHERE status = 'pending' AND component_name = $1 GROUP BY port_name",
+    component,
+  );
+  const pending = new Map(counted.map((row) => [row.port_name, row.pending]));
+  return (await portsOf(tx, component)).map((port) => ({ ...port, pending: pending.get(port.port) ?? 0 }));
 }
 
 function isId(key: MessageKey): boolean {

@@ -17,7 +17,10 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
         const version = versionOf(tx, component);
         return {
           version,
-          ports: version === knownVersion ? undefined : portsOf(tx, component),
+          ports:
+            version === knownVersion
+              ? undefined
+              : portsOf(tx, component).map((port) => ({ ...port, pending: pendingOf(tx, component, port.port) })),
           messages: keys.map((key) => findMessage(tx, component, key)),
         };
       });
@@ -137,6 +140,11 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
       await (await database()).write((tx) => tx.run("DELETE FROM snapshots WHERE id = ?", id));
     },
   };
+}
+
+function pendingOf(tx: SqliteTx, component: string, port: string): number {
+  const sql = "SELECT count(*) AS pending FROM checkpoints WHERE status = 'pending' AND component_name = ? AND port_name = ?";
+  return tx.get<{ pending: number }>(sql, component, port)!.pending;
 }
 
 function versionOf(tx: SqliteTx, component: string): number {

@@ -1,0 +1,86 @@
+import { CairnError } from "../model/errors.ts";
+import { newId } from "../model/ids.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { SnapshotMode } from "../model/system.ts";
+import { type Clock, systemClock } from "../ports/clock.ts";
+
+/** How a system behaves. Everything has a default. */
+export interface SystemOptions {
+  /** The write budget: commits per second of each component in this process. What comes faster is put together, never dropped. Default 200. */
+  readonly commitsPerSecond?: number | undefined;
+  /** How often an effect is tried before its message is a dead letter; default 5. */
+  readonly maxAttempts?: number | undefined;
+  /** How long one effect may take; default 30 s. */
+  readonly effectTimeoutMs?: number | undefined;
+  /** Snapshots that are taken by themselves, or `false` for none. */
+  readonly snapshots?:
+    | false
+    | { readonly everyMs?: number | undefined; readonly keep?: number | undefined; readonly mode?: SnapshotMode | undefined }
+    | undefined;
+  /** What is forgotten after each snapshot that is taken by itself; default nothing. */
+  readonly retention?: Retention | undefined;
+  /** Told when a snapshot or the retention failed in the background; default: a process warning. */
+  readonly onProblem?: ((error: unknown) => void) | undefined;
+  readonly now?: Clock | undefined;
+  readonly newId?: (() => string) | undefined;
+}
+
+/** Which finished messages may be forgotten. What both rules allow goes, and never anything above the position of its port. */
+export interface Retention {
+  /** The newest so many offsets of each port stay. */
+  readonly keepLast?: number | undefined;
+  /** Only what was received longer ago goes. */
+  readonly olderThanMs?: number | undefined;
+}
+
+export interface Settings {
+  readonly commitsPerSecond: number;
+  readonly maxAttempts: number;
+  readonly effectTimeoutMs: number;
+  /** 0 for no snapshots by themselves. */
+  readonly snapshotEveryMs: number;
+  readonly snapshotsKept: number;
+  readonly snapshotMode: SnapshotMode;
+  readonly retention: Retention | undefined;
+  readonly onProblem: (error: unknown) => void;
+  readonly now: Clock;
+  readonly newId: () => string;
+}
+
+export function settingsOf(options: SystemOptions): Settings {
+  const { snapshots = {}, retention } = options;
+  const { everyMs, keep, mode = "consistent" } = snapshots || { everyMs: undefined };
+  if (mode !== "consistent" && mode !== "per_component")
+    throw new CairnError("invalid_input", 'snapshots.mode: use "consistent" or "per_component".');
+  if (retention) assertRetention(retention);
+  return {
+    commitsPerSecond: inRange("commitsPerSecond", options.commitsPerSecond ?? 200, 0.01, 100_000),
+    maxAttempts: whole("maxAttempts", options.maxAttempts ?? 5, 1, LIMITS.systemAttempts),
+    effectTimeoutMs: inRange("effectTimeoutMs", options.effectTimeoutMs ?? LIMITS.systemEffectTimeoutMs, 1, 3_600_000),
+    snapshotEveryMs: snapshots === false ? 0 : inRange("snapshots.everyMs", everyMs ?? 60_000, 10, 86_400_000),
+    snapshotsKept: whole("snapshots.keep", keep ?? 10, 1, LIMITS.systemSnapshotsKept),
+    snapshotMode: mode,
+    retention,
+    onProblem: options.onProblem ?? ((error) => process.emitWarning(error as Error)),
+    now: options.now ?? systemClock,
+    newId: options.newId ?? newId,
+  };
+}
+
+export function assertRetention({ keepLast, olderThanMs }: Retention): void {
+  if (keepLast === undefined && olderThanMs === undefined)
+    throw new CairnError("invalid_input", "Say what may be forgotten: give keep_last, an age, or both.");
+  if (keepLast !== undefined) whole("keepLast", keepLast, 0, Number.MAX_SAFE_INTEGER);
+  if (olderThanMs !== undefined) inRange("olderThanMs", olderThanMs, 0, Number.MAX_SAFE_INTEGER);
+}
+
+function inRange(name: string, value: number, min: number, max: number): number {
+  if (typeof value !== "number" || !(value >= min && value <= max))
+    throw new CairnError("invalid_input", `${name}: must be a number from ${min} to ${max}.`);
+  return value;
+}
+
+export function whole(name: string, value: number, min: number, max: number): number {
+  if (!Number.isSafeInteger(value)) throw new CairnError("invalid_input", `${name}: must be a whole number.`);
+  return inRange(name, value, min, max);
+}

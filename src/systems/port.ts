@@ -1,0 +1,166 @@
+import { LIMITS } from "../model/limits.ts";
+import type { MessageHead, PortPosition } from "../model/system.ts";
+import { newPort } from "../model/system-rules.ts";
+import type { SystemStore } from "../ports/system-store.ts";
+import { decodeState } from "../text/plain-data.ts";
+import { assertText, type Effect, encodeValue } from "./effect.ts";
+import { deliver, movePruneMark, type Receipt, requeue } from "./jobs.ts";
+import { assertRetention, type Retention, type Settings, whole } from "./options.ts";
+import type { ComponentWriter } from "./writer.ts";
+
+export interface Message<Data = unknown> {
+  /** Whoever sends a message again sends it under the same id. */
+  readonly id: string;
+  /** Its place in its source: whole numbers, each message its own, none left out. */
+  readonly offset: number;
+  /** Plain data: objects, lists, text, numbers, dates, maps, sets and bytes. */
+  readonly data?: Data | undefined;
+}
+
+export interface PendingMessage<Data = unknown> extends Omit<MessageHead, "port" | "status"> {
+  readonly data: Data;
+}
+
+export interface WorkReport {
+  readonly done: number;
+  readonly failed: number;
+  readonly dead: number;
+}
+
+/** Where the messages of one source arrive. */
+export interface Port<Data = unknown> {
+  readonly name: string;
+  /**
+   * Takes a message once. With an effect, the message and all that the effect writes become true in one step; without one, the message
+   * is kept until `work`. Resolves when that is durable; raises when nothing was stored.
+   */
+  receive(message: Message<Data>, effect?: Effect<Data>, options?: { readonly signal?: AbortSignal }): Promise<Receipt>;
+  /** Tries the effect on messages that wait, each once, in the order of their offsets. */
+  work(effect: Effect<Data>, options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<WorkReport>;
+  /** Whether this message came before. Old ones are known by their offset only. */
+  seen(message: { readonly id: string; readonly offset?: number }): Promise<boolean>;
+  /** How far the port is: its source goes on after `position`. */
+  position(): Promise<PortPosition>;
+  /** Messages that wait for an effect, in the order of their offsets. */
+  pending(options?: PageOptions): Promise<readonly PendingMessage<Data>[]>;
+  /** Messages whose effect failed too often. */
+  deadLetters(options?: PageOptions): Promise<readonly PendingMessage<Data>[]>;
+  /** Lets dead letters be tried again, all or those named. Says how many. */
+  requeue(ids?: readonly string[]): Promise<number>;
+  /** Forgets finished messages. Says how many. */
+  prune(retention: Retention, options?: { readonly signal?: AbortSignal }): Promise<number>;
+}
+
+export interface PageOptions {
+  readonly limit?: number;
+  /** The offset of the last message of the page before. */
+  readonly after?: number;
+}
+
+const PAGE = 100;
+const SWEPT_AT_ONCE = 1_000;
+
+export interface PortDeps {
+  readonly component: string;
+  readonly port: string;
+  readonly firstOffset: number;
+  readonly store: () => Promise<SystemStore>;
+  readonly writer: ComponentWriter;
+  readonly settings: Settings;
+}
+
+export function port<Data>({ component, port: name, firstOffset, store, writer, settings }: PortDeps): Port<Data> {
+  const { maxAttempts, effectTimeoutMs: timeoutMs, now } = settings;
+  const job = { component, port: name, firstOffset, maxAttempts, timeoutMs, now };
+
+  async function page(status: "pending" | "dead", { limit = PAGE, after }: PageOptions = {}) {
+    whole("limit", limit, 1, LIMITS.systemBatchMessages);
+    const from = after === undefined ? undefined : { component, port: name, offset: after };
+    return (await store()).messages({ component, port: name, status, after: from, limit });
+  }
+  const shown = ({ id, offset, timestamp, attempts, reason, data }: Awaited<ReturnType<typeof page>>[number]) => {
+    const value = data === null ? undefined : decodeState(data);
+    return { id, offset, timestamp, attempts, reason, data: value as Data };
+  };
+
+  return {
+    name,
+
+    async receive({ id, offset, data }, effect, { signal } = {}) {
+      assertText("id", id, LIMITS.systemMessageIdChars);
+      whole("offset", offset, 0, Number.MAX_SAFE_INTEGER - 1);
+      const stored = data === undefined ? null : encodeValue(data, LIMITS.systemMessageBytes, "The message");
+      return writer.submit(deliver({ ...job, id, offset, value: data, data: stored, effect: effect as Effect | undefined }), signal);
+    },
+
+    async work(effect, { limit = Number.POSITIVE_INFINITY, signal } = {}) {
+      const count = { done: 0, failed: 0, dead: 0, stored: 0, duplicate: 0 };
+      let after: number | undefined;
+      for (let left = limit; left > 0; ) {
+        const waiting = await page("pending", { limit: Math.min(PAGE, left), ...(after === undefined ? {} : { after }) });
+        const receipts = waiting.map(({ id, offset, data }) => {
+          const value = data === null ? undefined : decodeState(data);
+          return writer.submit(deliver({ ...job, id, offset, value, data, effect: effect as Effect }), signal);
+        });
+        for (const { outcome } of await Promise.all(receipts)) count[outcome]++;
+        if (waiting.length < PAGE) break;
+        after = waiting.at(-1)!.offset;
+        left -= waiting.length;
+      }
+      return { done: count.done, failed: count.failed, dead: count.dead };
+    },
+
+    async seen({ id, offset }) {
+      assertText("id", id, LIMITS.systemMessageIdChars);
+      const { ports, messages } = await (await store()).load(component, [{ port: name, id }]);
+      const prunedTo = ports?.find((candidate) => candidate.port === name)?.prunedTo ?? -1;
+      return messages[0] !== undefined || (offset !== undefined && offset <= prunedTo);
+    },
+
+    async position() {
+      const { ports = [] } = await (await store()).load(component, []);
+      const found = ports.find((candidate) => candidate.port === name);
+      if (!found) return newPort(name, firstOffset);
+      const { ahead: _, pending: __, ...row } = found;
+      return row;
+    },
+
+    pending: async (options) => (await page("pending", options)).map(shown),
+
+    deadLetters: async (options) => (await page("dead", options)).map(shown),
+
+    async requeue(ids) {
+      const wanted = ids ?? (await deadIds(await store(), component, name));
+      const done = await Promise.all(wanted.map((id) => writer.submit(requeue({ port: name, id }))));
+      return done.filter(Boolean).length;
+    },
+
+    async prune(retention, { signal } = {}) {
+      assertRetention(retention);
+      const { keepLast, olderThanMs } = retention;
+      const opened = await store();
+      const since = olderThanMs === undefined ? undefined : (Date.parse(now()) - olderThanMs) / 1_000;
+      const firstYoung = since === undefined ? undefined : await opened.firstSince(component, name, since);
+      const mark = (position: number) => Math.min(position - (keepLast ?? 0), firstYoung === undefined ? position : firstYoung - 1);
+      // The mark comes first: from then on what is below it is known by its offset, and the rows may go one by one.
+      await writer.submit(movePruneMark(name, mark), signal);
+      let forgotten = 0;
+      for (let swept = SWEPT_AT_ONCE; swept === SWEPT_AT_ONCE; forgotten += swept) {
+        signal?.throwIfAborted();
+        swept = await opened.sweep(component, name, SWEPT_AT_ONCE);
+      }
+      return forgotten;
+    },
+  };
+}
+
+async function deadIds(store: SystemStore, component: string, name: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let after: number | undefined; ; ) {
+    const from = after === undefined ? undefined : { component, port: name, offset: after };
+    const found = await store.messages({ component, port: name, status: "dead", after: from, limit: PAGE });
+    ids.push(...found.map(({ id }) => id));
+    if (found.length < PAGE) return ids;
+    after = found.at(-1)!.offset;
+  }
+}

@@ -1,0 +1,178 @@
+import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { ComponentOverview, SnapshotInfo, SnapshotMode } from "../model/system.ts";
+import { assertSystemId } from "../model/system-rules.ts";
+import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
+import { decodeState } from "../text/plain-data.ts";
+import { assertStateKey, assertText } from "./effect.ts";
+import { type Retention, type SystemOptions, settingsOf, whole } from "./options.ts";
+import { type Port, port } from "./port.ts";
+import { type RestoreReport, snapshots } from "./snapshots.ts";
+import { VERIFY_LEVELS, type VerifyLevel, type VerifyReport } from "./verify.ts";
+import { type ComponentWriter, componentWriter } from "./writer.ts";
+
+/** A system's durable state: what its components received and what they remember. */
+export interface System {
+  readonly systemId: string;
+  component(name: string): Component;
+  /** Takes a snapshot now. `consistent` (default) holds all components for a moment, `per_component` none. */
+  snapshot(options?: { readonly mode?: SnapshotMode }): Promise<SnapshotInfo>;
+  /** Newest first, the unfinished ones too. */
+  snapshots(): Promise<readonly SnapshotInfo[]>;
+  /** Looks at one snapshot or at all; level `checksum` unless told otherwise. */
+  verify(options?: { readonly snapshotId?: string; readonly level?: VerifyLevel }): Promise<readonly VerifyReport[]>;
+  /** Goes back to the snapshot named, or to the newest good one. Sources then send again what comes after each position. */
+  restore(options?: { readonly snapshotId?: string }): Promise<RestoreReport>;
+  /** Forgets finished messages of all ports. Says how many. */
+  prune(retention: Retention, options?: { readonly signal?: AbortSignal }): Promise<number>;
+  /** All components and ports in figures. */
+  overview(): Promise<readonly ComponentOverview[]>;
+  /** Ends after everything received so far is durable. */
+  close(): Promise<void>;
+}
+
+/** One part of a system. Its messages are taken one after another, so that effects never get in each other's way. */
+export interface Component {
+  readonly name: string;
+  /** `firstOffset` counts when the port is new: where its source begins; default 0. */
+  port<Data = unknown>(name: string, options?: { readonly firstOffset?: number }): Port<Data>;
+  /** A value that effects have stored. */
+  get<Value = unknown>(key: string): Promise<Value | undefined>;
+}
+
+export interface SystemDeps {
+  readonly systemId: string;
+  /** Gives the store at its first use. */
+  readonly store: () => Promise<SystemStore>;
+  /** An empty storage in memory, for trial restores. */
+  readonly scratch: () => Promise<SystemStorage>;
+  readonly onClose?: () => Promise<void>;
+}
+
+export function createSystem({ systemId, store, scratch, onClose }: SystemDeps, options: SystemOptions = {}): System {
+  assertSystemId(systemId);
+  const settings = settingsOf(options);
+  const { now, newId, snapshotsKept: keep } = settings;
+  const writers = new Map<string, ComponentWriter>();
+  const background = new Set<Promise<unknown>>();
+  let closed = false;
+
+  function writerOf(component: string): ComponentWriter {
+    let writer = writers.get(component);
+    if (!writer) {
+      writer = componentWriter({ store, component, commitsPerSecond: settings.commitsPerSecond, now });
+      writers.set(component, writer);
+    }
+    return writer;
+  }
+
+  /** Pauses all at once, so that none takes in what another sends while it waits. */
+  async function whilePaused<T>(work: () => Promise<T>): Promise<T> {
+    const paused = [...writers.values()];
+    const still = Promise.all(paused.map((writer) => writer.pause()));
+    try {
+      await still;
+      return await work();
+    } finally {
+      for (const writer of paused) writer.resume();
+    }
+  }
+
+  const taken = snapshots({ store, scratch, keep, now, newId, whilePaused });
+
+  function portOf<Data>(component: string, name: string, firstOffset = 0): Port<Data> {
+    assertText("component", component, LIMITS.systemNameChars);
+    assertText("port", name, LIMITS.systemNameChars);
+    whole("firstOffset", firstOffset, 0, Number.MAX_SAFE_INTEGER - 1);
+    return port<Data>({ component, port: name, firstOffset, store, writer: writerOf(component), settings });
+  }
+
+  async function prune(retention: Retention, pruneOptions?: { readonly signal?: AbortSignal }): Promise<number> {
+    let forgotten = 0;
+    for (const { component, ports } of await (await store()).overview())
+      for (const { port: name } of ports) forgotten += await portOf(component, name).prune(retention, pruneOptions);
+    return forgotten;
+  }
+
+  let commitsThen = 0;
+  const timer = everySo(settings.snapshotEveryMs, background, settings.onProblem, async () => {
+    const commits = [...writers.values()].reduce((sum, writer) => sum + writer.commits, 0);
+    if (commits === commitsThen || !(await isDue())) return;
+    await taken.take(settings.snapshotMode);
+    commitsThen = commits;
+    if (settings.retention) await prune(settings.retention);
+  });
+
+  /** Two processes of one system need not both take snapshots. */
+  async function isDue(): Promise<boolean> {
+    const newest = (await taken.list()).find(({ complete }) => complete);
+    return !newest || Date.parse(now()) - Date.parse(newest.createdAt) >= 0.9 * settings.snapshotEveryMs;
+  }
+
+  return {
+    systemId,
+
+    component(name) {
+      assertText("component", name, LIMITS.systemNameChars);
+      return {
+        name,
+        port: (portName, { firstOffset } = {}) => portOf(name, portName, firstOffset),
+        async get<Value>(key: string) {
+          assertStateKey(key);
+          const [bytes] = await (await store()).state(name, [key]);
+          return bytes && (decodeState(bytes) as Value);
+        },
+      };
+    },
+
+    async snapshot({ mode = "consistent" } = {}) {
+      return taken.take(settingsOf({ snapshots: { mode } }).snapshotMode);
+    },
+
+    snapshots: () => taken.list(),
+
+    async verify({ snapshotId, level = "checksum" } = {}) {
+      if (!VERIFY_LEVELS.includes(level)) throw new CairnError("invalid_input", `level: one of ${VERIFY_LEVELS.join(", ")}.`);
+      return taken.verify({ snapshotId, level });
+    },
+
+    restore: async ({ snapshotId } = {}) => taken.restore({ snapshotId }),
+
+    prune,
+
+    async overview() {
+      return (await store()).overview();
+    },
+
+    async close() {
+      if (closed) return;
+      closed = true;
+      clearInterval(timer);
+      await Promise.all(background);
+      await Promise.all([...writers.values()].map((writer) => writer.close()));
+      await onClose?.();
+    },
+  };
+}
+
+/** Repeats work in the background, one at a time, without keeping the process alive. */
+function everySo(
+  ms: number,
+  background: Set<Promise<unknown>>,
+  onProblem: (error: unknown) => void,
+  work: () => Promise<void>,
+): NodeJS.Timeout | undefined {
+  if (ms === 0) return undefined;
+  let running = false;
+  return setInterval(() => {
+    if (running) return;
+    running = true;
+    const ended = work()
+      .catch(onProblem)
+      .finally(() => {
+        running = false;
+        background.delete(ended);
+      });
+    background.add(ended);
+  }, ms).unref();
+}

@@ -1,0 +1,196 @@
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { MessageHead } from "../model/system.ts";
+import type { SystemStore } from "../ports/system-store.ts";
+import { Draft, type View, viewOf } from "./draft.ts";
+import type { Job } from "./jobs.ts";
+
+/** The one place in this process that changes a component. What waits together shares one commit. */
+export interface ComponentWriter {
+  /** Resolves once it is durable. Refuses when too much waits already. */
+  submit<Result>(job: Job<Result>, signal?: AbortSignal): Promise<Result>;
+  /** Resolves when everything submitted so far is done; what comes later waits for `resume`. */
+  pause(): Promise<void>;
+  resume(): void;
+  /** How many commits this writer has made. */
+  readonly commits: number;
+  /** Ends after what was submitted so far. */
+  close(): Promise<void>;
+}
+
+export interface WriterOptions {
+  readonly store: () => Promise<SystemStore>;
+  readonly component: string;
+  readonly commitsPerSecond: number;
+  readonly now: () => string;
+}
+
+interface Waiting {
+  readonly job: Job<unknown>;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A writer that met another process rests after its turn, longer than the other waits between two tries, so that both come through. */
+const REST_MS = 15;
+const RETRY_MS = 5;
+
+export function componentWriter({ store: open, component, commitsPerSecond, now }: WriterOptions): ComponentWriter {
+  const queue: Waiting[] = [];
+  const held: Waiting[] = []; // what came during a pause
+  let queuedBytes = 0;
+  let pauses = 0;
+  let closed = false;
+  let working: Promise<void> | undefined;
+  let nextCommitAt = 0;
+  let commits = 0;
+  let view: View | undefined;
+
+  function work(): Promise<void> {
+    working ??= workOff().finally(() => {
+      working = undefined;
+      if (queue.length > 0) void work(); // came after the last look
+    });
+    return working;
+  }
+
+  async function workOff(): Promise<void> {
+    while (queue.length > 0) {
+      // Until the budget allows the next commit, messages gather; the turn lets those of the last answers in.
+      const waitMs = nextCommitAt - performance.now();
+      if (waitMs > 1) await sleep(waitMs);
+      else await turn();
+      await commitTogether(take());
+    }
+  }
+
+  function take(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const { job } of queue) {
+      if (count === LIMITS.systemBatchMessages || (count > 0 && bytes + job.bytes > LIMITS.systemBatchBytes)) break;
+      bytes += job.bytes;
+      count++;
+    }
+    queuedBytes -= bytes;
+    return queue.splice(0, count);
+  }
+
+  async function commitTogether(batch: readonly Waiting[]): Promise<void> {
+    for (const { signal, reject } of batch) if (signal?.aborted) reject(signal.reason);
+    const jobs = batch.filter(({ signal }) => !signal?.aborted);
+    if (jobs.length === 0) return;
+    const deadline = Date.now() + LIMITS.lockWaitMs;
+    try {
+      for (let attempt = 1; ; attempt++) {
+        const answers = await attemptCommit(jobs);
+        if (answers) {
+          nextCommitAt = Math.max(nextCommitAt, attempt > 1 ? performance.now() + REST_MS * (0.5 + Math.random()) : 0);
+          for (const answer of answers) answer();
+          return;
+        }
+        if (Date.now() > deadline)
+          throw new CairnError(
+            "unavailable",
+            `Other processes keep changing the component "${component}". Nothing was stored; try again.`,
+            {
+              retryAfterMs: 1_000,
+            },
+          );
+        await sleep(Math.random() * RETRY_MS);
+      }
+    } catch (error) {
+      view = undefined;
+      for (const { reject } of jobs) reject(error);
+    }
+  }
+
+  /** Gives the answers once they are durable, or nothing when another process was quicker. */
+  async function attemptCommit(jobs: readonly Waiting[]): Promise<(() => void)[] | undefined> {
+    const store = await open();
+    const begun = await begin(store, jobs);
+    if (!begun) return undefined;
+    const draft = begun;
+    const answers: (() => void)[] = [];
+    for (const { job, resolve, reject } of jobs)
+      try {
+        const result = await job.apply(draft);
+        answers.push(() => resolve(result));
+      } catch (error) {
+        answers.push(() => reject(error));
+      }
+    if (draft.changed) {
+      const startedAt = performance.now();
+      if (!(await store.commit(draft.change(now())))) {
+        view = undefined;
+        return undefined;
+      }
+      commits++;
+      nextCommitAt = startedAt + 1_000 / commitsPerSecond;
+    }
+    view = draft.accepted();
+    return answers;
+  }
+
+  async function begin(store: SystemStore, jobs: readonly Waiting[]): Promise<Draft | undefined> {
+    const wanted = jobs.flatMap(({ job: { message } }) => message ?? []);
+    const byId = wanted.map(({ port, id }) => ({ port, id }));
+    const loaded = await store.load(component, byId, view?.version);
+    if (loaded.ports) view = viewOf(loaded.version, loaded.ports);
+    const current = view!;
+    // A new message at an offset that was received: whose is it?
+    const strange = wanted.flatMap(({ port: name, offset }, i) => {
+      const port = current.ports.get(name);
+      if (loaded.messages[i] || offset === undefined || !port || offset <= port.row.prunedTo) return [];
+      return offset <= port.row.position || port.ahead.has(offset) ? [{ port: name, offset }] : [];
+    });
+    const owners = strange.length === 0 ? undefined : await store.load(component, strange, current.version);
+    if (owners && owners.version !== current.version) {
+      view = undefined;
+      return undefined;
+    }
+    const heads = [...loaded.messages, ...(owners?.messages ?? [])].filter((head): head is MessageHead => head !== undefined);
+    return new Draft(store, component, current, heads);
+  }
+
+  return {
+    submit<Result>(job: Job<Result>, signal?: AbortSignal) {
+      return new Promise<Result>((resolve, reject) => {
+        signal?.throwIfAborted();
+        if (closed) throw new CairnError("unavailable", "The system was closed. Open it again.");
+        const count = queue.length + held.length;
+        if (count >= LIMITS.systemQueueMessages || (count > 0 && queuedBytes + job.bytes > LIMITS.systemQueueBytes))
+          throw new CairnError(
+            "rate_limited",
+            `${count} messages of the component "${component}" wait to be stored already. Wait for their receipts, then send more.`,
+            { details: { kind: "queue" }, retryAfterMs: 100 },
+          );
+        queuedBytes += job.bytes;
+        (pauses > 0 ? held : queue).push({ job, signal, resolve: resolve as (result: unknown) => void, reject });
+        if (pauses === 0) void work();
+      });
+    },
+
+    async pause() {
+      pauses++;
+      while (working) await working;
+    },
+
+    resume() {
+      if (--pauses > 0) return;
+      queue.push(...held.splice(0));
+      if (queue.length > 0) void work();
+    },
+
+    get commits() {
+      return commits;
+    },
+
+    async close() {
+      closed = true;
+      while (working) await working;
+    },
+  };
+}
