@@ -190,6 +190,7 @@ describe.each<[string, () => SystemStorageOptions]>([
     expect(await orders.seen({ id: "m4", offset: 4 })).toBe(false);
     await orders.receive({ id: "m4", offset: 4, data: 1 }, add);
     expect(await orders.position()).toMatchObject({ position: 5 });
+    await sleep(5);
     expect(await orders.prune({ olderThanMs: 0 })).toBe(2);
     expect(await till.get("sum")).toBe(5);
     await opened.close();
