@@ -52,10 +52,18 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
     readonly attention?: (output: Readonly<Record<string, unknown>>) => boolean;
     /** How a person sees the answer, where `render` is not enough. */
     readonly view?: View;
+    /** The same, where a terminal wants less text than an agent. */
+    readonly text?: (output: z.output<Output>, style: TextStyle) => string;
   };
   /** A few lines for people and for agents that read text; structured data goes along anyway. */
   readonly render: (output: z.output<Output>) => string;
   readonly run: (cairn: Cairn, input: Camel<z.output<Input>>, context: CallContext) => Promise<unknown>;
+}
+
+/** As far as the terminal has it. */
+export interface TextStyle {
+  readonly bold: (text: string) => string;
+  readonly dim: (text: string) => string;
 }
 
 /** A table of the items in one field of the output, or the output's own fields line by line. Fields in the order given. */

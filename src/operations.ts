@@ -5,6 +5,8 @@ import { statsOperations } from "./admin/stats-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
 import { upkeepOperations } from "./checkpoints/upkeep-operations.ts";
 import { codeIndexOperations } from "./code/index-operations.ts";
+import { codeOperations } from "./code/operations.ts";
+import { codeUpkeepOperations } from "./code/upkeep-operations.ts";
 import { knowledgeImport } from "./knowledge/import-operation.ts";
 import { knowledgeOperations } from "./knowledge/operations.ts";
 import type { Operation } from "./operation.ts";
@@ -17,6 +19,8 @@ export const operations: readonly Operation[] = [
   ...upkeepOperations,
   ...knowledgeOperations,
   knowledgeImport,
+  ...codeOperations,
+  ...codeUpkeepOperations,
   ...codeIndexOperations,
   ...embeddingsOperations,
   ...keyOperations,

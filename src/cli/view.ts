@@ -13,6 +13,8 @@ export function viewText(operation: Operation, output: Item, host: Host): string
   const style = styleFor(host.stdout, host.env);
   const width = host.stdout.isTTY ? (host.stdout.columns ?? 80) : undefined;
   const view = operation.cli?.view;
+  const { text } = operation.cli ?? {};
+  if (text) return text(harmlessIn(output) as z.output<z.ZodObject>, style);
   if (!view) return harmless(operation.render(output as z.output<z.ZodObject>));
   if ("record" in view) return recordText(view.record, output, { host, style, width });
   const items = (output[view.table] ?? []) as readonly Item[];
@@ -23,6 +25,14 @@ export function viewText(operation: Operation, output: Item, host: Host): string
   });
   const rows = items.map((item) => view.columns.map((field) => cell(field, at(item, field), host)));
   return [table(columns, rows, width, style), footer(items.length, output, style), notes(output, style)].filter(Boolean).join("\n");
+}
+
+/** Every text in it made harmless, before colours are put in. */
+function harmlessIn(value: unknown): unknown {
+  if (typeof value === "string") return harmless(value);
+  if (Array.isArray(value)) return value.map(harmlessIn);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, harmlessIn(inner)]));
 }
 
 /** What a field holds; `checkpoint.summary` is a field of a field. */

@@ -1,5 +1,7 @@
 /** What a file is for, as far as its path tells. Such files are rarely the answer, unless they are asked for. */
-export type PathRole = "test" | "example" | "vendored" | "generated" | "legacy" | "declarations" | "header" | "docs" | "entry";
+export const PATH_ROLES = ["test", "example", "vendored", "generated", "legacy", "declarations", "header", "docs", "entry"] as const;
+
+export type PathRole = (typeof PATH_ROLES)[number];
 
 export function pathRoles(path: string): ReadonlySet<PathRole> {
   return new Set(RULES.flatMap(({ role, pattern }) => (pattern.test(path) ? [role] : [])));

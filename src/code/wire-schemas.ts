@@ -6,12 +6,14 @@ import { ProjectPath, text } from "../text/schemas.ts";
 /** What the operations on code have in common on the wire. */
 
 /** Programs that send content may know their project by a name; the local side uses the absolute path. */
-export const CodeProject = z
-  .union([
-    ProjectPath,
-    text(LIMITS.labelChars, 1).regex(/^[A-Za-z0-9][\w.-]*$/, "must be an absolute path, or a name of letters, digits, dots, - and _"),
-  ])
-  .refine((id) => id !== SHARED_PROJECT_ID, '"shared" is no project; it holds knowledge only')
+export const CodeProject = text(LIMITS.projectPathChars, 1)
+  .check((context) => {
+    const id = context.value;
+    const refuse = (message: string) => context.issues.push({ code: "custom", message, input: id });
+    if (id === SHARED_PROJECT_ID) refuse('"shared" is no project; it holds knowledge only');
+    else if (/[\\/]/.test(id)) for (const { message } of ProjectPath.safeParse(id).error?.issues ?? []) refuse(message);
+    else if (!/^[A-Za-z0-9][\w.-]{0,199}$/.test(id)) refuse("must be an absolute path, or a name of letters, digits, dots, - and _");
+  })
   .describe("The project: its absolute path, or a name.");
 
 export const READ = { readOnly: true, destructive: false, idempotent: true };
@@ -46,4 +48,67 @@ export const JobOutput = z.object({
       moved: z.int(),
     })
     .optional(),
+});
+
+export const Glob = text(LIMITS.globChars, 1);
+
+/** Which files and which pieces of them. */
+export const FilterFields = {
+  glob: Glob.optional().describe("src/**/*.ts, or !test/** for all others."),
+  languages: z.array(text(LIMITS.labelChars, 1)).max(LIMITS.tags).optional(),
+  kinds: z.array(z.string().max(LIMITS.labelChars)).max(LIMITS.tags).optional().describe("function, class, method, type …"),
+  changed_since: z.iso.datetime({ offset: true }).optional(),
+};
+
+export const MaxTokens = z.int().min(LIMITS.answerTokensMin).max(LIMITS.answerTokensMax).default(LIMITS.codeAnswerTokens);
+
+export const SearchOutput = z.object({
+  results: z.array(
+    z.object({
+      path: z.string(),
+      start_line: z.int(),
+      end_line: z.int(),
+      text: z.string(),
+      text_start_line: z.int(),
+      language: z.string(),
+      kind: z.string(),
+      symbol: z.string().optional(),
+      parents: z.array(z.string()),
+      score: z.number(),
+      found: z
+        .object({ definition: z.boolean().optional(), words: z.int().optional(), meaning: z.int().optional() })
+        .describe("Place in each ranking."),
+      stale: z.boolean().optional(),
+      content_hash: z.string(),
+      indexed_at: z.string(),
+    }),
+  ),
+  note: z.string().optional(),
+  degraded: z.array(z.string()),
+  model: z.string().optional(),
+});
+
+export const ContextOutput = z.object({
+  contexts: z.array(
+    z.object({
+      path: z.string(),
+      start_line: z.int(),
+      end_line: z.int(),
+      text: z.string(),
+      language: z.string(),
+      stale: z.boolean().optional(),
+      content_hash: z.string(),
+      indexed_at: z.string(),
+    }),
+  ),
+  note: z.string().optional(),
+});
+
+const Site = { path: z.string(), line: z.int(), column: z.int(), text: z.string() };
+
+export const UsagesOutput = z.object({
+  definitions: z.array(z.object({ ...Site, kind: z.string(), parents: z.array(z.string()) })),
+  references: z.array(z.object(Site)),
+  total_references: z.int(),
+  note: z.string().optional(),
 });

@@ -43,6 +43,7 @@ const PAGE_SIZE = 100;
 const INSTRUCTIONS = `Cairn is durable memory that outlives this session.
 At the start of work, look for checkpoints of this project and read the newest ones that matter.
 Save a checkpoint when a step is done, before a risky change, and before you stop: what was done, what comes next, and facts a successor needs.
+To find code, ask code_search before you read files; code_usages and code_context are exact.
 Never save secrets.`;
 
 /**

@@ -5,15 +5,13 @@ import { type Operation, projectField, type Toolset } from "../operation.ts";
 /** What an operation looks like to an MCP client. With a default project the call need not name one. */
 export function toolOf(operation: Operation, defaultProject?: string): Tool {
   const { readOnly, destructive, idempotent } = operation.annotations;
-  const title = titleOf(operation.name);
   return {
     name: operation.name,
-    title,
+    title: titleOf(operation.name),
     description: operation.description ? `${operation.summary} ${operation.description}` : operation.summary,
     inputSchema: inputSchema(operation, defaultProject),
     outputSchema: jsonSchema(operation.output, "output") as NonNullable<Tool["outputSchema"]>,
     annotations: {
-      title,
       readOnlyHint: readOnly,
       destructiveHint: destructive,
       idempotentHint: idempotent,
@@ -51,6 +49,11 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, u
       if (part.minimum === Number.MIN_SAFE_INTEGER) delete part.minimum;
       if (part.minLength === 0) delete part.minLength;
       if (part.format) delete part.pattern;
+      if (io === "output") {
+        // That an answer has all its fields and no others is for us to see to.
+        delete part.required;
+        if (part.additionalProperties === false) delete part.additionalProperties;
+      }
       if (typeof part.propertyNames === "object" && Object.keys(part.propertyNames).join() === "type") delete part.propertyNames;
     },
   });

@@ -1,27 +1,30 @@
 /** What a piece of a file is. Structure comes from the syntax; `text` is everything without one. */
-export type CodeKind =
-  | "function"
-  | "method"
-  | "class"
-  | "struct"
-  | "interface"
-  | "type"
-  | "enum"
-  | "module"
-  | "implementation"
-  | "constant"
-  | "variable"
-  | "field"
-  | "macro"
-  | "table"
-  | "view"
-  | "index"
-  | "trigger"
-  | "section"
-  | "rule"
-  | "element"
-  | "key"
-  | "text";
+export const CODE_KINDS = [
+  "function",
+  "method",
+  "class",
+  "struct",
+  "interface",
+  "type",
+  "enum",
+  "module",
+  "implementation",
+  "constant",
+  "variable",
+  "field",
+  "macro",
+  "table",
+  "view",
+  "index",
+  "trigger",
+  "section",
+  "rule",
+  "element",
+  "key",
+  "text",
+] as const;
+
+export type CodeKind = (typeof CODE_KINDS)[number];
 
 /** A run of whole lines of one file. Together the chunks of a file hold every line exactly once, in order. */
 export interface Chunk {

@@ -17,6 +17,8 @@ export const LIMITS = {
   offsetMax: 1_000_000,
   /** What an answer about checkpoints may cost an agent unless it asks for more; a whole one costs at most about 12,000. */
   answerTokens: 8_000,
+  /** Code is read in pieces: some ten of them, or a file of six hundred lines. */
+  codeAnswerTokens: 6_000,
   answerTokensMin: 200,
   answerTokensMax: 100_000,
   /** Records in one page of an export or one call of an import: at most about 4 MB. */
@@ -59,6 +61,9 @@ export const LIMITS = {
   codeBatchBytes: 2 * 1024 * 1024,
   /** Paths in one page of a manifest or one question for hashes: about 1 MB of JSON. */
   codeManifestPaths: 10_000,
+  globChars: 500,
+  symbolChars: 200,
+  codeContextLines: 100,
   /** How long one call may wait for a job; proxies give up on silent connections after a minute or so. */
   codeJobWaitMs: 20_000,
   /** How long a write waits for other processes before it is refused as unavailable. */

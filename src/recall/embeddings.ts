@@ -37,8 +37,8 @@ export interface VerifyResult {
 /** Embedding versions of a collection: change the model without losing anything, and go back. */
 export interface Embeddings {
   list(ref: CollectionRef): Promise<readonly VersionState[]>;
-  /** Fills a version for that model beside the current one, then switches. Run it again after a kill and it goes on. */
-  upgrade(ref: CollectionRef & { readonly model: string }, options?: UpgradeOptions): Promise<UpgradeResult>;
+  /** Fills a version for that model, or the best one here, beside the current one, then switches. Run it again after a kill and it goes on. */
+  upgrade(ref: CollectionRef & { readonly model?: string | undefined }, options?: UpgradeOptions): Promise<UpgradeResult>;
   /** Back to an earlier version that was not pruned: the newest one before the current, or the one named. */
   rollback(ref: CollectionRef & { readonly versionId?: number | undefined }, options?: FillOptions): Promise<UpgradeResult>;
   /** Looks at every vector of the current version; recomputes what is damaged or missing. */
@@ -98,7 +98,9 @@ export function embeddings({ embedders, find, inBackground }: EmbeddingsDeps): E
 
     async upgrade({ model, ...ref }, options = {}) {
       const store = await existing(ref);
-      const embedder = await embedders.named(model);
+      const embedder = model === undefined ? await embedders.preferred("checkpoints") : await embedders.named(model);
+      if (!embedder && model === undefined)
+        throw new CairnError("unavailable", "Embedding is switched off here. Configure a model, then try again.");
       if (!embedder) throw new CairnError("invalid_input", `model: ${JSON.stringify(model)} is not one of ${embedders.names.join(", ")}`);
       const version = await store.addVersion(embedder);
       if (!options.background) return moveTo(store, version, options);

@@ -1,0 +1,74 @@
+import type { z } from "zod";
+import type { TextStyle } from "../operation.ts";
+import type { ContextOutput, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
+
+/** Answers about code as text: whole for an agent, a few lines of each for a terminal. */
+
+type Search = z.output<typeof SearchOutput>;
+type Hit = Search["results"][number];
+
+const PLAIN: TextStyle = { bold: (text) => text, dim: (text) => text };
+
+export function searchText({ results, note, degraded }: Search, style: TextStyle = PLAIN, linesOfEach = Number.MAX_SAFE_INTEGER): string {
+  return [
+    ...results.map((hit) => hitText(hit, style, linesOfEach)),
+    ...(results.length === 0 && !note ? ["Nothing was found. Use other words, or fewer filters."] : []),
+    ...(note ? [note] : []),
+    ...degraded.map((part) => `Note: ${part}.`),
+  ].join("\n\n");
+}
+
+function hitText(hit: Hit, style: TextStyle, linesOfEach: number): string {
+  const place = `${hit.path}:${hit.start_line}-${hit.end_line}`;
+  const symbol = hit.symbol === undefined ? "" : `  ${[...hit.parents, hit.symbol].join(" › ")}`;
+  const facts = [hit.kind, hit.language, whyText(hit), hit.stale ? "changed since" : ""].filter(Boolean).join(", ");
+  return `${style.bold(place)}${symbol}  ${style.dim(`(${facts})`)}\n${numbered(hit.text, hit.text_start_line, style, linesOfEach)}`;
+}
+
+function whyText({ found }: Hit): string {
+  const { definition, words, meaning } = found;
+  return [definition ? "defines it" : "", words ? `words #${words}` : "", meaning ? `meaning #${meaning}` : ""].filter(Boolean).join(", ");
+}
+
+/** Lines with their numbers; of many, the first ones, without the empty ones in front. */
+function numbered(text: string, startLine: number, style: TextStyle, most: number): string {
+  const lines = text.split("\n").map((line, index) => ({ line, number: startLine + index }));
+  const first = Math.max(
+    0,
+    lines.findIndex(({ line }) => line.trim() !== ""),
+  );
+  const shown = lines.slice(most === Number.MAX_SAFE_INTEGER ? 0 : first).slice(0, most);
+  const width = String(lines.at(-1)!.number).length;
+  const left = lines.at(-1)!.number - (shown.at(-1)?.number ?? 0);
+  return [
+    ...shown.map(({ line, number }) => `${style.dim(String(number).padStart(width))}  ${line}`.trimEnd()),
+    ...(left > 0 ? [style.dim(`${" ".repeat(width)}  … ${left} more lines`)] : []),
+  ].join("\n");
+}
+
+export function usagesText(
+  { definitions, references, total_references, note }: z.output<typeof UsagesOutput>,
+  style: TextStyle = PLAIN,
+): string {
+  const site = ({ path, line, column, text }: { path: string; line: number; column: number; text: string }) =>
+    `${style.bold(`${path}:${line}:${column}`)}  ${text.trim()}`;
+  return [
+    ...(definitions.length > 0 ? ["Defined:"] : []),
+    ...definitions.map((one) => `  ${site(one)}  ${style.dim(`(${[one.kind, one.parents.join(" › ")].filter(Boolean).join(" in ")})`)}`),
+    ...(references.length > 0 ? [`Used in ${total_references} ${total_references === 1 ? "place" : "places"}:`] : []),
+    ...references.map((one) => `  ${site(one)}`),
+    ...(note ? [note] : []),
+  ].join("\n");
+}
+
+export function contextText({ contexts, note }: z.output<typeof ContextOutput>, style: TextStyle = PLAIN): string {
+  return [
+    ...contexts.map(({ path, start_line, end_line, text, language, stale }) =>
+      [
+        `${style.bold(`${path}:${start_line}-${end_line}`)}  ${style.dim(`(${language}${stale ? ", changed since" : ""})`)}`,
+        numbered(text, start_line, style, Number.MAX_SAFE_INTEGER),
+      ].join("\n"),
+    ),
+    ...(note ? [note] : []),
+  ].join("\n\n");
+}

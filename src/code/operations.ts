@@ -1,0 +1,235 @@
+import { z } from "zod";
+import type { CodeKind } from "../model/code-chunk.ts";
+import { CODE_KINDS } from "../model/code-chunk.ts";
+import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import { operation } from "../operation.ts";
+import type { CodeFilter } from "../ports/code-store.ts";
+import { estimateTokens, withinBudget } from "../text/budget.ts";
+import { text } from "../text/schemas.ts";
+import { contextText, searchText, usagesText } from "./answer-text.ts";
+import { PATH_ROLES } from "./path-role.ts";
+import type { CodeAnswer } from "./search.ts";
+import type { CodeContext } from "./service.ts";
+import { CodeProject, ContextOutput, FilePath, FilterFields, Glob, MaxTokens, READ, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
+
+/** Lines of each hit that a person sees; the editor has the rest. */
+const TERMINAL_LINES = 8;
+
+export const codeSearch = operation({
+  name: "code_search",
+  summary: "Search the indexed code by meaning, words and symbol names.",
+  description: "Ask in words, or name a symbol. Hits have file, lines and symbol; code_context shows more of them.",
+  input: z.strictObject({
+    project_path: CodeProject,
+    query: text(LIMITS.queryChars, 1),
+    top_k: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
+    mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
+    ...FilterFields,
+    include: z.array(z.enum(PATH_ROLES)).max(PATH_ROLES.length).optional().describe("Files not to rank down."),
+    context_lines: z.int().min(0).max(LIMITS.codeContextLines).default(0).describe("Lines around each hit."),
+    max_tokens: MaxTokens,
+  }),
+  output: SearchOutput,
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "core",
+  http: { method: "POST", path: "/search" },
+  cli: {
+    positional: ["query"],
+    examples: [
+      'cairn code search "where is the retry with backoff"',
+      "cairn code search parseConfig --languages typescript --glob 'src/**'",
+      'cairn code search "test of the parser" --include test --context-lines 5',
+    ],
+    text: (output, style) => searchText(output, style, TERMINAL_LINES),
+  },
+  render: (output) => searchText(output),
+  async run(cairn, { projectPath, query, topK, mode, include, contextLines, maxTokens, ...filter }, { signal }) {
+    const asked = { projectId: projectPath, query, topK, mode, include, contextLines, maxTokens, ...filterOf(filter) };
+    return shown(await cairn.code.search(asked, { signal }), async () => (await cairn.code.stats({ projectId: projectPath })).files);
+  },
+});
+
+export const codeSimilar = operation({
+  name: "code_similar",
+  summary: "Find code that resembles a text, or what stands at a line of a file.",
+  input: z.strictObject({
+    project_path: CodeProject,
+    text: text(LIMITS.answerChars, 1).optional(),
+    path: FilePath.optional(),
+    line: z.int().min(1).optional().describe("With path. Default: 1."),
+    top_k: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
+    ...FilterFields,
+    max_tokens: MaxTokens,
+  }),
+  output: SearchOutput,
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "code",
+  http: { method: "POST", path: "/similar" },
+  cli: {
+    positional: ["path", "line"],
+    examples: ["cairn code similar src/retry.ts 12", "cairn code similar --text - < snippet.py"],
+    text: (output, style) => searchText(output, style, TERMINAL_LINES),
+  },
+  render: (output) => searchText(output),
+  async run(cairn, { projectPath, text: like, path, line, topK, maxTokens, ...filter }, { signal }) {
+    if ((like === undefined) === (path === undefined))
+      throw new CairnError("invalid_input", "Give a text, or a path with a line: exactly one of the two.");
+    const what = path === undefined ? { text: like! } : { path, line: line ?? 1 };
+    const answer = await cairn.code.similar({ projectId: projectPath, topK, ...filterOf(filter), ...what }, { signal });
+    const hits = withinBudget(answer.hits, maxTokens, (hit) => estimateTokens(hit.text) + 20);
+    return shown({ ...answer, hits, leftOut: answer.hits.length - hits.length });
+  },
+});
+
+export const codeUsages = operation({
+  name: "code_usages",
+  summary: "Where a symbol is defined and used, exactly, by syntax.",
+  input: z.strictObject({
+    project_path: CodeProject,
+    name: text(LIMITS.symbolChars, 1),
+    glob: Glob.optional(),
+    limit: z.int().min(1).max(LIMITS.listMax).default(50),
+  }),
+  output: UsagesOutput,
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "core",
+  http: { method: "POST", path: "/usages" },
+  cli: {
+    positional: ["name"],
+    examples: ["cairn code usages retryWithBackoff", "cairn code usages JobQueue.run --glob 'src/**'"],
+    text: usagesText,
+  },
+  render: (output) => usagesText(output),
+  async run(cairn, { projectPath, name, limit, glob }) {
+    const find = (symbol: string) => cairn.code.usages({ projectId: projectPath, name: symbol, limit, glob });
+    let found = await find(name);
+    const bare = bareName(name);
+    if (found.definitions.length + found.references.length === 0 && bare !== name) found = await find(bare);
+    const { definitions, references, totalReferences } = found;
+    const none = definitions.length + references.length === 0;
+    const more =
+      totalReferences > references.length
+        ? `Shown: ${references.length}. Ask with a glob, or a higher limit (at most ${LIMITS.listMax}).`
+        : undefined;
+    return {
+      ...found,
+      note: none ? `Nothing in the index is called ${JSON.stringify(bare)}. Search for it in words with code_search.` : more,
+    };
+  },
+});
+
+export const codeContext = operation({
+  name: "code_context",
+  summary: "Read lines of an indexed file, or a symbol's whole definition.",
+  input: z.strictObject({
+    project_path: CodeProject,
+    path: FilePath.optional(),
+    start_line: z.int().min(1).optional(),
+    end_line: z.int().min(1).optional(),
+    symbol: text(LIMITS.symbolChars, 1).optional().describe("Instead of path."),
+    glob: Glob.optional(),
+    max_tokens: MaxTokens,
+  }),
+  output: ContextOutput,
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "core",
+  http: { method: "POST", path: "/context" },
+  cli: {
+    positional: ["path", "start_line", "end_line"],
+    examples: ["cairn code context src/retry.ts 10 40", "cairn code context --symbol retryWithBackoff"],
+    text: contextText,
+  },
+  render: (output) => contextText(output),
+  async run(cairn, { projectPath: projectId, path, startLine, endLine, symbol, glob, maxTokens }) {
+    if ((path === undefined) === (symbol === undefined))
+      throw new CairnError("invalid_input", "Give a path or a symbol: exactly one of the two.");
+    if (startLine !== undefined && endLine !== undefined && startLine > endLine)
+      throw new CairnError("invalid_input", "end_line: must not be before start_line.");
+    if (path !== undefined) return fitted(await cairn.code.context({ projectId, path, startLine, endLine }), maxTokens);
+    const define = (name: string) => cairn.code.context({ projectId, symbol: name, glob });
+    const found = await define(symbol!);
+    const contexts = found.length > 0 ? found : await define(bareName(symbol!));
+    if (contexts.length === 0)
+      throw new CairnError("not_found", `Nothing in the index defines ${JSON.stringify(symbol)}. Search for it in words with code_search.`);
+    return fitted(contexts, maxTokens);
+  },
+});
+
+export const codeOperations = [codeSearch, codeUsages, codeContext, codeSimilar];
+
+interface WireFilter {
+  readonly glob?: string | undefined;
+  readonly languages?: readonly string[] | undefined;
+  readonly kinds?: readonly string[] | undefined;
+  readonly changedSince?: string | undefined;
+}
+
+function filterOf({ glob, languages, kinds, changedSince }: WireFilter): CodeFilter {
+  const strange = kinds?.find((kind) => !(CODE_KINDS as readonly string[]).includes(kind));
+  if (strange !== undefined)
+    throw new CairnError("invalid_input", `kinds: ${JSON.stringify(strange)} is not one of ${CODE_KINDS.join(", ")}`);
+  // Times are stored and compared in UTC; a caller may give any offset.
+  const since = changedSince === undefined ? undefined : new Date(changedSince).toISOString();
+  return { glob, languages, kinds: kinds as readonly CodeKind[] | undefined, changedSince: since };
+}
+
+/** `JobQueue.run()` is stored as `run`. */
+function bareName(name: string): string {
+  return (
+    name
+      .trim()
+      .replace(/\(.*$/s, "")
+      .split(/::|->|[.#\\]/)
+      .at(-1) || name
+  );
+}
+
+async function shown({ hits, leftOut, ...answer }: CodeAnswer, indexedFiles?: () => Promise<number>) {
+  const rest = leftOut > 0 ? `${leftOut} more fit the question but not max_tokens. Ask with a higher one, or with filters.` : undefined;
+  const none =
+    hits.length === 0 && (await indexedFiles?.()) === 0
+      ? "Nothing is indexed in this project yet. Index it with code_index (cairn code index)."
+      : undefined;
+  return {
+    ...answer,
+    results: hits.map(({ name, found: { definition, words, meaning }, ...hit }) => ({
+      ...hit,
+      symbol: name,
+      found: { definition, words: words?.rank, meaning: meaning?.rank },
+    })),
+    note: none ?? rest,
+  };
+}
+
+/** Whole lines as far as they fit, at least one; the note says how to go on. */
+function fitted(contexts: readonly CodeContext[], maxTokens: number) {
+  let room = maxTokens;
+  const kept: CodeContext[] = [];
+  for (const context of contexts) {
+    const lines = context.text.split("\n");
+    const fitting = withinBudget(lines, Math.max(1, room), (line) => estimateTokens(`${line}\n`) + 2);
+    if (kept.length > 0 && fitting.length < lines.length)
+      return {
+        contexts: kept,
+        note: `${contexts.length - kept.length} more definitions did not fit. Ask with a glob, or a higher max_tokens.`,
+      };
+    const endLine = context.startLine + fitting.length - 1;
+    kept.push({ ...context, endLine, text: fitting.join("\n") });
+    if (fitting.length < lines.length)
+      return {
+        contexts: kept,
+        note: `Cut at line ${endLine} of ${context.endLine}. Go on with path ${context.path} and start_line ${endLine + 1}.`,
+      };
+    room -= lines.reduce((sum, line) => sum + estimateTokens(`${line}\n`) + 2, 0);
+  }
+  return { contexts: kept };
+}

@@ -1,0 +1,142 @@
+import { z } from "zod";
+import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import { operation } from "../operation.ts";
+import { text } from "../text/schemas.ts";
+import { CodeProject, FilterFields, READ } from "./wire-schemas.ts";
+
+const VersionOutput = z.object({
+  version_id: z.int(),
+  model: z.string(),
+  dimension: z.int(),
+  is_current: z.boolean().describe("Whether searches use it."),
+  vectors: z.int(),
+});
+
+const StatsOutput = z.object({
+  files: z.int(),
+  chunks: z.int(),
+  definitions: z.int(),
+  references: z.int(),
+  bytes: z.int(),
+  moves: z.int(),
+  generation: z.int(),
+  last_indexed_at: z.string().optional(),
+  languages: z.array(z.object({ language: z.string(), files: z.int(), chunks: z.int() })),
+  embeddings: z.array(VersionOutput).describe("One that is not current and newer is being filled: vectors of chunks are done."),
+  pending: z.int().describe("Batches that wait to be indexed."),
+  running: z.int(),
+});
+
+export const codeStats = operation({
+  name: "code_stats",
+  summary: "What the index of a project holds, and how far its embeddings are.",
+  input: z.strictObject({ project_path: CodeProject }),
+  output: StatsOutput,
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "code",
+  http: { method: "GET", path: "/stats" },
+  cli: { examples: ["cairn code stats"] },
+  render: ({ files, chunks, definitions, references, bytes, last_indexed_at, languages, embeddings, pending, running }) =>
+    [
+      files === 0
+        ? "Nothing is indexed yet."
+        : `${files} files in ${chunks} chunks, ${definitions} definitions, ${references} references, ${bytes} bytes.`,
+      ...(last_indexed_at ? [`Last indexed ${last_indexed_at}.`] : []),
+      ...languages.map((one) => `  ${one.language}  ${one.files} files, ${one.chunks} chunks`),
+      ...embeddings.map(({ model, is_current, vectors }) => `Vectors by ${model}${is_current ? ", in use" : ""}: ${vectors} of ${chunks}.`),
+      ...(pending + running > 0 ? [`${running} batches are being indexed, ${pending} wait.`] : []),
+    ].join("\n"),
+  async run(cairn, { projectPath }) {
+    const [counts, { pending, running }] = await Promise.all([
+      cairn.code.stats({ projectId: projectPath }),
+      cairn.indexing.depth(projectPath),
+    ]);
+    return { ...counts, pending, running };
+  },
+});
+
+export const codeQueue = operation({
+  name: "code_queue",
+  summary: "How much waits to be indexed on this server, of a project or of all.",
+  input: z.strictObject({ project_path: CodeProject.optional() }),
+  output: z.object({ pending: z.int(), running: z.int(), capacity: z.int().describe("Batches that may wait, of all projects together.") }),
+  access: "read",
+  annotations: READ,
+  limits: { timeoutMs: LIMITS.listTimeoutMs },
+  toolset: "none",
+  http: { method: "GET", path: "/status" },
+  cli: { hidden: true },
+  render: ({ pending, running, capacity }) => `${running} batches are being indexed, ${pending} wait; there is room for ${capacity}.`,
+  async run(cairn, { projectPath }, { allProjects }) {
+    if (projectPath === undefined && !allProjects)
+      throw new CairnError("forbidden", "This key is not for all projects. Say which one with project_path.");
+    return cairn.indexing.depth(projectPath);
+  },
+});
+
+export const codeClean = operation({
+  name: "code_clean",
+  summary: "Remove files from the index: those that a glob names, or all. The files themselves stay.",
+  input: z.strictObject({ project_path: CodeProject, glob: FilterFields.glob }),
+  output: z.object({ removed: z.int() }),
+  access: "write",
+  annotations: { readOnly: false, destructive: true, idempotent: true },
+  limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
+  toolset: "code",
+  http: { method: "POST", path: "/clean" },
+  cli: { positional: ["glob"], examples: ["cairn code clean 'dist/**'", "cairn code clean"] },
+  render: ({ removed }) => `${removed} files were removed from the index.`,
+  run: async (cairn, { projectPath, glob }) => cairn.code.clean({ projectId: projectPath, glob }),
+});
+
+export const codeCompact = operation({
+  name: "code_compact",
+  summary: "Remove what belongs to nothing in the index, and make it smaller.",
+  input: z.strictObject({ project_path: CodeProject }),
+  output: z.object({
+    orphans: z
+      .object({ rows: z.int(), words: z.int(), vectors: z.int() })
+      .describe("All are 0 unless the database was altered from outside."),
+    forgotten_moves: z.int(),
+  }),
+  access: "write",
+  annotations: { readOnly: false, destructive: false, idempotent: true },
+  limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
+  toolset: "code",
+  http: { method: "POST", path: "/compact" },
+  cli: { examples: ["cairn code compact"] },
+  render: ({ orphans: { rows, words, vectors }, forgotten_moves }) =>
+    `Removed ${rows} rows, ${words} word entries and ${vectors} vectors that belonged to nothing, and ${forgotten_moves} old moves.`,
+  run: async (cairn, { projectPath }) => cairn.code.compact({ projectId: projectPath }),
+});
+
+/** A large repository takes the better model hours; it goes on in the background when not waited for. */
+const DEEPEN_TIMEOUT_MS = 12 * 60 * 60 * 1_000;
+
+export const codeDeepen = operation({
+  name: "code_deepen",
+  summary: "Embed the indexed code anew with a better model, then search with it.",
+  description: "Searches use the quick model's vectors until every chunk has a better one. Interrupted, it goes on when repeated.",
+  input: z.strictObject({
+    project_path: CodeProject,
+    model: text(LIMITS.idChars, 1).optional().describe("Default: the best one here."),
+    wait: z.boolean().default(true).describe("false: answer at once and go on in the background; code_stats shows how far it is."),
+  }),
+  output: z.object({ version_id: z.int(), model: z.string(), embedded: z.int(), switched: z.boolean() }),
+  access: "write",
+  annotations: { readOnly: false, destructive: false, idempotent: true },
+  limits: { timeoutMs: DEEPEN_TIMEOUT_MS },
+  toolset: "code",
+  cli: { examples: ["cairn code deepen", "cairn code deepen --model minilm"] },
+  render: ({ model, embedded, switched }) =>
+    switched
+      ? `Searches use ${model} now; ${embedded} chunks were embedded.`
+      : `${model} is embedding in the background. See: cairn code stats`,
+  run: async (cairn, { projectPath, model, wait }, context) =>
+    cairn.embeddings.upgrade({ projectPath, collection: "code", model }, wait ? context : { background: true }),
+});
+
+export const codeUpkeepOperations = [codeStats, codeQueue, codeClean, codeCompact, codeDeepen];
