@@ -49,6 +49,8 @@ export interface CodeAnswer {
   readonly leftOut: number;
 }
 
+/** Against an index that changes without a pause, a search ends with what it has. */
+const ATTEMPTS = 10;
 const DEFINITIONS_MAX = 50;
 /** So many of the fused candidates are read and ranked; the right one is hardly ever further down. */
 const CANDIDATES = 120;
@@ -59,9 +61,11 @@ const MEANING = 0.7;
 export async function searchCode(
   store: CodeStore,
   embedders: Embedders,
-  { query, topK, mode = "hybrid", include = [], contextLines = 0, maxTokens, ...filter }: CodeSearch,
+  search: CodeSearch,
   signal: AbortSignal | undefined,
+  attempts = ATTEMPTS,
 ): Promise<CodeAnswer> {
+  const { query, topK, mode = "hybrid", include = [], contextLines = 0, maxTokens, ...filter } = search;
   const asked = readQuery(query);
   const { order, found, degraded, model } = await fusedCandidates(store, embedders, {
     query,
@@ -76,7 +80,10 @@ export async function searchCode(
   const defining = new Set(definitions.map(({ chunkId }) => chunkId));
   const best = order.slice(0, Math.max(CANDIDATES, topK * 2));
   const fused = new Map(best.map(({ id, score }) => [id, score]));
-  const chunks = await store.getMany([...new Set([...fused.keys(), ...defining])]);
+  const wanted = [...new Set([...fused.keys(), ...defining])];
+  const chunks = await store.getMany(wanted);
+  // A file that was indexed anew between two of these steps has other chunks by now, and would be missing from the answer.
+  if (chunks.length < wanted.length && attempts > 1) return searchCode(store, embedders, search, signal, attempts - 1);
   const ranked = rankCode(
     asked,
     chunks.map((chunk) => ({ chunk, fused: fused.get(chunk.id) ?? 0, defines: defining.has(chunk.id) })),

@@ -145,6 +145,21 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.moves(5), []);
   }),
 
+  on("gives one vector per version for chunks that are alike, and takes them back for both", async (store) => {
+    const { versionId } = await store.embeddings.addVersion(SPACE);
+    const vectors = [{ versionId, vector: Float32Array.of(0.6, 0.8) }];
+    const file = sampleFile("a.ts", ["same", "other", "same"], vectors);
+    const chunks = file.chunks.map(({ chunk, ...rest }) => ({
+      ...rest,
+      chunk: { ...chunk, name: "twin", defines: [], kind: "text" as const },
+    }));
+    await store.commit({ at: AT, files: [{ ...file, chunks }] });
+    const kept = (await store.vectorsOf("a.ts")).get(chunkPrint(chunks[0]!.chunk));
+    assert.deepEqual(kept, vectors);
+    await store.commit({ at: LATER, files: [{ ...file, chunks: chunks.map((chunk) => ({ ...chunk, vectors: kept! })) }] });
+    assert.deepEqual(await store.embeddings.counts(versionId), { records: 3, vectors: 3 });
+  }),
+
   on("finds definitions and uses exactly, by path and line, within the filter", async (store) => {
     await store.commit({ at: AT, files: [sampleFile("b.ts", ["x", "y"]), sampleFile("a/c.py", ["x"])] });
     const [chunk] = await store.chunksOf("a/c.py");

@@ -60,7 +60,9 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
       for (const row of rows) {
         const print = chunkPrint({ ...namesOf(row), text: row.text });
         const entry = { versionId: row.version_id, vector: Float32Array.from(JSON.parse(row.vector) as number[]) };
-        found.set(print, [...(found.get(print) ?? []), entry]);
+        const known = found.get(print) ?? [];
+        // Chunks that are alike have a vector each; one of them is enough.
+        if (!known.some(({ versionId }) => versionId === entry.versionId)) found.set(print, [...known, entry]);
       }
       return found;
     },

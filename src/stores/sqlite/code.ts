@@ -72,7 +72,9 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       for (const row of rows) {
         const print = chunkPrint({ ...namesOf(row), text: row.text });
         const entry = { versionId: row.version_id, vector: new Float32Array(Uint8Array.from(row.vector).buffer) };
-        found.set(print, [...(found.get(print) ?? []), entry]);
+        const known = found.get(print) ?? [];
+        // Chunks that are alike have a vector each; one of them is enough.
+        if (!known.some(({ versionId }) => versionId === entry.versionId)) found.set(print, [...known, entry]);
       }
       return found;
     },

@@ -1,7 +1,8 @@
 import type { Ranked } from "../../ports/recall-store.ts";
-import type { SqliteDatabase } from "./driver.ts";
+import type { SqliteDatabase, SqliteTx } from "./driver.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 import type { VectorSearcher } from "./vectors/searcher.ts";
+import { findSpace } from "./vectors/spaces.ts";
 import type { Where } from "./words.ts";
 
 export type { VectorSearcher };
@@ -28,28 +29,44 @@ export function matchingIds(
   return rows.length > limit ? "many" : rows.map(({ id }) => id);
 }
 
-/** The records nearest to the query, best first, among those that the filter lets through: the filter is applied first. */
+/** Against records that change without a pause, a search ends with what it has. */
+const ATTEMPTS = 10;
+
+/**
+ * The records nearest to the query, best first, among those that the filter lets through: the filter is applied first. The vectors
+ * are scanned by another thread, in a moment of its own; records that were replaced meanwhile are searched again, so that none is
+ * missing because its old vector was found and its new one was not.
+ */
 export async function nearest(
   db: SqliteDatabase,
   vectors: VectorSearcher,
   { collection, table }: EmbeddedRecords,
   { versionId, vector, limit, where, signal }: NearestQuery,
 ): Promise<Ranked[]> {
-  const allow =
-    where &&
-    db.read((tx) =>
-      Int32Array.from(
-        tx.all<{ key: number }>(`SELECT r.key FROM ${table} r WHERE ${where.sql} ORDER BY r.key`, ...where.params),
-        ({ key }) => key,
-      ),
-    );
-  signal?.throwIfAborted();
-  if (allow?.length === 0) return [];
-  const hits = await vectors.search({ collection, versionId, query: vector, limit, allow, signal });
-  return db.read((tx) =>
-    hits.flatMap(({ key, score }) => {
-      const row = tx.get<{ id: string }>(`SELECT id FROM ${table} WHERE key = ?`, key);
-      return row ? [{ id: row.id, score }] : []; // deleted since
-    }),
-  );
+  for (let attempt = 1; ; attempt++) {
+    const change = (tx: SqliteTx) => findSpace(tx, collection, versionId)?.change;
+    const { allow, before } = db.read((tx) => ({ allow: where && matchingKeys(tx, table, where), before: change(tx) }));
+    signal?.throwIfAborted();
+    if (allow?.length === 0) return [];
+    const hits = await vectors.search({ collection, versionId, query: vector, limit, allow, signal });
+    const { found, settled } = db.read((tx) => {
+      const known = hits.flatMap(({ key, score }) => {
+        const row = tx.get<{ id: string }>(`SELECT id FROM ${table} WHERE key = ?`, key);
+        return row ? [{ id: row.id, score }] : [];
+      });
+      // Keys are never used again: if the same ones match as before, they did all the time.
+      const same = !where || change(tx) === before || sameKeys(allow!, matchingKeys(tx, table, where));
+      return { found: known, settled: known.length === hits.length && same };
+    });
+    if (settled || attempt === ATTEMPTS) return found;
+  }
+}
+
+function matchingKeys(tx: SqliteTx, table: string, where: Where): Int32Array {
+  const rows = tx.all<{ key: number }>(`SELECT r.key FROM ${table} r WHERE ${where.sql} ORDER BY r.key`, ...where.params);
+  return Int32Array.from(rows, ({ key }) => key);
+}
+
+function sameKeys(a: Int32Array, b: Int32Array): boolean {
+  return a.length === b.length && a.every((key, index) => key === b[index]);
 }
