@@ -1,5 +1,6 @@
 import type { Backups } from "./admin/backups.ts";
 import type { Databases } from "./admin/databases.ts";
+import type { Doctor } from "./admin/doctor.ts";
 import type { Keys } from "./admin/keys.ts";
 import type { Stats } from "./admin/stats.ts";
 import type { Checkpoints } from "./checkpoints/service.ts";
@@ -23,6 +24,8 @@ export interface Cairn {
   readonly databases: Databases;
   /** Copies of databases that can be trusted, and the way back from them. */
   readonly backups: Backups;
+  /** Whether a system has outgrown its file, and what else deserves attention. */
+  readonly doctor: Doctor;
   readonly embeddings: Embeddings;
   /** Counts, sizes and costs. */
   readonly stats: Stats;

@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { backups } from "./admin/backups.ts";
 import { databases } from "./admin/databases.ts";
+import { doctor } from "./admin/doctor.ts";
 import { keys } from "./admin/keys.ts";
 import { stats } from "./admin/stats.ts";
 import type { Cairn } from "./cairn.ts";
@@ -11,6 +12,7 @@ import { parserPool } from "./code/parser-pool.ts";
 import { patiently } from "./code/patiently.ts";
 import { code } from "./code/service.ts";
 import { knowledge } from "./knowledge/service.ts";
+import { DOCTOR_DEFAULTS, type DoctorSettings } from "./model/doctor.ts";
 import { CairnError } from "./model/errors.ts";
 import { newId, SHARED_PROJECT_ID } from "./model/ids.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
@@ -19,6 +21,7 @@ import { defaultStateDir } from "./open-system-storage.ts";
 import type { BackupStore } from "./ports/backup-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Embedder } from "./ports/embedder.ts";
+import type { HealthProbe } from "./ports/health-probe.ts";
 import type { IndexQueue } from "./ports/index-queue.ts";
 import type { RunStore } from "./ports/run-store.ts";
 import type { Storage } from "./ports/storage.ts";
@@ -30,8 +33,10 @@ import { memoryIndexQueue } from "./stores/memory/index-queue.ts";
 import { memoryKeyStore } from "./stores/memory/keys.ts";
 import { memoryStorage } from "./stores/memory/storage.ts";
 import { sqliteBackups } from "./stores/sqlite/backups.ts";
-import { databaseFiles } from "./stores/sqlite/database-files.ts";
+import { type DatabaseFile, databaseFiles } from "./stores/sqlite/database-files.ts";
+import { sqliteHealth } from "./stores/sqlite/health.ts";
 import { type SqliteStorage, sqliteStorage } from "./stores/sqlite/storage.ts";
+import { observeSystems } from "./telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
 import { redactor } from "./text/redact.ts";
 import { countTokens } from "./text/tokens.ts";
@@ -46,6 +51,8 @@ export interface OpenOptions {
   readonly stateDir?: string | undefined;
   /** Where backups are kept; default `backups` in `dataDir`. */
   readonly backupDir?: string | undefined;
+  /** When a system has outgrown its file, and what else deserves attention; what is left out has a default. */
+  readonly doctor?: Partial<DoctorSettings> | undefined;
   /** Which model to embed with, or embedders of your own in order of preference. */
   readonly embedder?: EmbedderChoice | readonly Embedder[];
   /** A Qdrant server that answers searches by meaning. Its vectors are copies: the database keeps them all. */
@@ -71,12 +78,15 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const storage = await withQdrant(database, options);
   const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
   const runStore = await openRuns(options, dataDir, now);
-  const backupStore = openBackups(database, runStore, { options, dataDir, now });
+  const upkeep = await openUpkeep(database, runStore, { options, dataDir, now });
   const { embedders, usage } = openEmbedders(
     options.embedder,
     options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")),
   );
   const stopObserving = observeEmbedding(usage);
+  const settings = { ...DOCTOR_DEFAULTS, ...options.doctor };
+  const examining = doctor({ storage, runs: runStore, ...upkeep, settings, now, onSystems: (found) => observed.remember(found) });
+  const observed = observeSystems(() => examining.systems());
   const later = backfiller({ embedders });
   const parsers = parserPool(); // its threads start with the first file that needs one
   const background = new Set<Promise<unknown>>();
@@ -91,7 +101,8 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   return {
     keys: keys({ store: keyStore, now }),
     databases: databases({ storage }),
-    backups: backups({ store: backupStore, storage: options.storage ?? "sqlite" }),
+    backups: backups({ store: upkeep.backups, storage: options.storage ?? "sqlite" }),
+    doctor: examining,
     stats: stats({ storage: projectsOnly(storage), usage }),
     checkpoints: checkpoints({ ...services, storage: projectsOnly(storage), countTokens }),
     knowledge: knowledge({ ...services, storage }),
@@ -110,6 +121,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     check: () => storage.check(),
     async close() {
       stopObserving();
+      observed.stop();
       await queue.close();
       await later.close();
       await parsers.close();
@@ -139,19 +151,25 @@ async function openRuns({ storage = "sqlite" }: OpenOptions, dataDir: string, no
   return openRunStore({ storage: "postgres", url: storage, poolMax: 5 });
 }
 
-/** Only databases that are files are backed up by us. */
-function openBackups(
+/** What looks after databases: files are backed up and looked at by us, a PostgreSQL by itself. */
+async function openUpkeep(
   database: Storage | SqliteStorage,
   runStore: RunStore,
   { options, dataDir, now }: { readonly options: OpenOptions; readonly dataDir: string; readonly now: Clock },
-): BackupStore | undefined {
-  if (!("release" in database)) return undefined;
-  return sqliteBackups({
-    folder: options.backupDir ?? join(dataDir, "backups"),
-    files: databaseFiles({ dataDir, stateDir: options.stateDir ?? defaultStateDir() }),
-    now,
-    release: async ({ kind, path }) => (kind === "runs" ? runStore.close() : database.release(path)),
-  });
+): Promise<{ readonly backups?: BackupStore; readonly probe?: HealthProbe }> {
+  if (options.storage === "memory") return {};
+  if (!("release" in database)) {
+    const { postgresHealth } = await import("./stores/postgres/health.ts");
+    return { probe: postgresHealth({ url: options.storage! }) };
+  }
+  const folders = { dataDir, stateDir: options.stateDir ?? defaultStateDir() };
+  const backupDir = options.backupDir ?? join(dataDir, "backups");
+  const files = databaseFiles(folders);
+  const release = async ({ kind, path }: DatabaseFile) => (kind === "runs" ? runStore.close() : database.release(path));
+  return {
+    backups: sqliteBackups({ folder: backupDir, files, now, release }),
+    probe: sqliteHealth({ ...folders, backupDir, files, now }),
+  };
 }
 
 async function withQdrant(storage: Storage, options: OpenOptions): Promise<Storage> {

@@ -1,5 +1,6 @@
 import { backupOperations } from "./admin/backup-operations.ts";
 import { databaseOperations } from "./admin/database-operations.ts";
+import { doctorExamine } from "./admin/doctor-operations.ts";
 import { keyOperations } from "./admin/key-operations.ts";
 import { statsOperations } from "./admin/stats-operations.ts";
 import { checkpointOperations } from "./checkpoints/operations.ts";
@@ -27,5 +28,6 @@ export const operations: readonly Operation[] = [
   ...runOperations,
   ...databaseOperations,
   ...backupOperations,
+  doctorExamine,
   ...statsOperations,
 ];

@@ -9,6 +9,7 @@ export function openOptions(config: Config): OpenOptions {
     dataDir: config.dataDir,
     stateDir: config.stateDir,
     backupDir: config.backup.dir,
+    doctor: config.doctor,
     embedder: config.embedder,
     code: config.code,
     qdrant: config.qdrant,

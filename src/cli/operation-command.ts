@@ -64,8 +64,8 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
     throw inFlagWords(operation, error);
   } finally {
     bar.clear();
+    await telemetry.close(); // first, because the last figures are asked for then
     await cairn.close();
-    await telemetry.close();
   }
 }
 

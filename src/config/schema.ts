@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
 import type { Camel } from "../wire.ts";
 
 /** What is known about a key beyond its type and description. */
@@ -140,6 +141,49 @@ export const ConfigSchema = z.strictObject({
       path: true,
       notFromProject: true,
     }),
+  }),
+  doctor: z.strictObject({
+    window_seconds: setting(
+      z.int().min(10).max(3_600).default(DOCTOR_DEFAULTS.windowSeconds),
+      "Over how long writes and processes of a system are counted.",
+    ),
+    processes_max: setting(
+      z.int().min(1).max(10_000).default(DOCTOR_DEFAULTS.processesMax),
+      "More processes than this that use one system: it should move to PostgreSQL.",
+    ),
+    writes_per_second_max: setting(
+      z.number().positive().max(1_000_000).default(DOCTOR_DEFAULTS.writesPerSecondMax),
+      "More commits per second than this to one system: it should move to PostgreSQL.",
+    ),
+    size_max_bytes: setting(
+      z.int().min(1).default(DOCTOR_DEFAULTS.sizeMaxBytes),
+      "A database larger than this, its write-ahead log included, should move to PostgreSQL.",
+    ),
+    rto_seconds: setting(
+      z.number().positive().default(DOCTOR_DEFAULTS.rtoSeconds),
+      "Within how long a system must be back after a loss; measured by a trial restore.",
+    ),
+    rto_floor_seconds: setting(
+      z.number().min(0).default(DOCTOR_DEFAULTS.rtoFloorSeconds),
+      "Who must be back sooner than this should be on PostgreSQL, whatever was measured.",
+    ),
+    compliance: z.strictObject({
+      central_backup: setting(z.boolean().default(false), "Backups must be made centrally: systems should move to PostgreSQL."),
+      pitr: setting(z.boolean().default(false), "Any point in time must be recoverable: systems should move to PostgreSQL."),
+      audit_log: setting(z.boolean().default(false), "Access must be logged for audits: systems should move to PostgreSQL."),
+    }),
+    free_disk_min_bytes: setting(
+      z.int().min(0).default(DOCTOR_DEFAULTS.freeDiskMinBytes),
+      "Less free room than this, or than the largest database takes, is a problem.",
+    ),
+    embedding_backlog_max: setting(
+      z.int().min(0).default(DOCTOR_DEFAULTS.embeddingBacklogMax),
+      "More records than this that wait for their vector are a problem.",
+    ),
+    stale_lease_seconds: setting(
+      z.int().min(0).default(DOCTOR_DEFAULTS.staleLeaseSeconds),
+      "A run that nobody has gone on with for this long is a problem.",
+    ),
   }),
   qdrant: z.strictObject({
     url: setting(

@@ -31,7 +31,7 @@ const ManifestFile = z.strictObject({ format: z.literal(1), manifest: Manifest, 
 
 export const MANIFEST = "manifest.json";
 export const BACKUP_ID = /^\d{8}T\d{6}Z-[0-9a-f]{8}$/;
-const PARTIAL = /^\.partial-.+-(\d+)@(.+)$/;
+const PARTIAL = /^\.partial-/;
 
 /** Whole backups are folders under their id. One in the making has another name, which it loses in one step when all of it is on the disk. */
 export function backupFolder(folder: string) {
@@ -80,7 +80,7 @@ export function backupFolder(folder: string) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       for (const { location, running } of this.unusable())
         if (!running && PARTIAL.test(location.slice(folder.length + 1))) remove(location);
-      const partial = join(folder, `.partial-${id}-${process.pid}@${hostname()}`);
+      const partial = join(folder, `.partial-${id}${SIGNED}`);
       mkdirSync(partial, { mode: 0o700 });
       writing.add(partial);
       return partial;
@@ -106,9 +106,10 @@ export function backupFolder(folder: string) {
     unusable(): UnusableBackup[] {
       return entries().flatMap((name): UnusableBackup[] => {
         const location = join(folder, name);
-        const [, pid, host] = PARTIAL.exec(name) ?? [];
-        if (pid !== undefined)
-          return [{ location, reason: "it was begun and never finished", running: isWriting(location, Number(pid), host!) }];
+        if (PARTIAL.test(name)) {
+          const mine = name.endsWith(SIGNED);
+          return [{ location, reason: "it was begun and never finished", running: mine ? writing.has(location) : !isLeftBehind(name) }];
+        }
         if (!BACKUP_ID.test(name)) return [];
         try {
           read(name);
@@ -129,13 +130,17 @@ export function remove(partial: string): void {
 /** What this process is writing. Its number alone says nothing: in a container it may be that of the process before it. */
 const writing = new Set<string>();
 
-function isWriting(partial: string, pid: number, host: string): boolean {
-  if (host !== hostname()) return true; // not to be known from here
-  if (pid === process.pid) return writing.has(partial);
+/** The end of a name that says who writes it: `-<process id>@<machine>`. */
+export const SIGNED = `-${process.pid}@${hostname()}`;
+
+/** Whether the process that signed this name is gone. Of another machine that cannot be known. */
+export function isLeftBehind(name: string): boolean {
+  const [, pid, host] = /-(\d+)@(.+)$/.exec(name) ?? [];
+  if (host !== hostname() || Number(pid) === process.pid) return false;
   try {
-    process.kill(pid, 0);
-    return true;
+    process.kill(Number(pid), 0);
+    return false;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return (error as NodeJS.ErrnoException).code !== "EPERM";
   }
 }

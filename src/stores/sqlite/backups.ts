@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { constants, existsSync, mkdirSync, rmSync } from "node:fs";
+import { constants, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { copyFile, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import {
@@ -15,13 +15,13 @@ import { pendingMigrations } from "../../model/migration.ts";
 import { VERSION } from "../../model/version.ts";
 import type { BackupStore } from "../../ports/backup-store.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { BACKUP_ID, backupFolder, remove } from "./backup-folder.ts";
+import { BACKUP_ID, backupFolder, isLeftBehind, remove, SIGNED } from "./backup-folder.ts";
 import { fileHash } from "./copy-file.ts";
-import { type CopyCall, inCopyThread } from "./copy-thread.ts";
 import type { DatabaseFile, DatabaseFiles } from "./database-files.ts";
 import { openSqlite } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import { isDamage, translateSqliteError } from "./errors.ts";
+import { type FileCall, inFileThread } from "./file-thread.ts";
 import { replaceFile } from "./replace-file.ts";
 import { verifyEntry } from "./verify-backup.ts";
 
@@ -156,9 +156,10 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
 
   async function putInPlace(from: string, entry: BackupEntry, file: DatabaseFile): Promise<string | undefined> {
     const stamp = newBackupId(now());
-    const by = `${file.path}.restoring-${stamp}`;
+    const by = `${file.path}.restoring-${stamp}${SIGNED}`;
     try {
       mkdirSync(dirname(file.path), { recursive: true, mode: 0o700 });
+      removeUnfinished(file.path);
       await writeCopy(from, by, entry);
       await release(file);
       return await replaceFile({ path: file.path, by, aside: join(file.root, "replaced", `${basename(file.path)}.${stamp}`) });
@@ -170,10 +171,16 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
   }
 }
 
-async function copyInto(partial: string, source: DatabaseFile, call: CopyCall): Promise<BackupEntry> {
+/** What a killed restore of this database had begun to write. */
+function removeUnfinished(path: string): void {
+  for (const name of readdirSync(dirname(path)))
+    if (name.startsWith(`${basename(path)}.restoring-`) && isLeftBehind(name)) rmSync(join(dirname(path), name), { force: true });
+}
+
+async function copyInto(partial: string, source: DatabaseFile, call: FileCall): Promise<BackupEntry> {
   if (source.problem !== undefined) throw Object.assign(new Error(source.problem), { unreadable: true });
   const file = `${source.kind === "system" ? "system-" : ""}${basename(source.path)}`;
-  const { bytes, sha256, tables, schema } = await inCopyThread({ kind: "copy", from: source.path, path: join(partial, file) }, call);
+  const { bytes, sha256, tables, schema } = await inFileThread({ kind: "copy", from: source.path, path: join(partial, file) }, call);
   return { kind: source.kind, id: source.id, file, bytes, sha256, schema, tables };
 }
 

@@ -4,7 +4,7 @@ import type { DatabaseName } from "../../model/backup.ts";
 import { projectDatabaseName, SHARED_DATABASE_NAME, SHARED_PROJECT_ID } from "../../model/ids.ts";
 import type { Migration } from "../../model/migration.ts";
 import { assertSystemId } from "../../model/system-rules.ts";
-import { loadEngine } from "./engine.ts";
+import { inFileThread } from "./file-thread.ts";
 import { projectMigrations } from "./project-schema.ts";
 import { runMigrations } from "./runs-schema.ts";
 import { systemMigrations } from "./systems-schema.ts";
@@ -50,8 +50,8 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
   async function projectFile(name: string): Promise<DatabaseFile | undefined> {
     const file = inProjects(name);
     try {
-      const id = await ownerOf(file.path);
-      return id === undefined ? undefined : { kind: "project", id, ...file };
+      const { owner: id } = await inFileThread({ kind: "probe", path: file.path, nowSeconds: 0, windowSeconds: 0 });
+      return id === undefined ? undefined : { kind: "project", id, ...file }; // made by a process that died before it stored anything
     } catch (error) {
       return { kind: "project", id: name, ...file, problem: (error as Error).message };
     }
@@ -81,17 +81,4 @@ function namesIn(folder: string, pattern: RegExp): string[] {
   return readdirSync(folder)
     .flatMap((file) => pattern.exec(file)?.[1] ?? [])
     .sort();
-}
-
-/** Whose project a file is; `undefined` when it was made by a process that died before it stored anything. */
-async function ownerOf(path: string): Promise<string | undefined> {
-  const { DatabaseSync } = await loadEngine();
-  const connection = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
-  try {
-    const isOurs = connection.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'project_info'").get();
-    if (!isOurs) return undefined;
-    return (connection.prepare("SELECT project_id FROM project_info WHERE id = 1").get() as { project_id: string } | undefined)?.project_id;
-  } finally {
-    connection.close();
-  }
 }

@@ -2,8 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type BackupEntry, includes, type VerifiedDatabase, type VerifyLevel } from "../../model/backup.ts";
 import { differences, fileHash } from "./copy-file.ts";
-import { inCopyThread } from "./copy-thread.ts";
 import { checkFile } from "./damage.ts";
+import { inFileThread } from "./file-thread.ts";
 
 /**
  * Compares one file of a backup with the manifest. count: its size and the rows of each table; integrity: its structure, by SQLite, and its
@@ -53,14 +53,14 @@ const LOOKS: readonly Look[] = [
   },
   {
     level: "full",
-    problems: async (path, { tables }, signal) => differences(tables, (await inCopyThread({ kind: "inspect", path }, { signal })).tables),
+    problems: async (path, { tables }, signal) => differences(tables, (await inFileThread({ kind: "inspect", path }, { signal })).tables),
   },
 ];
 
 async function countProblems(path: string, entry: BackupEntry, signal: AbortSignal | undefined): Promise<string[]> {
   const { size } = statSync(path); // first, because a shortened file cannot even be read
   if (size !== entry.bytes) return [`it has ${size} bytes instead of ${entry.bytes}`];
-  const rows = await inCopyThread({ kind: "count", path }, { signal });
+  const rows = await inFileThread({ kind: "count", path }, { signal });
   return entry.tables.flatMap(({ name, rows: expected }) => {
     const found = rows.get(name);
     return found === expected ? [] : [`the table ${name} has ${found ?? "no"} rows instead of ${expected}`];

@@ -1,30 +1,39 @@
 import { Worker } from "node:worker_threads";
 import { builtFile } from "../../model/built-file.ts";
 import type { FileFacts } from "./copy-file.ts";
+import type { FileProbe } from "./probe-file.ts";
 
-export type CopyTask =
+export type FileTask =
   /** Copies a database that may be in use, and verifies the copy. */
   | { readonly kind: "copy"; readonly from: string; readonly path: string }
   /** Reads all of a file at rest. */
   | { readonly kind: "inspect"; readonly path: string }
-  | { readonly kind: "count"; readonly path: string };
+  | { readonly kind: "count"; readonly path: string }
+  /** Looks at a database that may be in use. */
+  | { readonly kind: "probe"; readonly path: string; readonly nowSeconds: number; readonly windowSeconds: number };
 
-type Result<Task extends CopyTask> = Task extends { readonly kind: "count" } ? ReadonlyMap<string, number> : FileFacts;
+interface Results {
+  readonly copy: FileFacts;
+  readonly inspect: FileFacts;
+  readonly count: ReadonlyMap<string, number>;
+  readonly probe: FileProbe;
+}
+type Result<Task extends FileTask> = Results[Task["kind"]];
 
-export interface CopyCall {
+export interface FileCall {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
 type Message =
   | { readonly done: number; readonly total: number }
-  | { readonly result: FileFacts | ReadonlyMap<string, number> }
+  | { readonly result: Results[keyof Results] }
   | { readonly failure: { readonly message: string; readonly code?: string; readonly errcode?: number } };
 
 /** Runs the task in a thread. A failure keeps the codes of SQLite and the system, so that it can be told in words. */
-export async function inCopyThread<Task extends CopyTask>(task: Task, { signal, onProgress }: CopyCall = {}): Promise<Result<Task>> {
+export async function inFileThread<Task extends FileTask>(task: Task, { signal, onProgress }: FileCall = {}): Promise<Result<Task>> {
   signal?.throwIfAborted();
-  const worker = new Worker(builtFile("stores/sqlite/copy-worker.js"), { workerData: task, execArgv: [] });
+  const worker = new Worker(builtFile("stores/sqlite/file-worker.js"), { workerData: task, execArgv: [] });
   let leave: (() => void) | undefined;
   try {
     return await new Promise<Result<Task>>((resolve, reject) => {
@@ -36,7 +45,7 @@ export async function inCopyThread<Task extends CopyTask>(task: Task, { signal, 
         else onProgress?.(message.done, message.total);
       });
       worker.once("error", reject);
-      worker.once("exit", () => reject(new Error("The copy ended without a result.")));
+      worker.once("exit", () => reject(new Error("The thread ended without a result.")));
     });
   } finally {
     if (leave) signal?.removeEventListener("abort", leave);

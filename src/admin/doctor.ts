@@ -1,0 +1,119 @@
+import { databaseLabel } from "../model/backup.ts";
+import type { DoctorReport, DoctorSettings, Finding, HealthCheck, SystemReport } from "../model/doctor.ts";
+import { CairnError } from "../model/errors.ts";
+import { VERSION } from "../model/version.ts";
+import type { BackupStore, LongCall } from "../ports/backup-store.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { HealthProbe, ProbedDatabase } from "../ports/health-probe.ts";
+import type { RunStore } from "../ports/run-store.ts";
+import type { Storage } from "../ports/storage.ts";
+import { databaseFindings, diskFindings, embeddingFindings, leaseFindings, leftoverFindings } from "./findings.ts";
+import { triggersOf } from "./triggers.ts";
+
+export interface Examination extends LongCall {
+  /** Without reading whole databases and without a trial restore. */
+  readonly quick?: boolean | undefined;
+}
+
+/** Says whether a system has outgrown its file, and what else deserves attention. Changes nothing. */
+export interface Doctor {
+  examine(options?: Examination): Promise<DoctorReport>;
+  /** Only the conditions of the systems, without a trial restore: what metrics tell. */
+  systems(): Promise<readonly SystemReport[]>;
+}
+
+export interface DoctorDeps {
+  readonly storage: Storage;
+  readonly runs: RunStore;
+  /** Absent where there is nothing to look at from outside. */
+  readonly probe?: HealthProbe | undefined;
+  /** Absent where databases are no files. */
+  readonly backups?: BackupStore | undefined;
+  readonly settings: DoctorSettings;
+  readonly now: Clock;
+  /** Told what an examination found out about the systems. */
+  readonly onSystems?: ((reports: readonly SystemReport[]) => void) | undefined;
+}
+
+export function doctor({ storage, runs, probe, backups, settings, now, onSystems }: DoctorDeps): Doctor {
+  /** Seconds of the last trial restore, by system. */
+  const trials = new Map<string, number>();
+  const probed = async () => (await probe?.databases(settings.windowSeconds)) ?? [];
+
+  function systemReport(database: ProbedDatabase, rtoSeconds: number | undefined): SystemReport[] {
+    const { kind, id, location, bytes, activity } = database;
+    if (kind !== "system" || !activity) return [];
+    const triggers = triggersOf({ ...activity, bytes, rtoSeconds }, settings);
+    const command = triggers.some(({ fired }) => fired) ? `cairn migrate --to postgres://… --system ${id}` : undefined;
+    return [{ systemId: id, location, triggers, command }];
+  }
+
+  /** A system that cannot even be copied is told as damaged; how long it would take to restore is then unknown. */
+  async function trial({ kind, id, activity, problem }: ProbedDatabase, { quick, signal }: Examination): Promise<number | undefined> {
+    if (kind !== "system" || !activity || problem !== undefined || quick) return undefined;
+    try {
+      const seconds = await backups?.trialRestore({ kind, id }, { signal });
+      if (seconds !== undefined) trials.set(id, seconds);
+      return seconds;
+    } catch (error) {
+      if (error instanceof CairnError && error.details?.damaged) return undefined;
+      throw error;
+    }
+  }
+
+  return {
+    async examine(options = {}) {
+      const { quick = false, signal, progress } = options;
+      const findings: Finding[] = [];
+      const unusable = await storageFinding(storage);
+      if (unusable) findings.push(unusable);
+      const databases = unusable && !backups ? [] : await probed();
+      const systems: SystemReport[] = [];
+      for (const [index, database] of databases.entries()) {
+        progress?.(index, databases.length, databaseLabel(database));
+        signal?.throwIfAborted();
+        const problems = quick || database.problem !== undefined ? [] : await probe!.check(database);
+        findings.push(...databaseFindings(database, problems, settings));
+        systems.push(...systemReport(database, problems.length > 0 ? undefined : await trial(database, options)));
+      }
+      onSystems?.(systems);
+      const largest = Math.max(0, ...databases.map(({ bytes }) => bytes));
+      findings.push(...diskFindings((await probe?.disks()) ?? [], largest, settings));
+      findings.push(...leftoverFindings((await probe?.leftovers()) ?? [], (await backups?.unusable()) ?? []));
+      if (!unusable) {
+        // Asking for runs where there never were any would make their database.
+        const hasRuns = !probe || databases.some(({ kind }) => kind === "runs");
+        if (hasRuns) findings.push(...(await leaseFindings(runs, settings, now())));
+        // Files are known by now, those that cannot be opened too; asking the storage for all would fail with the first of these.
+        const usable = ({ kind, problem, schema }: ProbedDatabase) => kind === "project" && problem === undefined && schema !== "newer";
+        const projects = backups ? databases.filter(usable).map(({ id }) => id) : await storage.projects();
+        findings.push(...(await embeddingFindings(storage, projects, settings, signal)));
+      }
+      const fired = systems.some(({ triggers }) => triggers.some((trigger) => trigger.fired));
+      return {
+        healthy: !fired && !findings.some(({ severity }) => severity === "problem"),
+        checkedAt: now(),
+        versions: { cairn: VERSION, node: process.versions.node, database: unusable ? "unknown" : ((await probe?.engine()) ?? "memory") },
+        databases: databases.map(({ kind, id, location, bytes }) => ({ kind, id, location, bytes })),
+        systems,
+        findings,
+        checks: CHECKS.filter((check) => !(quick && check === "integrity")),
+      };
+    },
+
+    async systems() {
+      return (await probed()).flatMap((database) => systemReport(database, trials.get(database.id)));
+    },
+  };
+}
+
+const CHECKS: readonly HealthCheck[] = ["storage", "integrity", "schema", "size", "disk", "leftovers", "leases", "embeddings", "snapshots"];
+
+async function storageFinding(storage: Storage): Promise<Finding | undefined> {
+  try {
+    await storage.check();
+    return undefined;
+  } catch (error) {
+    return { check: "storage", severity: "problem", subject: "storage", message: (error as Error).message };
+  }
+}

@@ -1,0 +1,148 @@
+import { databaseLabel } from "../model/backup.ts";
+import type { DoctorSettings, Finding } from "../model/doctor.ts";
+import { CairnError } from "../model/errors.ts";
+import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import type { UnusableBackup } from "../ports/backup-store.ts";
+import type { EmbeddingStore } from "../ports/embedding-store.ts";
+import type { DiskRoom, Leftover, ProbedDatabase } from "../ports/health-probe.ts";
+import type { RunStore } from "../ports/run-store.ts";
+import type { Storage } from "../ports/storage.ts";
+import { megabytes } from "./triggers.ts";
+
+/** What is wrong with one database. Of a system its size is one of the triggers, so it is not told twice. */
+export function databaseFindings(database: ProbedDatabase, problems: readonly string[], { sizeMaxBytes }: DoctorSettings): Finding[] {
+  const { kind, id, bytes, schema, problem, halfSnapshots } = database;
+  const subject = databaseLabel(database);
+  const found: Finding[] = [];
+  const damage = problem ?? problems[0];
+  if (damage !== undefined) {
+    const flags =
+      kind === "project" ? ` --project ${id}` : kind === "system" ? ` --system ${id}` : kind === "runs" ? " --runs" : " --scope shared";
+    const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+    const message = `It is damaged: ${damage}${more}. Restore a backup; what is there now is kept aside.`;
+    found.push({ check: "integrity", severity: "problem", subject, message, command: `cairn restore${flags} --overwrite` });
+  }
+  if (schema === "newer")
+    found.push({
+      check: "schema",
+      severity: "problem",
+      subject,
+      message: "It was written by a newer version of Cairn. Upgrade Cairn.",
+      command: "npm install -g cairn-memory@latest",
+    });
+  if (schema === "older")
+    found.push({
+      check: "schema",
+      severity: "note",
+      subject,
+      message: "Its schema is older than this version; its next use brings it up to date. Back it up first.",
+    });
+  if (kind !== "system" && bytes > sizeMaxBytes)
+    found.push({
+      check: "size",
+      severity: "problem",
+      subject,
+      message: `It has ${megabytes(bytes)}; limit ${megabytes(sizeMaxBytes)}.`,
+      command: `cairn migrate --to postgres://…${kind === "project" ? ` --project ${id}` : " --all"}`,
+    });
+  if (halfSnapshots.length > 0)
+    found.push({
+      check: "snapshots",
+      severity: "note",
+      subject,
+      message: `${halfSnapshots.length} snapshots were begun and never completed; they are never restored.`,
+    });
+  return found;
+}
+
+/** A backup or a repair needs as much room again as the largest database. */
+export function diskFindings(disks: readonly DiskRoom[], largestBytes: number, { freeDiskMinBytes }: DoctorSettings): Finding[] {
+  const needed = Math.max(freeDiskMinBytes, largestBytes);
+  return disks
+    .filter(({ freeBytes }) => freeBytes < needed)
+    .map(({ path, freeBytes }) => ({
+      check: "disk",
+      severity: "problem",
+      subject: path,
+      message: `${megabytes(freeBytes)} are free, ${megabytes(needed)} should be. Free some space.`,
+    }));
+}
+
+export function leftoverFindings(leftovers: readonly Leftover[], backups: readonly UnusableBackup[]): Finding[] {
+  const halves = backups
+    .filter(({ running }) => !running)
+    .map(({ location, reason }) => ({ path: location, reason: `no whole backup: ${reason}` }));
+  return [...leftovers, ...halves].map(({ path, reason }) => ({
+    check: "leftovers",
+    severity: "note",
+    subject: path,
+    message: `${reason}. Nothing uses it.`,
+  }));
+}
+
+const RUNS_MAX = 100;
+
+/** Runs that nobody goes on with, though they are not finished. */
+export async function leaseFindings(runs: RunStore, { staleLeaseSeconds }: DoctorSettings, now: string): Promise<Finding[]> {
+  const latest = Date.parse(now) - staleLeaseSeconds * 1_000;
+  let abandoned: Awaited<ReturnType<RunStore["listRuns"]>>;
+  try {
+    abandoned = await runs.listRuns({ abandoned: true, limit: RUNS_MAX });
+  } catch (error) {
+    if (error instanceof CairnError && error.details?.damaged) return []; // told as damaged
+    throw error;
+  }
+  const stale = abandoned.filter(({ leaseUntil, updatedAt }) => Date.parse(leaseUntil ?? updatedAt) < latest);
+  if (stale.length === 0) return [];
+  return [
+    {
+      check: "leases",
+      severity: "problem",
+      subject: "runs",
+      message: `${stale.length}${abandoned.length === RUNS_MAX ? " or more" : ""} runs are marked as running, but their process is gone (${stale[0]!.runId}${stale.length > 1 ? ", …" : ""}). Recover them.`,
+      command: "cairn run list --abandoned",
+    },
+  ];
+}
+
+/** Records that wait for their vector, so that they are found by words only. */
+export async function embeddingFindings(
+  storage: Storage,
+  projectIds: readonly string[],
+  { embeddingBacklogMax }: DoctorSettings,
+  signal?: AbortSignal,
+): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const projectId of [...projectIds, SHARED_PROJECT_ID]) {
+    signal?.throwIfAborted();
+    const missing = await backlogOf(storage, projectId);
+    if (missing > embeddingBacklogMax)
+      found.push({
+        check: "embeddings",
+        severity: "problem",
+        subject: projectId === SHARED_PROJECT_ID ? "shared" : `project ${projectId}`,
+        message: `${missing} records wait for their vector; limit ${embeddingBacklogMax}. Until then they are found by words only.`,
+        command: "cairn embeddings upgrade",
+      });
+  }
+  return found;
+}
+
+async function backlogOf(storage: Storage, projectId: string): Promise<number> {
+  try {
+    const project = await storage.find(projectId);
+    if (!project) return 0;
+    const collections: readonly { readonly embeddings: EmbeddingStore }[] = [project.checkpoints, project.knowledge, project.code];
+    let missing = 0;
+    for (const { embeddings } of collections) {
+      const current = (await embeddings.versions()).find(({ isCurrent }) => isCurrent);
+      if (!current) continue; // nothing was ever embedded here, by choice
+      const { records, vectors } = await embeddings.counts(current.versionId);
+      missing += Math.max(0, records - vectors);
+    }
+    return missing;
+  } catch (error) {
+    if (error instanceof CairnError && error.code === "unavailable") return 0; // told as damaged or newer
+    throw error;
+  }
+}

@@ -1,0 +1,64 @@
+import type { DoctorSettings, SystemMeasures, Trigger } from "../model/doctor.ts";
+
+/** Judges what was measured of a system by the thresholds: one answer per condition, with its figures. */
+export function triggersOf(measures: SystemMeasures, settings: DoctorSettings): Trigger[] {
+  const { processes, writesPerSecond, windowSeconds, bytes } = measures;
+  const { processesMax, writesPerSecondMax, sizeMaxBytes } = settings;
+  return [
+    {
+      name: "processes",
+      fired: processes.length > processesMax,
+      measured: processes.length,
+      limit: processesMax,
+      message: `${processes.length} process${processes.length === 1 ? "" : "es"} in ${windowSeconds} s${listed(processes)}; limit ${processesMax}`,
+    },
+    {
+      name: "write_rate",
+      fired: writesPerSecond > writesPerSecondMax,
+      measured: writesPerSecond,
+      limit: writesPerSecondMax,
+      message: `${writesPerSecond.toFixed(2)} commits/s over ${windowSeconds} s; limit ${writesPerSecondMax}/s`,
+    },
+    {
+      name: "size",
+      fired: bytes > sizeMaxBytes,
+      measured: bytes,
+      limit: sizeMaxBytes,
+      message: `${megabytes(bytes)} with its write-ahead log; limit ${megabytes(sizeMaxBytes)}`,
+    },
+    recovery(measures, settings),
+    compliance(settings),
+  ];
+}
+
+function recovery({ rtoSeconds: measured }: SystemMeasures, { rtoSeconds: required, rtoFloorSeconds: floor }: DoctorSettings): Trigger {
+  const tooSlow = measured !== undefined && measured > required;
+  const tooStrict = required < floor;
+  const said = measured === undefined ? "not measured" : `a trial restore took ${measured.toFixed(2)} s`;
+  return {
+    name: "rto",
+    fired: tooSlow || tooStrict,
+    measured,
+    limit: required,
+    message: `${said}; required ${required} s${tooStrict ? `, which is below the ${floor} s that a file can promise` : ""}`,
+  };
+}
+
+function compliance({ compliance: { centralBackup, pitr, auditLog } }: DoctorSettings): Trigger {
+  const needed = [centralBackup && "central backup", pitr && "point-in-time recovery", auditLog && "an audit log"].filter(Boolean);
+  return {
+    name: "compliance",
+    fired: needed.length > 0,
+    measured: needed.length,
+    limit: 0,
+    message: needed.length > 0 ? `required: ${needed.join(", ")}` : "nothing is required that a file cannot give",
+  };
+}
+
+function listed(processes: readonly string[]): string {
+  return processes.length > 1 ? ` (${processes.slice(0, 5).join(", ")}${processes.length > 5 ? ", …" : ""})` : "";
+}
+
+export function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,34 @@
+import type { DatabaseSize, SystemMeasures } from "../model/doctor.ts";
+
+export interface ProbedDatabase extends DatabaseSize {
+  /** Older schemas are brought up to date by their next use; newer ones cannot be used by this version. */
+  readonly schema: "current" | "older" | "newer" | "unknown";
+  /** Why it could not even be opened. */
+  readonly problem?: string | undefined;
+  /** Only of a system that is a file: what its triggers are judged by. */
+  readonly activity?: Pick<SystemMeasures, "processes" | "writesPerSecond" | "windowSeconds"> | undefined;
+  /** Snapshots of a system that were begun long ago and never completed. */
+  readonly halfSnapshots: readonly string[];
+}
+
+export interface DiskRoom {
+  readonly path: string;
+  readonly freeBytes: number;
+}
+
+/** A file that nothing uses, and how it came to be. */
+export interface Leftover {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** Looks at databases from outside, whatever state they are in, and changes nothing. */
+export interface HealthProbe {
+  /** Name and version of the database engine. */
+  engine(): Promise<string>;
+  databases(windowSeconds: number): Promise<readonly ProbedDatabase[]>;
+  /** Reads a whole database and says what is wrong with it. */
+  check(database: ProbedDatabase): Promise<readonly string[]>;
+  disks(): Promise<readonly DiskRoom[]>;
+  leftovers(): Promise<readonly Leftover[]>;
+}

@@ -1,0 +1,108 @@
+import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import type { Clock } from "../../ports/clock.ts";
+import type { HealthProbe, Leftover, ProbedDatabase } from "../../ports/health-probe.ts";
+import { isLeftBehind } from "./backup-folder.ts";
+import { checkFile } from "./damage.ts";
+import type { DatabaseFile, DatabaseFiles, DatabaseFolders } from "./database-files.ts";
+import { inodeOf } from "./driver.ts";
+import { loadEngine } from "./engine.ts";
+import { inFileThread } from "./file-thread.ts";
+import { otherUsers } from "./other-users.ts";
+
+export interface SqliteHealthOptions extends DatabaseFolders {
+  readonly backupDir: string;
+  readonly files: DatabaseFiles;
+  readonly now: Clock;
+}
+
+/** SQLite files seen from outside: sizes, schemas, who writes to them, the room on their disks and what lies about. */
+export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: SqliteHealthOptions): HealthProbe {
+  async function probe(file: DatabaseFile, windowSeconds: number): Promise<ProbedDatabase> {
+    const { kind, id, path } = file;
+    const base = { kind, id, location: path, bytes: sizeWithLog(path) };
+    try {
+      const nowSeconds = Date.parse(now()) / 1_000;
+      const { schema, activity, halfSnapshots } = await inFileThread({ kind: "probe", path, nowSeconds, windowSeconds });
+      const known = new Set(file.migrations.map((migration) => migration.id));
+      const state = schema.some((step) => !known.has(step.id)) ? "newer" : schema.length < known.size ? "older" : "current";
+      const { commits, seconds, processes } = activity ?? { commits: 0, seconds: windowSeconds, processes: [] };
+      const here = (otherUsers(path) ?? []).map((pid) => `${pid}@${hostname()}`);
+      return {
+        ...base,
+        schema: state,
+        halfSnapshots,
+        activity:
+          kind === "system"
+            ? { processes: [...new Set([...processes, ...here])], writesPerSecond: commits / seconds, windowSeconds: seconds }
+            : undefined,
+      };
+    } catch (error) {
+      return { ...base, schema: "unknown", halfSnapshots: [], problem: (error as Error).message };
+    }
+  }
+
+  return {
+    async engine() {
+      const { DatabaseSync, name } = await loadEngine();
+      const connection = new DatabaseSync(":memory:");
+      try {
+        return `SQLite ${(connection.prepare("SELECT sqlite_version() AS version").get() as { version: string }).version} (${name})`;
+      } finally {
+        connection.close();
+      }
+    },
+    async databases(windowSeconds) {
+      const found: ProbedDatabase[] = [];
+      for (const file of await files.list()) found.push(await probe(file, windowSeconds));
+      return found;
+    },
+    check: ({ location }) => checkFile(location),
+    async disks() {
+      const places = [dataDir, stateDir, backupDir].filter((path) => existsSync(path));
+      const byDevice = new Map(places.map((path) => [statSync(path).dev, path] as const).reverse());
+      return [...byDevice.values()].map((path) => {
+        const { bavail, bsize } = statfsSync(path);
+        return { path, freeBytes: bavail * bsize };
+      });
+    },
+    async leftovers() {
+      const live = (await files.list()).map(({ path }) => path);
+      return [
+        ...[join(dataDir, "projects"), dataDir, join(stateDir, "checkpoints")].flatMap(strayFiles),
+        ...[dataDir, stateDir].flatMap((root) => secondNames(join(root, "replaced"), live)),
+      ];
+    },
+  };
+}
+
+/** What was written last is still in the write-ahead log. */
+function sizeWithLog(path: string): number {
+  return ["", "-wal"].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
+
+function strayFiles(folder: string): Leftover[] {
+  if (!existsSync(folder)) return [];
+  const names = new Set(readdirSync(folder));
+  return [...names].sort().flatMap((name): Leftover[] => {
+    const path = join(folder, name);
+    const database = /^(.+\.db)-(?:wal|shm|journal)$/.exec(name)?.[1];
+    if (database !== undefined && !names.has(database)) return [{ path, reason: `It belongs to ${database}, which is not there` }];
+    if (/\.db\.restoring-/.test(name) && isLeftBehind(name)) return [{ path, reason: "A restore was begun and never finished" }];
+    return [];
+  });
+}
+
+/** A restore that was killed in its last step leaves a second name of the file that is in use. The next restore of it clears that. */
+function secondNames(folder: string, live: readonly string[]): Leftover[] {
+  if (!existsSync(folder)) return [];
+  const inodes = new Map(live.map((path) => [inodeOf(path), path]));
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    const other = inodes.get(inodeOf(path));
+    return other === undefined
+      ? []
+      : [{ path, reason: `It is a second name of ${other} in ${dirname(other)}, left by a restore that was killed` }];
+  });
+}

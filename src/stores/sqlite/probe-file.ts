@@ -1,0 +1,44 @@
+import type { AppliedMigration } from "../../model/migration.ts";
+import { loadEngine } from "./engine.ts";
+import { appliedMigrations, tableNames } from "./table-facts.ts";
+import { readActivity, type WriteActivity } from "./write-activity.ts";
+
+/** What can be seen of a database file without reading all of it. */
+export interface FileProbe {
+  /** Whose it is: a project's id or a system's; `undefined` before anything was stored. */
+  readonly owner: string | undefined;
+  readonly schema: readonly AppliedMigration[];
+  /** Only of a system. */
+  readonly activity: WriteActivity | undefined;
+  readonly halfSnapshots: readonly string[];
+}
+
+/** A snapshot takes seconds; one that is older and not complete never will be. */
+const HALF_AFTER_MS = 600_000;
+
+export async function probeFile(path: string, nowSeconds: number, windowSeconds: number): Promise<FileProbe> {
+  const { DatabaseSync } = await loadEngine();
+  const connection = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+  try {
+    const tables = new Set(tableNames(connection));
+    const all = <Row>(sql: string, ...params: (string | number)[]) => connection.prepare(sql).all(...params) as Row[];
+    const before = new Date(nowSeconds * 1_000 - HALF_AFTER_MS).toISOString();
+    const owners = tables.has("project_info")
+      ? all<{ owner: string }>("SELECT project_id AS owner FROM project_info WHERE id = 1")
+      : tables.has("metadata")
+        ? all<{ owner: string }>("SELECT value AS owner FROM metadata WHERE key = 'system_id'")
+        : [];
+    return {
+      owner: owners[0]?.owner,
+      schema: appliedMigrations(connection),
+      activity: tables.has("write_activity") ? readActivity(all, nowSeconds, windowSeconds) : undefined,
+      halfSnapshots: tables.has("snapshots")
+        ? all<{ id: string }>("SELECT id FROM snapshots WHERE complete = 0 AND created_at < ? ORDER BY sequence", before).map(
+            ({ id }) => id,
+          )
+        : [],
+    };
+  } finally {
+    connection.close();
+  }
+}
