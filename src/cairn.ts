@@ -3,6 +3,7 @@ import type { Databases } from "./admin/databases.ts";
 import type { Doctor } from "./admin/doctor.ts";
 import type { Keys } from "./admin/keys.ts";
 import type { Stats } from "./admin/stats.ts";
+import type { Transfer } from "./admin/transfer.ts";
 import type { Checkpoints } from "./checkpoints/service.ts";
 import type { Indexing } from "./code/indexing.ts";
 import type { Code } from "./code/service.ts";
@@ -26,6 +27,8 @@ export interface Cairn {
   readonly backups: Backups;
   /** Whether a system has outgrown its file, and what else deserves attention. */
   readonly doctor: Doctor;
+  /** A project as one file. */
+  readonly transfer: Transfer;
   readonly embeddings: Embeddings;
   /** Counts, sizes and costs. */
   readonly stats: Stats;

@@ -5,8 +5,10 @@ import { databases } from "./admin/databases.ts";
 import { doctor } from "./admin/doctor.ts";
 import { keys } from "./admin/keys.ts";
 import { stats } from "./admin/stats.ts";
+import { transfer } from "./admin/transfer.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
+import { CheckpointOutput } from "./checkpoints/wire-schemas.ts";
 import { indexing } from "./code/indexing.ts";
 import { parserPool } from "./code/parser-pool.ts";
 import { patiently } from "./code/patiently.ts";
@@ -35,11 +37,13 @@ import { memoryStorage } from "./stores/memory/storage.ts";
 import { sqliteBackups } from "./stores/sqlite/backups.ts";
 import { type DatabaseFile, databaseFiles } from "./stores/sqlite/database-files.ts";
 import { sqliteHealth } from "./stores/sqlite/health.ts";
+import { sqliteProjectFiles } from "./stores/sqlite/project-files.ts";
 import { type SqliteStorage, sqliteStorage } from "./stores/sqlite/storage.ts";
 import { observeSystems } from "./telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
 import { redactor } from "./text/redact.ts";
 import { countTokens } from "./text/tokens.ts";
+import { toWire } from "./wire.ts";
 
 /** How to open Cairn. Everything has a default: SQLite files under the home folder and the bundled embedding model. */
 export interface OpenOptions {
@@ -98,14 +102,23 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     redact: redactor({ ...options.redaction, keepLines: true }),
   });
   const queue = await openIndexQueue(options, services, (work, signal) => codeIndex.perform(work, { signal }));
+  const kept = checkpoints({ ...services, storage: projectsOnly(storage), countTokens });
+  const learnt = knowledge({ ...services, storage });
   return {
     keys: keys({ store: keyStore, now }),
     databases: databases({ storage }),
     backups: backups({ store: upkeep.backups, storage: options.storage ?? "sqlite" }),
     doctor: examining,
+    transfer: transfer({
+      storage,
+      files: sqliteProjectFiles({ now }),
+      checkpoints: (projectPath, records, { signal }) =>
+        kept.import({ projectPath, records: records.map((record) => toWire(CheckpointOutput, record)) }, { signal }),
+      knowledge: (projectPath, records, { signal }) => learnt.restore({ database: projectPath, records }, { signal }),
+    }),
     stats: stats({ storage: projectsOnly(storage), usage }),
-    checkpoints: checkpoints({ ...services, storage: projectsOnly(storage), countTokens }),
-    knowledge: knowledge({ ...services, storage }),
+    checkpoints: kept,
+    knowledge: learnt,
     code: codeIndex,
     indexing: indexing({ code: codeIndex, queue }),
     embeddings: embeddings({

@@ -4,6 +4,7 @@ import { watchCommand } from "./code/watch-command.ts";
 import type { Command } from "./command.ts";
 import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config-command.ts";
+import { exportDatabaseCommand, importDatabaseCommand } from "./database-commands.ts";
 import { edgeOperations } from "./edge-operations.ts";
 import { hookCommand } from "./hook/hook-command.ts";
 import { initCommand } from "./init/init-command.ts";
@@ -14,7 +15,14 @@ import { tourCommand } from "./tour-command.ts";
 import { exportCommand, importCommand } from "./transfer-commands.ts";
 
 /** Commands that do more than their operation: they read and write files of the person. */
-const LOCAL_COMMANDS: readonly Command[] = [exportCommand, importCommand, indexCommand, watchCommand];
+const LOCAL_COMMANDS: readonly Command[] = [
+  exportCommand,
+  importCommand,
+  exportDatabaseCommand,
+  importDatabaseCommand,
+  indexCommand,
+  watchCommand,
+];
 const isLocal = (command: Command) => LOCAL_COMMANDS.some(({ path }) => path.join(" ") === command.path.join(" "));
 
 /** Every command there is: one per operation, and the few that are about Cairn itself. */

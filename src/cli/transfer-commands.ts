@@ -1,16 +1,15 @@
 import { createReadStream } from "node:fs";
 import { open as openFile, rename, rm } from "node:fs/promises";
-import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Cairn } from "../cairn.ts";
 import type { Imported } from "../checkpoints/transfer.ts";
 import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { unstorable } from "../text/clean.ts";
 import { toWire } from "../wire.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command } from "./command.ts";
+import { filePath } from "./file-path.ts";
 import { type Host, print, printJson } from "./host.ts";
 import { openFromConfig } from "./open-from-config.ts";
 import { progressBar } from "./terminal/progress-bar.ts";
@@ -31,7 +30,7 @@ export const exportCommand: Command = {
   usesProject: true,
   async run(call) {
     const { host, values } = call;
-    const file = values.file === undefined || values.file === "-" ? undefined : pathOf(host, values.file);
+    const file = values.file === undefined || values.file === "-" ? undefined : filePath(host, values.file);
     if (call.json && file === undefined) throw usage("With --json the answer stands on standard output: name a file to write to.");
     await withCairn(call, async (cairn) => {
       const lines = exportLines(cairn, call.project(), host);
@@ -102,7 +101,7 @@ export const importCommand: Command = {
     const bar = progressBar(host);
     await withCairn(call, async (cairn) => {
       try {
-        const path = values.file === "-" ? "the input" : pathOf(host, values.file);
+        const path = values.file === "-" ? "the input" : filePath(host, values.file);
         const input = values.file === "-" ? host.stdin : createReadStream(path);
         const told = await importLines(cairn, call.project(), input, path, host, (done) => bar.update(done, undefined, "imported"));
         bar.clear();
@@ -189,12 +188,6 @@ function toldText({ imported, present, failed, problems }: Told): string {
     ...problems.map(({ line, problem }) => `  line ${line}: ${problem}`),
     ...(failed > problems.length ? [`  … and ${failed - problems.length} more`] : []),
   ].join("\n");
-}
-
-function pathOf({ cwd }: Host, given: unknown): string {
-  const path = String(given);
-  if (path === "" || path.length > LIMITS.projectPathChars || unstorable(path)) throw usage("<file>: is not the path of a file.");
-  return resolve(cwd, path);
 }
 
 async function withCairn(call: Call, work: (cairn: Cairn) => Promise<void>): Promise<void> {

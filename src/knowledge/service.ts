@@ -14,6 +14,7 @@ import { knowledgeText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
 import { type ImportKnowledge, type ImportOptions, type ImportResult, importKnowledge } from "./import.ts";
 import { type RedactedField, redactContent } from "./redact-content.ts";
+import { type Restored, readRestored } from "./restore.ts";
 import { type KnowledgeAnswer, type SearchKnowledge, searchPlaces } from "./search.ts";
 
 export interface CallOptions {
@@ -77,6 +78,8 @@ export interface KnowledgeBase {
   feedback(input: KnowledgeRef & { readonly success: boolean }): Promise<Knowledge>;
   /** Makes the records of one source equal to a file's content, embedding only what changed. */
   import(input: ImportKnowledge, options?: ImportOptions): Promise<ImportResult>;
+  /** Stores records of another database of this kind with their counts. Those whose id is there already stay as they are. */
+  restore(input: { readonly database: string; readonly records: readonly unknown[] }, options?: CallOptions): Promise<Restored>;
   readiness(): Promise<KnowledgeReadiness>;
 }
 
@@ -92,6 +95,8 @@ export interface KnowledgeDeps {
 
 /** Edits of one record at one moment are rare; so many lost races in a row mean something else is wrong. */
 const UPDATE_ATTEMPTS = 20;
+/** Records that are embedded and stored together when they are restored. */
+const RESTORE_BATCH = 16;
 /** Databases looked through for missing vectors; a server with more projects leaves the rest to their next save. */
 const REMEMBERED_MAX = 10_000;
 
@@ -134,6 +139,24 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const saved = await embedAndStore(database, store, record, signal, (vectors) => store.put(record, vectors));
       if (saved) return { ...saved, redacted };
       throw new CairnError("conflict", `There is knowledge ${JSON.stringify(id)} already. Update it, or save under another id.`);
+    },
+
+    async restore({ database, records: given }, { signal } = {}) {
+      const { records, problems } = readRestored(given, redact);
+      if (records.length === 0) return { imported: 0, present: 0, problems };
+      const { knowledge: store } = await storage.create(database);
+      const known = new Set((await store.getMany(records.map(({ id }) => id))).map(({ id }) => id));
+      const added = records.filter(({ id }) => !known.has(id));
+      let imported = 0;
+      for (let start = 0; start < added.length; start += RESTORE_BATCH) {
+        signal?.throwIfAborted();
+        const batch = added.slice(start, start + RESTORE_BATCH);
+        const { vectors, embedded } = await vectorsFor(store.embeddings, embedders, "knowledge", batch.map(knowledgeText), { signal });
+        const stored = await Promise.all(batch.map((record, index) => store.put(record, vectors[index])));
+        imported += stored.filter(Boolean).length;
+        if (!embedded) backfiller.schedule(`knowledge ${database}`, store.embeddings);
+      }
+      return { imported, present: records.length - imported, problems };
     },
 
     // The question goes to the embedding model as well.

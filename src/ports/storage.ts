@@ -2,6 +2,7 @@ import type { DatabaseReport, QuarantineReport } from "../model/database-report.
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import type { CodeStore } from "./code-store.ts";
 import type { KnowledgeStore } from "./knowledge-store.ts";
+import type { FileOptions } from "./project-files.ts";
 
 /** All stores of one project: one database of its own. */
 export interface ProjectStore {
@@ -28,6 +29,11 @@ export interface Storage {
   checkProject(projectId: string): Promise<DatabaseReport>;
   /** Sets the project's database aside, whole, with these problems as the reason; the next write makes a new one. Raises `not_found` if there is none. */
   quarantine(projectId: string, problems: readonly string[]): Promise<QuarantineReport>;
+  /**
+   * Copies the project's whole database, as it is at one moment, to a new file as `ProjectFiles` has them. Absent where it is no
+   * such file. Raises `not_found` if there is none, and `conflict` if the file is there.
+   */
+  copyTo?(projectId: string, file: string, options?: FileOptions): Promise<void>;
   /** Raises `unavailable` with the reason when the database cannot be used. */
   check(): Promise<void>;
   close(): Promise<void>;

@@ -1,22 +1,12 @@
 import { existsSync, linkSync, mkdirSync, renameSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { Worker } from "node:worker_threads";
-import { builtFile } from "../../model/built-file.ts";
 import { CairnError } from "../../model/errors.ts";
 import { otherUsers } from "./other-users.ts";
+import { inThread } from "./thread.ts";
 
 /** Reads the whole file, in a thread, and says what is wrong with it: nothing, if it is sound. Changes nothing. */
-export async function checkFile(path: string): Promise<readonly string[]> {
-  const worker = new Worker(builtFile("stores/sqlite/check-worker.js"), { workerData: path, execArgv: [] });
-  try {
-    return await new Promise<readonly string[]>((resolve, reject) => {
-      worker.once("message", resolve);
-      worker.once("error", reject);
-      worker.once("exit", () => reject(new Error("The check ended without a result.")));
-    });
-  } finally {
-    await worker.terminate();
-  }
+export function checkFile(path: string): Promise<readonly string[]> {
+  return inThread("check-worker.js", path);
 }
 
 export interface QuarantineFile {

@@ -2,13 +2,11 @@ import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } f
 import { join } from "node:path";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
-import type { ProjectStore, Storage } from "../../ports/storage.ts";
-import { sqliteCheckpoints } from "./checkpoints.ts";
-import { sqliteCode } from "./code.ts";
+import type { Storage } from "../../ports/storage.ts";
 import { checkFile, quarantineFile } from "./damage.ts";
 import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
-import type { SqliteDatabase } from "./driver.ts";
-import { sqliteKnowledge } from "./knowledge.ts";
+import { assertOwner, claim, ownerOf, sqliteProject } from "./project.ts";
+import { exportDatabase } from "./project-files.ts";
 import { projectMigrations } from "./project-schema.ts";
 import { vectorSearcher } from "./vectors/searcher.ts";
 
@@ -29,15 +27,7 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteSto
   const databases = sqliteDatabases();
   const pathOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
 
-  const stores = (projectId: string, handle: DatabaseHandle): ProjectStore => {
-    const vectors = vectorSearcher({ path: pathOf(projectId) });
-    return {
-      projectId,
-      checkpoints: sqliteCheckpoints(projectId, handle, vectors),
-      knowledge: sqliteKnowledge(handle, vectors),
-      code: sqliteCode(projectId, handle, vectors),
-    };
-  };
+  const stores = (projectId: string, handle: DatabaseHandle) => sqliteProject(projectId, pathOf(projectId), handle);
 
   const release = (path: string) => {
     databases.release(path);
@@ -100,6 +90,13 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteSto
       return { projectPath: projectId, location, movedTo: quarantineFile(quarantine), problems };
     },
 
+    async copyTo(projectId, file, { signal } = {}) {
+      const location = pathOf(projectId);
+      if (!existsSync(location))
+        throw new CairnError("not_found", "Nothing was ever stored for this project, so there is nothing to copy.");
+      await exportDatabase(location, file, signal);
+    },
+
     async check() {
       try {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -117,29 +114,4 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteSto
       databases.close();
     },
   };
-}
-
-function ownerOf(database: SqliteDatabase): string | undefined {
-  return database.read((tx) => tx.get<{ project_id: string }>("SELECT project_id FROM project_info WHERE id = 1"))?.project_id;
-}
-
-/** Writes whose database this is, once; a file that belongs to another project is never used. */
-async function claim(database: SqliteDatabase, projectId: string, now: () => string): Promise<void> {
-  let owner = ownerOf(database);
-  if (owner === undefined) {
-    await database.write((tx) =>
-      tx.run("INSERT INTO project_info (id, project_id, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", projectId, now()),
-    );
-    owner = ownerOf(database);
-  }
-  assertOwner(owner, projectId, database.path);
-}
-
-function assertOwner(owner: string | undefined, projectId: string, path: string): void {
-  if (owner !== projectId)
-    throw new CairnError(
-      "conflict",
-      `The file ${path} belongs to the project "${owner}", not to "${projectId}". It was probably copied by hand: move it back.`,
-      { details: { path } },
-    );
 }

@@ -1,0 +1,91 @@
+import { statSync } from "node:fs";
+import type { Taken } from "../admin/transfer.ts";
+import type { Cairn } from "../cairn.ts";
+import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import { usage } from "./argv.ts";
+import type { Call, Command, Flag } from "./command.ts";
+import { filePath } from "./file-path.ts";
+import { print, printJson } from "./host.ts";
+import { openFromConfig } from "./open-from-config.ts";
+import { progressBar } from "./terminal/progress-bar.ts";
+
+const SCOPE: Flag = {
+  name: "scope",
+  kind: "text",
+  description: "shared: the knowledge for all projects. Default: this project.",
+  choices: ["project", "shared"],
+};
+
+/** `cairn database export`: the project as one file, also while others work with it. */
+export const exportDatabaseCommand: Command = {
+  path: ["database", "export"],
+  summary: "Write a project to one database file, for a backup or to carry it elsewhere.",
+  flags: [{ name: "file", kind: "text", description: "Where to; must not be there yet.", placeholder: "path", required: true }, SCOPE],
+  positional: ["file"],
+  examples: ["cairn database export project.db", "cairn database export shared.db --scope shared"],
+  usesProject: true,
+  async run(call) {
+    const file = fileOf(call);
+    await withProgress(call, "copied", (cairn, options) => cairn.transfer.export({ projectPath: placeOf(call), file }, options));
+    const bytes = statSync(file).size;
+    if (call.json) printJson(call.host, { file, bytes });
+    else print(call.host, `The project was written to ${file} (${bytes} bytes) and the file checked.`);
+  },
+};
+
+/** `cairn database import`: may be repeated; what is there already stays. */
+export const importDatabaseCommand: Command = {
+  path: ["database", "import"],
+  summary: "Take over checkpoints and knowledge from a project's database file. Those that are there already stay as they are.",
+  description: "The file is read, never changed. Vectors are made anew with the model that is set; code is indexed again from its files.",
+  flags: [{ name: "file", kind: "text", description: "What `cairn database export` wrote.", placeholder: "path", required: true }, SCOPE],
+  positional: ["file"],
+  examples: ["cairn database import project.db", "cairn database import project.db --project /srv/other"],
+  usesProject: true,
+  async run(call) {
+    const file = fileOf(call);
+    const told = await withProgress(call, "imported", (cairn, options) =>
+      cairn.transfer.import({ projectPath: placeOf(call), file }, options),
+    );
+    if (call.json) return printJson(call.host, told);
+    print(
+      call.host,
+      [`From ${told.from}:`, ...takenText("checkpoints", told.checkpoints), ...takenText("knowledge", told.knowledge)].join("\n"),
+    );
+  },
+};
+
+function takenText(what: string, { imported, present, failed, problems }: Taken): string[] {
+  return [
+    `  ${what}: ${imported} imported, ${present} were there already, ${failed} could not be stored`,
+    ...problems.map((problem) => `    ${problem}`),
+    ...(failed > problems.length ? [`    … and ${failed - problems.length} more`] : []),
+  ];
+}
+
+function fileOf({ host, values }: Call): string {
+  if (values.file === undefined) throw usage("<file> is missing.");
+  return filePath(host, values.file);
+}
+
+function placeOf({ values: { scope = "project" }, project }: Call): string {
+  if (scope === "shared") return SHARED_PROJECT_ID;
+  if (scope !== "project") throw usage("--scope: is project or shared.");
+  return project();
+}
+
+interface Options {
+  readonly signal: AbortSignal;
+  readonly progress: (done: number) => void;
+}
+
+async function withProgress<T>(call: Call, done: string, work: (cairn: Cairn, options: Options) => Promise<T>): Promise<T> {
+  const cairn = await openFromConfig(call.config().config);
+  const bar = progressBar(call.host);
+  try {
+    return await work(cairn, { signal: call.host.signal, progress: (count) => bar.update(count, undefined, done) });
+  } finally {
+    bar.clear();
+    await cairn.close();
+  }
+}

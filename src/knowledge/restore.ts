@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { KNOWLEDGE_KINDS, type Knowledge, knowledgeHash } from "../model/knowledge.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Redact } from "../text/redact.ts";
+import { Id, text } from "../text/schemas.ts";
+import { redactContent } from "./redact-content.ts";
+
+export interface Restored {
+  readonly imported: number;
+  /** Those whose id is there already; they stay as they are. */
+  readonly present: number;
+  /** By the place of the record in what was given, from 1. */
+  readonly problems: readonly { readonly record: number; readonly problem: string }[];
+}
+
+const Count = z.int().min(0);
+
+/** A record of another database. What follows from its content is not taken from there. */
+const RestoredRecord = z
+  .object({
+    id: Id,
+    kind: z.enum(KNOWLEDGE_KINDS),
+    category: text(LIMITS.categoryChars),
+    subcategory: text(LIMITS.categoryChars),
+    question: text(LIMITS.questionChars, 1),
+    answer: text(LIMITS.answerChars, 1),
+    source: text(LIMITS.labelChars),
+    successes: Count,
+    uses: Count,
+    createdAt: z.iso.datetime({ offset: true }),
+    updatedAt: z.iso.datetime({ offset: true }),
+  })
+  .refine(({ successes, uses }) => successes <= uses, "successes: are more than the uses");
+
+/** The records that can be stored, without their secrets and with their counts, and what is wrong with the others. */
+export function readRestored(given: readonly unknown[], redact: Redact): { records: Knowledge[]; problems: Restored["problems"] } {
+  const records: Knowledge[] = [];
+  const problems: { record: number; problem: string }[] = [];
+  for (const [index, one] of given.entries()) {
+    const parsed = RestoredRecord.safeParse(one);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      problems.push({ record: index + 1, problem: `${issue?.path.join(".") || "record"}: ${issue?.message}`.slice(0, 300) });
+      continue;
+    }
+    const { content } = redactContent(parsed.data, redact);
+    const { createdAt, updatedAt } = parsed.data;
+    records.push({
+      ...content,
+      contentHash: knowledgeHash(content),
+      createdAt: new Date(createdAt).toISOString(),
+      updatedAt: new Date(updatedAt).toISOString(),
+      revision: 1,
+    });
+  }
+  return { records, problems };
+}

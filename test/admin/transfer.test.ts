@@ -1,0 +1,103 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Cairn } from "../../src/cairn.ts";
+import { open } from "../../src/open.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { projectMigrations } from "../../src/stores/sqlite/project-schema.ts";
+import { plantedSecrets } from "../redaction/planted.ts";
+import { transferSuite } from "./transfer.ts";
+
+transferSuite("SQLite", async (dataDir) => ({ dataDir }));
+transferSuite("memory", async () => ({ storage: "memory" }));
+
+const folder = mkdtempSync(join(tmpdir(), "cairn-transfer-files-"));
+const path = (file: string) => join(folder, file);
+let cairn: Cairn;
+beforeAll(async () => {
+  cairn = await open({ dataDir: path("data"), embedder: { kind: "none" } });
+  for (let i = 0; i < 50; i++) await cairn.checkpoints.save({ projectPath: "/p", summary: `Step ${i}`, description: "text ".repeat(200) });
+  await cairn.transfer.export({ projectPath: "/p", file: path("good.db") });
+});
+afterAll(async () => {
+  await cairn.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const refused = async (file: string, code: string, said: RegExp) => {
+  const before = statSync(path(file), { throwIfNoEntry: false })?.isFile() ? readFileSync(path(file)) : undefined;
+  const error = await cairn.transfer.import({ projectPath: "/q", file: path(file) }).then(
+    () => undefined,
+    (error) => error,
+  );
+  expect(error?.message).toMatch(said);
+  expect(error?.code).toBe(code);
+  expect((await cairn.checkpoints.list({ projectPath: "/q" })).total).toBe(0);
+  if (before) expect(readFileSync(path(file)).equals(before)).toBe(true);
+};
+
+it("refuses files that are no sound project, says why, and changes nothing", async () => {
+  writeFileSync(path("lines.jsonl"), '{"cairn_export":1}\n');
+  await refused("lines.jsonl", "invalid_input", /not a database file.*checkpoint import/);
+  await refused("nowhere.db", "not_found", /no file or folder/);
+  await refused("data", "unavailable", /EISDIR/);
+
+  copyFileSync(path("good.db"), path("torn.db"));
+  truncateSync(path("torn.db"), statSync(path("good.db")).size - 3_000);
+  await refused("torn.db", "invalid_input", /damaged/);
+  const bytes = readFileSync(path("good.db"));
+  bytes.fill(0x5a, bytes.length / 2, bytes.length / 2 + 8_192);
+  writeFileSync(path("scribbled.db"), bytes);
+  await refused("scribbled.db", "invalid_input", /damaged/);
+
+  const other = await openSqlite({ path: path("other.db") });
+  await other.write((tx) => tx.exec("CREATE TABLE things (id)"));
+  other.close();
+  await refused("other.db", "invalid_input", /not that of a project/);
+
+  copyFileSync(path("good.db"), path("newer.db"));
+  const newer = await openSqlite({ path: path("newer.db") });
+  await newer.write((tx) => tx.run("INSERT INTO schema_migrations (migration_id, migration_name, checksum) VALUES (999, 'later', 'x')"));
+  newer.close();
+  await refused("newer.db", "unavailable", /newer/);
+});
+
+it("takes over a file that an older version made, and leaves it as it was", async () => {
+  const old = await openSqlite({ path: path("old.db"), migrations: projectMigrations.slice(0, 2) });
+  await old.write((tx) => {
+    tx.run("INSERT INTO project_info (id, project_id, created_at) VALUES (1, '/old', '2026-01-01T00:00:00.000Z')");
+    tx.run(
+      `INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, revision)
+       VALUES ('o1', 'Old', '', '{"a":"b"}', 1, '2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z', 3)`,
+    );
+  });
+  old.close();
+  const before = readFileSync(path("old.db"));
+  const told = await cairn.transfer.import({ projectPath: "/from-old", file: path("old.db") });
+  expect([told.from, told.checkpoints.imported]).toEqual(["/old", 1]);
+  expect(await cairn.checkpoints.get({ projectPath: "/from-old", id: "o1" })).toMatchObject({
+    summary: "Old",
+    context: { a: "b" },
+    tags: [],
+  });
+  expect(readFileSync(path("old.db")).equals(before)).toBe(true);
+});
+
+it("checks every record of a file that someone prepared, and takes out its secrets", async () => {
+  copyFileSync(path("good.db"), path("prepared.db"));
+  const { text, secret } = plantedSecrets(9).find((one) => !one.secret.includes("\n"))!;
+  const prepared = await openSqlite({ path: path("prepared.db") });
+  await prepared.write((tx) => {
+    tx.run("UPDATE checkpoints SET description = ? WHERE summary = 'Step 1'", text);
+    tx.run("UPDATE checkpoints SET summary = ? WHERE summary = 'Step 2'", "x".repeat(100_000));
+    tx.run("UPDATE checkpoints SET created_at = 'yesterday' WHERE summary = 'Step 3'");
+    tx.exec("CREATE TRIGGER sly AFTER INSERT ON schema_migrations BEGIN DELETE FROM checkpoints; END");
+  });
+  prepared.close();
+  const { checkpoints } = await cairn.transfer.import({ projectPath: "/prepared", file: path("prepared.db") });
+  expect(checkpoints).toMatchObject({ imported: 48, failed: 2 });
+  expect(checkpoints.problems.join()).toMatch(/summary: .*created_at: |created_at: .*summary: /);
+  const { checkpoints: stored } = await cairn.checkpoints.list({ projectPath: "/prepared", limit: 100 });
+  expect(stored.find(({ summary }) => summary === "Step 1")!.description).not.toContain(secret);
+});
