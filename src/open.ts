@@ -9,6 +9,7 @@ import { transfer } from "./admin/transfer.ts";
 import type { Cairn } from "./cairn.ts";
 import { checkpoints } from "./checkpoints/service.ts";
 import { CheckpointOutput } from "./checkpoints/wire-schemas.ts";
+import { deepener } from "./code/deepener.ts";
 import { indexing } from "./code/indexing.ts";
 import { parserPool } from "./code/parser-pool.ts";
 import { patiently } from "./code/patiently.ts";
@@ -66,6 +67,8 @@ export interface OpenOptions {
   readonly code?: {
     /** Batches of code that may wait to be indexed; more are refused until there is room. */
     readonly queueJobs?: number | undefined;
+    /** Embed code anew with the better model by itself, once its index has been quiet for a minute. */
+    readonly deepen?: boolean | undefined;
   };
   /** Told once, in words for a person, when something is not as good as it could be; default: a process warning. */
   readonly onNotice?: (message: string) => void;
@@ -94,9 +97,25 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const later = backfiller({ embedders });
   const parsers = parserPool(); // its threads start with the first file that needs one
   const background = new Set<Promise<unknown>>();
+  const closing = new AbortController();
   const services = { embedders, backfiller: later, now, newId: options.newId ?? newId, redact };
+  const versions = embeddings({
+    embedders,
+    find: async ({ projectPath, collection }) => (await storage.find(projectPath))?.[collection].embeddings,
+    inBackground(work) {
+      const ended = work(closing.signal)
+        .catch(() => {})
+        .finally(() => background.delete(ended)); // what is left undone shows in the list of versions
+      background.add(ended);
+    },
+  });
+  const deepening = deepener({
+    lastIndexedAt: async (projectId) => (await (await storage.find(projectId))?.code.counts())?.lastIndexedAt,
+    deepen: (projectPath) => versions.upgrade({ projectPath, collection: "code" }, { background: true }),
+  });
   const codeIndex = code({
     ...services,
+    onUse: options.code?.deepen ? deepening.consider : undefined,
     storage: projectsOnly(storage),
     parsers,
     redact: redactor({ ...options.redaction, keepLines: true }),
@@ -121,20 +140,15 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     knowledge: learnt,
     code: codeIndex,
     indexing: indexing({ code: codeIndex, queue }),
-    embeddings: embeddings({
-      embedders,
-      find: async ({ projectPath, collection }) => (await storage.find(projectPath))?.[collection].embeddings,
-      inBackground(work) {
-        const ended = work.catch(() => {}).finally(() => background.delete(ended)); // what is left undone shows in the list of versions
-        background.add(ended);
-      },
-    }),
+    embeddings: versions,
     runs: runs({ store: runStore, now }),
     projects: () => storage.projects(),
     check: () => storage.check(),
     async close() {
       stopObserving();
       observed.stop();
+      deepening.close();
+      closing.abort();
       await queue.close();
       await later.close();
       await parsers.close();

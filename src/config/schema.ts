@@ -79,6 +79,10 @@ export const ConfigSchema = z.strictObject({
       "Batches of code that may wait to be indexed; more are refused until there is room. Default: 32, or 1000 on PostgreSQL.",
       { notFromProject: true },
     ),
+    deepen: setting(
+      z.boolean().default(false),
+      "Let servers and cairn mcp embed code anew with the better model by themselves, once its index has been quiet for a minute.",
+    ),
     batch_files: setting(z.int().min(1).max(1_000).default(10), "Files that are indexed in one step, at most."),
     batch_bytes: setting(
       z.int().min(1).max(2_000_000).default(1_000_000),

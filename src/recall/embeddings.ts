@@ -51,8 +51,8 @@ export interface EmbeddingsDeps {
   readonly embedders: Embedders;
   /** The collection's embedding store, or `undefined` if nothing was ever stored in it. */
   readonly find: (ref: CollectionRef) => Promise<EmbeddingStore | undefined>;
-  /** Takes work that goes on after the answer; it sees to its failure and its end. */
-  readonly inBackground: (work: Promise<unknown>) => void;
+  /** Takes work that goes on after the answer; it sees to its failure, and aborts it when the process ends. */
+  readonly inBackground: (work: (signal: AbortSignal) => Promise<unknown>) => void;
 }
 
 export function embeddings({ embedders, find, inBackground }: EmbeddingsDeps): Embeddings {
@@ -104,7 +104,7 @@ export function embeddings({ embedders, find, inBackground }: EmbeddingsDeps): E
       if (!embedder) throw new CairnError("invalid_input", `model: ${JSON.stringify(model)} is not one of ${embedders.names.join(", ")}`);
       const version = await store.addVersion(embedder);
       if (!options.background) return moveTo(store, version, options);
-      inBackground(moveTo(store, version, options));
+      inBackground((signal) => moveTo(store, version, { ...options, signal }));
       return { versionId: version.versionId, model: version.model, embedded: 0, switched: version.isCurrent };
     },
 
