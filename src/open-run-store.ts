@@ -1,7 +1,9 @@
+import { followStore } from "./migrate/follow.ts";
 import { CairnError } from "./model/errors.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { RunStore } from "./ports/run-store.ts";
 import { memoryRunStore } from "./stores/memory/runs.ts";
+import { awayFrom } from "./stores/sqlite/move-record.ts";
 
 export type RunStoreOptions =
   | { readonly storage: "memory"; readonly now?: Clock }
@@ -23,7 +25,12 @@ export async function openRunStore(options: RunStoreOptions): Promise<RunStore> 
     }
     case "sqlite": {
       const { sqliteRunStore } = await import("./stores/sqlite/runs.ts");
-      return sqliteRunStore(options);
+      const { path } = options;
+      return followStore({
+        local: sqliteRunStore(options),
+        locate: () => awayFrom(path),
+        openAway: (url) => openRunStore({ storage: "postgres", url, poolMax: 5 }),
+      });
     }
     case "postgres": {
       const { postgresRunStore } = await import("./stores/postgres/runs.ts");

@@ -1,6 +1,8 @@
 import { join, resolve } from "node:path";
+import { followingSystems } from "./migrate/follow-storage.ts";
 import { CairnError } from "./model/errors.ts";
 import type { SystemStorage } from "./ports/system-store.ts";
+import { awayFrom, awayFromFolder } from "./stores/sqlite/move-record.ts";
 
 export type SystemStorageOptions =
   /** Gone when the process ends. */
@@ -19,7 +21,13 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
     }
     case "sqlite": {
       const { sqliteSystemStorage } = await import("./stores/sqlite/systems.ts");
-      return sqliteSystemStorage({ stateDir: options.stateDir ?? defaultStateDir() });
+      const stateDir = options.stateDir ?? defaultStateDir();
+      const folder = join(stateDir, "checkpoints");
+      return followingSystems(sqliteSystemStorage({ stateDir }), {
+        locate: (systemId) => awayFrom(join(folder, `${systemId}.db`)),
+        away: () => awayFromFolder(folder),
+        openAway: (url) => openSystemStorage({ storage: "postgres", url }),
+      });
     }
     case "postgres": {
       const { postgresSystemStorage } = await import("./stores/postgres/systems.ts");

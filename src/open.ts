@@ -15,9 +15,10 @@ import { parserPool } from "./code/parser-pool.ts";
 import { patiently } from "./code/patiently.ts";
 import { code } from "./code/service.ts";
 import { knowledge } from "./knowledge/service.ts";
+import { followingStorage } from "./migrate/follow-storage.ts";
 import { DOCTOR_DEFAULTS, type DoctorSettings } from "./model/doctor.ts";
 import { CairnError } from "./model/errors.ts";
-import { newId, SHARED_PROJECT_ID } from "./model/ids.ts";
+import { newId, projectDatabaseName, SHARED_PROJECT_ID } from "./model/ids.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
 import { defaultStateDir } from "./open-system-storage.ts";
@@ -38,6 +39,7 @@ import { memoryStorage } from "./stores/memory/storage.ts";
 import { sqliteBackups } from "./stores/sqlite/backups.ts";
 import { type DatabaseFile, databaseFiles } from "./stores/sqlite/database-files.ts";
 import { sqliteHealth } from "./stores/sqlite/health.ts";
+import { awayFrom, awayFromFolder } from "./stores/sqlite/move-record.ts";
 import { sqliteProjectFiles } from "./stores/sqlite/project-files.ts";
 import { type SqliteStorage, sqliteStorage } from "./stores/sqlite/storage.ts";
 import { observeSystems } from "./telemetry/doctor-metrics.ts";
@@ -135,6 +137,14 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
         kept.import({ projectPath, records: records.map((record) => toWire(CheckpointOutput, record)) }, { signal }),
       knowledge: (projectPath, records, { signal }) => learnt.restore({ database: projectPath, records }, { signal }),
     }),
+    migrations: {
+      async migrate(input) {
+        const { storage: base = "sqlite", stateDir = defaultStateDir() } = options;
+        if (base === "memory") throw new CairnError("conflict", "What is kept in memory cannot be moved.");
+        const { openMigrations } = await import("./open-migrations.ts"); // only those who use it pay for loading pg
+        return openMigrations({ dataDir, stateDir, now, ...(base !== "sqlite" && { baseUrl: base }) }).migrate(input);
+      },
+    },
     stats: stats({ storage: projectsOnly(storage), usage }),
     checkpoints: kept,
     knowledge: learnt,
@@ -208,7 +218,16 @@ async function withQdrant(storage: Storage, options: OpenOptions): Promise<Stora
 
 async function openDatabase({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage | SqliteStorage> {
   if (storage === "memory") return memoryStorage();
-  if (storage === "sqlite") return sqliteStorage({ dataDir, now });
+  if (storage === "sqlite") {
+    const local = sqliteStorage({ dataDir, now });
+    const folder = join(dataDir, "projects");
+    const following = followingStorage(local, {
+      locate: (projectId) => awayFrom(join(folder, `${projectDatabaseName(projectId)}.db`)),
+      away: () => awayFromFolder(folder),
+      openAway: (url) => openDatabase({ storage: url }, dataDir, now),
+    });
+    return { ...following, release: local.release };
+  }
   if (/^postgres(ql)?:\/\//.test(storage)) {
     const { postgresStorage } = await import("./stores/postgres/storage.ts"); // only those who use it pay for loading pg
     return postgresStorage({ url: storage, now });

@@ -10,6 +10,7 @@ import { codeOperations } from "./code/operations.ts";
 import { codeUpkeepOperations } from "./code/upkeep-operations.ts";
 import { knowledgeImport } from "./knowledge/import-operation.ts";
 import { knowledgeOperations } from "./knowledge/operations.ts";
+import { migrateOperations } from "./migrate/operations.ts";
 import type { Operation } from "./operation.ts";
 import { embeddingsOperations } from "./recall/operations.ts";
 import { runOperations } from "./runs/operations.ts";
@@ -29,5 +30,6 @@ export const operations: readonly Operation[] = [
   ...databaseOperations,
   ...backupOperations,
   doctorExamine,
+  ...migrateOperations,
   ...statsOperations,
 ];

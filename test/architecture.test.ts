@@ -17,7 +17,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   runs: ["model", "ports", "text", "operation.ts"],
   systems: ["model", "ports", "text", "operation.ts"],
   admin: ["model", "ports", "text", "recall", "operation.ts"],
-  migrate: ["model", "ports", "operation.ts"],
+  migrate: ["model", "ports", "text", "operation.ts"],
   "stores/memory": ["model", "ports", "text"],
   "stores/file": ["model", "ports", "text"],
   "stores/sqlite": ["model", "ports", "text"],
@@ -31,9 +31,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "operations.ts": ["model", "operation.ts", ...CAPABILITIES, "recall", "admin", "migrate"],
   "invoke.ts": ["model", "ports", "telemetry", ...ROOT_FILES],
   "open.ts": ["*"],
+  "open-migrations.ts": ["*"],
   "open-embedders.ts": ["model", "ports", "embedders"],
-  "open-run-store.ts": ["model", "ports", "stores/memory", "stores/file", "stores/sqlite", "stores/postgres"],
-  "open-system-storage.ts": ["model", "ports", "stores/memory", "stores/sqlite", "stores/postgres"],
+  "open-run-store.ts": ["model", "ports", "migrate", "stores/memory", "stores/file", "stores/sqlite", "stores/postgres"],
+  "open-system-storage.ts": ["model", "ports", "migrate", "stores/memory", "stores/sqlite", "stores/postgres"],
   "systems.ts": ["model", "ports", "systems", "open-system-storage.ts", "stores/memory"],
   "runs.ts": ["model", "ports", "text", "runs", "open-run-store.ts", "stores/memory"],
   "index.ts": ["*"],
@@ -43,7 +44,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   http: ["model", "ports", "text", "operations.ts", "invoke.ts", "config", "telemetry", "mcp", ...ROOT_FILES],
   cli: ["*"],
   testing: ["model", "ports", "text"],
-  langgraph: ["model", "ports", "text", "runs", "stores/sqlite", "stores/postgres"],
+  langgraph: ["model", "ports", "text", "runs", "migrate", "stores/sqlite", "stores/postgres"],
 };
 
 const src = resolve(import.meta.dirname, "../src");

@@ -1,21 +1,11 @@
 import { z } from "zod";
-import { type Backup, type DatabaseName, type DatabaseSelection, databaseLabel, VERIFY_LEVELS } from "../model/backup.ts";
-import { CairnError } from "../model/errors.ts";
-import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import { type Backup, type DatabaseName, databaseLabel, VERIFY_LEVELS } from "../model/backup.ts";
 import { LIMITS } from "../model/limits.ts";
-import { assertMayTouch, databaseOf } from "../model/place.ts";
 import { type CallContext, operation } from "../operation.ts";
-import { PlaceFields, text } from "../text/schemas.ts";
+import { onlyForAllProjects, SelectionFields, selectionOf } from "../text/database-selection.ts";
+import { text } from "../text/schemas.ts";
 
 const Kind = z.enum(["project", "shared", "runs", "system"]);
-
-/** Which databases are meant: the project's unless another is named. */
-const SelectionFields = {
-  ...PlaceFields,
-  runs: z.boolean().default(false).describe("The database of runs."),
-  system: text(LIMITS.idChars, 1).optional().describe("The database of this system."),
-  all: z.boolean().default(false).describe("Every database there is."),
-};
 
 const BackupId = text(LIMITS.idChars, 1).optional().describe("Id of the backup. Default: the newest that fits.");
 
@@ -148,35 +138,6 @@ export const restore = operation({
 });
 
 export const backupOperations = [backupCreate, backupList, backupVerify, restore];
-
-interface Selection {
-  readonly projectPath?: string | undefined;
-  readonly scope?: "project" | "shared" | undefined;
-  readonly runs: boolean;
-  readonly system?: string | undefined;
-  readonly all: boolean;
-}
-
-/** One of them; the project is what is meant when nothing else is named. */
-function selectionOf({ projectPath, scope, runs, system, all }: Selection, context: CallContext): DatabaseSelection {
-  const named = [scope === "shared", runs, system !== undefined, all].filter(Boolean).length;
-  if (named > 1) throw new CairnError("invalid_input", "Name one: a project, scope shared, runs, a system, or all.");
-  if (runs || system !== undefined || all) onlyForAllProjects(context);
-  if (all) return "all";
-  if (runs) return { kind: "runs", id: "runs" };
-  if (system !== undefined) return { kind: "system", id: system };
-  assertMayTouch({ projectPath, scope }, context.mayTouch);
-  const id = databaseOf({ projectPath, scope });
-  return { kind: id === SHARED_PROJECT_ID ? "shared" : "project", id };
-}
-
-function onlyForAllProjects({ allProjects }: CallContext): void {
-  if (!allProjects)
-    throw new CairnError(
-      "forbidden",
-      "This concerns every project, so it needs an admin key for all projects. Name a project of your key instead.",
-    );
-}
 
 /** What this caller may know of a backup: only its own projects. */
 function shown({ databases, failed, ...backup }: Backup, { mayTouch, allProjects }: CallContext) {

@@ -57,7 +57,7 @@ const PROBLEMS_SHOWN = 20;
 export function transfer({ storage, files, checkpoints, knowledge }: TransferDeps): Transfer {
   return {
     async export({ projectPath, file }, { signal, progress } = {}) {
-      if (storage.copyTo) return storage.copyTo(projectPath, file, { signal });
+      if (await storage.copyTo?.(projectPath, file, { signal })) return;
       const project = await storage.find(projectPath);
       if (!project) throw new CairnError("not_found", "Nothing was ever stored for this project, so there is nothing to copy.");
       const fill = async (copy: ProjectStore) => {

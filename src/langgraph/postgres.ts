@@ -1,46 +1,7 @@
-import type { Migration } from "../model/migration.ts";
 import { openPostgres, type PgValue } from "../stores/postgres/driver.ts";
 import { migratePostgres } from "../stores/postgres/migrations.ts";
+import { migrations, THREADS_SCHEMA } from "./postgres-schema.ts";
 import type { CheckpointOutline, StoredCheckpoint, StoredWrite, ThreadStore } from "./thread-store.ts";
-
-const SCHEMA = "langgraph";
-
-const migrations: readonly Migration[] = [
-  {
-    id: 1,
-    name: "langgraph",
-    sql: `
-      CREATE TABLE checkpoints (
-        thread_id text COLLATE "C" NOT NULL,
-        checkpoint_ns text COLLATE "C" NOT NULL,
-        checkpoint_id text COLLATE "C" NOT NULL,
-        parent_id text COLLATE "C",
-        created_at timestamptz NOT NULL DEFAULT now(),
-        -- Kept only because newer checkpoints need its values or writes: retention has taken it out of sight.
-        hidden boolean NOT NULL DEFAULT false,
-        channels text[] NOT NULL,
-        homes jsonb NOT NULL,
-        deltas text[] NOT NULL,
-        metadata_type text NOT NULL,
-        metadata bytea NOT NULL,
-        type text NOT NULL,
-        checkpoint bytea NOT NULL,
-        PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id)
-      );
-      CREATE TABLE writes (
-        thread_id text COLLATE "C" NOT NULL,
-        checkpoint_ns text COLLATE "C" NOT NULL,
-        checkpoint_id text COLLATE "C" NOT NULL,
-        task_id text COLLATE "C" NOT NULL,
-        idx integer NOT NULL,
-        channel text NOT NULL,
-        type text NOT NULL,
-        value bytea NOT NULL,
-        PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
-      );
-    `,
-  },
-];
 
 /** LangGraph's threads in the schema `langgraph` of a PostgreSQL database. Every call is one round trip. */
 export function postgresThreads({ url, poolMax }: { readonly url: string; readonly poolMax?: number | undefined }): ThreadStore {
@@ -48,7 +9,7 @@ export function postgresThreads({ url, poolMax }: { readonly url: string; readon
   let migrating: Promise<void> | undefined;
 
   function ready(): Promise<void> {
-    migrating ??= migratePostgres(database, SCHEMA, migrations).catch((error) => {
+    migrating ??= migratePostgres(database, THREADS_SCHEMA, migrations).catch((error) => {
       migrating = undefined;
       throw error;
     });

@@ -16,8 +16,10 @@ import {
   TASKS,
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
+import { followStore } from "../migrate/follow.ts";
 import { CairnError } from "../model/errors.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
+import { awayFrom } from "../stores/sqlite/move-record.ts";
 import { shortcut } from "./plain-json.ts";
 import { type PrunedThreads, type PruneThreads, pruneThreads } from "./retention.ts";
 import type { CheckpointKey, StoredWrite, ThreadStore } from "./thread-store.ts";
@@ -253,7 +255,12 @@ export class CairnSaver extends BaseCheckpointSaver {
 async function openThreads(options: CairnSaverOptions): Promise<ThreadStore> {
   if (options.storage === "sqlite") {
     const { sqliteThreads } = await import("./sqlite.ts");
-    return sqliteThreads({ path: options.path, now: options.now ?? systemClock });
+    const { path, now = systemClock } = options;
+    return followStore({
+      local: sqliteThreads({ path, now }),
+      locate: () => awayFrom(path),
+      openAway: async (url) => (await import("./postgres.ts")).postgresThreads({ url }),
+    });
   }
   if (options.storage === "postgres") {
     const { postgresThreads } = await import("./postgres.ts");

@@ -43,6 +43,10 @@ export const LIMITS = {
   listTimeoutMs: 5_000,
   /** Deleting or embedding thousands of records takes minutes. */
   upkeepTimeoutMs: 600_000,
+  /** A day: a large database takes hours over a slow line, and stopping is always safe. */
+  migrateTimeoutMs: 86_400_000,
+  /** A URL with a password and options. */
+  urlChars: 2_000,
   /** A check reads a whole database, which may be gigabytes. */
   databaseTimeoutMs: 600_000,
   /** A backup reads every database twice and writes it once; what takes longer than an hour wants PostgreSQL. */

@@ -30,10 +30,10 @@ export interface Storage {
   /** Sets the project's database aside, whole, with these problems as the reason; the next write makes a new one. Raises `not_found` if there is none. */
   quarantine(projectId: string, problems: readonly string[]): Promise<QuarantineReport>;
   /**
-   * Copies the project's whole database, as it is at one moment, to a new file as `ProjectFiles` has them. Absent where it is no
-   * such file. Raises `not_found` if there is none, and `conflict` if the file is there.
+   * Copies the project's whole database, as it is at one moment, to a new file as `ProjectFiles` has them. Absent, or false, where
+   * it is no such file. Raises `not_found` if there is none, and `conflict` if the file is there.
    */
-  copyTo?(projectId: string, file: string, options?: FileOptions): Promise<void>;
+  copyTo?(projectId: string, file: string, options?: FileOptions): Promise<boolean>;
   /** Raises `unavailable` with the reason when the database cannot be used. */
   check(): Promise<void>;
   close(): Promise<void>;

@@ -4,7 +4,7 @@ import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../po
 import type { Ranked } from "../../ports/recall-store.ts";
 import type { PostgresTx } from "./driver.ts";
 import { postgresOutbox } from "./outbox.ts";
-import { indexedType, toPgvector } from "./pgvector.ts";
+import { indexedType, toPgvector, vectorIndexSql } from "./pgvector.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { toTimestamp } from "./time.ts";
 import type { WhereFrom } from "./words.ts";
@@ -53,12 +53,8 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
             toTimestamp(new Date().toISOString()),
           );
           const made = (await readVersions(tx, collection)).find(same)!;
-          const indexed = indexedType(tables.pgvector, dimension);
-          // The index belongs to this version alone: another one has another dimension.
-          if (indexed)
-            await tx.exec(
-              `CREATE INDEX vectors_hnsw_${made.versionId} ON vectors USING hnsw ((vector::${indexed.type}) ${indexed.ops}) WHERE version_id = ${made.versionId}`,
-            );
+          const index = vectorIndexSql(tables.pgvector, made.versionId, dimension);
+          if (index) await tx.exec(index);
           return made;
         },
         { idempotent: true },

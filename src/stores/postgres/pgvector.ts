@@ -49,6 +49,15 @@ export function indexedType(schema: string, dimension: number): { readonly type:
   return undefined;
 }
 
+/** The index belongs to one version alone: another one has another dimension. Undefined where no index is possible. */
+export function vectorIndexSql(schema: string, versionId: number, dimension: number): string | undefined {
+  const indexed = indexedType(schema, dimension);
+  return (
+    indexed &&
+    `CREATE INDEX vectors_hnsw_${versionId} ON vectors USING hnsw ((vector::${indexed.type}) ${indexed.ops}) WHERE version_id = ${versionId}`
+  );
+}
+
 export function toPgvector(vector: Float32Array): string {
   return `[${vector.join(",")}]`;
 }

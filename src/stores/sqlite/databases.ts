@@ -35,7 +35,7 @@ export function sqliteDatabases(openMax = OPEN_MAX): SqliteDatabases {
     handle: (options) => () => {
       const { path } = options;
       // Somebody set the file aside, or put a backup in its place: what is stored from now on belongs in the new one.
-      if (ready.has(path) && ready.get(path)?.inode !== inodeOf(path)) release(path);
+      if (ready.has(path) && !isSameFile(path, ready.get(path)?.inode)) release(path);
       let opening = open.get(path);
       if (opening) {
         open.delete(path);
@@ -63,4 +63,9 @@ export function sqliteDatabases(openMax = OPEN_MAX): SqliteDatabases {
       open.clear();
     },
   };
+}
+
+/** Whether the file that was opened still has its name. One that had lost it by then does not. */
+export function isSameFile(path: string, opened: number | undefined): boolean {
+  return opened !== undefined && opened === inodeOf(path);
 }

@@ -1,12 +1,14 @@
-import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
+import { isMoving, movingError } from "../../model/move.ts";
 import { loadEngine } from "./engine.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
 import { type Migration, migrateSqlite } from "./migrations.ts";
+import { isOnTheMove } from "./move-record.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
@@ -74,7 +76,7 @@ export async function openSqlite({
   let restUntil = 0;
 
   const assertOpen = () => {
-    if (closed) throw new CairnError("unavailable", `The database ${path} was closed. Open it again.`, { details: { path } });
+    if (closed) throw closedError(path, `The database ${path} was closed. Open it again.`);
   };
 
   async function drain(): Promise<void> {
@@ -97,8 +99,7 @@ export async function openSqlite({
     } finally {
       draining = false;
     }
-    if (closed)
-      for (const job of queue.splice(0)) job.reject(new CairnError("unavailable", `The database ${path} was closed before the write.`));
+    if (closed) for (const job of queue.splice(0)) job.reject(closedError(path, `The database ${path} was closed before the write.`));
   }
 
   const database: SqliteDatabase = {
@@ -150,6 +151,11 @@ export async function openSqlite({
     throw error;
   }
   return database;
+}
+
+/** A file that leaves is closed by whoever finds out first, while others still wait to write to it. */
+function closedError(path: string, message: string): CairnError {
+  return isOnTheMove(path) ? movingError(path) : new CairnError("unavailable", message, { details: { path } });
 }
 
 interface QueuedWrite {
@@ -254,6 +260,7 @@ function makePrivate(path: string): void {
 async function connect(path: string, mustExist: boolean, lockWaitMs: number): Promise<DatabaseSync> {
   const { DatabaseSync } = await loadEngine();
   if (path !== ":memory:") {
+    if (!existsSync(path) && isOnTheMove(path)) throw movingError(path);
     if (mustExist && !existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
     makeFolder(path);
     makePrivate(path);
@@ -267,15 +274,27 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
       connection.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
       connection.exec("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF");
       // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
-      if (inodeOf(path) === inode) return connection;
+      if (inodeOf(path) === inode && !isLeftBehind(connection, path)) return connection;
       connection.close();
     } catch (error) {
       connection.close();
+      if (isMoving(error)) throw error;
       // Ten processes that make one file at the same moment meet here.
       if (!isBusy(error) || Date.now() > deadline) throw translateSqliteError(error, path);
       await sleep(5 + Math.random() * 20);
     }
   }
+}
+
+/**
+ * A database that left just now while it was being opened: SQLite has made an empty file in its place. There is a note of where it
+ * went, and the empty file must not hide that.
+ */
+function isLeftBehind(connection: DatabaseSync, path: string): boolean {
+  if (path === ":memory:" || !isOnTheMove(path)) return false;
+  if (connection.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get()) return false;
+  for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
+  throw movingError(path);
 }
 
 export function inodeOf(path: string): number | undefined {

@@ -1,4 +1,10 @@
 import { CairnError } from "../../model/errors.ts";
+import { movingError } from "../../model/move.ts";
+
+/** What the triggers of a database that is being moved say. */
+export const MOVING = "cairn: this database is being moved";
+/** The file was renamed while it was open. */
+const READONLY_DBMOVED = 1032;
 
 /** SQLite's primary result codes that mean something to us. */
 const BUSY = 5;
@@ -25,6 +31,7 @@ export function isDamage(error: unknown): boolean {
 export function translateSqliteError(error: unknown, path: string): unknown {
   if (error instanceof CairnError) return error;
   const details = { path };
+  if (isMovingRefusal(error)) return movingError(path, error);
   switch (primaryCode(error)) {
     case CORRUPT:
     case NOTADB:
@@ -55,6 +62,11 @@ export function translateSqliteError(error: unknown, path: string): unknown {
     default:
       return error;
   }
+}
+
+function isMovingRefusal(error: unknown): boolean {
+  if ((error as { errcode?: unknown } | null)?.errcode === READONLY_DBMOVED) return true;
+  return primaryCode(error) === CONSTRAINT && (error as Error).message.includes(MOVING);
 }
 
 function primaryCode(error: unknown): number | undefined {

@@ -1,28 +1,53 @@
-import { openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
+import { isSameFile } from "./databases.ts";
+import { inodeOf, openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
 
-/** One database file, opened by its first use and then kept. An opening that failed is tried again by the next use. */
+/** Looking costs as much as a short read. A file that leaves refuses writes by itself, so only a read can come this much too late. */
+const LOOK_AGAIN_MS = 10;
+
+/**
+ * One database file, opened by its first use and then kept. An opening that failed is tried again by the next use, and so is a
+ * file that lost its name: it was moved, or a backup has taken its place.
+ */
 export function singleDatabase(options: SqliteOptions): SingleDatabase {
+  const { path } = options;
   let opening: Promise<SqliteDatabase> | undefined;
-  let database: SqliteDatabase | undefined;
+  let opened: { readonly database: SqliteDatabase; readonly inode: number | undefined } | undefined;
+  let lookedAt = 0;
+
+  function forget(): void {
+    opening = undefined;
+    opened = undefined;
+  }
+
+  /** The database that is open, if its file still has its name. */
+  function current(): SqliteDatabase | undefined {
+    if (!opened || path === ":memory:" || Date.now() - lookedAt < LOOK_AGAIN_MS) return opened?.database;
+    lookedAt = Date.now();
+    if (isSameFile(path, opened.inode)) return opened.database;
+    opened.database.close();
+    forget();
+    return undefined;
+  }
+
   return {
     open() {
+      current();
       opening ??= openSqlite(options).then(
-        (opened) => {
-          database = opened;
-          return opened;
+        (database) => {
+          opened = { database, inode: inodeOf(path) };
+          return database;
         },
         (error) => {
-          opening = undefined;
+          forget();
           throw error;
         },
       );
       return opening;
     },
-    opened: () => database,
+    opened: current,
     async close() {
       const closing = opening;
-      opening = undefined;
-      database = undefined;
+      forget();
       (await closing?.catch(() => undefined))?.close();
     },
   };

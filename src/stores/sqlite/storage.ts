@@ -5,6 +5,7 @@ import { projectDatabaseName } from "../../model/ids.ts";
 import type { Storage } from "../../ports/storage.ts";
 import { checkFile, quarantineFile } from "./damage.ts";
 import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
+import { isOnTheMove } from "./move-record.ts";
 import { assertOwner, claim, ownerOf, sqliteProject } from "./project.ts";
 import { exportDatabase } from "./project-files.ts";
 import { projectMigrations } from "./project-schema.ts";
@@ -45,7 +46,7 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteSto
 
     async find(projectId) {
       const path = pathOf(projectId);
-      if (!existsSync(path)) return undefined;
+      if (!existsSync(path) && !isOnTheMove(path)) return undefined;
       const handle = databases.handle({ path, migrations: projectMigrations });
       const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything
@@ -95,6 +96,7 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteSto
       if (!existsSync(location))
         throw new CairnError("not_found", "Nothing was ever stored for this project, so there is nothing to copy.");
       await exportDatabase(location, file, signal);
+      return true;
     },
 
     async check() {

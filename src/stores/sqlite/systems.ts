@@ -5,6 +5,7 @@ import { assertSystemId, byBytes, wrongOwner } from "../../model/system-rules.ts
 import type { SystemStorage } from "../../ports/system-store.ts";
 import { sqliteDatabases } from "./databases.ts";
 import type { SqliteDatabase } from "./driver.ts";
+import { isOnTheMove } from "./move-record.ts";
 import { sqliteSystemStore } from "./system-store.ts";
 import { systemMigrations } from "./systems-schema.ts";
 
@@ -30,7 +31,7 @@ export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): S
 
     async find(systemId) {
       assertSystemId(systemId);
-      if (!existsSync(pathOf(systemId))) return undefined;
+      if (!existsSync(pathOf(systemId)) && !isOnTheMove(pathOf(systemId))) return undefined;
       const handle = handleOf(systemId);
       const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything

@@ -1,7 +1,8 @@
 import { setImmediate as setImmediatePromise } from "node:timers/promises";
 import type { MessagePort } from "node:worker_threads";
 import { asCairnError, CairnError } from "../../../model/errors.ts";
-import { openSqlite, type SqliteDatabase, type SqliteTx } from "../driver.ts";
+import { isSameFile } from "../databases.ts";
+import { inodeOf, openSqlite, type SqliteDatabase, type SqliteTx } from "../driver.ts";
 import { arrange, needsArranging } from "./arrange.ts";
 import { calibrate } from "./calibrate.ts";
 import { type PackCache, packCache } from "./pack-cache.ts";
@@ -32,6 +33,7 @@ interface OpenFile {
 /** Answers scan requests until the port closes. */
 export function serve(port: MessagePort): void {
   const files = new Map<string, Promise<OpenFile>>(); // in order of last use
+  const inodes = new Map<string, number | undefined>();
   let cache: PackCache | undefined;
   let fileCount = 0;
 
@@ -146,18 +148,16 @@ export function serve(port: MessagePort): void {
   }
 
   function open(path: string): Promise<OpenFile> {
+    // Another file has this name now: the one that was open was moved, or a backup has taken its place.
+    if (inodes.has(path) && !isSameFile(path, inodes.get(path))) void close(path);
     let file = files.get(path);
     if (file) files.delete(path);
     else {
       const number = ++fileCount;
-      file = openSqlite({ path, mustExist: true }).then((database) => ({
-        number,
-        database,
-        views: new Map(),
-        arranging: new Map(),
-        arrangeAfter: new Map(),
-        closing: false,
-      }));
+      file = openSqlite({ path, mustExist: true }).then((database) => {
+        inodes.set(path, inodeOf(path));
+        return { number, database, views: new Map(), arranging: new Map(), arrangeAfter: new Map(), closing: false };
+      });
       file.catch(() => files.delete(path));
     }
     files.set(path, file);
@@ -171,6 +171,7 @@ export function serve(port: MessagePort): void {
   async function close(path: string): Promise<void> {
     const file = files.get(path);
     files.delete(path);
+    inodes.delete(path);
     const opened = await file?.catch(() => undefined);
     if (!opened) return;
     opened.closing = true;

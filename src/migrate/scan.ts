@@ -1,0 +1,84 @@
+import { setImmediate as others } from "node:timers/promises";
+import { CairnError } from "../model/errors.ts";
+import type { TableDigest } from "../model/move.ts";
+import type { DatabaseShape, MoveSource, MoveTarget, Row, TableShape, Value } from "../ports/move.ts";
+import { digester } from "./digest.ts";
+
+export interface Watch {
+  readonly signal?: AbortSignal | undefined;
+  /** Told of rows as they are done with. */
+  readonly rows: (count: number, what: string) => void;
+}
+
+/** Reads every row, and what the other side could not hold stops it. Gives what each table has. */
+export async function scan(
+  side: Pick<MoveSource | MoveTarget, "rows">,
+  shape: DatabaseShape,
+  watch: Watch,
+  each?: (table: TableShape, rows: readonly Row[]) => Promise<void> | void,
+): Promise<TableDigest[]> {
+  const found: TableDigest[] = [];
+  for (const table of shape.tables) {
+    const digest = digester(table);
+    for await (const rows of side.rows(table)) {
+      watch.signal?.throwIfAborted();
+      digest.add(rows);
+      await each?.(table, rows);
+      watch.rows(rows.length, table.name);
+      await others(); // reading SQLite never waits by itself
+    }
+    found.push(digest.result());
+  }
+  return found;
+}
+
+/** The tables that are not the same on both sides, in words. */
+export function differences(expected: readonly TableDigest[], found: readonly TableDigest[]): string[] {
+  const byName = new Map(found.map((table) => [table.table, table]));
+  return expected.flatMap(({ table, rows, digest }) => {
+    const other = byName.get(table);
+    if (!other) return [`${table} is missing`];
+    if (other.rows !== rows) return [`${table} has ${other.rows} rows instead of ${rows}`];
+    return other.digest === digest ? [] : [`${table} has ${rows} rows, but not the same content`];
+  });
+}
+
+const MAX_MS = 8_640_000_000_000_000n;
+
+/** What SQLite and JavaScript cannot hold though PostgreSQL can: refused before anything is touched. */
+export function assertFitsSqlite(table: TableShape, rows: readonly Row[]): void {
+  for (const [index, { name, type }] of table.columns.entries()) {
+    if (type !== "time" && !(type === "vector" && table.name === "vectors")) continue;
+    for (const row of rows) {
+      const value = row[index]!;
+      const problem = value === null ? undefined : type === "time" ? timeProblem(value as bigint) : vectorProblem(value as Uint8Array);
+      if (problem)
+        throw new CairnError(
+          "conflict",
+          `The row of ${table.name} with ${keyOf(table, row)} cannot be moved: its ${name} ${problem}. Correct or delete that row, then try again. Nothing was changed.`,
+          {
+            details: { table: table.name, column: name },
+          },
+        );
+    }
+  }
+}
+
+function timeProblem(micros: bigint): string | undefined {
+  return micros / 1000n > MAX_MS || micros / 1000n < -MAX_MS ? "is beyond the times that JavaScript has" : undefined;
+}
+
+function vectorProblem(bytes: Uint8Array): string | undefined {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let squares = 0;
+  for (let at = 0; at < bytes.byteLength; at += 4) squares += view.getFloat32(at, true) ** 2;
+  return Math.abs(squares - 1) < 1e-3 ? undefined : "does not have the length one";
+}
+
+function keyOf({ key, columns }: TableShape, row: Row): string {
+  return key.map((name) => `${name} ${shown(row[columns.findIndex((column) => column.name === name)]!)}`).join(", ");
+}
+
+function shown(value: Value): string {
+  return value instanceof Uint8Array ? JSON.stringify(Buffer.from(value).toString("utf8").slice(0, 100)) : String(value);
+}

@@ -1,0 +1,312 @@
+import type { Column, ColumnType, DatabaseKind, DatabaseShape, TableShape } from "../ports/move.ts";
+import { chunkWords } from "../text/code/index-text.ts";
+import { unpack } from "../text/code/text-blocks.ts";
+import { checkpointText, knowledgeWords } from "../text/embedding-text.ts";
+
+/** A project's database, and the one that all projects share. Parents before what refers to them. */
+export const PROJECT_SHAPE = database("project", {
+  tables: [
+    table("project_info", "id", { id: "int4", project_id: "text", created_at: "time" }),
+    {
+      ...table("checkpoints", "id", {
+        key: "int8",
+        id: "text",
+        summary: "text",
+        description: "text",
+        context: "text",
+        tags: "texts",
+        folded_tags: "texts",
+        token_count: "int4",
+        created_at: "time",
+        updated_at: "time",
+        revision: "int4",
+      }),
+      counter: "key",
+      words: ({ text, value }) =>
+        `${checkpointText({ summary: text("summary"), description: text("description") })} ${(value("tags") as string[]).join(" ")}`,
+    },
+    {
+      ...table("embedding_versions", "version_id", {
+        version_id: "int4",
+        collection: "text",
+        model_name: "text",
+        model_version: "text",
+        embedding_dimension: "int4",
+        is_current: "bool",
+        created_at: "time",
+      }),
+      counter: "version_id",
+    },
+    {
+      ...table("knowledge", "id", {
+        key: "int8",
+        id: "text",
+        kind: "text",
+        category: "text",
+        subcategory: "text",
+        question: "text",
+        answer: "text",
+        content_hash: "text",
+        signature: "text",
+        successes: "int8",
+        uses: "int8",
+        source: "text",
+        created_at: "time",
+        updated_at: "time",
+        revision: "int4",
+      }),
+      counter: "key",
+      words: ({ text }) =>
+        knowledgeWords({
+          kind: text("kind"),
+          category: text("category"),
+          subcategory: text("subcategory"),
+          question: text("question"),
+          answer: text("answer"),
+        }),
+    },
+    table("vectors", "version_id key", { version_id: "int4", key: "int8", collection: "text", vector: "vector" }),
+    {
+      ...table("embedding_records", "template_id version_id", {
+        record_id: "int4",
+        template_id: "text",
+        version_id: "int4",
+        embedding_vector: "vector",
+        category: "text",
+        subcategory: "text",
+        question_text: "text",
+        answer_text: "text",
+        content_hash: "text",
+        success_rate: "float4",
+        usage_count: "int8",
+        created_at: "time",
+        updated_at: "time",
+      }),
+      counter: "record_id",
+    },
+    table("vector_index", "collection", { collection: "text", name: "text" }),
+    {
+      ...table("vector_outbox", "collection version_id key", { collection: "text", version_id: "int4", key: "int8", change: "int8" }),
+      counter: "change",
+    },
+    table("code_generation", "id", { id: "int4", last: "int8" }),
+    {
+      ...table("indexed_files", "file_path", {
+        file_key: "int8",
+        project_id: "text",
+        file_path: "text",
+        content_hash: "text",
+        generation: "int8",
+        indexed_at: "time",
+        language: "text",
+        bytes: "int8",
+        lines: "int4",
+        notice: "text?",
+      }),
+      counter: "file_key",
+    },
+    table("chunk_generations", "file_path", {
+      project_id: "text",
+      file_path: "text",
+      current_generation: "int8",
+      chunks_count: "int4",
+      updated_at: "time",
+    }),
+    {
+      ...table("file_moves", "move_id", {
+        move_id: "int8",
+        project_id: "text",
+        old_path: "text",
+        new_path: "text",
+        detected_at: "time",
+      }),
+      counter: "move_id",
+    },
+    { ...table("code_texts", "key", { key: "int8", body: "bytes" }), counter: "key" },
+    {
+      ...table("code_chunks", "id", {
+        key: "int8",
+        id: "text",
+        file_key: "int8",
+        generation: "int8",
+        chunk_index: "int4",
+        kind: "text",
+        name: "text?",
+        parents: "text",
+        defines: "text",
+        start_line: "int4",
+        end_line: "int4",
+        text_key: "int8",
+        text_start: "int4",
+        text_length: "int4",
+      }),
+      counter: "key",
+      aside: columns({ file_path: "text?", body: "bytes?" }),
+      words: ({ text, value }) => {
+        const names = { parents: JSON.parse(text("parents")) as string[], defines: JSON.parse(text("defines")) as string[] };
+        const start = Number(value("text_start"));
+        const body = value("body") as Uint8Array | null;
+        const code = body ? unpack(body).slice(start, start + Number(value("text_length"))) : "";
+        return chunkWords(text("file_path"), { name: text("name"), ...names, text: code });
+      },
+    },
+    table("code_symbols", "name file_key", { name: "text", file_key: "int8", defined: "int4", used: "int4", positions: "bytes" }),
+    table("code_outlines", "file_key", { file_key: "int8", body: "bytes" }),
+  ],
+  derived: [
+    "schema_migrations",
+    "checkpoint_tags", // columns of the checkpoints on PostgreSQL, and moved with them
+    "vector_spaces",
+    "vector_recent",
+    "vector_packs",
+    "vector_pack_bodies",
+    "checkpoint_words",
+    "knowledge_words",
+    "code_words",
+  ],
+});
+
+/** The database of runs. */
+export const RUNS_SHAPE = database("runs", {
+  tables: [
+    table("runs", "run_id", {
+      run_id: "text",
+      deleted: "bool",
+      graph: "text",
+      fingerprint: "text",
+      project: "text?",
+      status: "text",
+      note: "text?",
+      parent_run_id: "text?",
+      parent_sequence: "int8?",
+      last_sequence: "int8",
+      fence: "int8",
+      lease_owner: "text?",
+      lease_until: "time?",
+      created_at: "time",
+      updated_at: "time",
+    }),
+    table("checkpoints", "run_id sequence", {
+      run_id: "text",
+      node_id: "text",
+      sequence: "int8",
+      timestamp: "time",
+      version: "int4",
+      next_node: "text?",
+      previous_node: "text?",
+      attempt: "int4",
+      branch: "text",
+      step: "int4",
+      kind: "text",
+      note: "text?",
+      size: "int8",
+      encoding: "text",
+      data: "bytes",
+    }),
+  ],
+  derived: ["schema_migrations"],
+});
+
+/** The threads of LangGraph. */
+export const THREADS_SHAPE = database("threads", {
+  tables: [
+    table("checkpoints", "thread_id checkpoint_ns checkpoint_id", {
+      thread_id: "text",
+      checkpoint_ns: "text",
+      checkpoint_id: "text",
+      parent_id: "text?",
+      created_at: "time",
+      hidden: "bool",
+      channels: "texts",
+      homes: "names",
+      deltas: "texts",
+      metadata_type: "text",
+      metadata: "bytes",
+      type: "text",
+      checkpoint: "bytes",
+    }),
+    table("writes", "thread_id checkpoint_id task_id idx", {
+      thread_id: "text",
+      checkpoint_ns: "text",
+      checkpoint_id: "text",
+      task_id: "text",
+      idx: "int4",
+      channel: "text",
+      type: "text",
+      value: "bytes",
+    }),
+  ],
+  derived: ["schema_migrations"],
+});
+
+/** One system's state. */
+export const SYSTEM_SHAPE = database("system", {
+  tables: [
+    table("metadata", "key", { key: "text", value: "text" }),
+    table("components", "component_name", { component_name: "text", version: "int8", updated_at: "time" }),
+    {
+      ...table("checkpoints", "component_name port_name message_id", {
+        id: "int8",
+        component_name: "text",
+        port_name: "text",
+        message_id: "text",
+        offset: "int8",
+        timestamp: "float8",
+        status: "text",
+        attempts: "int4",
+        reason: "text?",
+        data: "bytes?",
+      }),
+      counter: "id",
+    },
+    table("ports", "component_name port_name", {
+      component_name: "text",
+      port_name: "text",
+      first_offset: "int8",
+      position: "int8",
+      highest: "int8",
+      pruned_to: "int8",
+    }),
+    table("offsets_ahead", "component_name port_name offset", { component_name: "text", port_name: "text", offset: "int8" }),
+    table("state", "component_name key", { component_name: "text", key: "text", value: "bytes" }),
+    {
+      ...table("snapshots", "id", {
+        sequence: "int8",
+        id: "text",
+        created_at: "time",
+        mode: "text",
+        complete: "bool",
+        components: "int4",
+        messages: "int4",
+        state_keys: "int4",
+        bytes: "int8",
+        checksum: "text?",
+      }),
+      counter: "sequence",
+    },
+    table("snapshot_parts", "snapshot_id component_name", {
+      snapshot_id: "text",
+      component_name: "text",
+      checksum: "text",
+      data: "bytes",
+    }),
+  ],
+  derived: ["schema_migrations", "write_activity"], // PostgreSQL needs no measuring of when to leave it
+});
+
+type Described = Readonly<Record<string, ColumnType | `${ColumnType}?`>>;
+type Table = Omit<TableShape, "kind">;
+
+function database(kind: DatabaseKind, { tables, derived }: { tables: readonly Table[]; derived: readonly string[] }): DatabaseShape {
+  return { kind, tables: tables.map((described) => ({ ...described, kind })), derived };
+}
+
+function table(name: string, key: string, described: Described): Table {
+  return { name, columns: columns(described), key: key.split(" ") };
+}
+
+function columns(described: Described): Column[] {
+  return Object.entries(described).map(([name, type]) =>
+    type.endsWith("?") ? { name, type: type.slice(0, -1) as ColumnType, nullable: true } : { name, type: type as ColumnType },
+  );
+}

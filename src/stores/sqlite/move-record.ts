@@ -1,0 +1,55 @@
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { MoveRecord } from "../../model/move.ts";
+import { syncFolder } from "./copy-file.ts";
+
+/** Beside the database file, so that whoever looks for it finds out where it went. */
+export function moveRecordPath(path: string): string {
+  return `${path}.move`;
+}
+
+export function isOnTheMove(path: string): boolean {
+  return existsSync(moveRecordPath(path));
+}
+
+export function readMove(path: string): MoveRecord | undefined {
+  let text: string;
+  try {
+    text = readFileSync(moveRecordPath(path), "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  return JSON.parse(text) as MoveRecord;
+}
+
+/** All of the new record or all of the old one, whenever the machine stops. */
+export function writeMove(path: string, record: MoveRecord): void {
+  const target = moveRecordPath(path);
+  const made = `${target}.new`;
+  rmSync(made, { force: true });
+  writeFileSync(made, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600, flush: true });
+  renameSync(made, target);
+  syncFolder(dirname(target));
+}
+
+export function removeMove(path: string): void {
+  rmSync(moveRecordPath(path), { force: true });
+  syncFolder(dirname(path));
+}
+
+/** Where the database of this file is now, if it is not here: on PostgreSQL, until it is back. */
+export function awayFrom(path: string): string | undefined {
+  const record = readMove(path);
+  return record && (record.direction === "down" || record.state === "moved") ? record.url : undefined;
+}
+
+/** The projects or systems whose files should be in this folder and are away. */
+export function awayFromFolder(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((file) => {
+    if (!file.endsWith(".db.move")) return [];
+    const path = join(folder, file.slice(0, -".move".length));
+    return awayFrom(path) === undefined ? [] : (readMove(path)?.projectId ?? []);
+  });
+}

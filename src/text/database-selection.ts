@@ -1,0 +1,50 @@
+import { z } from "zod";
+import type { DatabaseSelection } from "../model/backup.ts";
+import { CairnError } from "../model/errors.ts";
+import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import { LIMITS } from "../model/limits.ts";
+import { assertMayTouch, databaseOf } from "../model/place.ts";
+import { PlaceFields, text } from "./schemas.ts";
+
+/** Which databases are meant: the project's unless another is named. */
+export const SelectionFields = {
+  ...PlaceFields,
+  runs: z.boolean().default(false).describe("The database of runs."),
+  system: text(LIMITS.idChars, 1).optional().describe("The database of this system."),
+  all: z.boolean().default(false).describe("Every database there is."),
+};
+
+interface Selection {
+  readonly projectPath?: string | undefined;
+  readonly scope?: "project" | "shared" | undefined;
+  readonly runs: boolean;
+  readonly system?: string | undefined;
+  readonly all: boolean;
+}
+
+/** What the caller may touch. */
+interface Rights {
+  readonly mayTouch: (projectId: string) => boolean;
+  readonly allProjects: boolean;
+}
+
+/** One of them; the project is what is meant when nothing else is named. */
+export function selectionOf({ projectPath, scope, runs, system, all }: Selection, rights: Rights): DatabaseSelection {
+  const named = [scope === "shared", runs, system !== undefined, all].filter(Boolean).length;
+  if (named > 1) throw new CairnError("invalid_input", "Name one: a project, scope shared, runs, a system, or all.");
+  if (runs || system !== undefined || all) onlyForAllProjects(rights);
+  if (all) return "all";
+  if (runs) return { kind: "runs", id: "runs" };
+  if (system !== undefined) return { kind: "system", id: system };
+  assertMayTouch({ projectPath, scope }, rights.mayTouch);
+  const id = databaseOf({ projectPath, scope });
+  return { kind: id === SHARED_PROJECT_ID ? "shared" : "project", id };
+}
+
+export function onlyForAllProjects({ allProjects }: Rights): void {
+  if (!allProjects)
+    throw new CairnError(
+      "forbidden",
+      "This concerns every project, so it needs an admin key for all projects. Name a project of your key instead.",
+    );
+}
