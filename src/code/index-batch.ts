@@ -7,7 +7,7 @@ import { LIMITS } from "../model/limits.ts";
 import type { CodeBatch, CodeStore, FileWrite } from "../ports/code-store.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
-import { vectorsFor } from "../recall/vectors-for.ts";
+import { allCoverCurrent, vectorsFor } from "../recall/vectors-for.ts";
 import { unstorable } from "../text/clean.ts";
 import { embeddingText } from "../text/code/embedding-text.ts";
 import { languageOf } from "../text/code/language.ts";
@@ -69,10 +69,13 @@ export async function indexFiles(
 
   const chunked = await Promise.all(changed.map((file) => chunk(file, parsers, signal)));
   const donors = await donorsOf(store, changed, known, fromOf);
-  const { writes, embeddedTexts, notEmbedded } = await withVectors(store, embedders, chunked, donors, signal);
+  const { writes, embeddedTexts, notEmbedded: failure } = await withVectors(store, embedders, chunked, donors, signal);
   signal?.throwIfAborted();
   const batch: CodeBatch = { at: now(), moves, removes, files: writes };
   const moved = moves.length + writes.length > 0 ? new Set((await store.commit(batch)).moved) : new Set<string>();
+  const stored = writes.flatMap(({ chunks }) => chunks.map(({ vectors }) => vectors));
+  const covered = failure !== undefined || (await allCoverCurrent(store.embeddings, stored));
+  const notEmbedded = covered ? failure : "another embedding model was made current meanwhile";
   for (const { to } of moves)
     outcomes.set(
       to,

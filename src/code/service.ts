@@ -3,7 +3,7 @@ import type { CodeChunk, CodeCounts, CodeOrphans, DefinitionSite, FileMove } fro
 import { CairnError } from "../model/errors.ts";
 import type { IndexResult, IndexWork, ManifestPage, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
+import type { CodeFilter, CodeStore, Compacted } from "../ports/code-store.ts";
 import type { EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
@@ -80,8 +80,8 @@ export interface Code {
   stats(of: InProject): Promise<CodeStats>;
   /** Removes the files that the glob names, or all. */
   clean(what: InProject & { readonly glob?: string | undefined }): Promise<{ readonly removed: number }>;
-  /** Removes what belongs to nothing, forgets old moves and tidies the index of words. */
-  compact(of: InProject): Promise<{ readonly orphans: CodeOrphans; readonly forgottenMoves: number }>;
+  /** Removes what belongs to nothing, forgets old moves, tidies the index of words and gives room on the disk back. */
+  compact(of: InProject): Promise<Compacted & { readonly orphans: CodeOrphans }>;
 }
 
 export interface CodeDeps extends IndexDeps {
@@ -113,6 +113,7 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
     if (!reconciled.has(projectId)) {
       await store.reconcile();
       reconciled.add(projectId);
+      backfiller.schedule(`code ${projectId}`, store.embeddings); // an earlier process may have been killed before it did so
     }
     return store;
   }
@@ -220,8 +221,8 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
 
     async compact({ projectId }) {
       const store = await find(projectId);
-      if (!store) return { orphans: { rows: 0, words: 0, vectors: 0 }, forgottenMoves: 0 };
-      return { orphans: await store.reconcile(), forgottenMoves: await store.compact(KEEP_MOVES) };
+      if (!store) return { orphans: { rows: 0, words: 0, vectors: 0 }, forgottenMoves: 0, freedBytes: 0 };
+      return { orphans: await store.reconcile(), ...(await store.compact(KEEP_MOVES)) };
     },
   };
 }

@@ -101,6 +101,7 @@ export const codeCompact = operation({
       .object({ rows: z.int(), words: z.int(), vectors: z.int() })
       .describe("All are 0 unless the database was altered from outside."),
     forgotten_moves: z.int(),
+    freed_bytes: z.int().describe("By how much the database became smaller on disk."),
   }),
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: true },
@@ -108,8 +109,8 @@ export const codeCompact = operation({
   toolset: "code",
   http: { method: "POST", path: "/compact" },
   cli: { examples: ["cairn code compact"] },
-  render: ({ orphans: { rows, words, vectors }, forgotten_moves }) =>
-    `Removed ${rows} rows, ${words} word entries and ${vectors} vectors that belonged to nothing, and ${forgotten_moves} old moves.`,
+  render: ({ orphans: { rows, words, vectors }, forgotten_moves, freed_bytes }) =>
+    `Removed ${rows} rows, ${words} word entries and ${vectors} vectors that belonged to nothing, and ${forgotten_moves} old moves. The database is ${(freed_bytes / 1e6).toFixed(1)} MB smaller.`,
   run: async (cairn, { projectPath }) => cairn.code.compact({ projectId: projectPath }),
 });
 

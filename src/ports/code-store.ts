@@ -40,6 +40,12 @@ export interface CommitResult {
   readonly removed: readonly string[];
 }
 
+export interface Compacted {
+  readonly forgottenMoves: number;
+  /** By how much the database became smaller on disk. */
+  readonly freedBytes: number;
+}
+
 /**
  * The code of one project. A batch is one step: readers see all of it or nothing, and a process that dies leaves the one or the
  * other. A file's content hash becomes visible together with its chunks, so a file that failed never counts as unchanged.
@@ -71,6 +77,6 @@ export interface CodeStore extends RecallStore<CodeChunk, CodeFilter> {
   reconcile(): Promise<CodeOrphans>;
   /** Only counts them. */
   orphans(): Promise<CodeOrphans>;
-  /** Forgets all moves but the newest, and tidies the index of words. Says how many moves were forgotten. */
-  compact(keepMoves: number): Promise<number>;
+  /** Forgets all moves but the newest, tidies the index of words and gives room back. */
+  compact(keepMoves: number): Promise<Compacted>;
 }

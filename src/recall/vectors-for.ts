@@ -41,9 +41,14 @@ export async function vectorsFor(
 }
 
 /** Whether a record that was stored with these vectors has one in the version that searches use now: another may have become current meanwhile. */
-export async function coversCurrent(store: EmbeddingStore, vectors: readonly VersionedVector[]): Promise<boolean> {
+export function coversCurrent(store: EmbeddingStore, vectors: readonly VersionedVector[]): Promise<boolean> {
+  return allCoverCurrent(store, [vectors]);
+}
+
+/** The same for several records, each with its vectors. */
+export async function allCoverCurrent(store: EmbeddingStore, records: readonly (readonly VersionedVector[])[]): Promise<boolean> {
   const current = (await store.versions()).find(({ isCurrent }) => isCurrent);
-  return !current || vectors.some(({ versionId }) => versionId === current.versionId);
+  return !current || records.every((vectors) => vectors.some(({ versionId }) => versionId === current.versionId));
 }
 
 /** The current version and newer ones; a collection without any starts with the preferred model. */

@@ -136,7 +136,7 @@ export function memoryCode(projectId: string): CodeStore {
     },
     reconcile: async () => NONE,
     orphans: async () => NONE,
-    compact: async (keepMoves) => moves.splice(0, Math.max(0, moves.length - keepMoves)).length,
+    compact: async (keepMoves) => ({ forgottenMoves: moves.splice(0, Math.max(0, moves.length - keepMoves)).length, freedBytes: 0 }),
     async candidates({ filter, limit, words, dense }) {
       const passes = filterOf(filter);
       const texts = new Map(

@@ -28,6 +28,17 @@ const FILE = 'file_path AS path, content_hash AS "contentHash", generation, inde
 const CHUNK =
   "id, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, file_path, language, content_hash, indexed_at";
 
+const STORED = [
+  "indexed_files",
+  "chunk_generations",
+  "file_moves",
+  "code_chunks",
+  "code_texts",
+  "code_symbols",
+  "code_outlines",
+  "vectors",
+];
+
 /** The code of one project in its PostgreSQL schema. */
 export function postgresCode(projectId: string, tables: ProjectTables): CodeStore {
   return {
@@ -99,10 +110,12 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
 
     orphans: () => tables.read(countOrphans),
 
-    compact: (keepMoves) =>
-      tables.write((tx) =>
+    async compact(keepMoves) {
+      const forgottenMoves = await tables.write((tx) =>
         tx.run("DELETE FROM file_moves WHERE move_id NOT IN (SELECT move_id FROM file_moves ORDER BY move_id DESC LIMIT $1)", keepMoves),
-      ),
+      );
+      return { forgottenMoves, freedBytes: await tables.vacuum(STORED) };
+    },
 
     candidates: ({ filter, limit, words, dense }) =>
       tables.read(async (tx) => {

@@ -94,6 +94,16 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
           throw error;
         }
       },
+      async vacuum(names) {
+        const tableNames = names.map((name) => `${quoteName(schema)}.${quoteName(name)}`);
+        const size = async () => {
+          const sql = "SELECT coalesce(sum(pg_total_relation_size(name::regclass)), 0)::bigint AS bytes FROM unnest($1::text[]) AS name";
+          return (await database.statement<{ bytes: number }>(sql, [tableNames], { idempotent: true }))[0]!.bytes;
+        };
+        const before = await size();
+        for (const name of tableNames) await database.statement(`VACUUM (ANALYZE) ${name}`, [], { idempotent: true });
+        return Math.max(0, before - (await size()));
+      },
       async write(work, writeOptions) {
         try {
           return await database.write(schema, work, writeOptions);

@@ -1,5 +1,6 @@
 import type { CodeKind } from "../../model/code-chunk.ts";
 import { type CodeChunk, chunkPrint, type FileMove, type IndexedFile } from "../../model/code-index.ts";
+import { LIMITS } from "../../model/limits.ts";
 import type { CodeStore } from "../../ports/code-store.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import { embeddingText } from "../../text/code/embedding-text.ts";
@@ -12,6 +13,7 @@ import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, sqliteEmbeddings } from "./embeddings.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
+import { vacuumFile } from "./vacuum.ts";
 import { rankByWords } from "./words.ts";
 
 const RECORDS: EmbeddedRecords = {
@@ -124,13 +126,15 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
 
     async compact(keepMoves) {
-      return (await database()).write((tx) => {
+      const db = await database();
+      const forgottenMoves = await db.write((tx) => {
         tx.run(`INSERT INTO ${CODE_WORDS} (${CODE_WORDS}) VALUES ('optimize')`);
         return tx.run(
           "DELETE FROM file_moves WHERE move_id NOT IN (SELECT move_id FROM file_moves ORDER BY move_id DESC LIMIT ?)",
           keepMoves,
         ).changes;
       });
+      return { forgottenMoves, freedBytes: await vacuumFile({ path: db.path, lockWaitMs: LIMITS.lockWaitMs }) };
     },
 
     async candidates({ filter, limit, words, dense, signal }) {

@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import { projectDatabaseName } from "../../src/model/ids.ts";
+import { checkFile } from "../../src/stores/sqlite/damage.ts";
+import { testEmbedder } from "../support/embedders.ts";
+
+const projectId = "/srv/compacted";
+
+it("gives the room of removed files back and says how much, while others read and write", { timeout: 120_000 }, async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "cairn-compact-"));
+  const path = join(dataDir, "projects", `${projectDatabaseName(projectId)}.db`);
+  const onDisk = () => ["", "-wal"].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0);
+  const cairn = await open({ dataDir, embedder: [testEmbedder({ dimension: 256 })] });
+  const other = await open({ dataDir, embedder: [testEmbedder({ dimension: 256 })] });
+  const files = Array.from({ length: 300 }, (_, number) => ({
+    path: `part${number}.txt`,
+    content: Array.from(
+      { length: 3 },
+      (_, part) => `number ${number} ${part} ${Math.sin(number + part)} ${"words of it ".repeat(160)}\n`,
+    ).join(""),
+  }));
+  await cairn.code.indexBatch({ projectId, files });
+  await cairn.code.clean({ projectId, glob: "part?*{1,2,3,4,5,6,7,8,9}.txt" });
+  const left = (await cairn.code.stats({ projectId })).files;
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThan(100);
+
+  let compacting = true;
+  const compacted = cairn.code.compact({ projectId }).finally(() => {
+    compacting = false;
+  });
+  let meanwhile = 0;
+  for (; compacting; meanwhile++) {
+    expect(
+      (await other.code.search({ projectId, query: "number 30", mode: meanwhile % 2 ? "semantic" : "keyword" })).hits.length,
+    ).toBeGreaterThan(0);
+    await other.code.indexBatch({ projectId, files: [{ path: "busy.txt", content: `written meanwhile, ${meanwhile}\n` }] });
+  }
+  const { freedBytes, orphans } = await compacted;
+  expect(meanwhile).toBeGreaterThan(0);
+  expect(orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+  expect(freedBytes).toBeGreaterThan(0);
+  // In peace there is nothing left to give back but what the others wrote meanwhile.
+  await cairn.code.compact({ projectId });
+  const small = onDisk();
+  expect((await cairn.code.compact({ projectId })).freedBytes).toBeLessThan(100_000);
+  expect(onDisk()).toBeLessThanOrEqual(small);
+  expect((await cairn.code.search({ projectId, query: "number 30 words", mode: "semantic" })).hits.length).toBeGreaterThan(0);
+  await cairn.close();
+  await other.close();
+  expect(await checkFile(path)).toEqual([]);
+  rmSync(dataDir, { recursive: true });
+});
