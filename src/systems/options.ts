@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../ports/clock.ts";
 
 /** How a system behaves. Everything has a default. */
 export interface SystemOptions {
-  /** The write budget: commits per second of each component in this process. What comes faster is put together, never dropped. Default 200. */
+  /** The write budget: commits per second of each component in this process. What comes faster is put together, never dropped. Default 500. */
   readonly commitsPerSecond?: number | undefined;
   /** How often an effect is tried before its message is a dead letter; default 5. */
   readonly maxAttempts?: number | undefined;
@@ -54,7 +54,7 @@ export function settingsOf(options: SystemOptions): Settings {
     throw new CairnError("invalid_input", 'snapshots.mode: use "consistent" or "per_component".');
   if (retention) assertRetention(retention);
   return {
-    commitsPerSecond: inRange("commitsPerSecond", options.commitsPerSecond ?? 200, 0.01, 100_000),
+    commitsPerSecond: inRange("commitsPerSecond", options.commitsPerSecond ?? 500, 0.01, 100_000),
     maxAttempts: whole("maxAttempts", options.maxAttempts ?? 5, 1, LIMITS.systemAttempts),
     effectTimeoutMs: inRange("effectTimeoutMs", options.effectTimeoutMs ?? LIMITS.systemEffectTimeoutMs, 1, 3_600_000),
     snapshotEveryMs: snapshots === false ? 0 : inRange("snapshots.everyMs", everyMs ?? 60_000, 10, 86_400_000),
