@@ -23,9 +23,9 @@ export default benchmark;
 const count: Effect = async (state) => state.set("count", ((await state.get<number>("count")) ?? 0) + 1);
 
 async function measure(bench: Bench, prefix: string, storage: SystemStorageOptions): Promise<void> {
-  const together = system({ systemId: "together", storage, snapshots: false });
+  const together = system({ systemId: "together", storage, snapshots: { everyMs: 0 } });
   // The same work, but nobody shares a commit: the next message is sent when the one before it is durable.
-  const single = system({ systemId: "single", storage, snapshots: false, commitsPerSecond: 100_000 });
+  const single = system({ systemId: "single", storage, snapshots: { everyMs: 0 }, commitsPerSecond: 100_000 });
   bench.defer(() => together.close());
   bench.defer(() => single.close());
   const rates: number[] = [];
@@ -64,7 +64,7 @@ async function measureBudget(bench: Bench): Promise<void> {
   const slow = system({
     systemId: "slow",
     storage: { storage: "sqlite", stateDir: bench.scratch() },
-    snapshots: false,
+    snapshots: { everyMs: 0 },
     commitsPerSecond: 1,
   });
   bench.defer(() => slow.close());

@@ -12,6 +12,7 @@ import type { LocalCode } from "./local/local-code.ts";
 import type { Migrations } from "./migrate/service.ts";
 import type { Embeddings } from "./recall/embeddings.ts";
 import type { Runs } from "./runs/service.ts";
+import type { Systems } from "./systems/service.ts";
 
 /** Everything Cairn can do, as a library. `open()` gives one. */
 export interface Cairn {
@@ -37,6 +38,8 @@ export interface Cairn {
   readonly stats: Stats;
   /** Durable runs: see `cairn-memory/runs` for the graphs that make them. */
   readonly runs: Runs;
+  /** Inboxes, offsets and snapshots: see `cairn-memory/systems` for the systems that make them. */
+  readonly systems: Systems;
   /** Jobs that index trees of this machine. Only the edges beside the files have it, never a server. */
   readonly local?: LocalCode | undefined;
   /** The ids of all projects that have stored something. */

@@ -21,7 +21,7 @@ import { CairnError } from "./model/errors.ts";
 import { newId, projectDatabaseName, SHARED_PROJECT_ID } from "./model/ids.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
-import { defaultStateDir } from "./open-system-storage.ts";
+import { defaultStateDir, openSystemStorage } from "./open-system-storage.ts";
 import type { BackupStore } from "./ports/backup-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Embedder } from "./ports/embedder.ts";
@@ -29,6 +29,7 @@ import type { HealthProbe } from "./ports/health-probe.ts";
 import type { IndexQueue } from "./ports/index-queue.ts";
 import type { RunStore } from "./ports/run-store.ts";
 import type { Storage } from "./ports/storage.ts";
+import type { SystemStorage } from "./ports/system-store.ts";
 import { backfiller } from "./recall/backfiller.ts";
 import { embeddings } from "./recall/embeddings.ts";
 import { runs } from "./runs/service.ts";
@@ -36,12 +37,14 @@ import { fileKeyStore } from "./stores/file/keys.ts";
 import { memoryIndexQueue } from "./stores/memory/index-queue.ts";
 import { memoryKeyStore } from "./stores/memory/keys.ts";
 import { memoryStorage } from "./stores/memory/storage.ts";
+import { memorySystemStorage } from "./stores/memory/systems.ts";
 import { sqliteBackups } from "./stores/sqlite/backups.ts";
 import { type DatabaseFile, databaseFiles } from "./stores/sqlite/database-files.ts";
 import { sqliteHealth } from "./stores/sqlite/health.ts";
 import { awayFrom, awayFromFolder } from "./stores/sqlite/move-record.ts";
 import { sqliteProjectFiles } from "./stores/sqlite/project-files.ts";
 import { type SqliteStorage, sqliteStorage } from "./stores/sqlite/storage.ts";
+import { systems } from "./systems/service.ts";
 import { observeSystems } from "./telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
 import { redactor } from "./text/redact.ts";
@@ -87,6 +90,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const storage = await withQdrant(database, options);
   const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
   const runStore = await openRuns(options, dataDir, now);
+  const systemStorage = await openSystems(options);
   const upkeep = await openUpkeep(database, runStore, { options, dataDir, now });
   const { embedders, usage } = openEmbedders(
     options.embedder,
@@ -152,6 +156,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     indexing: indexing({ code: codeIndex, queue }),
     embeddings: versions,
     runs: runs({ store: runStore, now }),
+    systems: systems({ storage: systemStorage, scratch: async () => memorySystemStorage(), now, newId: services.newId }),
     projects: () => storage.projects(),
     check: () => storage.check(),
     async close() {
@@ -165,6 +170,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
       await embedders.close();
       await Promise.all(background);
       await runStore.close();
+      await systemStorage.close();
       await storage.close();
     },
   };
@@ -186,6 +192,13 @@ async function openRuns({ storage = "sqlite" }: OpenOptions, dataDir: string, no
   if (storage === "memory") return openRunStore({ storage: "memory", now });
   if (storage === "sqlite") return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now });
   return openRunStore({ storage: "postgres", url: storage, poolMax: 5 });
+}
+
+/** Nor do systems: a file each, or a schema each in the same PostgreSQL. */
+async function openSystems({ storage = "sqlite", stateDir }: OpenOptions): Promise<SystemStorage> {
+  if (storage === "memory") return openSystemStorage({ storage: "memory" });
+  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir });
+  return openSystemStorage({ storage: "postgres", url: storage, poolMax: 5 });
 }
 
 /** What looks after databases: files are backed up and looked at by us, a PostgreSQL by itself. */

@@ -14,6 +14,7 @@ import { migrateOperations } from "./migrate/operations.ts";
 import type { Operation } from "./operation.ts";
 import { embeddingsOperations } from "./recall/operations.ts";
 import { runOperations } from "./runs/operations.ts";
+import { systemOperations } from "./systems/operations.ts";
 
 /** Everything that can be asked of Cairn from outside. The edges are loops over this list. */
 export const operations: readonly Operation[] = [
@@ -27,6 +28,7 @@ export const operations: readonly Operation[] = [
   ...embeddingsOperations,
   ...keyOperations,
   ...runOperations,
+  ...systemOperations,
   ...databaseOperations,
   ...backupOperations,
   doctorExamine,

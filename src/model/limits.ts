@@ -103,6 +103,8 @@ export const LIMITS = {
   /** Messages of one port that wait for an effect. */
   systemPendingMessages: 100_000,
   systemReasonChars: 2_000,
+  /** A cursor names a component and a port, in base64. */
+  systemCursorChars: 2_000,
   systemAttempts: 1_000,
   /** A snapshot passes through memory; larger systems are for backups. */
   systemSnapshotBytes: 256 * 1024 * 1024,

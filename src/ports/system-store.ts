@@ -93,8 +93,8 @@ export interface SystemStore {
   messages(query: MessageQuery): Promise<readonly ListedMessage[]>;
   /** The lowest offset among the messages of a port received at or after this time (seconds since 1970). */
   firstSince(component: string, port: string, timestamp: number): Promise<number | undefined>;
-  /** Removes at most so many finished messages at or below the port's `prunedTo`. Says how many went. */
-  sweep(component: string, port: string, limit: number): Promise<number>;
+  /** Removes at most so many finished messages up to this offset, and never above the port's `prunedTo`. Says how many went. */
+  sweep(component: string, port: string, options: { readonly upTo: number; readonly limit: number }): Promise<number>;
   overview(): Promise<readonly ComponentOverview[]>;
 
   /** Everything of these components, or of all, at one moment. Raises `too_large` beyond so many bytes. */

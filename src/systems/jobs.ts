@@ -98,14 +98,15 @@ export function requeue({ port, id }: { readonly port: string; readonly id: stri
   };
 }
 
-/** Moves the mark below which finished messages may be forgotten; never above the position. Says where it is. */
+/** Moves the mark below which finished messages may be forgotten; never back, nor above the position. Says where it was to go. */
 export function movePruneMark(port: string, to: (position: number) => number): Job<number> {
   return {
     bytes: 0,
     async apply(draft) {
       const target = draft.port(port);
-      target.prune(to(target.row.position));
-      return target.row.prunedTo;
+      const mark = to(target.row.position);
+      target.prune(mark);
+      return mark;
     },
   };
 }

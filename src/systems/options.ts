@@ -12,10 +12,15 @@ export interface SystemOptions {
   readonly maxAttempts?: number | undefined;
   /** How long one effect may take; default 30 s. */
   readonly effectTimeoutMs?: number | undefined;
-  /** Snapshots that are taken by themselves, or `false` for none. */
   readonly snapshots?:
-    | false
-    | { readonly everyMs?: number | undefined; readonly keep?: number | undefined; readonly mode?: SnapshotMode | undefined }
+    | {
+        /** One is taken when so much time has passed and something has changed; 0 for none but those asked for. Default 60 s. */
+        readonly everyMs?: number | undefined;
+        /** How many are kept; default 10. */
+        readonly keep?: number | undefined;
+        /** Of those taken by themselves; default `consistent`. */
+        readonly mode?: SnapshotMode | undefined;
+      }
     | undefined;
   /** What is forgotten after each snapshot that is taken by itself; default nothing. */
   readonly retention?: Retention | undefined;
@@ -48,8 +53,7 @@ export interface Settings {
 }
 
 export function settingsOf(options: SystemOptions): Settings {
-  const { snapshots = {}, retention } = options;
-  const { everyMs, keep, mode = "consistent" } = snapshots || { everyMs: undefined };
+  const { snapshots: { everyMs = 60_000, keep = 10, mode = "consistent" } = {}, retention } = options;
   if (mode !== "consistent" && mode !== "per_component")
     throw new CairnError("invalid_input", 'snapshots.mode: use "consistent" or "per_component".');
   if (retention) assertRetention(retention);
@@ -57,8 +61,8 @@ export function settingsOf(options: SystemOptions): Settings {
     commitsPerSecond: inRange("commitsPerSecond", options.commitsPerSecond ?? 500, 0.01, 100_000),
     maxAttempts: whole("maxAttempts", options.maxAttempts ?? 5, 1, LIMITS.systemAttempts),
     effectTimeoutMs: inRange("effectTimeoutMs", options.effectTimeoutMs ?? LIMITS.systemEffectTimeoutMs, 1, 3_600_000),
-    snapshotEveryMs: snapshots === false ? 0 : inRange("snapshots.everyMs", everyMs ?? 60_000, 10, 86_400_000),
-    snapshotsKept: whole("snapshots.keep", keep ?? 10, 1, LIMITS.systemSnapshotsKept),
+    snapshotEveryMs: everyMs === 0 ? 0 : inRange("snapshots.everyMs", everyMs, 10, 86_400_000),
+    snapshotsKept: whole("snapshots.keep", keep, 1, LIMITS.systemSnapshotsKept),
     snapshotMode: mode,
     retention,
     onProblem: options.onProblem ?? ((error) => process.emitWarning(error as Error)),

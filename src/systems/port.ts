@@ -143,11 +143,11 @@ export function port<Data>({ component, port: name, firstOffset, store, writer, 
       const firstYoung = since === undefined ? undefined : await opened.firstSince(component, name, since);
       const mark = (position: number) => Math.min(position - (keepLast ?? 0), firstYoung === undefined ? position : firstYoung - 1);
       // The mark comes first: from then on what is below it is known by its offset, and the rows may go one by one.
-      await writer.submit(movePruneMark(name, mark), signal);
+      const upTo = await writer.submit(movePruneMark(name, mark), signal);
       let forgotten = 0;
       for (let swept = SWEPT_AT_ONCE; swept === SWEPT_AT_ONCE; forgotten += swept) {
         signal?.throwIfAborted();
-        swept = await opened.sweep(component, name, SWEPT_AT_ONCE);
+        swept = await opened.sweep(component, name, { upTo, limit: SWEPT_AT_ONCE });
       }
       return forgotten;
     },

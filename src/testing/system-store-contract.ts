@@ -187,12 +187,12 @@ const CASES: Readonly<Record<string, Body>> = {
       message(offset, { status: offset === 1 ? "pending" : offset === 2 ? "dead" : "done" }),
     );
     await store.commit(change({ messages, ports: [port({ position: 4, highest: 4 })] }));
-    assert.equal(await store.sweep("c", "p", 100), 0);
+    assert.equal(await store.sweep("c", "p", { upTo: 99, limit: 100 }), 0);
     await store.commit(change({ version: 1, ports: [port({ position: 4, highest: 4, prunedTo: 3 })] }));
-    assert.equal(await store.sweep("c", "p", 1), 1);
-    assert.equal(await store.sweep("c", "p", 100), 1);
-    assert.equal(await store.sweep("c", "p", 100), 0);
-    assert.equal(await store.sweep("absent", "p", 100), 0);
+    assert.equal(await store.sweep("c", "p", { upTo: 2, limit: 100 }), 1);
+    assert.equal(await store.sweep("c", "p", { upTo: 99, limit: 1 }), 1);
+    assert.equal(await store.sweep("c", "p", { upTo: 99, limit: 100 }), 0);
+    assert.equal(await store.sweep("absent", "p", { upTo: 99, limit: 100 }), 0);
     const left = (
       await store.load(
         "c",
@@ -283,7 +283,7 @@ const CASES: Readonly<Record<string, Body>> = {
       }),
     );
     await store.commit(change({ component: "later", state: [["k", bytes("x")]] }));
-    await store.sweep("c", "p", 100);
+    await store.sweep("c", "p", { upTo: 99, limit: 100 });
     await store.restore(images, AT);
     const {
       version,

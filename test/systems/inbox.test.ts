@@ -15,7 +15,7 @@ describe.each<[string, () => SystemStorageOptions]>([
   ["SQLite", places],
 ])("an inbox in %s", (_, place) => {
   const open = (options: SystemOptions = {}) => {
-    const opened = system({ systemId: "shop", storage: place(), snapshots: false, ...options });
+    const opened = system({ systemId: "shop", storage: place(), snapshots: { everyMs: 0 }, ...options });
     const till = opened.component("till");
     return { opened, till, orders: till.port<number>("orders") };
   };
@@ -269,7 +269,7 @@ describe.each<[string, () => SystemStorageOptions]>([
 
   it("keeps to its write budget by putting messages together, and drops none", async () => {
     const storage = await openSystemStorage(place());
-    const opened = system({ systemId: "shop", storage, snapshots: false, commitsPerSecond: 10 });
+    const opened = system({ systemId: "shop", storage, snapshots: { everyMs: 0 }, commitsPerSecond: 10 });
     const orders = opened.component("till").port<number>("orders");
     const start = performance.now();
     const receipts: Promise<unknown>[] = [];

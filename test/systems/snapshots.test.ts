@@ -18,7 +18,7 @@ describe.each<[string, () => SystemStorageOptions]>([
 ])("snapshots in %s", (_, place) => {
   async function open(options: SystemOptions = {}) {
     const storage = await openSystemStorage(place());
-    const shop = system({ systemId: "shop", storage, snapshots: false, ...options });
+    const shop = system({ systemId: "shop", storage, snapshots: { everyMs: 0 }, ...options });
     const port = (component: string) => shop.component(component).port<number>("in");
     const receive = (component: string, offset: number, effect = add) =>
       port(component).receive({ id: `m${offset}`, offset, data: 1 }, effect);
@@ -227,7 +227,7 @@ describe("a damaged snapshot in SQLite", () => {
 
   it.each(Object.entries(damages))("is noticed and never chosen: %s", async (_, { damage, levels }) => {
     const place = places();
-    const shop = system({ systemId: "shop", storage: place, snapshots: false });
+    const shop = system({ systemId: "shop", storage: place, snapshots: { everyMs: 0 } });
     const receive = (offset: number) =>
       Promise.all(
         ["a", "b"].map((name) =>

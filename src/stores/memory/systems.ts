@@ -130,12 +130,12 @@ function memorySystemStore(systemId: string): SystemStore {
       return offsets.length === 0 ? undefined : offsets.reduce((a, b) => Math.min(a, b));
     },
 
-    async sweep(name, portName, limit) {
+    async sweep(name, portName, { upTo, limit }) {
       const port = components.get(name)?.ports.get(portName);
       let swept = 0;
       for (const { id, status, offset } of port?.messages.values() ?? []) {
         if (swept === limit) break;
-        if (status !== "done" || offset > port!.row.prunedTo) continue;
+        if (status !== "done" || offset > Math.min(upTo, port!.row.prunedTo)) continue;
         port!.messages.delete(id);
         swept++;
       }

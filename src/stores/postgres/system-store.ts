@@ -90,13 +90,13 @@ export function postgresSystemStore(systemId: string, database: PostgresDatabase
       return row?.first ?? undefined;
     },
 
-    async sweep(component, port, limit) {
+    async sweep(component, port, { upTo, limit }) {
       const swept = await ask(
         `DELETE FROM ${name}.checkpoints WHERE id IN (
            SELECT c.id FROM ${name}.checkpoints c JOIN ${name}.ports p USING (component_name, port_name)
-           WHERE component_name = $1 AND port_name = $2 AND c."offset" <= p.pruned_to AND c.status = 'done' ORDER BY c."offset" LIMIT $3)
+           WHERE component_name = $1 AND port_name = $2 AND c."offset" <= least($3, p.pruned_to) AND c.status = 'done' ORDER BY c."offset" LIMIT $4)
          RETURNING 1`,
-        [component, port, limit],
+        [component, port, upTo, limit],
       );
       return swept.length;
     },

@@ -64,15 +64,16 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
       return row?.[0] ?? undefined;
     },
 
-    async sweep(component, port, limit) {
+    async sweep(component, port, { upTo, limit }) {
       return (await database()).write(
         (tx) =>
           tx.run(
             `DELETE FROM checkpoints WHERE id IN (
                SELECT c.id FROM checkpoints c JOIN ports p USING (component_name, port_name)
-               WHERE component_name = ? AND port_name = ? AND c.offset <= p.pruned_to AND c.status = 'done' ORDER BY c.offset LIMIT ?)`,
+               WHERE component_name = ? AND port_name = ? AND c.offset <= min(?, p.pruned_to) AND c.status = 'done' ORDER BY c.offset LIMIT ?)`,
             component,
             port,
+            upTo,
             limit,
           ).changes,
       );

@@ -1,0 +1,163 @@
+import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { ComponentOverview, SnapshotInfo, SnapshotMode } from "../model/system.ts";
+import { assertSystemId, noSuchSystem } from "../model/system-rules.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ListedMessage, SystemStorage } from "../ports/system-store.ts";
+import { decodeCursor, encodeCursor } from "../text/cursor.ts";
+import { decodeState } from "../text/plain-data.ts";
+import type { RestoreReport } from "./snapshots.ts";
+import { createSystem, type System } from "./system.ts";
+import type { VerifyLevel, VerifyReport } from "./verify.ts";
+
+interface Named {
+  readonly systemId: string;
+}
+
+export interface DeadLetter extends Omit<ListedMessage, "data" | "status" | "timestamp" | "reason"> {
+  readonly receivedAt: string;
+  readonly reason: string;
+  /** The data as JSON for people, if it was asked for and is short enough to be read. */
+  readonly dataJson?: string | undefined;
+}
+
+export interface DeadLetterQuery extends Named {
+  readonly component?: string | undefined;
+  readonly port?: string | undefined;
+  readonly includeData?: boolean | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** The systems that are stored, whoever runs them. */
+export interface Systems {
+  /** For systems of your own: hand it to `system` of `cairn-memory/systems`. */
+  readonly storage: SystemStorage;
+  list(): Promise<{
+    readonly systems: readonly { readonly systemId: string; readonly location: string; readonly sizeBytes?: number | undefined }[];
+  }>;
+  get(input: Named): Promise<{ readonly systemId: string; readonly components: readonly ComponentOverview[] }>;
+  snapshots(input: Named): Promise<{ readonly snapshots: readonly SnapshotInfo[] }>;
+  /** Others are removed only when `keep` says so. */
+  snapshot(input: Named & { readonly mode?: SnapshotMode | undefined; readonly keep?: number | undefined }): Promise<SnapshotInfo>;
+  verify(
+    input: Named & { readonly snapshotId?: string | undefined; readonly level?: VerifyLevel | undefined },
+  ): Promise<{ readonly snapshots: readonly VerifyReport[] }>;
+  restore(input: Named & { readonly snapshotId?: string | undefined }): Promise<RestoreReport>;
+  deadLetters(input: DeadLetterQuery): Promise<{ readonly deadLetters: readonly DeadLetter[]; readonly nextCursor?: string | undefined }>;
+  requeue(
+    input: Named & { readonly component: string; readonly port: string; readonly ids?: readonly string[] | undefined },
+  ): Promise<{ readonly requeued: number }>;
+  prune(
+    input: Named & { readonly keepLast?: number | undefined; readonly olderThanDays?: number | undefined },
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<{ readonly messages: number }>;
+}
+
+export interface SystemsDeps {
+  readonly storage: SystemStorage;
+  /** An empty storage in memory, for trial restores. */
+  readonly scratch: () => Promise<SystemStorage>;
+  readonly now: Clock;
+  readonly newId: () => string;
+}
+
+const DATA_SHOWN_CHARS = 10_000;
+const DAY_MS = 86_400_000;
+
+export function systems({ storage, scratch, now, newId }: SystemsDeps): Systems {
+  const find = async (systemId: string) => {
+    const store = await storage.find(systemId);
+    if (!store) throw noSuchSystem(systemId);
+    return store;
+  };
+
+  /** Works on a system that somebody else may be running: it only does what it is asked for, and makes no new ones. */
+  async function using<T>(systemId: string, work: (system: System) => Promise<T>, keep: number = LIMITS.systemSnapshotsKept): Promise<T> {
+    await find(systemId);
+    const opened = createSystem({ systemId, store: () => find(systemId), scratch }, { now, newId, snapshots: { everyMs: 0, keep } });
+    try {
+      return await work(opened);
+    } finally {
+      await opened.close();
+    }
+  }
+
+  return {
+    storage,
+
+    async list() {
+      const listed = [];
+      for (const systemId of await storage.systems())
+        listed.push({ systemId, location: storage.location(systemId), sizeBytes: await storage.sizeBytes(systemId) });
+      return { systems: listed };
+    },
+
+    async get({ systemId }) {
+      assertSystemId(systemId);
+      return { systemId, components: await (await find(systemId)).overview() };
+    },
+
+    snapshots: ({ systemId }) => using(systemId, async (opened) => ({ snapshots: await opened.snapshots() })),
+
+    snapshot: ({ systemId, mode = "consistent", keep }) => using(systemId, (opened) => opened.snapshot({ mode }), keep),
+
+    verify: ({ systemId, snapshotId, level = "checksum" }) =>
+      using(systemId, async (opened) => ({
+        snapshots: await opened.verify({ level, ...(snapshotId === undefined ? {} : { snapshotId }) }),
+      })),
+
+    restore: ({ systemId, snapshotId }) => using(systemId, (opened) => opened.restore(snapshotId === undefined ? {} : { snapshotId })),
+
+    async deadLetters({ systemId, component, port, includeData = false, limit = 20, cursor }) {
+      const after = cursor === undefined ? undefined : fromCursor(cursor);
+      const found = await (await find(systemId)).messages({ status: "dead", component, port, after, limit: limit + 1 });
+      const shown = found.slice(0, limit);
+      return {
+        deadLetters: shown.map((message) => deadLetter(message, includeData)),
+        ...(found.length > limit ? { nextCursor: toCursor(shown.at(-1)!) } : {}),
+      };
+    },
+
+    requeue: ({ systemId, component, port, ids }) =>
+      using(systemId, async (opened) => ({ requeued: await opened.component(component).port(port).requeue(ids) })),
+
+    prune: ({ systemId, keepLast, olderThanDays }, options) =>
+      using(systemId, async (opened) => {
+        const olderThanMs = olderThanDays === undefined ? undefined : olderThanDays * DAY_MS;
+        return { messages: await opened.prune({ keepLast, olderThanMs }, options) };
+      }),
+  };
+}
+
+function deadLetter({ component, port, id, offset, timestamp, attempts, reason, data }: ListedMessage, includeData: boolean): DeadLetter {
+  const receivedAt = new Date(timestamp * 1_000).toISOString();
+  const dataJson = includeData && data ? JSON.stringify(decodeState(data), readable) : undefined;
+  const shown = dataJson !== undefined && dataJson.length <= DATA_SHOWN_CHARS ? { dataJson } : {};
+  return { component, port, id, offset, receivedAt, attempts, reason: reason ?? "", ...shown };
+}
+
+/** What JSON cannot say, for people. */
+function readable(_: string, value: unknown): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (value instanceof Map || value instanceof Set) return [...value];
+  return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
+}
+
+const ORDER = "dead letter";
+
+function toCursor({ component, port, offset }: ListedMessage): string {
+  return encodeCursor(ORDER, JSON.stringify([component, port]), String(offset));
+}
+
+function fromCursor(cursor: string): { component: string; port: string; offset: number } {
+  const { at, id } = decodeCursor(cursor, ORDER);
+  const offset = Number(id);
+  try {
+    const [component, port] = JSON.parse(at);
+    if (typeof component === "string" && typeof port === "string" && Number.isSafeInteger(offset)) return { component, port, offset };
+  } catch {
+    // Somebody made it up: the same answer as for one of another list.
+  }
+  throw new CairnError("invalid_input", "cursor: not one that this list gave. Start again without a cursor.");
+}
