@@ -1,14 +1,21 @@
-/* Makes the n-th write, sync, truncation or rename of files whose path contains a given text fail, for tests that preload it. */
+/*
+ * Makes the n-th write, sync, truncation or rename of files whose path contains a given text fail, for tests that preload it:
+ * FAIL_PATH, FAIL_NTH. FAIL_WITH is the error's number, or "kill" to end the process there and then. FAIL_COUNT names a file that gets
+ * the number of such calls when the process ends.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-static long left = -1;
+static long left = -1, seen = 0;
 
 static int fails(int fd, const char *path) {
   static const char *wanted;
@@ -25,9 +32,21 @@ static int fails(int fd, const char *path) {
     found[n] = 0;
     path = found;
   }
-  if (!strstr(path, wanted) || left <= 0 || --left > 0) return 0;
-  errno = EIO;
+  if (!strstr(path, wanted)) return 0;
+  seen++;
+  if (left <= 0 || --left > 0) return 0;
+  const char *with = getenv("FAIL_WITH");
+  if (with && !strcmp(with, "kill")) kill(getpid(), SIGKILL);
+  errno = with ? atoi(with) : EIO;
   return 1;
+}
+
+__attribute__((destructor)) static void tell(void) {
+  const char *file = getenv("FAIL_COUNT");
+  FILE *out = file ? fopen(file, "w") : 0;
+  if (!out) return;
+  fprintf(out, "%ld", seen);
+  fclose(out);
 }
 
 #define REAL(name) static __typeof__(name) *real; if (!real) real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
@@ -42,3 +61,4 @@ int ftruncate(int fd, off_t size) { REAL(ftruncate); return fails(fd, 0) ? -1 : 
 int rename(const char *from, const char *to) { REAL(rename); return fails(-1, to) ? -1 : real(from, to); }
 int link(const char *from, const char *to) { REAL(link); return fails(-1, to) ? -1 : real(from, to); }
 int unlink(const char *path) { REAL(unlink); return fails(-1, path) ? -1 : real(path); }
+int mkdir(const char *path, mode_t mode) { REAL(mkdir); return fails(-1, path) ? -1 : real(path, mode); }

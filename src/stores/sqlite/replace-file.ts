@@ -33,13 +33,13 @@ export async function replaceFile({ path, by, aside, waitMs = WAIT_MS }: Replace
   const there = existsSync(path);
   const letGo = there ? await takeAlone(path, waitMs) : () => {};
   try {
-    const parts = ["", "-wal"].filter((suffix) => existsSync(path + suffix));
+    const parts = ["", "-wal", "-journal"].filter((suffix) => existsSync(path + suffix));
     if (parts.length > 0) mkdirSync(dirname(aside), { recursive: true, mode: 0o700 });
     const keptByLink = parts.every((suffix) => linked(path + suffix, aside + suffix));
     if (!keptByLink) for (const suffix of parts) renameSync(path + suffix, aside + suffix); // a file system without hard links
     if (parts.length > 0) syncFolder(dirname(aside));
-    // A write-ahead log of the old database must never be found beside the new one: SQLite would write it into it.
-    if (keptByLink && parts.includes("-wal")) unlinkSync(`${path}-wal`);
+    // A log of the old database must never be found beside the new one: SQLite would write it into it.
+    if (keptByLink) for (const suffix of parts.filter((part) => part !== "")) unlinkSync(path + suffix);
     rmSync(`${path}-shm`, { force: true }); // nothing but an index of that log
     if (there) renameSync(by, path);
     else placeNew(by, path);
@@ -88,8 +88,9 @@ async function takeAlone(path: string, waitMs: number): Promise<() => void> {
       looking.close();
       connection = new DatabaseSync(path, { timeout: 0 });
       // No prepared statement: one would keep the lock on after the connection is closed (see below).
-      connection.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
-      return () => connection.close();
+      connection.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+      if (!existsSync(`${path}-wal`)) return () => connection.close();
+      connection.close(); // another process came in between and made it a WAL database again
     } catch (error) {
       connection.close();
       if (isDamage(error) && (otherUsers(path) ?? []).length === 0) return () => {};
