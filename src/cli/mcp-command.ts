@@ -1,3 +1,4 @@
+import { watchInThread } from "./code/launch.ts";
 import type { Command } from "./command.ts";
 import { openEdge } from "./open-edge.ts";
 
@@ -24,8 +25,10 @@ export const mcpCommand: Command = {
     const [{ runMcpStdio }, { watch }] = await Promise.all([import("../mcp/main.ts"), import("./watch.ts")]);
     const { log, telemetry } = await watch(settings);
     const { cairn, operations } = await openEdge(settings, { jobs: "thread" });
+    const watched = settings.code.watch ? watchInThread({ config: settings, watch: defaultProject }) : undefined;
     // A job that a killed process left behind goes on by itself.
-    cairn.local?.resume(defaultProject).catch((error: unknown) => log.warn({ err: error }, "The last index could not be resumed."));
+    if (!watched)
+      cairn.local?.resume(defaultProject).catch((error: unknown) => log.warn({ err: error }, "The last index could not be resumed."));
     await runMcpStdio({
       cairn,
       operations,
@@ -34,6 +37,8 @@ export const mcpCommand: Command = {
       log,
       onError: (error) => log.warn({ err: error }, "The MCP connection had an error."),
     });
+    watched?.stop();
+    await watched?.ended;
     await telemetry.close();
   },
 };

@@ -1,10 +1,11 @@
 import { text } from "node:stream/consumers";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { type IndexWork, runIndexWork } from "./index-job.ts";
+import { type WatchWork, watchIndex } from "./watch-index.ts";
 
 /**
- * Runs one job, in a thread beside the server that it must not slow down, or in a process that goes on after the command that
- * began it. What it has to say stands in the job's file.
+ * Runs one job or watches one project, in a thread beside the server that it must not slow down; or one job in a process that goes
+ * on after the command that began it. What it has to say stands in the job's file.
  */
 const stop = new AbortController();
 parentPort?.once("message", () => stop.abort());
@@ -12,5 +13,6 @@ parentPort?.unref();
 if (isMainThread) for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
 
 // Through the pipe, because the configuration may hold keys, and arguments are for all to see.
-const work: IndexWork = isMainThread ? JSON.parse(await text(process.stdin)) : workerData;
-await runIndexWork(work, { stop: stop.signal });
+const work: IndexWork | WatchWork = isMainThread ? JSON.parse(await text(process.stdin)) : workerData;
+if ("watch" in work) await watchIndex(work.config, work.watch, { includeIgnored: false, signal: stop.signal });
+else await runIndexWork(work, { stop: stop.signal });

@@ -6,6 +6,7 @@ import type { Config } from "../../config/schema.ts";
 import { launchHere } from "../../local/launch.ts";
 import type { Launch } from "../../local/local-code.ts";
 import { type IndexWork, runIndexWork } from "./index-job.ts";
+import type { WatchWork } from "./watch-index.ts";
 
 /** Where jobs run: in this thread, in one of their own, or in a process that outlives this one. */
 export type Where = "here" | "thread" | "process";
@@ -19,7 +20,12 @@ export function launcher(where: Where, config: Config, cairn: Cairn | undefined)
   return launchHere((job, lease, stop) => runIndexWork({ config, job, lease }, { stop, cairn }));
 }
 
-function inThread(work: IndexWork): ReturnType<Launch> {
+/** Keeps the index of a project up to date, in a thread, for as long as this process runs. */
+export function watchInThread(work: WatchWork): ReturnType<Launch> {
+  return inThread(work);
+}
+
+function inThread(work: IndexWork | WatchWork): ReturnType<Launch> {
   const worker = new Worker(WORKER_URL, { workerData: work, execArgv: [] });
   const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   worker.on("error", (error) => process.emitWarning(`The indexing thread failed: ${error.message}`, "CairnNotice"));

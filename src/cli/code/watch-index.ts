@@ -10,6 +10,13 @@ import { CairnError } from "../../model/errors.ts";
 import { openFromConfig } from "../open-from-config.ts";
 import { runIndexWork } from "./index-job.ts";
 
+/** All that a thread needs to know to watch a project. */
+export interface WatchWork {
+  readonly config: Config;
+  /** The project. */
+  readonly watch: string;
+}
+
 export interface WatchIndexOptions {
   readonly includeIgnored: boolean;
   readonly signal: AbortSignal;

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { type Benchmark, median, quantile, root } from "./frame.ts";
+
+interface Job {
+  readonly status: string;
+  readonly files_processed: number;
+  readonly files_total: number;
+  readonly started_at: string;
+  readonly finished_at: string;
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** An agent thinks between its calls; without a pause the calls themselves would be the load. */
+const PAUSE_MS = 5;
+
+/** What an agent does while its project is being indexed for the first time: 10,000 files and more of real code, from node_modules. */
+export default {
+  summary: "MCP calls while node_modules is indexed in the same process; then the same tree again, unchanged",
+  async run(bench) {
+    const dataDir = bench.scratch();
+    const project = join(root, "node_modules");
+    const client = new Client({ name: "bench", version: "1" });
+    const env = { PATH: process.env.PATH ?? "", HOME: dataDir, CAIRN_DATA_DIR: dataDir, CAIRN_EMBEDDER_KIND: "static", CAIRN_LOG_LEVEL: "warn" };
+    const args = [join(root, "dist", "cli", "main.js"), "mcp", "--project", project, "--toolsets", "core", "--toolsets", "code"];
+    const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "inherit" });
+    await client.connect(transport);
+    bench.defer(() => client.close());
+
+    const call = async (name: string, input: Record<string, unknown>): Promise<Record<string, unknown>> => {
+      const answer = await client.callTool({ name, arguments: input });
+      if (answer.isError) throw new Error(`${name} failed: ${JSON.stringify(answer.content)}`);
+      return answer.structuredContent as Record<string, unknown>;
+    };
+    const { tools } = await client.listTools();
+    const offers = (name: string) => tools.some((tool) => tool.name === name);
+    const calls: Record<string, (round: number) => Promise<unknown>> = {
+      code_status: () => call("code_status", {}),
+      checkpoint_save: (round) => call("checkpoint_save", { summary: `Round ${round}: parser done, lexer next`, tags: ["bench"] }),
+      checkpoint_list: () => call("checkpoint_list", {}),
+      checkpoint_search: () => call("checkpoint_search", { query: "what is next after the parser" }),
+      ...(offers("code_search") && { code_search: () => call("code_search", { query: "read a file line by line" }) }),
+      ...(offers("code_usages") && { code_usages: () => call("code_usages", { name: "readFileSync" }) }),
+    };
+    const times: Record<string, number[]> = Object.fromEntries(Object.keys(calls).map((name) => [name, []]));
+    // The first calls load what they need; that is no matter of indexing.
+    for (const one of Object.values(calls)) await one(0);
+
+    const begun = performance.now();
+    await call("code_index", { include_ignored: true });
+    const answeredMs = performance.now() - begun;
+    let job = await newest(call);
+    for (let round = 1; job.status === "running" || job.status === "pending"; round++) {
+      for (const [name, one] of Object.entries(calls)) {
+        const start = performance.now();
+        await one(round);
+        times[name]!.push(performance.now() - start);
+        await sleep(PAUSE_MS);
+      }
+      job = await newest(call);
+      if (round % 50 === 0) bench.say(`${job.files_processed} of ${job.files_total} files`);
+    }
+    if (job.status !== "completed" && job.status !== "partial") throw new Error(`The index ended as ${job.status}.`);
+    const peakMb = peakRssMb(transport.pid!);
+    const firstMs = durationOf(job);
+    await call("code_index", { include_ignored: true, wait: true });
+    const second = await newest(call);
+
+    const all = Object.values(times).flat();
+    bench.record({ name: "files", value: job.files_total, unit: "files" });
+    bench.record({ name: "indexed_files", value: job.counts.indexed!, unit: "files" });
+    bench.record({ name: "first_s", value: firstMs / 1_000, unit: "s" });
+    bench.record({ name: "second_s", value: durationOf(second) / 1_000, unit: "s", against: "first_s" });
+    bench.record({ name: "unchanged_ratio", value: durationOf(second) / firstMs, unit: "× first" });
+    bench.record({ name: "code_index_ms", value: answeredMs, unit: "ms" });
+    bench.record({ name: "p50_ms", value: median(all), unit: "ms", samples: all });
+    bench.record({ name: "p99_ms", value: quantile(all, 0.99), unit: "ms" });
+    bench.record({ name: "max_ms", value: Math.max(...all), unit: "ms" });
+    bench.record({ name: "calls", value: all.length, unit: "calls" });
+    for (const [name, samples] of Object.entries(times)) bench.record({ name: `${name}_p99_ms`, value: quantile(samples, 0.99), unit: "ms" });
+    bench.record({ name: "peak_rss_mb", value: peakMb, unit: "MB" });
+  },
+} satisfies Benchmark;
+
+async function newest(call: (name: string, input: Record<string, unknown>) => Promise<Record<string, unknown>>): Promise<Job> {
+  return ((await call("code_status", {})).jobs as Job[])[0]!;
+}
+
+const durationOf = ({ started_at, finished_at }: Job) => Date.parse(finished_at) - Date.parse(started_at);
+
+/** Linux counts the most that a process ever had, threads and all. */
+function peakRssMb(pid: number): number {
+  const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Math.round(Number(peak) / 1024);
+}
