@@ -56,9 +56,16 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   {
     name: "api-url",
     kind: "text",
-    description: "A Cairn server that does the work; files are still read here. Its key: CAIRN_API_KEY.",
+    description: "A Cairn server that does the work; files are still read here.",
     placeholder: "url",
     setting: "api.url",
+  },
+  {
+    name: "api-key",
+    kind: "text",
+    description: "Key for that server; other people of this machine cannot see it in CAIRN_API_KEY.",
+    placeholder: "key",
+    setting: "api.key",
   },
   {
     name: "set",

@@ -74,6 +74,8 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
   const files = jobFiles(dataDir);
   const rights = leases(dataDir);
   const launched = new Map<string, LaunchedJob>();
+  /** Jobs whose caller went away and wants them cancelled. */
+  const leaving = new Map<string, Promise<void>>();
 
   async function jobs(projectPath: string): Promise<Job[]> {
     const holder = await rights.holder(projectPath);
@@ -164,14 +166,12 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     async index({ wait = false, ...request }, options = {}) {
       const job = await begin(request);
       if (!wait) return job;
+      const leave = () => launched.has(job.id) && leaving.set(job.id, files.askToCancel(job.id));
+      if (cancelWithCaller) options.signal?.addEventListener("abort", leave, { once: true });
       try {
         return await follow(job.id, options);
-      } catch (error) {
-        if (cancelWithCaller && options.signal?.aborted && launched.has(job.id)) {
-          await files.askToCancel(job.id);
-          await launched.get(job.id)?.ended;
-        }
-        throw error;
+      } finally {
+        options.signal?.removeEventListener("abort", leave);
       }
     },
 
@@ -202,9 +202,9 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     },
 
     async close() {
-      const running = [...launched.values()];
-      for (const one of running) one.stop();
-      await Promise.all(running.map(({ ended }) => ended));
+      const running = [...launched];
+      for (const [id, one] of running) if (!leaving.has(id)) one.stop();
+      await Promise.all([...leaving.values(), ...running.map(([, { ended }]) => ended)]);
     },
   };
 }

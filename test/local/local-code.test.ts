@@ -144,10 +144,12 @@ describe("an index job", () => {
   it("ends with the caller that waits for it, where the caller is the command line", async () => {
     const { target, pass } = gate();
     const stop = new AbortController();
-    const waiting = local(target, { cancelWithCaller: true }).index({ projectPath, wait: true }, { signal: stop.signal });
+    const one = local(target, { cancelWithCaller: true });
+    const waiting = one.index({ projectPath, wait: true }, { signal: stop.signal });
     await pass();
     stop.abort();
     await expect(waiting).rejects.toThrow();
+    await one.close();
     expect(await local(target).jobs(projectPath)).toMatchObject([{ status: "cancelled" }]);
   });
 

@@ -1,0 +1,161 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { counts } from "../faults/processes.ts";
+import { call, processStage, until } from "./processes.ts";
+
+let s: ReturnType<typeof processStage>;
+beforeEach(() => {
+  s = processStage();
+});
+afterEach(() => s.clear());
+
+const source = (n: number) => `def function_${n}():\n    return helper(${n})\n`;
+function plant(files: number): void {
+  for (let n = 0; n < files; n++) s.write(`src/part${n % 9}/f${n}.py`, source(n));
+}
+const json = ({ stdout }: { stdout: string }) => JSON.parse(stdout);
+const statusOf = async () => json(await s.run("code", "status", "--json"));
+
+describe("cairn code index", () => {
+  it("waits, and sums up: files, chunks, what was skipped and why, what failed", async () => {
+    plant(30);
+    s.write(".gitignore", "out/\n");
+    s.write("out/x.py", "x");
+    s.write("logo.png", "x");
+    s.write("bad.py", Buffer.from([0x61, 0xff, 0x0a]));
+    const { code, stdout } = await s.run("code", "index", ".", "--wait");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Index job \S{36}: partial in [\d.]+ s$/m);
+    expect(stdout).toMatch(/files +31 indexed, 0 unchanged, 1 failed/);
+    expect(stdout).toMatch(/chunks +\d+ new, from [\d.]+ kB/);
+    expect(stdout).toMatch(/skipped +1 binary, 1 ignored|skipped +1 ignored, 1 binary/);
+    expect(stdout).toContain("bad.py: encoding: the content is not valid UTF-8");
+    const again = await s.run("code", "index", "--wait", "--json");
+    expect(json(again)).toMatchObject({ status: "partial", counts: { unchanged: 31, indexed: 0, failed: 1 } });
+    expect((await s.run("code", "status")).stdout).toMatch(/31 files in \d+ chunks/);
+  });
+
+  it("answers at once without --wait; the job goes on by itself and can be cancelled by another command", async () => {
+    plant(2_000);
+    const begun = json(await s.run("code", "index", "--json"));
+    expect(begun).toMatchObject({ status: "pending", job_id: expect.any(String) });
+    await until(async () => (await statusOf()).jobs[0].files_processed > 0);
+    expect(await statusOf()).toMatchObject({ jobs: [{ job_id: begun.job_id, status: "running", files_total: 2_000 }] });
+    expect(json(await s.run("code", "cancel", "--json"))).toMatchObject({ job_id: begun.job_id, status: "cancelled" });
+    const done = json(await s.run("code", "index", "--wait", "--json"));
+    expect(done.status).toBe("completed");
+    expect(done.counts.unchanged).toBeGreaterThan(0);
+    expect(done.counts.unchanged + done.counts.indexed).toBe(2_000);
+    expect(await statusOf()).toMatchObject({ indexed_files: 2_000 });
+  });
+
+  it("goes on after kill -9 with the same job, and sends nothing twice", { timeout: 600_000 }, async () => {
+    plant(600);
+    const kills = counts({ short: 3, soak: 40 });
+    const ids = new Set<string>();
+    let before = 0;
+    for (let kill = 0; kill < kills; kill++) {
+      const child = s.start(["code", "index", "--wait"]);
+      const ended = once(child, "close");
+      await until(() => child.exitCode !== null || s.jobs().some(({ counts: { indexed } }) => indexed > 0));
+      child.kill("SIGKILL");
+      await ended;
+      const [job] = s.jobs();
+      ids.add(job!.id);
+      before = (await statusOf()).indexed_files;
+      expect(before).toBeLessThanOrEqual(600);
+    }
+    const done = json(await s.run("code", "index", "--wait", "--json"));
+    ids.add(done.job_id);
+    expect(ids.size).toBe(1);
+    expect(done).toMatchObject({ status: "completed", files_processed: 600, counts: { unchanged: before, indexed: 600 - before } });
+    expect(await statusOf()).toMatchObject({ indexed_files: 600 });
+  });
+
+  it("is stopped by Ctrl-C, and says that it was cancelled", async () => {
+    plant(2_000);
+    const child = s.start(["code", "index", "--wait"]);
+    await until(() => s.jobs().some((job) => job.files_processed > 0));
+    child.kill("SIGINT");
+    const [code] = await once(child, "close");
+    expect(code).toBe(130);
+    expect(await statusOf()).toMatchObject({ jobs: [{ status: "cancelled" }] });
+  });
+
+  it("says what is wrong with what it is given", async () => {
+    expect(await s.run("code", "index", "nowhere")).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no folder") });
+    expect(await s.run("code", "index", "/", "--wait")).toMatchObject({ code: 2, stderr: expect.stringContaining("home directory") });
+    expect(await s.run("code", "cancel")).toMatchObject({ code: 3, stderr: expect.stringContaining("No job") });
+  });
+
+  it("finds with code search what it indexed, and says which hits have changed since", async () => {
+    s.write("retry.py", "def retry_with_backoff(work):\n    return work()\n");
+    s.write("other.py", "def other():\n    return retry_with_backoff(other)\n");
+    await s.run("code", "index", "--wait");
+    const search = async () =>
+      json(await s.run("code", "search", "retry_with_backoff", "--json")).results as { path: string; stale?: boolean }[];
+    const fresh = await search();
+    expect(fresh.map(({ path, stale }) => `${path} ${stale}`)).toEqual(expect.arrayContaining(["retry.py false", "other.py false"]));
+    s.write("retry.py", "def retry_with_backoff(work):\n    return None\n");
+    expect((await search()).find(({ path }) => path === "retry.py")).toMatchObject({ stale: true });
+    expect((await s.run("code", "search", "retry_with_backoff")).stdout).toContain("changed since");
+    await s.run("code", "index", "--wait");
+    expect((await search()).find(({ path }) => path === "retry.py")).toMatchObject({ stale: false });
+  });
+});
+
+describe("cairn code watch", () => {
+  it("picks up edits until it is stopped", async () => {
+    s.write("a.py", "a = 1\n");
+    const child = s.start(["code", "watch"]);
+    let said = "";
+    child.stdout!.on("data", (chunk) => (said += chunk));
+    await until(() => /1 indexed/.test(said));
+    s.write("b.py", "def newly_written():\n    pass\n");
+    await until(() => (said.match(/1 indexed/g) ?? []).length === 2);
+    child.kill("SIGINT");
+    expect(await once(child, "close")).toEqual([0, null]);
+    expect(json(await s.run("code", "context", "--symbol", "newly_written", "--json")).contexts).toMatchObject([{ path: "b.py" }]);
+  });
+});
+
+describe("cairn mcp", () => {
+  it("indexes beside its answers, tells progress to a client that waits, and goes on after it was killed", async () => {
+    plant(1_500);
+    const first = await s.mcp();
+    const begun = await call(first, "code_index");
+    expect(begun).toMatchObject({ status: "pending" });
+    await until(async () => ((await call(first, "code_status")).jobs as { files_processed: number }[])[0]!.files_processed > 0);
+    await first.close(); // the client goes away in the middle
+    await until(() => s.jobs()[0]!.status === "pending");
+
+    const second = await s.mcp(); // goes on by itself
+    await until(() => s.jobs()[0]!.status !== "pending");
+    const told: number[] = [];
+    const done = await call(
+      second,
+      "code_index",
+      { wait: true },
+      { onprogress: ({ progress }: { progress: number }) => told.push(progress) },
+    );
+    expect(done).toMatchObject({ job_id: begun.job_id, status: "completed" });
+    expect((done.counts as { unchanged: number }).unchanged).toBeGreaterThan(0);
+    expect(told.length).toBeGreaterThan(0);
+    expect([...told].sort((a, b) => a - b)).toEqual(told);
+    expect(await call(second, "code_status")).toMatchObject({ indexed_files: 1_500 });
+    const state = JSON.parse(readFileSync(join(s.home, ".cairn", "mcp-state.json"), "utf8"));
+    expect(state).toMatchObject({ current_jobs: {}, recent_paths: [s.project] });
+  });
+
+  it("keeps the index up to date by itself where it is told to", async () => {
+    s.write("a.py", "def first_name():\n    pass\n");
+    const client = await s.mcp([], { CAIRN_CODE_WATCH: "true" });
+    const definitions = async (name: string) => ((await call(client, "code_usages", { name })).definitions as unknown[]).length;
+    await until(async () => (await definitions("first_name")) === 1);
+    writeFileSync(join(s.project, "a.py"), "def second_name():\n    pass\n");
+    await until(async () => (await definitions("second_name")) === 1);
+    expect(await definitions("first_name")).toBe(0);
+  });
+});

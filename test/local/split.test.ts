@@ -1,0 +1,141 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { apiClient } from "../../src/client/api-client.ts";
+import { remoteTarget } from "../../src/client/remote-target.ts";
+import { projectDatabaseName } from "../../src/model/ids.ts";
+import { operations } from "../../src/operations.ts";
+import { systemClock } from "../../src/ports/clock.ts";
+import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
+import { call, processStage, until } from "./processes.ts";
+
+let s: ReturnType<typeof processStage>;
+beforeEach(() => {
+  s = processStage();
+});
+afterEach(() => s.clear());
+
+const FILES = 400;
+/** Quick, so that the test is about the restart. */
+const fast = { CAIRN_CODE_REQUESTS_PER_SECOND: "200" };
+
+describe("cairn mcp --api-url", () => {
+  it("does everything on the server, and finishes an index through a kill -9 of the server, with nothing doubled", {
+    timeout: 300_000,
+  }, async () => {
+    for (let n = 0; n < FILES; n++) s.write(`src/part${n % 7}/f${n}.py`, `def function_${n}():\n    return helper(${n})\n`);
+    let server = await s.serve();
+    const client = await s.mcp(["--api-url", server.url], fast);
+    const { id } = await call(client, "checkpoint_save", { summary: "Kept on the server", tags: ["split"] });
+    expect(await call(client, "checkpoint_get", { id })).toMatchObject({ summary: "Kept on the server", project_path: s.project });
+    expect(await call(client, "code_status")).toMatchObject({ indexed_files: 0, jobs: [] });
+
+    const begun = await call(client, "code_index");
+    const processed = async () => s.jobs().find((job) => job.id === begun.job_id)?.files_processed ?? 0;
+    for (const share of [0.2, 0.5]) {
+      await until(async () => (await processed()) >= share * FILES);
+      await server.kill();
+      server = await s.serve(server.port);
+    }
+    const done = await call(client, "code_index", { wait: true });
+    expect(done).toMatchObject({ job_id: begun.job_id, status: "completed", files_processed: FILES, counts: { failed: 0 } });
+    expect(await call(client, "code_status")).toMatchObject({ indexed_files: FILES });
+    const { definitions, total_references } = await call(client, "code_usages", { name: "function_7" });
+    expect(definitions).toMatchObject([{ path: "src/part0/f7.py", line: 1 }]);
+    expect(await call(client, "code_usages", { name: "helper" })).toMatchObject({ total_references: FILES });
+    expect(total_references).toBe(0);
+
+    // The local side sees the disk, so it knows what the server cannot.
+    s.write("src/part0/f7.py", "def function_7():\n    return other\n");
+    const shown = await call(client, "code_context", { symbol: "function_7" });
+    expect(shown.contexts).toMatchObject([{ stale: true }]);
+    await client.close();
+    await server.kill();
+
+    // Nothing of it is on the local side, and the server has each file once and nothing left over.
+    const storage = sqliteStorage({ dataDir: join(s.folder, "server"), now: systemClock });
+    const { code } = (await storage.find(s.project))!;
+    expect((await code.files()).length).toBe(FILES);
+    expect(await code.orphans()).toEqual({ rows: 0, words: 0, vectors: 0 });
+    await storage.close();
+    const own = sqliteStorage({ dataDir: join(s.home, ".cairn"), now: systemClock });
+    expect(await own.find(s.project), projectDatabaseName(s.project)).toBeUndefined();
+    await own.close();
+  });
+
+  it("carries the command line too, and says when the server is not there", async () => {
+    s.write("a.py", "def remote_name():\n    pass\n");
+    const server = await s.serve();
+    const remote = ["--api-url", server.url];
+    expect((await s.run("code", "index", "--wait", ...remote)).stdout).toContain("1 indexed");
+    const found = JSON.parse((await s.run("code", "usages", "remote_name", "--json", ...remote)).stdout);
+    expect(found.definitions).toMatchObject([{ path: "a.py" }]);
+    expect((await s.run("checkpoint", "list", ...remote)).stdout).toContain("No checkpoints");
+    await server.kill();
+    expect(await s.run("checkpoint", "list", ...remote)).toMatchObject({ code: 9, stderr: expect.stringContaining("cannot be reached") });
+  });
+});
+
+describe("the client of the API", () => {
+  const send = operations.find(({ name }) => name === "code_send")!;
+
+  it("keeps to ten requests a second, obeys Retry-After, and sends again what a server has lost", async () => {
+    const seen: { at: number; method: string; url: string }[] = [];
+    let refusals = 2;
+    let lost = 1;
+    const server = createServer((request, response) => {
+      seen.push({ at: performance.now(), method: request.method!, url: request.url! });
+      request.resume();
+      request.on("end", () => {
+        const answer = (status: number, body: unknown, headers = {}) =>
+          response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+        const job = { job_id: "j", project_id: "p", kind: "files", accepted_at: "2026-01-01T00:00:00.000Z" };
+        if (request.method === "POST" && refusals-- > 0)
+          return answer(503, { error: { code: "unavailable", message: "The queue is full." } }, { "retry-after": "1" });
+        if (request.method === "POST") return answer(202, { ...job, status: "pending" });
+        if (lost-- > 0) return answer(404, { error: { code: "not_found", message: "There is no job." } });
+        const files = [{ path: "a.py", status: "indexed", chunks: 1 }];
+        return answer(200, { ...job, status: "completed", result: { files, embedded_texts: 1, removed: 0, removed_paths: [], moved: 0 } });
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const { patient } = await import("../../src/local/index-target.ts");
+      const client = apiClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, apiKey: "k" });
+      const target = patient(remoteTarget(client, "p"), { firstPauseMs: 1 });
+      const outcome = await target.send([{ path: "a.py", content: "a" }], new AbortController().signal);
+      expect(outcome).toMatchObject([{ path: "a.py", status: "indexed" }]);
+      expect(seen.map(({ method, url }) => `${method} ${url.split("?")[0]}`)).toEqual([
+        "POST /index",
+        "POST /index",
+        "POST /index",
+        "GET /index/jobs/j",
+        "POST /index",
+        "GET /index/jobs/j",
+      ]);
+      // What was asked for, less what timers may be early by.
+      expect(seen[1]!.at - seen[0]!.at).toBeGreaterThan(990);
+      expect(seen[3]!.at - seen[2]!.at).toBeGreaterThan(95);
+    } finally {
+      server.close();
+    }
+  });
+
+  it.each([
+    ["a page of a proxy", 502, "<html>Bad gateway</html>", "unavailable"],
+    ["too many requests without a word", 429, "", "rate_limited"],
+    ["something that is no Cairn", 200, "hello", "unavailable"],
+    ["an error of Cairn's", 403, JSON.stringify({ error: { code: "forbidden", message: "Not for this project." } }), "forbidden"],
+    ["an error with a code that is none", 500, JSON.stringify({ error: { code: "weird", message: "?" } }), "unavailable"],
+  ])("understands %s", async (_, status, body, code) => {
+    const server = createServer((_request, response) => response.writeHead(status).end(body));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const client = apiClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+      await expect(client.call(send, { project_id: "p", files: [] })).rejects.toMatchObject({ code });
+    } finally {
+      server.close();
+    }
+  });
+});
