@@ -24,7 +24,13 @@ export default {
     const dataDir = bench.scratch();
     const project = join(root, "node_modules");
     const client = new Client({ name: "bench", version: "1" });
-    const env = { PATH: process.env.PATH ?? "", HOME: dataDir, CAIRN_DATA_DIR: dataDir, CAIRN_EMBEDDER_KIND: "static", CAIRN_LOG_LEVEL: "warn" };
+    const env = {
+      PATH: process.env.PATH ?? "",
+      HOME: dataDir,
+      CAIRN_DATA_DIR: dataDir,
+      CAIRN_EMBEDDER_KIND: "static",
+      CAIRN_LOG_LEVEL: "warn",
+    };
     const args = [join(root, "dist", "cli", "main.js"), "mcp", "--project", project, "--toolsets", "core", "--toolsets", "code"];
     const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "inherit" });
     await client.connect(transport);
@@ -80,7 +86,8 @@ export default {
     bench.record({ name: "p99_ms", value: quantile(all, 0.99), unit: "ms" });
     bench.record({ name: "max_ms", value: Math.max(...all), unit: "ms" });
     bench.record({ name: "calls", value: all.length, unit: "calls" });
-    for (const [name, samples] of Object.entries(times)) bench.record({ name: `${name}_p99_ms`, value: quantile(samples, 0.99), unit: "ms" });
+    for (const [name, samples] of Object.entries(times))
+      bench.record({ name: `${name}_p99_ms`, value: quantile(samples, 0.99), unit: "ms" });
     bench.record({ name: "peak_rss_mb", value: peakMb, unit: "MB" });
   },
 } satisfies Benchmark;
