@@ -92,10 +92,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const runStore = await openRuns(options, dataDir, now);
   const systemStorage = await openSystems(options);
   const upkeep = await openUpkeep(database, runStore, { options, dataDir, now });
-  const { embedders, usage } = openEmbedders(
-    options.embedder,
-    options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")),
-  );
+  const { embedders, usage } = openEmbedders(options.embedder, options.onNotice ?? warn);
   const stopObserving = observeEmbedding(usage);
   const settings = { ...DOCTOR_DEFAULTS, ...options.doctor };
   const examining = doctor({ storage, runs: runStore, ...upkeep, settings, now, onSystems: (found) => observed.remember(found) });
@@ -229,10 +226,16 @@ async function withQdrant(storage: Storage, options: OpenOptions): Promise<Stora
   return qdrantStorage(storage, { url, apiKey });
 }
 
-async function openDatabase({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<Storage | SqliteStorage> {
+const warn = (message: string) => process.emitWarning(message, "CairnNotice");
+
+async function openDatabase(
+  { storage = "sqlite", onNotice = warn }: OpenOptions,
+  dataDir: string,
+  now: Clock,
+): Promise<Storage | SqliteStorage> {
   if (storage === "memory") return memoryStorage();
   if (storage === "sqlite") {
-    const local = sqliteStorage({ dataDir, now });
+    const local = sqliteStorage({ dataDir, now, onNotice });
     const folder = join(dataDir, "projects");
     const following = followingStorage(local, {
       locate: (projectId) => awayFrom(join(folder, `${projectDatabaseName(projectId)}.db`)),

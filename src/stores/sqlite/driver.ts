@@ -19,6 +19,8 @@ export interface SqliteTx {
   all<Row>(sql: string, ...params: readonly SqlValue[]): Row[];
   /** Several statements without parameters, for schemas. */
   exec(sql: string): void;
+  /** Tells a person, by way of whoever opened the file, about something that was put right. */
+  readonly notice?: ((message: string) => void) | undefined;
 }
 
 /** One open database file. Several processes may have it open at once. */
@@ -48,6 +50,8 @@ export interface SqliteOptions {
   /** Refuses to make a file that is not there. */
   readonly mustExist?: boolean;
   readonly lockWaitMs?: number;
+  /** Told in words for a person when something was damaged and put right. */
+  readonly onNotice?: ((message: string) => void) | undefined;
 }
 
 /** How many waiting writes share one commit. Bounds how long one commit can hold the lock. */
@@ -67,9 +71,10 @@ export async function openSqlite({
   migrations,
   mustExist = false,
   lockWaitMs = LIMITS.lockWaitMs,
+  onNotice,
 }: SqliteOptions): Promise<SqliteDatabase> {
   const connection = await connect(path, mustExist, lockWaitMs);
-  const tx = statements(connection);
+  const tx = statements(connection, onNotice);
   const queue: QueuedWrite[] = [];
   let draining = false;
   let closed = false;
@@ -318,7 +323,7 @@ interface Statements extends SqliteTx {
   forget(): void;
 }
 
-function statements(connection: DatabaseSync): Statements {
+function statements(connection: DatabaseSync, notice: SqliteTx["notice"]): Statements {
   const prepared = new Map<string, StatementSync>();
   const lists = new Map<string, StatementSync>();
   const prepare = (sql: string): StatementSync => {
@@ -346,6 +351,7 @@ function statements(connection: DatabaseSync): Statements {
       return statement.get(...params) as unknown as Row | undefined;
     },
     exec: (sql) => connection.exec(sql),
+    notice,
     forget() {
       prepared.clear();
       lists.clear();

@@ -5,11 +5,17 @@ import { sqliteCode } from "./code.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteDatabase } from "./driver.ts";
 import { sqliteKnowledge } from "./knowledge.ts";
+import { repairText } from "./vectors/rebuild.ts";
 import { vectorSearcher } from "./vectors/searcher.ts";
 
 /** The stores of a project whose database is this file. */
-export function sqliteProject(projectId: string, path: string, handle: DatabaseHandle): ProjectStore {
-  const vectors = vectorSearcher({ path });
+export function sqliteProject(
+  projectId: string,
+  path: string,
+  handle: DatabaseHandle,
+  onNotice?: ((message: string) => void) | undefined,
+): ProjectStore {
+  const vectors = vectorSearcher({ path, onRepair: (report) => onNotice?.(repairText(report)) });
   return {
     projectId,
     checkpoints: sqliteCheckpoints(projectId, handle, vectors),

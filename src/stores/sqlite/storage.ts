@@ -15,6 +15,8 @@ export interface SqliteStorageOptions {
   /** The folder that holds `projects/project_<hash>.db` and `projects/shared.db`. */
   readonly dataDir: string;
   readonly now: () => string;
+  /** Told in words for a person when something was damaged and put right. */
+  readonly onNotice?: ((message: string) => void) | undefined;
 }
 
 export interface SqliteStorage extends Storage {
@@ -23,12 +25,12 @@ export interface SqliteStorage extends Storage {
 }
 
 /** Projects as SQLite files, one each. Copying a project's file moves the project. */
-export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteStorage {
+export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions): SqliteStorage {
   const folder = join(dataDir, "projects");
   const databases = sqliteDatabases();
   const pathOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
 
-  const stores = (projectId: string, handle: DatabaseHandle) => sqliteProject(projectId, pathOf(projectId), handle);
+  const stores = (projectId: string, handle: DatabaseHandle) => sqliteProject(projectId, pathOf(projectId), handle, onNotice);
 
   const release = (path: string) => {
     databases.release(path);
@@ -39,7 +41,7 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteSto
     release,
 
     async create(projectId) {
-      const handle = databases.handle({ path: pathOf(projectId), migrations: projectMigrations });
+      const handle = databases.handle({ path: pathOf(projectId), migrations: projectMigrations, onNotice });
       await claim(await handle(), projectId, now);
       return stores(projectId, handle);
     },
@@ -47,7 +49,7 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteSto
     async find(projectId) {
       const path = pathOf(projectId);
       if (!existsSync(path) && !isOnTheMove(path)) return undefined;
-      const handle = databases.handle({ path, migrations: projectMigrations });
+      const handle = databases.handle({ path, migrations: projectMigrations, onNotice });
       const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything
       assertOwner(owner, projectId, path);
@@ -60,7 +62,7 @@ export function sqliteStorage({ dataDir, now }: SqliteStorageOptions): SqliteSto
       for (const file of readdirSync(folder).sort()) {
         if (!/^project_[0-9a-f]{16}\.db$/.test(file)) continue;
         try {
-          const owner = ownerOf(await databases.handle({ path: join(folder, file), migrations: projectMigrations })());
+          const owner = ownerOf(await databases.handle({ path: join(folder, file), migrations: projectMigrations, onNotice })());
           if (owner !== undefined) owners.push(owner);
         } catch (error) {
           // Whose a damaged file is cannot be told; the others must not suffer for it.

@@ -16,6 +16,12 @@ export interface RepairReport {
   readonly lost: readonly number[];
 }
 
+/** For a person. */
+export function repairText({ collection, versionId, reason, rebuilt, lost }: RepairReport): string {
+  const gone = lost.length === 0 ? "" : ` ${lost.length} vectors were damaged themselves and will be made again from their texts.`;
+  return `The search index of ${collection} (embedding version ${versionId}) was damaged and was made again from ${rebuilt} stored vectors: ${reason}.${gone} Nothing was lost, but a disk that does this deserves a look.`;
+}
+
 const PAGE = 1000;
 
 /** Makes all codes of a space again from its vectors. */

@@ -3,7 +3,7 @@ import type { SqliteTx } from "../driver.ts";
 import { encode } from "./codes.ts";
 import { type Change, recordChanges } from "./fold.ts";
 import { DamagedCodes } from "./packs.ts";
-import { clearCodes, type RepairReport, rebuild, toVector } from "./rebuild.ts";
+import { clearCodes, type RepairReport, rebuild, repairText, toVector } from "./rebuild.ts";
 import { findSpace, openSpace, type Space } from "./spaces.ts";
 
 export interface VectorEntry {
@@ -37,7 +37,9 @@ export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {
     } catch (error) {
       if (!(error instanceof DamagedCodes)) throw error;
       // The vectors are stored by now, so the codes made from them include these changes.
-      onRepair?.({ collection, versionId, reason: error.message, ...rebuild(tx, space) });
+      const report = { collection, versionId, reason: error.message, ...rebuild(tx, space) };
+      if (onRepair) onRepair(report);
+      else tx.notice?.(repairText(report));
     }
   }
 
