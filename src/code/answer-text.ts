@@ -22,7 +22,7 @@ function hitText(hit: Hit, style: TextStyle, linesOfEach: number): string {
   const place = `${hit.path}:${hit.start_line}-${hit.end_line}`;
   const symbol = hit.symbol === undefined ? "" : `  ${[...hit.parents, hit.symbol].join(" › ")}`;
   const facts = [hit.kind, hit.language, whyText(hit), hit.stale ? "changed since" : ""].filter(Boolean).join(", ");
-  return `${style.bold(place)}${symbol}  ${style.dim(`(${facts})`)}\n${numbered(hit.text, hit.text_start_line, style, linesOfEach)}`;
+  return `${style.bold(place)}${symbol}  ${style.dim(`(${facts})`)}\n${numbered(hit.text, hit.text_start_line, style, linesOfEach, hit.symbol)}`;
 }
 
 function whyText({ found }: Hit): string {
@@ -30,14 +30,12 @@ function whyText({ found }: Hit): string {
   return [definition ? "defines it" : "", words ? `words #${words}` : "", meaning ? `meaning #${meaning}` : ""].filter(Boolean).join(", ");
 }
 
-/** Lines with their numbers; of many, the first ones, without the empty ones in front. */
-function numbered(text: string, startLine: number, style: TextStyle, most: number): string {
+/** Lines with their numbers; of many, those from the line before the symbol's name, where a comment may stand. */
+function numbered(text: string, startLine: number, style: TextStyle, most: number, symbol?: string): string {
   const lines = text.split("\n").map((line, index) => ({ line, number: startLine + index }));
-  const first = Math.max(
-    0,
-    lines.findIndex(({ line }) => line.trim() !== ""),
-  );
-  const shown = lines.slice(most === Number.MAX_SAFE_INTEGER ? 0 : first).slice(0, most);
+  const named = symbol === undefined ? -1 : lines.findIndex(({ line }) => line.includes(symbol));
+  const first = lines.length <= most ? 0 : Math.max(0, named - 1);
+  const shown = lines.slice(first, first + most);
   const width = String(lines.at(-1)!.number).length;
   const left = lines.at(-1)!.number - (shown.at(-1)?.number ?? 0);
   return [

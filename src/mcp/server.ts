@@ -55,6 +55,8 @@ export function mcpServerFactory(options: McpServerOptions): McpServerFactory {
   const chosen = chooseOperations(options.operations, options.toolsets ?? DEFAULT_TOOLSETS);
   const byName = new Map(chosen.map((operation) => [operation.name, operation]));
   const tools = chosen.map((operation) => toolOf(operation, options.defaultProject));
+  const about = options.defaultProject === undefined ? "" : `\nThe project of this session is ${options.defaultProject}.`;
+  const instructions = `${options.instructions ?? INSTRUCTIONS}${about}`;
   const prompts = checkpointPrompts(options.defaultProject);
   const resources = [checkpointResources(options.defaultProject)];
 
@@ -62,7 +64,7 @@ export function mcpServerFactory(options: McpServerOptions): McpServerFactory {
     // The SDK's higher-level McpServer would validate a second time, in its own words, and knows no paging.
     const server = new Server(
       { name: "cairn", title: "Cairn", version: VERSION },
-      { capabilities: { tools: {}, prompts: {}, resources: {} }, instructions: options.instructions ?? INSTRUCTIONS },
+      { capabilities: { tools: {}, prompts: {}, resources: {} }, instructions },
     );
     server.setRequestHandler("tools/list", ({ params }) => {
       const { items, nextCursor } = pageOf("tools", tools, params?.cursor, pageSize);

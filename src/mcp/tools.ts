@@ -34,7 +34,7 @@ function inputSchema(operation: Operation, defaultProject: string | undefined): 
   const schema = jsonSchema(operation.input, "input") as Tool["inputSchema"] & { properties: Record<string, object> };
   const field = projectField(operation);
   if (!field || defaultProject === undefined) return schema;
-  schema.properties[field] = { ...schema.properties[field], description: `Project; ${defaultProject} if left out.` };
+  schema.properties[field] = { ...schema.properties[field], description: "Default: this session's project." };
   schema.required = schema.required?.filter((name) => name !== field) ?? [];
   return schema;
 }
