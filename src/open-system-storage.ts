@@ -3,6 +3,7 @@ import { followingSystems } from "./migrate/follow-storage.ts";
 import { CairnError } from "./model/errors.ts";
 import type { SystemStorage } from "./ports/system-store.ts";
 import { awayFrom, awayFromFolder } from "./stores/sqlite/move-record.ts";
+import type { SqliteSystemStorage } from "./stores/sqlite/systems.ts";
 
 export type SystemStorageOptions =
   /** Gone when the process ends. */
@@ -13,7 +14,7 @@ export type SystemStorageOptions =
   | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
 
 /** Opens the place where systems are kept. Only what is used is loaded. */
-export async function openSystemStorage(options: SystemStorageOptions): Promise<SystemStorage> {
+export async function openSystemStorage(options: SystemStorageOptions): Promise<SystemStorage | SqliteSystemStorage> {
   switch (options.storage) {
     case "memory": {
       const { memorySystemStorage } = await import("./stores/memory/systems.ts");
@@ -23,11 +24,13 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
       const { sqliteSystemStorage } = await import("./stores/sqlite/systems.ts");
       const stateDir = options.stateDir ?? defaultStateDir();
       const folder = join(stateDir, "checkpoints");
-      return followingSystems(sqliteSystemStorage({ stateDir }), {
+      const local = sqliteSystemStorage({ stateDir });
+      const following = followingSystems(local, {
         locate: (systemId) => awayFrom(join(folder, `${systemId}.db`)),
         away: () => awayFromFolder(folder),
         openAway: (url) => openSystemStorage({ storage: "postgres", url }),
       });
+      return { ...following, release: local.release };
     }
     case "postgres": {
       const { postgresSystemStorage } = await import("./stores/postgres/systems.ts");

@@ -44,6 +44,7 @@ import { sqliteHealth } from "./stores/sqlite/health.ts";
 import { awayFrom, awayFromFolder } from "./stores/sqlite/move-record.ts";
 import { sqliteProjectFiles } from "./stores/sqlite/project-files.ts";
 import { type SqliteStorage, sqliteStorage } from "./stores/sqlite/storage.ts";
+import type { SqliteSystemStorage } from "./stores/sqlite/systems.ts";
 import { systems } from "./systems/service.ts";
 import { observeSystems } from "./telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
@@ -91,7 +92,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const keyStore = options.storage === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
   const runStore = await openRuns(options, dataDir, now);
   const systemStorage = await openSystems(options);
-  const upkeep = await openUpkeep(database, runStore, { options, dataDir, now });
+  const upkeep = await openUpkeep({ database, runStore, systemStorage }, { options, dataDir, now });
   const { embedders, usage } = openEmbedders(options.embedder, options.onNotice ?? warn);
   const stopObserving = observeEmbedding(usage);
   const settings = { ...DOCTOR_DEFAULTS, ...options.doctor };
@@ -192,16 +193,21 @@ async function openRuns({ storage = "sqlite" }: OpenOptions, dataDir: string, no
 }
 
 /** Nor do systems: a file each, or a schema each in the same PostgreSQL. */
-async function openSystems({ storage = "sqlite", stateDir }: OpenOptions): Promise<SystemStorage> {
+async function openSystems({ storage = "sqlite", stateDir }: OpenOptions): Promise<SystemStorage | SqliteSystemStorage> {
   if (storage === "memory") return openSystemStorage({ storage: "memory" });
   if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir });
   return openSystemStorage({ storage: "postgres", url: storage, poolMax: 5 });
 }
 
+interface OpenedStores {
+  readonly database: Storage | SqliteStorage;
+  readonly runStore: RunStore;
+  readonly systemStorage: SystemStorage | SqliteSystemStorage;
+}
+
 /** What looks after databases: files are backed up and looked at by us, a PostgreSQL by itself. */
 async function openUpkeep(
-  database: Storage | SqliteStorage,
-  runStore: RunStore,
+  { database, runStore, systemStorage }: OpenedStores,
   { options, dataDir, now }: { readonly options: OpenOptions; readonly dataDir: string; readonly now: Clock },
 ): Promise<{ readonly backups?: BackupStore; readonly probe?: HealthProbe }> {
   if (options.storage === "memory") return {};
@@ -212,7 +218,11 @@ async function openUpkeep(
   const folders = { dataDir, stateDir: options.stateDir ?? defaultStateDir() };
   const backupDir = options.backupDir ?? join(dataDir, "backups");
   const files = databaseFiles(folders);
-  const release = async ({ kind, path }: DatabaseFile) => (kind === "runs" ? runStore.close() : database.release(path));
+  const release = async ({ kind, id, path }: DatabaseFile) => {
+    if (kind === "runs") await runStore.close();
+    else if (kind !== "system") database.release(path);
+    else if ("release" in systemStorage) systemStorage.release(id);
+  };
   return {
     backups: sqliteBackups({ folder: backupDir, files, now, release }),
     probe: sqliteHealth({ ...folders, backupDir, files, now }),

@@ -11,16 +11,14 @@ import { megabytes } from "./triggers.ts";
 
 /** What is wrong with one database. Of a system its size is one of the triggers, so it is not told twice. */
 export function databaseFindings(database: ProbedDatabase, problems: readonly string[], { sizeMaxBytes }: DoctorSettings): Finding[] {
-  const { kind, id, bytes, schema, problem, halfSnapshots } = database;
+  const { kind, bytes, schema, problem, halfSnapshots } = database;
   const subject = databaseLabel(database);
   const found: Finding[] = [];
   const damage = problem ?? problems[0];
   if (damage !== undefined) {
-    const flags =
-      kind === "project" ? ` --project ${id}` : kind === "system" ? ` --system ${id}` : kind === "runs" ? " --runs" : " --scope shared";
     const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
     const message = `It is damaged: ${damage}${more}. Restore a backup; what is there now is kept aside.`;
-    found.push({ check: "integrity", severity: "problem", subject, message, command: `cairn restore${flags} --overwrite` });
+    found.push({ check: "integrity", severity: "problem", subject, message, command: `cairn restore ${flagsOf(database)} --overwrite` });
   }
   if (schema === "newer")
     found.push({
@@ -43,7 +41,7 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
       severity: "problem",
       subject,
       message: `It has ${megabytes(bytes)}; limit ${megabytes(sizeMaxBytes)}.`,
-      command: `cairn migrate --to postgres://…${kind === "project" ? ` --project ${id}` : " --all"}`,
+      command: `cairn migrate --to postgres://… ${flagsOf(database)}`,
     });
   if (halfSnapshots.length > 0)
     found.push({
@@ -53,6 +51,12 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
       message: `${halfSnapshots.length} snapshots were begun and never completed; they are never restored.`,
     });
   return found;
+}
+
+/** How a command is told which database is meant. */
+function flagsOf({ kind, id }: ProbedDatabase): string {
+  if (kind === "runs") return "--runs";
+  return kind === "shared" ? "--scope shared" : `--${kind} ${id}`;
 }
 
 /** A backup or a repair needs as much room again as the largest database. */
@@ -71,12 +75,12 @@ export function diskFindings(disks: readonly DiskRoom[], largestBytes: number, {
 export function leftoverFindings(leftovers: readonly Leftover[], backups: readonly UnusableBackup[]): Finding[] {
   const halves = backups
     .filter(({ running }) => !running)
-    .map(({ location, reason }) => ({ path: location, reason: `no whole backup: ${reason}` }));
+    .map(({ location, reason }) => ({ path: location, reason: `No whole backup: ${reason}. Nothing uses it.` }));
   return [...leftovers, ...halves].map(({ path, reason }) => ({
     check: "leftovers",
     severity: "note",
     subject: path,
-    message: `${reason}. Nothing uses it.`,
+    message: reason,
   }));
 }
 

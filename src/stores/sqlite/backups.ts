@@ -22,6 +22,8 @@ import { openSqlite } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import { isDamage, translateSqliteError } from "./errors.ts";
 import { type FileCall, inFileThread } from "./file-thread.ts";
+import { FENCE_TABLE } from "./move-fence.ts";
+import { awayFrom, isOnTheMove } from "./move-record.ts";
 import { replaceFile } from "./replace-file.ts";
 import { verifyEntry } from "./verify-backup.ts";
 
@@ -38,6 +40,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
   const shelf = backupFolder(folder);
 
   async function chosen(which: DatabaseSelection): Promise<readonly DatabaseFile[]> {
+    if (which !== "all") assertHere(files.fileOf(which));
     const found = which === "all" ? await files.list() : [files.fileOf(which)].filter(({ path }) => existsSync(path));
     if (found.length > 0) return found;
     const what = which === "all" ? "There is no database yet" : `There is no database of the ${databaseLabel(which)}`;
@@ -111,6 +114,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
       });
       // All that can be refused is refused before the first database is touched.
       for (const { entry, file } of wanted) {
+        assertHere(file);
         if (existsSync(file.path) && !overwrite)
           throw new CairnError(
             "conflict",
@@ -171,6 +175,19 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
   }
 }
 
+/** What has moved to PostgreSQL, or is on its way, is not to be found twice. */
+function assertHere(file: DatabaseFile): void {
+  if (!isOnTheMove(file.path)) return;
+  const away = awayFrom(file.path) !== undefined;
+  throw new CairnError(
+    "conflict",
+    away
+      ? `The ${databaseLabel(file)} is on PostgreSQL: back it up with pg_dump, or bring it back with \`cairn migrate --to sqlite\`.`
+      : `The ${databaseLabel(file)} is being moved to PostgreSQL. Let \`cairn migrate\` finish, or undo it with \`cairn migrate --rollback\`.`,
+    { details: { path: file.path } },
+  );
+}
+
 /** What a killed restore of this database had begun to write. */
 function removeUnfinished(path: string): void {
   for (const name of readdirSync(dirname(path)))
@@ -178,9 +195,11 @@ function removeUnfinished(path: string): void {
 }
 
 async function copyInto(partial: string, source: DatabaseFile, call: FileCall): Promise<BackupEntry> {
+  assertHere(source);
   if (source.problem !== undefined) throw Object.assign(new Error(source.problem), { unreadable: true });
   const file = `${source.kind === "system" ? "system-" : ""}${basename(source.path)}`;
   const { bytes, sha256, tables, schema } = await inFileThread({ kind: "copy", from: source.path, path: join(partial, file) }, call);
+  if (tables.some(({ name }) => name === FENCE_TABLE)) assertHere(source); // a move began meanwhile: the copy would refuse every write
   return { kind: source.kind, id: source.id, file, bytes, sha256, schema, tables };
 }
 
@@ -213,8 +232,8 @@ async function sqliteVersion(): Promise<string> {
 }
 
 /** What is wrong with one database must not cost the others their backup; a full disk concerns all. */
-function isSourceFault(error: unknown, { problem }: DatabaseFile): boolean {
-  return problem !== undefined || isDamage(error) || /^The copy of .* is not sound/.test((error as Error).message);
+function isSourceFault(error: unknown, { path, problem }: DatabaseFile): boolean {
+  return problem !== undefined || isOnTheMove(path) || isDamage(error) || /^The copy of .* is not sound/.test((error as Error).message);
 }
 
 function inWords(error: unknown, path: string): unknown {

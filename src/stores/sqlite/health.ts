@@ -9,6 +9,7 @@ import type { DatabaseFile, DatabaseFiles, DatabaseFolders } from "./database-fi
 import { inodeOf } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import { inFileThread } from "./file-thread.ts";
+import { awayFrom } from "./move-record.ts";
 import { otherUsers } from "./other-users.ts";
 
 export interface SqliteHealthOptions extends DatabaseFolders {
@@ -88,10 +89,19 @@ function strayFiles(folder: string): Leftover[] {
   return [...names].sort().flatMap((name): Leftover[] => {
     const path = join(folder, name);
     const database = /^(.+\.db)-(?:wal|shm|journal)$/.exec(name)?.[1];
-    if (database !== undefined && !names.has(database)) return [{ path, reason: `It belongs to ${database}, which is not there` }];
-    if (/\.db\.restoring-/.test(name) && isLeftBehind(name)) return [{ path, reason: "A restore was begun and never finished" }];
+    if (database !== undefined && !names.has(database))
+      return [{ path, reason: `It belongs to ${database}, which is not there. Nothing uses it.` }];
+    if (name.endsWith(".db.move")) return unfinishedMove(path);
+    if (/\.db\.restoring-/.test(name) && isLeftBehind(name))
+      return [{ path, reason: "A restore was begun and never finished. Nothing uses it." }];
     return [];
   });
+}
+
+function unfinishedMove(record: string): Leftover[] {
+  const path = record.slice(0, -".move".length);
+  if (awayFrom(path) !== undefined) return []; // it is where it should be
+  return [{ path: record, reason: "A move to PostgreSQL was begun and is not finished: run `cairn migrate` again, or with --rollback." }];
 }
 
 /** A restore that was killed in its last step leaves a second name of the file that is in use. The next restore of it clears that. */
@@ -103,6 +113,11 @@ function secondNames(folder: string, live: readonly string[]): Leftover[] {
     const other = inodes.get(inodeOf(path));
     return other === undefined
       ? []
-      : [{ path, reason: `It is a second name of ${other} in ${dirname(other)}, left by a restore that was killed` }];
+      : [
+          {
+            path,
+            reason: `It is a second name of ${other} in ${dirname(other)}, left by a restore that was killed; the next one clears it.`,
+          },
+        ];
   });
 }

@@ -14,8 +14,13 @@ export interface SqliteSystemStorageOptions {
   readonly stateDir: string;
 }
 
+export interface SqliteSystemStorage extends SystemStorage {
+  /** Closes this system's file in this process, if it is open. The next use opens whatever is there then. */
+  release(systemId: string): void;
+}
+
 /** Systems as SQLite files, one each, that several processes may share. */
-export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): SystemStorage {
+export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): SqliteSystemStorage {
   const folder = join(stateDir, "checkpoints");
   const databases = sqliteDatabases();
   const pathOf = (systemId: string) => join(folder, `${systemId}.db`);
@@ -56,6 +61,7 @@ export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): S
     },
 
     location: pathOf,
+    release: (systemId) => databases.release(pathOf(systemId)),
 
     async sizeBytes(systemId) {
       assertSystemId(systemId);
