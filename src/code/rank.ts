@@ -1,7 +1,7 @@
 import type { CodeChunk } from "../model/code-index.ts";
 import { identifierParts } from "../text/words.ts";
 import { type PathRole, pathRoles } from "./path-role.ts";
-import type { CodeQuery } from "./query.ts";
+import { type CodeQuery, foldName } from "./query.ts";
 
 export interface RankInput {
   readonly chunk: CodeChunk;
@@ -18,6 +18,8 @@ export interface RankedChunk extends RankInput {
 /** Chosen on one half of the questions of `npm run bench -- code-recall`, and round on purpose: near them the scores hardly change. */
 const DEFINITION = 0.6;
 const FILE_NAMED_SO = 0.2;
+/** The chunk is something else and has the name somewhere inside, such as a class that declares the method. */
+const DEFINED_WITHIN = 0.7;
 /** A name inside a sentence is meant less strictly than one that stands alone. */
 const IN_A_SENTENCE = 0.5;
 const PATH_WORDS = 0.25;
@@ -53,7 +55,10 @@ export function rankCode(query: CodeQuery, candidates: readonly RankInput[], wan
     const { pathWords, namedSo, factor } = ofFile(chunk.path);
     let score = fused + PATH_WORDS * pathWords + NAME_WORDS * nameWords(query, chunk) + PHRASE * pastedShare(query, chunk.text);
     score += SUBSTANCE * Math.min(1, (chunk.endLine - chunk.startLine + 1) / SUBSTANCE_LINES);
-    if (defines) score += (DEFINITION + (namedSo ? FILE_NAMED_SO : 0)) * (query.bare ? 1 : IN_A_SENTENCE);
+    if (defines) {
+      const isIt = chunk.name === undefined || query.names.includes(chunk.name);
+      score += (DEFINITION + (namedSo ? FILE_NAMED_SO : 0)) * (isIt ? 1 : DEFINED_WITHIN) * (query.bare ? 1 : IN_A_SENTENCE);
+    }
     if (isOnlyDeclared(chunk)) score *= ONLY_DECLARED;
     return { ...candidate, score: score * factor };
   });
@@ -71,7 +76,7 @@ function fileSignals(query: CodeQuery, wanted: ReadonlySet<PathRole>) {
       for (const role of pathRoles(path)) if (!wanted.has(role) && !query.roles.has(role)) factor *= FACTOR[role];
       signals = {
         pathWords: shareOf(query.words, [file.replace(/\.[^.]*$/, ""), folder]),
-        namedSo: query.names.some((name) => fold(file.replace(/\..*$/, "")) === fold(name)),
+        namedSo: query.names.some((name) => foldName(file.replace(/\..*$/, "")) === foldName(name)),
         factor,
       };
       known.set(path, signals);
@@ -141,8 +146,4 @@ const NOT_SPOKEN = /[^\p{L}\p{N}_]+/gu;
 
 function isOnlyDeclared({ kind, text }: CodeChunk): boolean {
   return kind === "interface" || kind === "type" || (!text.includes("{") && text.trimEnd().endsWith(";"));
-}
-
-function fold(name: string): string {
-  return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 }

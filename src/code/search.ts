@@ -1,12 +1,12 @@
 import type { CodeKind } from "../model/code-chunk.ts";
-import type { CodeChunk } from "../model/code-index.ts";
+import type { CodeChunk, DefinitionSite } from "../model/code-index.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import { type Found, fusedCandidates, type SearchMode } from "../recall/search.ts";
 import { estimateTokens, withinBudget } from "../text/budget.ts";
 import { excerpt } from "./excerpt.ts";
 import type { PathRole } from "./path-role.ts";
-import { readQuery } from "./query.ts";
+import { type CodeQuery, foldName, nameParts, readQuery } from "./query.ts";
 import { type RankedChunk, rankCode } from "./rank.ts";
 
 export interface CodeSearch extends CodeFilter {
@@ -51,6 +51,8 @@ export interface CodeAnswer {
 
 /** Against an index that changes without a pause, a search ends with what it has. */
 const ATTEMPTS = 10;
+/** Of so many definitions of a common name those that are meant are looked for, and so many of them are ranked. */
+const DEFINITIONS_READ = 300;
 const DEFINITIONS_MAX = 50;
 /** So many of the fused candidates are read and ranked; the right one is hardly ever further down. */
 const CANDIDATES = 120;
@@ -76,8 +78,12 @@ export async function searchCode(
     signal,
   });
   // A definition counts even where neither words nor meaning found it. By meaning alone is what `semantic` asks for.
-  const definitions = mode === "semantic" || asked.names.length === 0 ? [] : await store.definitions(asked.names, filter, DEFINITIONS_MAX);
-  const defining = new Set(definitions.map(({ chunkId }) => chunkId));
+  const definitions = mode === "semantic" || asked.names.length === 0 ? [] : await store.definitions(asked.names, filter, DEFINITIONS_READ);
+  const defining = new Set(
+    meant(asked, definitions)
+      .slice(0, DEFINITIONS_MAX)
+      .map(({ chunkId }) => chunkId),
+  );
   const best = order.slice(0, Math.max(CANDIDATES, topK * 2));
   const fused = new Map(best.map(({ id, score }) => [id, score]));
   const wanted = [...new Set([...fused.keys(), ...defining])];
@@ -96,6 +102,19 @@ export async function searchCode(
     contextLines,
   );
   return { ...cut(hits, maxTokens), degraded, model };
+}
+
+/** Of the definitions of `a.b` those inside of an `a`, if there are any. */
+function meant({ owners }: CodeQuery, definitions: readonly DefinitionSite[]): readonly DefinitionSite[] {
+  const isOwned = ({ name, parents, path }: DefinitionSite) => {
+    const owner = owners.get(name);
+    const file = path.slice(path.lastIndexOf("/") + 1).replace(/\..*$/, "");
+    return (
+      owner !== undefined && [...parents.map((parent) => nameParts(parent).at(-1)!), file].some((one) => foldName(one) === foldName(owner))
+    );
+  };
+  const owned = new Set(definitions.filter(isOwned).map(({ name }) => name));
+  return definitions.filter((site) => !owned.has(site.name) || isOwned(site));
 }
 
 export async function toHits(

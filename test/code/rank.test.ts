@@ -29,6 +29,8 @@ describe("ranking code", () => {
       candidate("src/job-queue.ts", {}, { fused: 0.5, defines: true }),
     ];
     expect(order("JobQueue", all).slice(0, 2)).toEqual(["src/job-queue.ts#0", "src/other.ts#0"]);
+    const inside = [candidate("a.cc", { name: "Cache" }, { defines: true }), candidate("b.cc", { name: "Insert" }, { defines: true })];
+    expect(order("Insert", inside)[0]).toBe("b.cc#0");
     // In a sentence the name is one hint among others.
     expect(order("where does JobQueue wait", all.slice(0, 2))[0]).toBe("src/uses.ts#0");
   });

@@ -33,6 +33,26 @@ describe("code search", () => {
     expect((await paths("lib.parse_config()"))[0]).toBe("lib/parse.py");
   });
 
+  it("takes a name with its class or file as that one, however it is written", async () => {
+    const classes = ["Connection", "JobQueue", "Timer"].map(
+      (name) => `export class ${name} {\n  close() {\n    this.open = false;\n  }\n}\n`,
+    );
+    const files = classes.map((content, index) => ({ path: `src/${["a", "b", "c"][index]}.ts`, content }));
+    files.push({ path: "src/pool.ts", content: "export function close() {\n  return 1;\n}\n" });
+    const other = await open({ storage: "memory", embedder: [testEmbedder()] });
+    await other.code.indexBatch({ projectId, files });
+    const first = async (query: string) => (await other.code.search({ projectId, query })).hits[0]!;
+    for (const query of ["JobQueue.close", "JobQueue::close()", "jobQueue.close", "job_queue->close"]) {
+      const hit = await first(query);
+      expect([hit.path, hit.found.definition], query).toEqual(["src/b.ts", true]);
+    }
+    expect((await first("pool.close")).path).toBe("src/pool.ts");
+    // Where there is no such owner every definition counts.
+    const { hits } = await other.code.search({ projectId, query: "socket.close" });
+    expect(hits.filter(({ found }) => found.definition)).toHaveLength(4);
+    await other.close();
+  });
+
   it("answers a question, with tests below the code unless they are asked for", async () => {
     const found = await paths("where is the retry with backoff");
     expect(found[0]).toBe("src/retry.ts");
