@@ -176,13 +176,13 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
 
 /** PostgreSQL has one queue for all servers; elsewhere each process has its own. */
 async function openIndexQueue(
-  { storage = "sqlite", code: { queueJobs: capacity } = {} }: OpenOptions,
+  { storage = "sqlite", code: { queueJobs: capacity } = {}, onNotice = warn }: OpenOptions,
   { now, newId: id }: { readonly now: Clock; readonly newId: () => string },
   perform: Parameters<typeof patiently>[0],
 ): Promise<IndexQueue> {
   if (storage === "sqlite" || storage === "memory") return memoryIndexQueue({ perform: patiently(perform), now, newId: id, capacity });
   const { postgresIndexQueue } = await import("./stores/postgres/index-queue.ts");
-  return postgresIndexQueue({ url: storage, perform: patiently(perform), capacity });
+  return postgresIndexQueue({ url: storage, perform: patiently(perform), capacity, onTrouble: onNotice });
 }
 
 /** Runs belong to no project's database: one file next to them, or a schema of their own in the same PostgreSQL. */

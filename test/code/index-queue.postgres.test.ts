@@ -73,6 +73,19 @@ describe("the queue on PostgreSQL, when processes end", () => {
     await second.close();
   });
 
+  it("says once that there is no database, and refuses what it cannot keep", async () => {
+    const troubles: string[] = [];
+    const url = "postgres://nobody@127.0.0.1:1/nothing";
+    const queue = open(async () => DONE, { url, onTrouble: (message: string) => troubles.push(message) });
+    await queue.start();
+    while (troubles.length === 0) await sleep(20);
+    await expect(queue.add(work("/d", "lost"))).rejects.toMatchObject({ code: "unavailable" });
+    await expect(queue.get("11111111-2222-4333-8444-555555555555")).rejects.toMatchObject({ code: "unavailable" });
+    await sleep(300);
+    expect(troubles).toEqual([expect.stringMatching(/cannot be indexed now, and is tried again: .*127\.0\.0\.1/)]);
+    await queue.close();
+  });
+
   it("gives up on work that ended its process again and again, and says so", async () => {
     let begun = 0;
     const queue = open((piece, signal) => {

@@ -8,9 +8,10 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { open } from "../../src/index.ts";
+import { CairnError, open } from "../../src/index.ts";
 import { builtCommand } from "../cli/stage.ts";
-import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { ownCluster, type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { testEmbedder } from "../support/embedders.ts";
 import { counts } from "./processes.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
@@ -148,5 +149,64 @@ describe("two servers on one PostgreSQL", () => {
     await client.connect();
     expect((await client.query("SELECT count(*)::int AS left FROM cairn_queue.index_work")).rows).toEqual([{ left: 0 }]);
     await client.end();
+  });
+});
+
+describe("the queue, when the database goes away", () => {
+  it("keeps what it accepted through a restart and a kill of PostgreSQL", {
+    timeout: 900_000,
+  }, async () => {
+    const cluster = await ownCluster();
+    const folder = mkdtempSync(join(tmpdir(), "cairn-queue-"));
+    try {
+      const cairn = await open({ storage: cluster.url, dataDir: folder, embedder: [testEmbedder()] });
+      const projects = ["/srv/one", "two"];
+      const accepted: string[] = [];
+      const versions = new Map(projects.map((project) => [project, 0]));
+      let sending = true;
+      const senders = projects.map(async (projectId) => {
+        while (sending) {
+          const version = versions.get(projectId)! + 1;
+          try {
+            const files = [{ path: "src/a.ts", content: content(projectId, "a", version) }];
+            accepted.push((await cairn.indexing.send({ projectId, files })).id);
+            versions.set(projectId, version);
+          } catch (error) {
+            expect(error).toBeInstanceOf(CairnError);
+            expect((error as CairnError).code).toBe("unavailable");
+          }
+          await sleep(30);
+        }
+      });
+      const more = async (batches: number) => {
+        const target = accepted.length + batches;
+        while (accepted.length < target) await Promise.race([sleep(20), ...senders]);
+      };
+      for (let round = 0; round < counts({ short: 1, soak: 8 }); round++)
+        for (const fault of ["stop", "kill"] as const) {
+          await more(10);
+          await cluster[fault]();
+          await sleep(500);
+          await cluster.start();
+          await more(5);
+        }
+      sending = false;
+      await Promise.all(senders);
+      for (const id of accepted) {
+        let job = await cairn.indexing.job(id, { waitMs: 20_000 });
+        while (job.status === "pending" || job.status === "running") job = await cairn.indexing.job(id, { waitMs: 20_000 });
+        expect(`${id} ${job.status}`).toBe(`${id} completed`);
+      }
+      for (const projectId of projects) {
+        const wanted = sha256(content(projectId, "a", versions.get(projectId)!));
+        expect(await cairn.code.hashes({ projectId, paths: ["src/a.ts"] })).toEqual({ "src/a.ts": wanted });
+        expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+      }
+      expect(await cairn.indexing.depth()).toMatchObject({ pending: 0, running: 0 });
+      await cairn.close();
+    } finally {
+      await cluster.destroy();
+      rmSync(folder, { recursive: true });
+    }
   });
 });

@@ -1,12 +1,13 @@
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import type PgBoss from "pg-boss";
-import { CairnError } from "../../model/errors.ts";
+import { asCairnError, CairnError } from "../../model/errors.ts";
 import { type IndexJob, type IndexOutcome, type IndexWork, isFinished } from "../../model/index-job.ts";
 import type { Migration } from "../../model/migration.ts";
 import type { IndexQueue, PerformIndexWork } from "../../ports/index-queue.ts";
 import { laneOf, newJobId, openBoss, SCHEMA, within } from "./boss.ts";
 import { openPostgres } from "./driver.ts";
+import { translatePostgresError } from "./errors.ts";
 import { migratePostgres } from "./migrations.ts";
 import { sessionLocks } from "./session-locks.ts";
 
@@ -21,6 +22,8 @@ export interface PostgresIndexQueueOptions {
   readonly lookEveryMs?: number;
   /** How long `close` waits for what is under way; then it goes back to the queue. */
   readonly drainMs?: number;
+  /** Told once, until it works again, when waiting work cannot be done. */
+  readonly onTrouble?: ((message: string) => void) | undefined;
 }
 
 const CAPACITY = 1_000;
@@ -62,8 +65,10 @@ export function postgresIndexQueue({
   lanesAtOnce = 2,
   lookEveryMs = 1_000,
   drainMs = 10_000,
+  onTrouble = () => {},
 }: PostgresIndexQueueOptions): IndexQueue {
   const database = openPostgres({ url, poolMax: 3 });
+  const intake = openPostgres({ url, poolMax: 2 }); // of its own: a flood of new work must not keep the old from being done
   const working = new Map<string, Running>(); // by lane
   const locks = sessionLocks(url, () => {
     for (const { stop } of working.values()) stop.abort(LEFT); // somebody else has the lane now
@@ -71,11 +76,19 @@ export function postgresIndexQueue({
   let installed: Promise<PgBoss> | undefined;
   let looking: Promise<void> | undefined;
   let lookAgain = false;
+  let troubled = false;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
+  /** What pg-boss raises is the driver's own. */
+  function ours<T>(work: Promise<T>): Promise<T> {
+    return work.catch((error: unknown) => {
+      throw translatePostgresError(error, database.where, "undone");
+    });
+  }
+
   function install(): Promise<PgBoss> {
-    installed ??= openBoss(url).then(async (boss) => {
+    installed ??= ours(openBoss(url)).then(async (boss) => {
       await migratePostgres(database, SCHEMA, MIGRATIONS);
       return boss;
     });
@@ -83,6 +96,12 @@ export function postgresIndexQueue({
       installed = undefined;
     });
     return installed;
+  }
+
+  /** The jobs stay, and are looked for again with the next tick. */
+  function trouble(error: unknown): void {
+    if (!troubled && !closed) onTrouble(`Code that waits cannot be indexed now, and is tried again: ${asCairnError(error).message}`);
+    troubled = true;
   }
 
   function start(): void {
@@ -97,7 +116,9 @@ export function postgresIndexQueue({
     if (closed) return;
     lookAgain = looking !== undefined;
     looking ??= beginWhereWorkIs()
-      .catch(() => {}) // the database is away: looked for again with the next tick
+      .then(() => {
+        troubled = false;
+      }, trouble)
       .finally(() => {
         looking = undefined;
         if (lookAgain) look();
@@ -113,7 +134,7 @@ export function postgresIndexQueue({
       if (working.has(lane) || !(await locks.take(lockOf(lane)))) continue;
       const stop = new AbortController();
       const ended = workIn(boss, lane, stop.signal)
-        .catch(() => {}) // the database is away: the jobs stay, and are looked for again
+        .catch(trouble)
         .then(() => locks.release(lockOf(lane)))
         .finally(() => {
           working.delete(lane);
@@ -188,7 +209,7 @@ export function postgresIndexQueue({
   async function get(id: string): Promise<IndexJob | undefined> {
     if (!isJobId(id)) return undefined;
     const boss = await install();
-    const job = await boss.getJobById<JobData>(`code_${id[0]}`, id, { includeArchive: true });
+    const job = await ours(boss.getJobById<JobData>(`code_${id[0]}`, id, { includeArchive: true }));
     if (!job) return undefined;
     const [row] = await database.statement<{ cancelled: boolean }>(`SELECT cancelled FROM ${SCHEMA}.index_work WHERE job_id = $1`, [id]);
     const output = (job.output ?? {}) as { status?: IndexJob["status"]; reason?: string; result?: string };
@@ -223,7 +244,7 @@ export function postgresIndexQueue({
       const id = newJobId(lane);
       const packed = await pack(work);
       const data: JobData = { projectId: work.projectId, kind: work.kind };
-      const acceptedAt = await database.write(SCHEMA, async (tx) => {
+      const acceptedAt = await intake.write(SCHEMA, async (tx) => {
         // One after another, so that the capacity holds and the order of the jobs is the order of their acceptance.
         await tx.run("SELECT pg_advisory_xact_lock(hashtextextended('cairn index queue', 0))");
         const { waiting } = (await tx.get<{ waiting: number }>("SELECT count(*) AS waiting FROM index_work"))!;
@@ -284,6 +305,7 @@ export function postgresIndexQueue({
         (boss) => boss.stop({ graceful: false }),
         () => {},
       );
+      await intake.close();
       await database.close();
     },
   };
