@@ -44,6 +44,8 @@ const FACTOR: Readonly<Record<PathRole, number>> = {
 
 /** Two words after each other are often chance; three are what somebody pasted. */
 const PHRASE_WORDS = 3;
+/** Longer chunks are a line of a bundle; nobody's message is in the rest of it, and reading it all would take seconds. */
+const PHRASE_CHARS = 10_000;
 /** Shorter than this a chunk has little to say: a getter, a destructor. */
 const SUBSTANCE_LINES = 10;
 
@@ -135,7 +137,7 @@ function shareOf(words: readonly string[], names: readonly string[]): number {
 /** How much of the query stands in the text word for word, 0…1: an error message out of a log is found by most of it. */
 function pastedShare({ spoken }: CodeQuery, text: string): number {
   if (spoken.length < PHRASE_WORDS) return 0;
-  const said = ` ${text.toLowerCase().replace(NOT_SPOKEN, " ")} `;
+  const said = ` ${text.slice(0, PHRASE_CHARS).toLowerCase().replace(NOT_SPOKEN, " ")} `;
   let longest = PHRASE_WORDS - 1;
   for (let from = 0; from + longest < spoken.length; from++)
     while (from + longest < spoken.length && said.includes(` ${spoken.slice(from, from + longest + 1).join(" ")} `)) longest++;
