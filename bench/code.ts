@@ -34,7 +34,10 @@ export default {
     const dataDir = bench.scratch();
     const file = join(dataDir, "projects", `${projectDatabaseName(projectId)}.db`);
     const cairn = await open({ dataDir, embedder: { kind: "static" } });
-    bench.defer(() => cairn.close());
+    let isOpen = true;
+    bench.defer(async () => {
+      if (isOpen) await cairn.close();
+    });
     await cairn.code.indexBatch({ projectId: "/bench/warm-up", files: sources.slice(0, 50) });
 
     const cold = await seconds(() => indexTree(cairn, sources));
@@ -53,11 +56,16 @@ export default {
     bench.record({ name: "touched_ratio", value: incremental / cold, unit: "× cold" });
     await queries(bench, cairn, touched);
 
-    const stats = await cairn.code.stats({ projectId });
-    bench.record({ name: "chunks", value: stats.chunks, unit: "chunks" });
+    const { chunks } = await cairn.code.stats({ projectId });
+    bench.record({ name: "chunks", value: chunks, unit: "chunks" });
     bench.record({ name: "fts5_bytes_per_source_byte", value: fts5.bytes / bytes, unit: "bytes" });
-    const size = ["", "-wal"].reduce((sum, end) => sum + (statSync(file + end, { throwIfNoEntry: false })?.size ?? 0), 0);
+    isOpen = false;
+    await cairn.close(); // brings the log into the file
+    const size = statSync(file).size;
     bench.record({ name: "bytes_per_source_byte", value: size / bytes, unit: "bytes", against: "fts5_bytes_per_source_byte" });
+    const parts = await sizes(file);
+    bench.record({ name: "vector_bytes_per_source_byte", value: parts.vectors / bytes, unit: "bytes" });
+    bench.record({ name: "other_bytes_per_source_byte", value: (size - parts.vectors) / bytes, unit: "bytes" });
     bench.record({ name: "peak_rss_mb", value: process.resourceUsage().maxRSS / 1e3, unit: "MB" });
   },
 } satisfies Benchmark;
@@ -112,6 +120,14 @@ async function plainFullText(path: string, sources: readonly Source[]): Promise<
   });
   db.close();
   return { seconds: taken, bytes: statSync(path).size };
+}
+
+/** How much of the file the vectors and their codes take, which is all but fixed by the number of chunks. */
+async function sizes(path: string): Promise<{ vectors: number }> {
+  const db = await openSqlite({ path });
+  const { vectors } = db.read((tx) => tx.get<{ vectors: number }>("SELECT sum(pgsize) AS vectors FROM dbstat WHERE name LIKE '%vector%'"))!;
+  db.close();
+  return { vectors };
 }
 
 async function queries(bench: Bench, cairn: Cairn, sources: readonly Source[]): Promise<void> {
