@@ -1,7 +1,7 @@
 import { setImmediate as others } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
 import type { TableDigest } from "../model/move.ts";
-import type { DatabaseShape, MoveSource, MoveTarget, Row, TableShape, Value } from "../ports/move.ts";
+import type { ColumnType, DatabaseShape, MoveSource, MoveTarget, Row, TableShape, Value } from "../ports/move.ts";
 import { digester } from "./digest.ts";
 
 export interface Watch {
@@ -48,10 +48,11 @@ const MAX_MS = 8_640_000_000_000_000n;
 /** What SQLite and JavaScript cannot hold though PostgreSQL can: refused before anything is touched. */
 export function assertFitsSqlite(table: TableShape, rows: readonly Row[]): void {
   for (const [index, { name, type }] of table.columns.entries()) {
-    if (type !== "time" && !(type === "vector" && table.name === "vectors")) continue;
+    const check = type === "vector" && table.name !== "vectors" ? undefined : PROBLEMS[type];
+    if (!check) continue;
     for (const row of rows) {
       const value = row[index]!;
-      const problem = value === null ? undefined : type === "time" ? timeProblem(value as bigint) : vectorProblem(value as Uint8Array);
+      const problem = value === null ? undefined : check(value);
       if (problem)
         throw new CairnError(
           "conflict",
@@ -62,6 +63,18 @@ export function assertFitsSqlite(table: TableShape, rows: readonly Row[]): void 
         );
     }
   }
+}
+
+const PROBLEMS: Partial<Record<ColumnType, (value: Value) => string | undefined>> = {
+  time: (value) => timeProblem(value as bigint),
+  vector: (value) => vectorProblem(value as Uint8Array),
+  float4: (value) => numberProblem(value as number),
+  float8: (value) => numberProblem(value as number),
+};
+
+function numberProblem(value: number): string | undefined {
+  if (Number.isNaN(value)) return "is not a number, which SQLite cannot hold";
+  return Object.is(value, -0) ? "is a negative zero, which SQLite cannot hold" : undefined;
 }
 
 function timeProblem(micros: bigint): string | undefined {

@@ -45,9 +45,7 @@ const BATCH_BYTES = 1024 * 1024;
 export async function* sqliteRows(connection: DatabaseSync, table: TableShape): AsyncGenerator<Row[]> {
   const columns = [...table.columns, ...(table.aside ?? [])];
   const reading = READING[`${table.kind} ${table.name}`] ?? {};
-  const list = columns
-    .map((column, index) => `${expression(column, reading.columns?.[column.name] ?? sourceOf(table, column))} AS c${index}`)
-    .join(", ");
+  const list = columns.map((column, index) => `${sourceOf(table, column, reading.columns?.[column.name])} AS c${index}`).join(", ");
   const statement = connection.prepare(`SELECT ${list} FROM ${reading.from ?? `${table.name} t`}`);
   statement.setReadBigInts(true);
   const tags = isTagged(table) ? tagReader(connection) : undefined;
@@ -79,14 +77,14 @@ function isTagged(table: TableShape): boolean {
   return table.columns.some(({ name }) => name === "folded_tags");
 }
 
-function sourceOf(table: TableShape, column: Column): string {
-  return isTagged(table) && column.type === "texts" ? "t.key" : `t.${column.name}`;
+function sourceOf(table: TableShape, column: Column, elsewhere = `t.${column.name}`): string {
+  return isTagged(table) && column.type === "texts" ? "t.key" : expression(column, elsewhere);
 }
 
 /** Text comes as bytes, and its true type instead if it is none. */
 function expression({ type }: Column, source: string): string {
   const asText = type === "text" || type === "texts" || type === "names" || type === "time";
-  if (!asText || source === "t.key") return source;
+  if (!asText) return source;
   return `CASE typeof(${source}) WHEN 'text' THEN CAST(${source} AS BLOB) WHEN 'null' THEN NULL ELSE 'is ' || typeof(${source}) END`;
 }
 

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -109,24 +109,23 @@ export function archivePath(path: string, moveId: string): string {
  */
 export function placeCopy(archive: string, path: string, trace: Trace): void {
   if (!existsSync(archive))
-    throw new CairnError("not_found", `Neither ${path} nor its archive ${archive} is there. Restore a backup.`, { details: { path } });
-  copyFileSync(archive, `${path}.incoming`);
-  trace("copied back");
-  placeFile(`${path}.incoming`, path);
-  trace("placed back");
-}
-
-/** Puts a closed database file in its place, durably. Nothing of another one is left beside it. */
-export function placeFile(made: string, path: string): void {
-  for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
+    throw new CairnError("not_found", `Neither ${path} nor ${archive} is there. Restore a backup.`, { details: { path } });
+  const made = `${path}.incoming`;
+  rmSync(made, { force: true });
+  copyFileSync(archive, made, constants.COPYFILE_FICLONE);
   syncFile(made);
+  trace("copied back");
+  // Nothing of another database may be left beside it.
+  for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
   renameSync(made, path);
   syncFolder(dirname(path));
+  trace("placed back");
 }
 
 /** The last number that each table gave out. */
 export function sqliteCounters(connection: DatabaseSync, shape: DatabaseShape): Counters {
   const found: Record<string, string> = {};
+  if (shape.tables.every(({ counter }) => counter === undefined)) return found; // SQLite has made no table of them
   const given = connection.prepare("SELECT CAST(seq AS TEXT) AS seq FROM sqlite_sequence WHERE name = ?");
   for (const { name, counter } of shape.tables) {
     if (counter === undefined) continue;
@@ -135,7 +134,8 @@ export function sqliteCounters(connection: DatabaseSync, shape: DatabaseShape): 
   return found;
 }
 
-async function emptyWal(connection: DatabaseSync, path: string): Promise<void> {
+/** Brings everything into the file itself; whoever reads it is waited for. */
+export async function emptyWal(connection: DatabaseSync, path: string): Promise<void> {
   const deadline = Date.now() + LIMITS.lockWaitMs;
   for (;;) {
     const { busy } = connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number };

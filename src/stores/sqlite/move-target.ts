@@ -9,12 +9,12 @@ import { loadEngine } from "./engine.ts";
 import { vectorCodes } from "./move-codes.ts";
 import { dropFence } from "./move-fence.ts";
 import { sqliteRows } from "./move-rows.ts";
-import { archivePath, placeCopy, placeFile, type SqliteMoveOptions, sqliteCounters } from "./move-source.ts";
+import { archivePath, emptyWal, placeCopy, type SqliteMoveOptions, sqliteCounters } from "./move-source.ts";
 import { fromMicros } from "./move-time.ts";
 
 /** A SQLite file that a PostgreSQL schema comes back to. It is built beside its place and renamed when it is whole. */
 export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: SqliteMoveOptions): ReturnTarget {
-  const made = `${path}.incoming`;
+  const made = `${path}.building`;
   let connection: DatabaseSync | undefined;
 
   async function connected(): Promise<DatabaseSync> {
@@ -110,13 +110,14 @@ export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: 
     },
 
     async open() {
-      if (!existsSync(made)) return; // done before a kill
-      const db = await connected();
-      db.exec("PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE)");
-      disconnect();
-      for (const end of ["-wal", "-shm"]) rmSync(made + end, { force: true });
-      placeFile(made, path);
+      if (!existsSync(path)) {
+        await emptyWal(await connected(), made);
+        disconnect();
+        // A copy: this process may still have the other one half open, and two names of one open file would not know of each other.
+        placeCopy(made, path, trace);
+      }
       trace("placed");
+      clear();
     },
 
     async discard() {
@@ -226,14 +227,16 @@ function runCheckpointWriter(db: DatabaseSync, at: (name: string) => number): (r
 
 const LATER = ["step", "kind", "note", "size", "encoding"];
 
-/** Text is bound as bytes, so that not one of them changes on its way. */
+/** Text is bound as bytes, so that not one of them changes on its way; and numbers as text, since an engine takes 1e-16 for 0. */
 function placeholder({ type }: Column): string {
+  if (type === "float4" || type === "float8") return "CAST(? AS REAL)";
   return type === "text" ? "CAST(? AS TEXT)" : "?";
 }
 
 function bound({ name, type }: Column, value: Value, row: () => string): null | bigint | number | string | Uint8Array {
   if (value === null) return null;
   if (typeof value === "boolean") return value ? 1n : 0n;
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : value;
   if (type === "time") {
     const text = fromMicros(value as bigint);
     if (text === undefined)

@@ -1,0 +1,113 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import type { MigrateInput, MovedDatabase } from "../../src/migrate/service.ts";
+import { counts } from "../faults/processes.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { makeProject, type Place, places, projectFile, projectNamed } from "./place.ts";
+
+let database: TestDatabase;
+const place = places();
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+
+/** Runs a migration in a process of its own. Gives what it wrote, and whether it came to its end. */
+async function migrator(
+  { dataDir, stateDir }: Place,
+  input: MigrateInput,
+  dieAt?: number,
+): Promise<{ lines: string[]; finished: boolean }> {
+  const args = [join(import.meta.dirname, "migrator.mjs"), JSON.stringify({ dataDir, stateDir, input, dieAt })];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  let output = "";
+  child.stdout.on("data", (data) => {
+    output += data;
+  });
+  const [code, signal] = await once(child, "close");
+  if (code !== 0 && signal !== "SIGKILL") throw new Error(`The migration ended with ${code ?? signal}.`);
+  return { lines: output.split("\n").filter(Boolean), finished: code === 0 };
+}
+
+const project = (n: number, what: string) => `/crash/${what}/${n}`;
+const digests = ({ databases }: { databases: readonly MovedDatabase[] }) => databases[0]!.tables;
+
+/** All of the project, wherever it is, seen through the library, which follows it. */
+async function seen({ dataDir }: Place, projectPath: string): Promise<unknown[]> {
+  const cairn = await open({ dataDir, embedder: [] });
+  const { checkpoints } = await cairn.checkpoints.list({ projectPath, limit: 100 });
+  const list = checkpoints.map(({ id, summary, tags }) => ({ id, summary, tags })).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const saved = await cairn.checkpoints.save({ projectPath, summary: "It can be written to." });
+  await cairn.checkpoints.delete({ projectPath, id: saved.id } as never);
+  await cairn.close();
+  return list;
+}
+
+/** The points at which to die: every one in a soak, else those where most is at stake. */
+function pointsOf(lines: readonly string[], chosen: readonly string[]): number[] {
+  const all = lines.map((_, index) => index + 1);
+  return counts({ short: all.filter((point) => chosen.includes(lines[point - 1]!)), soak: all });
+}
+
+const TIMEOUT = counts({ short: 120_000, soak: 3_600_000 });
+
+describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
+  it("at every write point loses and doubles nothing, and is finished or undone by the next run", async () => {
+    const to = database.url;
+    const trial = place();
+    await makeProject(trial, project(0, "up"), 3);
+    const { lines } = await migrator(trial, { to, which: projectNamed(project(0, "up")) });
+    expect(lines).toEqual(
+      expect.arrayContaining(["noted pausing", "pause", "target filled", "noted verified", "archived", "target opened", "noted moved"]),
+    );
+    expect(lines.length).toBeGreaterThan(25);
+
+    for (const dieAt of pointsOf(lines, ["pause", "before the commit", "archived", "target opened", "noted moved"])) {
+      const where = place();
+      const name = project(dieAt, "up");
+      const which = projectNamed(name);
+      await makeProject(where, name, 3);
+      const before = digests(await where.migrations.migrate({ to, which, dryRun: true }));
+      const point = `${dieAt} ${lines[dieAt - 1]}`;
+      expect((await migrator(where, { to, which }, dieAt)).finished, point).toBe(false);
+      const undone = dieAt % 2 === 0;
+      const after = await where.migrations.migrate(undone ? { rollback: true, which } : { to, which });
+      expect(after.databases[0]!.outcome, point).toBe(undone ? "returned" : dieAt === lines.length ? "unchanged" : "moved");
+      expect(existsSync(projectFile(where, name)), point).toBe(undone);
+      if (undone) expect(digests(await where.migrations.migrate({ to, which, dryRun: true })), point).toEqual(before);
+      else expect(digests(after), point).toEqual(before);
+      expect(await seen(where, name), point).toHaveLength(3);
+    }
+  });
+
+  it("on its way back, by copy or by rollback, loses and doubles nothing either", async () => {
+    for (const [what, input] of [
+      ["rollback", { rollback: true }],
+      ["down", { to: "sqlite" }],
+    ] as const) {
+      const trial = place();
+      await makeProject(trial, project(0, what), 3);
+      await trial.migrations.migrate({ to: database.url, which: projectNamed(project(0, what)) });
+      const { lines } = await migrator(trial, { ...input, which: projectNamed(project(0, what)) });
+      expect(lines).toEqual(expect.arrayContaining(["pause", "target filled", "noted verified", "archived", "placed", "record removed"]));
+      for (const dieAt of pointsOf(lines, what === "down" ? ["archived"] : ["archived", "placed"])) {
+        const where = place();
+        const name = project(dieAt, what);
+        const which = projectNamed(name);
+        await makeProject(where, name, 3);
+        const before = digests(await where.migrations.migrate({ to: database.url, which }));
+        const point = `${what} ${dieAt} ${lines[dieAt - 1]}`;
+        expect((await migrator(where, { ...input, which }, dieAt)).finished, point).toBe(false);
+        if (dieAt < lines.length) await where.migrations.migrate({ ...input, which });
+        expect(existsSync(projectFile(where, name)), point).toBe(true);
+        expect(existsSync(`${projectFile(where, name)}.move`), point).toBe(false);
+        expect(digests(await where.migrations.migrate({ to: `${database.url}?x=1`, which, dryRun: true })), point).toEqual(before);
+        expect(await seen(where, name), point).toHaveLength(3);
+      }
+    }
+  });
+});

@@ -1,0 +1,181 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CairnSaver } from "../../src/langgraph/index.ts";
+import { postgresThreads } from "../../src/langgraph/postgres.ts";
+import { sqliteThreads } from "../../src/langgraph/sqlite.ts";
+import { openSystemStorage } from "../../src/open-system-storage.ts";
+import { systemClock } from "../../src/ports/clock.ts";
+import { openRunStore } from "../../src/runs.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { AT } from "./full-project.ts";
+import { places } from "./place.ts";
+
+let database: TestDatabase;
+const place = places();
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+
+/** Bytes as text, whichever class they have. */
+const plain = (value: unknown) =>
+  JSON.parse(
+    JSON.stringify(value, (_, part) =>
+      part instanceof Uint8Array || part?.type === "Buffer" ? Buffer.from(part.data ?? part).toString("hex") : part,
+    ),
+  );
+const state = (text: string) => Buffer.from(text);
+
+describe("runs", () => {
+  it("move while they are open, are followed there and back, and stay the same", async () => {
+    const { dataDir, migrations } = place();
+    const which = { kind: "runs", id: "runs" } as const;
+    const store = await openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db") });
+    const checkpoint = (nodeId: string, given: string | Uint8Array) => ({
+      runId: "run-1",
+      nodeId,
+      state: given,
+      nextNode: null,
+      previousNode: null,
+      attempt: 1,
+      branch: "",
+      step: 1,
+      kind: "done" as const,
+      note: 'Заметка "x"',
+    });
+    await store.save(checkpoint("a", '{"text":"Прогресс 🧭"}') as never);
+    await store.save(checkpoint("b", new Uint8Array([0, 1, 255])) as never);
+    await store.save(checkpoint("c", "x".repeat(1_200_000)) as never); // compressed
+    await store.save(checkpoint("d", new Uint8Array(0)) as never);
+    const lease = await store.start({
+      runId: "held",
+      graph: "g",
+      fingerprint: "f",
+      owner: "me",
+      leaseMs: 60_000,
+      first: checkpoint("start", "{}"),
+    } as never);
+    const before = await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)));
+
+    const up = await migrations.migrate({ to: database.url, which });
+    expect(up.databases[0]).toMatchObject({ outcome: "moved" });
+    expect(await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)))).toEqual(before);
+    expect(await store.save({ ...checkpoint("e", "on PostgreSQL"), runId: "run-1" } as never)).toMatchObject({ sequence: 5 });
+    await store.renew(lease, 60_000);
+
+    const down = await migrations.migrate({ to: "sqlite", which });
+    expect(down.databases[0]!.tables.find(({ table }) => table === "checkpoints")?.rows).toBe(6);
+    expect((await store.load("run-1", "e")).state).toBe("on PostgreSQL");
+    expect(await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)))).toEqual(before);
+    expect(await store.save({ ...checkpoint("f", "back"), runId: "run-1" } as never)).toMatchObject({ sequence: 6 });
+    await store.renew(lease, 60_000);
+    await store.close();
+
+    const again = await migrations.migrate({ to: database.url, which });
+    expect(again.databases[0]).toMatchObject({ outcome: "moved", rows: down.databases[0]!.rows + 1 });
+  });
+});
+
+describe("systems", () => {
+  it("move while they are open, are followed there and back, and stay the same", async () => {
+    const { stateDir, migrations } = place();
+    const which = { kind: "system", id: "shop" } as const;
+    const storage = await openSystemStorage({ storage: "sqlite", stateDir });
+    const system = await storage.create("shop");
+    const change = (version: number, offset: number) => ({
+      component: "c",
+      version,
+      at: AT,
+      ports: [{ port: "p", firstOffset: 0, position: offset, highest: offset, prunedTo: -1, aheadAdded: [], closesGap: false }],
+      messages: [
+        {
+          port: "p",
+          id: `m${offset}`,
+          offset,
+          timestamp: 1.25,
+          status: "done",
+          attempts: 1,
+          reason: null,
+          data: offset === 0 ? null : state("д🧭"),
+        },
+      ],
+      state: [["k", state(`value ${offset}`)]],
+    });
+    expect(await system.commit(change(0, 0) as never)).toBe(true);
+    expect(await system.commit(change(1, 1) as never)).toBe(true);
+    await system.beginSnapshot({ id: "s1", createdAt: AT, mode: "pause" } as never);
+    await system.addSnapshotPart("s1", { component: "c", checksum: "0".repeat(64), data: new Uint8Array([1, 0, 2]) } as never);
+    const read = async () => [
+      await system.load("c", [
+        { port: "p", id: "m0" },
+        { port: "p", id: "m1" },
+      ] as never),
+      await system.state("c", ["k"]),
+      await system.snapshots(),
+    ];
+    const before = plain(await read());
+
+    const up = await migrations.migrate({ to: database.url, which });
+    expect(plain(await read())).toEqual(before);
+    expect(await system.commit(change(2, 2) as never)).toBe(true);
+    expect(await storage.systems()).toEqual(["shop"]);
+
+    const down = await migrations.migrate({ to: "sqlite", which });
+    expect(down.databases[0]!.rows).toBe(up.databases[0]!.rows + 1);
+    expect(await system.commit(change(2, 3) as never)).toBe(false); // it is at version 3 here too
+    expect(Buffer.from((await system.state("c", ["k"]))[0]!).toString()).toBe("value 2");
+    await storage.close();
+  });
+});
+
+describe("LangGraph's threads", () => {
+  it("move while a saver has them open, and stay the same", async () => {
+    const { dataDir, migrations } = place();
+    const path = join(dataDir, "threads.db");
+    const which = { kind: "threads", path } as const;
+    const store = sqliteThreads({ path, now: systemClock });
+    const key = { threadId: "нить", namespace: "", checkpointId: "1" };
+    const typed = (text: string) => ({ type: "json", data: state(text) });
+    await store.put({
+      ...key,
+      parentId: null,
+      checkpoint: typed('{"v":4,"id":"1","channel_values":{"messages":["м"],"канал":2},"channel_versions":{},"versions_seen":{}}'),
+      metadata: typed('{"a":1}'),
+      changed: ["messages", "канал"],
+      unchanged: [],
+      deltas: ["d"],
+    });
+    await store.put({
+      ...key,
+      checkpointId: "2",
+      parentId: "1",
+      checkpoint: typed('{"v":4,"id":"2","channel_values":{"z":3},"channel_versions":{},"versions_seen":{}}'),
+      metadata: typed('{"a":2}'),
+      changed: ["z"],
+      unchanged: ["messages", "канал"],
+      deltas: [],
+    });
+    await store.putWrites(key, [{ taskId: "t", index: -1, channel: "c", value: { type: "bytes", data: new Uint8Array(0) } }]);
+    const saver = new CairnSaver({ storage: "sqlite", path });
+    const config = { configurable: { thread_id: "нить", checkpoint_ns: "", checkpoint_id: "2" } };
+    const outlines = await store.outlines("нить");
+    const found = await store.get("нить", "", "2");
+    await store.close();
+    await saver.getTuple({ configurable: { thread_id: "none" } });
+
+    const up = await migrations.migrate({ to: database.url, which });
+    expect(up.databases[0]!.rows).toBe(3);
+    const there = postgresThreads({ url: database.url });
+    expect(await there.outlines("нить")).toEqual(outlines);
+    expect(plain(await there.get("нить", "", "2"))).toEqual(plain(found));
+    await there.close();
+    expect((await saver.getTuple(config))?.checkpoint.channel_values).toEqual({ messages: ["м"], канал: 2, z: 3 });
+
+    const down = await migrations.migrate({ to: "sqlite", which });
+    expect(down.databases[0]!.tables).toEqual(up.databases[0]!.tables);
+    const back = sqliteThreads({ path, now: systemClock });
+    expect(await back.outlines("нить")).toEqual(outlines);
+    expect(plain(await back.get("нить", "", "2"))).toEqual(plain(found));
+    await back.close();
+  });
+});

@@ -1,0 +1,158 @@
+import { existsSync } from "node:fs";
+import { hostname } from "node:os";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import { carryOut } from "../../src/migrate/move.ts";
+import { PROJECT_SHAPE } from "../../src/migrate/shapes.ts";
+import { projectDatabaseName, sha256Hex } from "../../src/model/ids.ts";
+import { postgresMoveTarget } from "../../src/stores/postgres/move-target.ts";
+import { projectMigrations as onPostgres } from "../../src/stores/postgres/project-schema.ts";
+import { readMove, removeMove, writeMove } from "../../src/stores/sqlite/move-record.ts";
+import { sqliteMoveSource } from "../../src/stores/sqlite/move-source.ts";
+import { projectMigrations as onSqlite } from "../../src/stores/sqlite/project-schema.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { makeProject, places, projectFile, projectNamed } from "./place.ts";
+
+let database: TestDatabase;
+const place = places();
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+
+const project = "/verified/project";
+const schema = projectDatabaseName(project);
+
+/** A move whose copy is tampered with between import and verification. */
+async function movedWith(fault: (client: pg.Client) => Promise<void>): Promise<{ where: ReturnType<typeof place>; error: unknown }> {
+  const where = place();
+  await makeProject(where, project, 8);
+  const path = projectFile(where, project);
+  const moveId = `test-${sha256Hex(`${hostname()}:${path}`).slice(0, 8)}`;
+  const source = sqliteMoveSource({ path, migrations: onSqlite, shape: PROJECT_SHAPE });
+  const target = postgresMoveTarget({ url: database.url, schema, migrations: onPostgres, shape: PROJECT_SHAPE, sameSource: () => true });
+  const tampered = {
+    ...target,
+    async fill(...args: Parameters<typeof target.fill>) {
+      await target.fill(...args);
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      await client.query(`SET search_path TO ${schema}; SET cairn.move = '${moveId}'`);
+      await fault(client);
+      await client.end();
+    },
+  };
+  const journal = { read: () => readMove(path), write: (r: never) => writeMove(path, r), remove: () => removeMove(path) };
+  const move = { source, target: tampered, shape: PROJECT_SHAPE, journal, watch: { rows: () => {} }, trace: () => {} };
+  const record = {
+    moveId,
+    direction: "up",
+    state: "pausing",
+    url: database.url,
+    where: target.where,
+    projectId: project,
+    startedAt: "",
+  } as const;
+  const error = await carryOut(move, record).then(
+    () => undefined,
+    (error) => error,
+  );
+  await source.close();
+  await target.close();
+  return { where, error };
+}
+
+describe("verification", () => {
+  const statement = (sql: string) => async (client: pg.Client) => expect((await client.query(sql)).rowCount).toBe(1);
+  const faults: Readonly<Record<string, [fault: (client: pg.Client) => Promise<void>, said: RegExp]>> = {
+    "one flipped bit in a copied blob": [
+      statement("UPDATE code_texts SET body = set_byte(body, 3, get_byte(body, 3) # 1) WHERE key = (SELECT min(key) FROM code_texts)"),
+      /code_texts has \d+ rows, but not the same content/,
+    ],
+    "one changed letter of a text": [
+      statement("UPDATE checkpoints SET description = overlay(description placing 'X' from 1) WHERE id = 'checkpoint-2'"),
+      /checkpoints has 8 rows, but not the same content/,
+    ],
+    "one missing row": [statement("DELETE FROM file_moves"), /file_moves has 0 rows instead of 1/],
+    "one float that differs in its last bit": [
+      async (client) => {
+        const { rows } = await client.query("SELECT version_id, key, vector::text AS vector FROM vectors ORDER BY 1, 2 LIMIT 1");
+        const floats = Float32Array.from(JSON.parse(rows[0].vector) as number[]);
+        new Uint32Array(floats.buffer)[3]! ^= 1;
+        await client.query("UPDATE vectors SET vector = $1::text::public.vector WHERE version_id = $2 AND key = $3", [
+          `[${floats.join(",")}]`,
+          rows[0].version_id,
+          rows[0].key,
+        ]);
+      },
+      /vectors has \d+ rows, but not the same content/,
+    ],
+    "a counter that lags behind": [
+      statement("SELECT setval(pg_get_serial_sequence('checkpoints', 'key'), 3)"),
+      /checkpoints would give out numbers again/,
+    ],
+    "a trigger that stayed switched off": [
+      async (client) => void (await client.query("ALTER TABLE vectors DISABLE TRIGGER vectors_outbox")),
+      /trigger vectors_outbox is switched off/,
+    ],
+    "an index that is missing": [
+      async (client) => void (await client.query("DROP INDEX vectors_hnsw_1")),
+      /vectors of version 1 have no index/,
+    ],
+  };
+  for (const [what, [fault, said]] of Object.entries(faults))
+    it(`finds ${what}, and nothing is switched`, async () => {
+      const { where, error } = await movedWith(fault);
+      expect(String((error as Error)?.message)).toMatch(said);
+      expect(existsSync(projectFile(where, project))).toBe(true);
+      expect(existsSync(`${projectFile(where, project)}.move`)).toBe(false);
+      const cairn = await open({ dataDir: where.dataDir, embedder: [] });
+      await cairn.checkpoints.save({ projectPath: project, summary: "Writes go on where they were." });
+      expect((await cairn.checkpoints.list({ projectPath: project })).total).toBe(9);
+      await cairn.close();
+    });
+
+  it("passes the very same move without a fault", async () => {
+    const { error, where } = await movedWith(statement("UPDATE checkpoints SET summary = summary WHERE id = 'checkpoint-2'"));
+    expect(error).toBeUndefined();
+    expect(existsSync(projectFile(where, project))).toBe(false);
+  });
+});
+
+describe("a target that holds data", () => {
+  it("is refused before anything is changed", async () => {
+    const where = place();
+    await makeProject(where, project, 2);
+    await expect(where.migrations.migrate({ to: database.url, which: projectNamed(project) })).rejects.toThrow(/holds data already/);
+    expect(existsSync(`${projectFile(where, project)}.move`)).toBe(false);
+  });
+});
+
+describe("rollback", () => {
+  it("goes back as long as nothing was written, and says what to do instead afterwards", async () => {
+    const where = place();
+    const name = "/rollback/project";
+    const which = projectNamed(name);
+    await makeProject(where, name, 4);
+    const { migrations, dataDir } = where;
+    const cairn = await open({ dataDir, embedder: [] });
+    await migrations.migrate({ to: database.url, which });
+    expect((await cairn.checkpoints.list({ projectPath: name })).total).toBe(4); // reading is no writing
+    const back = await migrations.migrate({ rollback: true, which });
+    expect(back.databases[0]).toMatchObject({ outcome: "returned" });
+    await cairn.checkpoints.save({ projectPath: name, summary: "In SQLite again." });
+    expect((await cairn.checkpoints.list({ projectPath: name })).total).toBe(5);
+
+    await migrations.migrate({ to: database.url, which });
+    const saved = await cairn.checkpoints.save({ projectPath: name, summary: "In PostgreSQL." });
+    await expect(migrations.migrate({ rollback: true, which })).rejects.toThrow(/was written to since the move.*--to sqlite/);
+    await cairn.checkpoints.save({ projectPath: name, summary: "A refusal pauses nobody." });
+    await migrations.migrate({ to: "sqlite", which });
+    const { checkpoints, total } = await cairn.checkpoints.list({ projectPath: name, limit: 100 });
+    expect(total).toBe(7);
+    expect(checkpoints.map(({ id }) => id)).toContain(saved.id);
+    await cairn.close();
+    await expect(migrations.migrate({ rollback: true, which })).rejects.toThrow(/was not moved/);
+  });
+});
