@@ -1,5 +1,4 @@
 import type { Cairn } from "../cairn.ts";
-import type { ApiClient } from "../client/api-client.ts";
 import type { Config } from "../config/schema.ts";
 import { localCode } from "../local/local-code.ts";
 import type { Operation } from "../operation.ts";
@@ -27,16 +26,19 @@ export async function openEdge(config: Config, { jobs, cancelWithCaller = false 
   const { edgeOperations } = await import("./edge-operations.ts");
   const { dataDir, api } = config;
   if (api.url !== undefined) {
-    const [{ apiClient }, { remoteOperation }, { operations }] = await Promise.all([
+    const [{ apiClient }, { remoteOperation }, { remoteService }, { remoteTarget }, { operations }] = await Promise.all([
       import("../client/api-client.ts"),
       import("../client/remote-operation.ts"),
+      import("../client/remote-service.ts"),
+      import("../client/remote-target.ts"),
       import("../operations.ts"),
     ]);
     const client = apiClient({ url: api.url, apiKey: api.key });
-    const counts = (projectPath: string) => remoteCounts(client, operations, projectPath);
+    const counts = (projectPath: string) => remoteTarget(client, projectPath).counts(new AbortController().signal);
     const local = localCode({ dataDir, launch: launcher(jobs, config, undefined), counts, cancelWithCaller });
-    // The operations call the server and nothing of this; only what is done here has a part in it.
-    const cairn = { local, close: () => local.close() } as Cairn;
+    // The operations call the server and nothing of this. What is done here has a part in it, and what hooks and exports ask for.
+    const checkpoints = remoteService<Cairn["checkpoints"]>("checkpoint", operations, client);
+    const cairn = { local, checkpoints, close: () => local.close() } as Cairn;
     return { cairn, operations: edgeOperations(operations.map((operation) => remoteOperation(operation, client))) };
   }
   const [own, { operations }] = await Promise.all([openFromConfig(config), import("../operations.ts")]);
@@ -48,11 +50,4 @@ export async function openEdge(config: Config, { jobs, cancelWithCaller = false 
     await own.close();
   };
   return { cairn: { ...own, local, close }, operations: edgeOperations(operations) };
-}
-
-async function remoteCounts(client: ApiClient, operations: readonly Operation[], projectPath: string) {
-  const stats = operations.find(({ name }) => name === "code_stats")!;
-  const field = "project_path" in stats.input.shape ? "project_path" : "project_id";
-  const { files, chunks, last_indexed_at } = await client.call(stats, { [field]: projectPath });
-  return { files: Number(files), chunks: Number(chunks), lastIndexedAt: last_indexed_at as string | undefined };
 }

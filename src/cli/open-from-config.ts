@@ -1,5 +1,6 @@
 import type { Cairn } from "../cairn.ts";
 import type { Config } from "../config/schema.ts";
+import { CairnError } from "../model/errors.ts";
 import type { OpenOptions } from "../open.ts";
 
 /** The one place where configuration becomes options of the library. */
@@ -17,8 +18,13 @@ export function openOptions(config: Config): OpenOptions {
   };
 }
 
-/** Cairn on this machine's own storage. */
+/** Cairn on this machine's own storage. Where a server is configured, that is not what is meant: what can be done there goes through `openEdge`. */
 export async function openFromConfig(config: Config): Promise<Cairn> {
+  if (config.api.url !== undefined)
+    throw new CairnError(
+      "invalid_input",
+      "This is done on the storage of a machine, and api.url names a server. Do it on the server's machine, or leave out api.url (--api-url, CAIRN_API_URL).",
+    );
   const { open } = await import("../open.ts");
   return open(openOptions(config));
 }

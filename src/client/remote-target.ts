@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
 import { codeHashes, codeJob, codeManifest, codeSend } from "../code/index-operations.ts";
+import { codeStats } from "../code/upkeep-operations.ts";
 import type { JobOutput } from "../code/wire-schemas.ts";
-import type { IndexTarget } from "../local/index-target.ts";
+import { countsOf, type IndexCounts, type IndexTarget } from "../local/index-target.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Operation } from "../operation.ts";
@@ -65,6 +66,7 @@ export function remoteTarget(
       }
       return { removed, moved };
     },
+    counts: async (signal) => countsOf((await call(codeStats, { project_path: projectId }, signal)) as unknown as IndexCounts),
   };
 }
 

@@ -12,8 +12,15 @@ export interface IndexTarget {
   send(files: readonly SourceFile[], signal: AbortSignal): Promise<readonly FileOutcome[]>;
   /** Removes what is not in the manifest; says how many files that were, and how many had only moved. */
   finish(manifest: readonly string[], signal: AbortSignal): Promise<{ readonly removed: number; readonly moved: number }>;
+  /** What the index holds. */
+  counts(signal: AbortSignal): Promise<IndexCounts>;
   /** How many batches may be under way at once. */
   readonly atOnce: number;
+}
+
+export interface IndexCounts {
+  readonly files: number;
+  readonly chunks: number;
 }
 
 /** The service in this process, or in this thread. One batch is parsed while another is embedded and stored. */
@@ -30,8 +37,11 @@ export function embeddedTarget(code: Code, projectId: string): IndexTarget {
       const { removed, moved } = await code.finish({ projectId, manifest });
       return { removed: removed.length, moved: moved.length };
     },
+    counts: async () => countsOf(await code.stats({ projectId })),
   };
 }
+
+export const countsOf = ({ files, chunks }: IndexCounts): IndexCounts => ({ files, chunks });
 
 export interface Patience {
   /** For how long nothing may get through before the job gives up. It can be resumed then. */
@@ -71,5 +81,6 @@ export function patient(target: IndexTarget, { patienceMs = PATIENCE_MS, firstPa
     hashes: (paths, signal) => insist(signal, () => target.hashes(paths, signal)),
     send: (files, signal) => insist(signal, () => target.send(files, signal)),
     finish: (manifest, signal) => insist(signal, () => target.finish(manifest, signal)),
+    counts: target.counts, // worth no waiting
   };
 }

@@ -29,6 +29,8 @@ export const JobRecord = z.object({
   }),
   skipped: z.record(z.string(), z.int()),
   failed_files: z.array(z.object({ path: z.string(), reason: z.string(), searchable: z.boolean().optional() })),
+  /** What the index held at the end. Counting takes a moment, so while the next job runs, whoever asks is told this. */
+  index: z.object({ files: z.int(), chunks: z.int() }).optional(),
   error: z.string().optional(),
   include_ignored: z.boolean(),
   anywhere: z.boolean(),

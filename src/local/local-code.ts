@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
 import { newId } from "../model/ids.ts";
+import type { IndexCounts } from "./index-target.ts";
 import { isOver, type Job } from "./job.ts";
 import { jobFiles } from "./job-files.ts";
 import { type Lease, leases } from "./lease.ts";
@@ -30,18 +31,12 @@ export interface LocalCode {
   cancel(of: { readonly projectPath: string; readonly jobId?: string | undefined }): Promise<Job>;
   /** Goes on with a job that was interrupted, if the project has one. */
   resume(projectPath: string): Promise<Job | undefined>;
-  /** What the index holds of a project. */
-  counts(projectPath: string): Promise<IndexCounts>;
+  /** What the index holds of a project. While one of its jobs runs, which must not be held up, it is what the jobs know. */
+  counts(projectPath: string, jobs: readonly Job[]): Promise<IndexCounts>;
   /** Whether files have changed since they were indexed. */
   readonly isStale: StaleCheck;
   /** Stops what runs in this process; it goes on at the next start. */
   close(): Promise<void>;
-}
-
-export interface IndexCounts {
-  readonly files: number;
-  readonly chunks: number;
-  readonly lastIndexedAt?: string | undefined;
 }
 
 export interface LaunchedJob {
@@ -59,7 +54,7 @@ export type Launch = (job: Job, lease: Lease) => LaunchedJob;
 export interface LocalCodeDeps {
   readonly dataDir: string;
   readonly launch: Launch;
-  readonly counts: LocalCode["counts"];
+  readonly counts: (projectPath: string) => Promise<IndexCounts>;
   /** A caller that waits and goes away takes the job with it: the command line, where that is Ctrl-C. */
   readonly cancelWithCaller?: boolean;
 }
@@ -160,7 +155,13 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
 
   return {
     jobs,
-    counts,
+    async counts(projectPath, of) {
+      const running = of.find(({ status }) => status === "running");
+      if (!running) return counts(projectPath);
+      const { indexed, unchanged, chunks } = running.counts;
+      // Without an earlier one, what there is, this one has made.
+      return of.find(({ index }) => index !== undefined)?.index ?? { files: indexed + unchanged, chunks };
+    },
     isStale: staleCheck(),
 
     async index({ wait = false, ...request }, options = {}) {

@@ -60,7 +60,6 @@ export const codeStatus = operation({
   output: z.object({
     indexed_files: z.int(),
     chunks: z.int(),
-    last_indexed_at: z.string().optional(),
     jobs: z.array(JobView),
   }),
   access: "read",
@@ -68,19 +67,20 @@ export const codeStatus = operation({
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "core",
   cli: { examples: ["cairn code status", "cairn code status --limit 5 --json"] },
-  render: ({ indexed_files, chunks, last_indexed_at, jobs }) =>
+  render: ({ indexed_files, chunks, jobs }) =>
     [
       indexed_files === 0
         ? "Nothing is indexed yet. Start with code_index (cairn code index)."
-        : `${indexed_files} files in ${chunks} chunks${last_indexed_at ? `, last changed ${last_indexed_at}` : ""}.`,
+        : `${indexed_files} files in ${chunks} chunks.`,
       ...jobs.map(jobText),
     ].join("\n"),
   async run(cairn, { projectPath, limit }) {
     const local = localOf(cairn);
-    const [jobs, counts] = await Promise.all([local.jobs(projectPath), local.counts(projectPath)]);
+    const jobs = await local.jobs(projectPath);
+    const { files, chunks } = await local.counts(projectPath, jobs);
     const under = jobs.filter((job) => !isOver(job));
     const shown = [...under, ...jobs.filter(isOver)].slice(0, limit);
-    return { indexedFiles: counts.files, chunks: counts.chunks, lastIndexedAt: counts.lastIndexedAt, jobs: shown.map(viewOf) };
+    return { indexedFiles: files, chunks, jobs: shown.map(viewOf) };
   },
 });
 

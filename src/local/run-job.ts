@@ -80,6 +80,7 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
       });
   }, TELL_MS);
 
+  let index: Job["index"];
   const work = async (): Promise<void> => {
     await tick();
     const root = await resolveRoot(job.path, { anywhere: job.anywhere });
@@ -89,13 +90,14 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
       const { batchFiles, batchBytes } = settings;
       const choice = { includeIgnored: job.include_ignored, anywhere: job.anywhere, batchFiles, batchBytes, onFolder };
       await indexPass({ root, target: patient(target, settings), memo, tally: counting, signal: ending.signal, ...choice });
+      index = await target.counts(ending.signal).catch(() => undefined); // the job is done without
     } finally {
       await memo.save().catch(() => {}); // what was read need not be read again
       await close();
     }
   };
   const outcome = await work().then(
-    (): Partial<Job> => ({ status: counting.state().counts.failed > 0 ? "partial" : "completed" }),
+    (): Partial<Job> => ({ status: counting.state().counts.failed > 0 ? "partial" : "completed", index }),
     (error: unknown): Partial<Job> => {
       if (why === "stopped") return { status: "pending" };
       if (why === "cancelled") return { status: "cancelled" };

@@ -57,8 +57,8 @@ export const LIMITS = {
   codeFileBytes: 1_000_000,
   /** Longer paths do not fit into an index of PostgreSQL together with the project's. */
   codePathBytes: 1_024,
-  /** The paths of one tree are held in memory, about 100 MB of them. */
-  codeTreeFiles: 500_000,
+  /** The paths of one tree and their hashes are held in memory, which takes about 130 MB then. */
+  codeTreeFiles: 200_000,
   /** How long a person may wait for an index. */
   indexWaitMs: 24 * 60 * 60 * 1_000,
   codeBatchFiles: 1_000,

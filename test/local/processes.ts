@@ -33,10 +33,21 @@ export function processStage() {
   });
 
   function start(args: readonly string[], extra: Record<string, string> = {}): ChildProcess {
-    const child = spawn(process.execPath, [main, ...args], { cwd: project, env: env(extra), stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [main, ...args], { cwd: project, env: env(extra), stdio: ["pipe", "pipe", "pipe"] });
     children.add(child);
     child.once("close", () => children.delete(child));
     return child;
+  }
+
+  async function pipe(args: readonly string[], input: string, extra: Record<string, string> = {}): Promise<Outcome> {
+    const child = start(args, extra);
+    let stdout = "";
+    let stderr = "";
+    child.stdout!.on("data", (chunk) => (stdout += chunk));
+    child.stderr!.on("data", (chunk) => (stderr += chunk));
+    child.stdin!.end(input);
+    const [code] = await once(child, "close");
+    return { code, stdout, stderr };
   }
 
   return {
@@ -48,15 +59,8 @@ export function processStage() {
       mkdirSync(join(project, path, ".."), { recursive: true });
       writeFileSync(join(project, path), content);
     },
-    async run(...args: string[]): Promise<Outcome> {
-      const child = start(args);
-      let stdout = "";
-      let stderr = "";
-      child.stdout!.on("data", (chunk) => (stdout += chunk));
-      child.stderr!.on("data", (chunk) => (stderr += chunk));
-      const [code] = await once(child, "close");
-      return { code, stdout, stderr };
-    },
+    run: (...args: string[]) => pipe(args, ""),
+    pipe,
     /** `cairn serve`, without the tree: its home is elsewhere. */
     async serve(port = 0): Promise<{ url: string; port: number; kill(): Promise<void> }> {
       const child = start(["serve", "--port", String(port), "--json", "--data-dir", join(folder, "server")]);

@@ -72,8 +72,28 @@ describe("cairn mcp --api-url", () => {
     const found = JSON.parse((await s.run("code", "usages", "remote_name", "--json", ...remote)).stdout);
     expect(found.definitions).toMatchObject([{ path: "a.py" }]);
     expect((await s.run("checkpoint", "list", ...remote)).stdout).toContain("No checkpoints");
+    // What works on the storage itself says that it does.
+    expect(await s.run("checkpoint", "export", ...remote)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("the server's machine"),
+    });
     await server.kill();
     expect(await s.run("checkpoint", "list", ...remote)).toMatchObject({ code: 9, stderr: expect.stringContaining("cannot be reached") });
+  });
+});
+
+describe("a hook beside a server", () => {
+  it("saves and offers checkpoints on the server", async () => {
+    const server = await s.serve();
+    const env = { CAIRN_API_URL: server.url };
+    s.write("transcript.jsonl", `${JSON.stringify({ type: "user", message: { role: "user", content: "Port the parser" } })}\n`);
+    const event = { session_id: "s1", transcript_path: join(s.project, "transcript.jsonl"), cwd: s.project, reason: "exit" };
+    await s.pipe(["hook", "session-end"], JSON.stringify(event), env);
+    const offered = await s.pipe(["hook", "session-start"], JSON.stringify({ cwd: s.project, source: "startup" }), env);
+    expect(offered.stderr).toBe("");
+    expect(JSON.parse(offered.stdout).hookSpecificOutput.additionalContext).toContain("Port the parser");
+    const client = await s.mcp(["--api-url", server.url]);
+    expect(await call(client, "checkpoint_list")).toMatchObject({ total: 1 });
   });
 });
 

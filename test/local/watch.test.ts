@@ -51,6 +51,7 @@ const target: IndexTarget = {
     for (const path of gone) index.delete(path);
     return { removed: gone.length, moved: 0 };
   },
+  counts: async () => ({ files: index.size, chunks: index.size }),
 };
 
 /** Watches, quicker than people need it, and resolves after the first look. */

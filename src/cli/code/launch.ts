@@ -14,6 +14,9 @@ export type Where = "here" | "thread" | "process";
 /** A thread that was asked to stop ends its batch first. One that does not is ended: a batch is all or nothing. */
 const STOP_MS = 5_000;
 
+/** Enough for the largest tree that is taken. Without a limit the engine lets garbage lie around for as long as the machine has room. */
+const HEAP_MB = 384;
+
 export function launcher(where: Where, config: Config, cairn: Cairn | undefined): Launch {
   if (where === "thread") return (job, lease) => inThread({ config, job, lease });
   if (where === "process") return (job, lease) => inProcess({ config, job, lease });
@@ -26,7 +29,8 @@ export function watchInThread(work: WatchWork): ReturnType<Launch> {
 }
 
 function inThread(work: IndexWork | WatchWork): ReturnType<Launch> {
-  const worker = new Worker(WORKER_URL, { workerData: work, execArgv: [] });
+  const resourceLimits = { maxOldGenerationSizeMb: HEAP_MB };
+  const worker = new Worker(WORKER_URL, { workerData: work, execArgv: [], resourceLimits });
   const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   worker.on("error", (error) => process.emitWarning(`The indexing thread failed: ${error.message}`, "CairnNotice"));
   return {

@@ -5,7 +5,7 @@ import type { Call, Command } from "../command.ts";
 import { type Host, print } from "../host.ts";
 import { HOOK_EVENTS } from "../init/entries.ts";
 import { isObject, type JsonObject } from "../init/json-file.ts";
-import { openFromConfig } from "../open-from-config.ts";
+import { openEdge } from "../open-edge.ts";
 import { findProject } from "../project.ts";
 import { harmless } from "../terminal/style.ts";
 import { sessionCheckpoint } from "./session-checkpoint.ts";
@@ -50,7 +50,7 @@ async function runHook(call: Call): Promise<JsonObject | undefined> {
   const named = textOf(input.cwd);
   const cwd = named && statSync(named, { throwIfNoEntry: false })?.isDirectory() ? named : host.cwd;
   const project = values.project === undefined ? findProject(undefined, cwd) : call.project();
-  const cairn = await openFromConfig(call.config().config);
+  const { cairn } = await openEdge(call.config().config, { jobs: "here" });
   try {
     if (event === "session-start") return await offer(cairn, project, input);
     await save(cairn, project, event, input);
