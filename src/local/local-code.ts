@@ -132,6 +132,12 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     };
     const lease = await takeOrJoin(projectPath, job.id);
     if (!("token" in lease)) return lease;
+    const meanwhile = await files.read(job.id);
+    if (meanwhile && isOver(meanwhile)) {
+      // Another has taken it up and ended it since it was looked at.
+      await rights.release(lease);
+      return begin({ projectPath, includeIgnored, anywhere });
+    }
     await files.write(job);
     await start(job, lease);
     return job;

@@ -165,8 +165,9 @@ describe("an index job", () => {
     expect(await second.jobs(projectPath)).toMatchObject([{ id, status: "pending" }]);
     open();
     expect(await second.resume(projectPath)).toMatchObject({ id, include_ignored: true });
-    const done = await second.index({ projectPath, wait: true });
-    expect(done).toMatchObject({ id, status: "completed", counts: { indexed: 20, unchanged: 10 } });
+    await until(() => jobFile(id).status === "completed");
+    expect(jobFile(id)).toMatchObject({ counts: { indexed: 20, unchanged: 10 } });
+    expect((await second.index({ projectPath, wait: true })).id).not.toBe(id);
   });
 
   it("is taken over from a process that was killed, at once", async () => {

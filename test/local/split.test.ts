@@ -32,14 +32,14 @@ describe("cairn mcp --api-url", () => {
     expect(await call(client, "code_status")).toMatchObject({ indexed_files: 0, jobs: [] });
 
     const begun = await call(client, "code_index");
-    const processed = async () => s.jobs().find((job) => job.id === begun.job_id)?.files_processed ?? 0;
+    const job = () => s.jobs().find(({ id: one }) => one === begun.job_id)!;
     for (const share of [0.2, 0.5]) {
-      await until(async () => (await processed()) >= share * FILES);
+      await until(() => job().files_processed >= share * FILES);
       await server.kill();
       server = await s.serve(server.port);
     }
-    const done = await call(client, "code_index", { wait: true });
-    expect(done).toMatchObject({ job_id: begun.job_id, status: "completed", files_processed: FILES, counts: { failed: 0 } });
+    await until(() => job().finished_at !== undefined);
+    expect(job()).toMatchObject({ status: "completed", files_processed: FILES, counts: { failed: 0 } });
     expect(await call(client, "code_status")).toMatchObject({ indexed_files: FILES });
     const { definitions, total_references } = await call(client, "code_usages", { name: "function_7" });
     expect(definitions).toMatchObject([{ path: "src/part0/f7.py", line: 1 }]);
