@@ -85,6 +85,10 @@ export const LIMITS = {
   /** Component, port and message id make one key; together they must fit into an index of PostgreSQL. */
   systemNameChars: 100,
   systemMessageIdChars: 300,
+  /** Each has a queue in every process that uses it. */
+  systemComponents: 1_000,
+  /** All of them are in the memory of a process that uses their component. */
+  systemPorts: 1_000,
   systemStateKeyChars: 300,
   /** Larger data belongs in a file; the message then says where. */
   systemMessageBytes: 1024 * 1024,

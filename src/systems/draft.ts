@@ -55,6 +55,13 @@ export class Draft {
     return port;
   }
 
+  /** Whether the component has this port, or may have one more. */
+  hasRoomFor(port: string, ports: number): boolean {
+    if (this.#view.ports.has(port) || this.#ports.get(port)?.changed) return true;
+    const added = [...this.#ports].filter(([name, { changed }]) => changed && !this.#view.ports.has(name)).length;
+    return this.#view.ports.size + added < ports;
+  }
+
   /** The message with this id, as it would be after this commit. */
   message(port: string, id: string): MessageHead | undefined {
     return this.#heads.get(idKey({ port, id }));

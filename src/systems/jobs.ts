@@ -50,6 +50,8 @@ export function deliver(job: DeliveryJob): Job<Receipt> {
     async apply(draft) {
       const port = draft.port(name, job.firstOffset);
       assertInRange(port, offset);
+      if (!draft.hasRoomFor(name, LIMITS.systemPorts))
+        throw new CairnError("too_large", `A component has at most ${LIMITS.systemPorts} ports. Use another component.`);
       const found = draft.message(name, id);
       if (!found && port.has(offset)) {
         // Forgotten, or the second offset of a message that was forgotten.
@@ -99,11 +101,11 @@ export function requeue({ port, id }: { readonly port: string; readonly id: stri
 }
 
 /** Moves the mark below which finished messages may be forgotten; never back, nor above the position. Says where it was to go. */
-export function movePruneMark(port: string, to: (position: number) => number): Job<number> {
+export function movePruneMark(port: string, firstOffset: number, to: (position: number) => number): Job<number> {
   return {
     bytes: 0,
     async apply(draft) {
-      const target = draft.port(port);
+      const target = draft.port(port, firstOffset);
       const mark = to(target.row.position);
       target.prune(mark);
       return mark;

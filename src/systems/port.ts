@@ -131,8 +131,12 @@ export function port<Data>({ component, port: name, firstOffset, store, writer, 
 
     async requeue(ids) {
       const wanted = ids ?? (await deadIds(await store(), component, name));
-      const done = await Promise.all(wanted.map((id) => writer.submit(requeue({ port: name, id }))));
-      return done.filter(Boolean).length;
+      let requeued = 0;
+      for (let start = 0; start < wanted.length; start += PAGE) {
+        const some = wanted.slice(start, start + PAGE).map((id) => writer.submit(requeue({ port: name, id })));
+        requeued += (await Promise.all(some)).filter(Boolean).length;
+      }
+      return requeued;
     },
 
     async prune(retention, { signal } = {}) {
@@ -143,7 +147,7 @@ export function port<Data>({ component, port: name, firstOffset, store, writer, 
       const firstYoung = since === undefined ? undefined : await opened.firstSince(component, name, since);
       const mark = (position: number) => Math.min(position - (keepLast ?? 0), firstYoung === undefined ? position : firstYoung - 1);
       // The mark comes first: from then on what is below it is known by its offset, and the rows may go one by one.
-      const upTo = await writer.submit(movePruneMark(name, mark), signal);
+      const upTo = await writer.submit(movePruneMark(name, firstOffset, mark), signal);
       let forgotten = 0;
       for (let swept = SWEPT_AT_ONCE; swept === SWEPT_AT_ONCE; forgotten += swept) {
         signal?.throwIfAborted();

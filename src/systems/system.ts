@@ -60,6 +60,8 @@ export function createSystem({ systemId, store, scratch, onClose }: SystemDeps, 
   function writerOf(component: string): ComponentWriter {
     let writer = writers.get(component);
     if (!writer) {
+      if (writers.size === LIMITS.systemComponents)
+        throw new CairnError("too_large", `One process uses at most ${LIMITS.systemComponents} components of a system.`);
       writer = componentWriter({ store, component, commitsPerSecond: settings.commitsPerSecond, now });
       writers.set(component, writer);
     }

@@ -296,6 +296,21 @@ describe.each<[string, () => SystemStorageOptions]>([
     await opened.close();
   }, 120_000);
 
+  it("bounds what it remembers of gaps, ports and components", async () => {
+    const { opened, till, orders } = open();
+    const gap = Array.from({ length: LIMITS.systemPorts + 1 }, (_, i) => till.port(`p${i}`).receive({ id: "a", offset: 0 }, () => {}));
+    const refused = (await Promise.allSettled(gap)).filter(({ status }) => status === "rejected");
+    expect(refused).toMatchObject([{ reason: { code: "too_large" } }]);
+    const [none, one] = await Promise.allSettled(
+      [orders, till.port<number>("p0")].map((port) => port.receive({ id: "b", offset: 1 }, () => {})),
+    );
+    expect([none, one]).toMatchObject([{ reason: { code: "too_large" } }, { value: { outcome: "done" } }]);
+    expect(() => {
+      for (let i = 0; i <= LIMITS.systemComponents; i++) opened.component(`c${i}`).port("in");
+    }).toThrow(/at most/);
+    await opened.close();
+  });
+
   it("takes back what nobody waits for any more, and refuses after its end", async () => {
     const { opened, till, orders } = open();
     const gone = orders.receive({ id: "a", offset: 0, data: 1 }, add, { signal: AbortSignal.abort() });
