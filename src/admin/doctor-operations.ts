@@ -15,7 +15,7 @@ const Trigger = z.object({
 });
 
 const Finding = z.object({
-  check: z.enum(["integrity", "schema", "size", "disk", "leftovers", "leases", "embeddings", "snapshots", "storage"]),
+  check: z.enum(["integrity", "schema", "size", "disk", "leftovers", "leases", "embeddings", "snapshots", "recovery", "storage"]),
   severity: z.enum(["problem", "note"]),
   subject: z.string(),
   message: z.string(),

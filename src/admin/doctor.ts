@@ -38,8 +38,6 @@ export interface DoctorDeps {
 export function doctor({ storage, runs, probe, backups, settings, now, onSystems }: DoctorDeps): Doctor {
   /** Seconds of the last trial restore, by system. */
   const trials = new Map<string, number>();
-  const probed = async () => (await probe?.databases(settings.windowSeconds)) ?? [];
-
   function systemReport(database: ProbedDatabase, rtoSeconds: number | undefined): SystemReport[] {
     const { kind, id, location, bytes, activity } = database;
     if (kind !== "system" || !activity) return [];
@@ -48,16 +46,16 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
     return [{ systemId: id, location, triggers, command }];
   }
 
-  /** A system that cannot even be copied is told as damaged; how long it would take to restore is then unknown. */
-  async function trial({ kind, id, activity, problem }: ProbedDatabase, { quick, signal }: Examination): Promise<number | undefined> {
-    if (kind !== "system" || !activity || problem !== undefined || quick) return undefined;
+  /** How long it takes to bring a system back, or what is in the way of that. */
+  async function trial({ kind, id }: ProbedDatabase, { signal }: Examination): Promise<number | Finding | undefined> {
     try {
       const seconds = await backups?.trialRestore({ kind, id }, { signal });
       if (seconds !== undefined) trials.set(id, seconds);
       return seconds;
     } catch (error) {
-      if (error instanceof CairnError && error.details?.damaged) return undefined;
-      throw error;
+      if (!(error instanceof CairnError) || error.code === "cancelled") throw error;
+      const message = `A trial restore failed, so a real one would: ${error.message}`;
+      return { check: "recovery", severity: "problem", subject: databaseLabel({ kind, id }), message };
     }
   }
 
@@ -67,19 +65,22 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
       const findings: Finding[] = [];
       const unusable = await storageFinding(storage);
       if (unusable) findings.push(unusable);
-      const databases = unusable && !backups ? [] : await probed();
+      const databases = unusable && !backups ? [] : ((await probe?.databases(settings.windowSeconds)) ?? []);
       const systems: SystemReport[] = [];
       for (const [index, database] of databases.entries()) {
         progress?.(index, databases.length, databaseLabel(database));
         signal?.throwIfAborted();
         const problems = quick || database.problem !== undefined ? [] : await probe!.check(database);
         findings.push(...databaseFindings(database, problems, settings));
-        systems.push(...systemReport(database, problems.length > 0 ? undefined : await trial(database, options)));
+        const restorable = !quick && database.activity !== undefined && problems.length === 0;
+        const tried = restorable ? await trial(database, options) : undefined;
+        if (typeof tried === "object") findings.push(tried);
+        systems.push(...systemReport(database, typeof tried === "number" ? tried : undefined));
       }
       onSystems?.(systems);
       const largest = Math.max(0, ...databases.map(({ bytes }) => bytes));
       findings.push(...diskFindings((await probe?.disks()) ?? [], largest, settings));
-      findings.push(...leftoverFindings((await probe?.leftovers()) ?? [], (await backups?.unusable()) ?? []));
+      findings.push(...leftoverFindings((await probe?.leftovers(databases)) ?? [], (await backups?.unusable()) ?? []));
       if (!unusable) {
         // Asking for runs where there never were any would make their database.
         const hasRuns = !probe || databases.some(({ kind }) => kind === "runs");
@@ -97,12 +98,12 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
         databases: databases.map(({ kind, id, location, bytes }) => ({ kind, id, location, bytes })),
         systems,
         findings,
-        checks: CHECKS.filter((check) => !(quick && check === "integrity")),
+        checks: CHECKS.filter((check) => !(quick && (check === "integrity" || check === "recovery"))),
       };
     },
 
     async systems() {
-      return (await probed()).flatMap((database) => systemReport(database, trials.get(database.id)));
+      return ((await probe?.systems(settings.windowSeconds)) ?? []).flatMap((database) => systemReport(database, trials.get(database.id)));
     },
   };
 }

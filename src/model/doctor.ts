@@ -65,7 +65,17 @@ export interface SystemReport {
   readonly command?: string | undefined;
 }
 
-export type HealthCheck = "integrity" | "schema" | "size" | "disk" | "leftovers" | "leases" | "embeddings" | "snapshots" | "storage";
+export type HealthCheck =
+  | "integrity"
+  | "schema"
+  | "size"
+  | "disk"
+  | "leftovers"
+  | "leases"
+  | "embeddings"
+  | "snapshots"
+  | "recovery"
+  | "storage";
 
 /** Something that deserves attention. A note can wait; a problem makes the report unhealthy. */
 export interface Finding {

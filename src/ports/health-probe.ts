@@ -27,8 +27,11 @@ export interface HealthProbe {
   /** Name and version of the database engine. */
   engine(): Promise<string>;
   databases(windowSeconds: number): Promise<readonly ProbedDatabase[]>;
+  /** Only those of systems: this is asked often. */
+  systems(windowSeconds: number): Promise<readonly ProbedDatabase[]>;
   /** Reads a whole database and says what is wrong with it. */
   check(database: ProbedDatabase): Promise<readonly string[]>;
   disks(): Promise<readonly DiskRoom[]>;
-  leftovers(): Promise<readonly Leftover[]>;
+  /** Among these databases. */
+  leftovers(databases: readonly ProbedDatabase[]): Promise<readonly Leftover[]>;
 }

@@ -101,10 +101,8 @@ describe("a restore", () => {
     await save(cairn, "First");
     const first = await cairn.backups.create(project);
     await save(cairn, "Second");
-    await new Promise((resolve) => setTimeout(resolve, 1_100)); // ids sort by the second
     await cairn.backups.create(project);
     await cairn.checkpoints.save({ projectPath: "/other", summary: "Other" });
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
     await cairn.backups.create({ kind: "project", id: "/other" });
     await save(cairn, "Third");
     await cairn.backups.restore({ which: project, overwrite: true });

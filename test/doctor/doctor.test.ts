@@ -216,6 +216,16 @@ describe("general health", () => {
     expect((await findings({ embeddingBacklogMax: 1 }, true)).found).toEqual([`problem embeddings project ${PROJECT}`]);
   });
 
+  it("tells when a trial restore fails, instead of failing itself", async () => {
+    await commits(1);
+    writeFileSync(join(at.folder, "taken"), "a file");
+    const cairn = await at.open({ now: clock, doctor: roomy, backupDir: join(at.folder, "taken") });
+    const report = await cairn.doctor.examine();
+    expect(report.findings).toMatchObject([{ check: "recovery", severity: "problem", subject: "system shop" }]);
+    expect(report.findings[0]!.message).toContain("taken cannot be written");
+    expect(report.healthy).toBe(false);
+  });
+
   it("notes snapshots that were begun long ago and never completed", async () => {
     const storage = sqliteSystemStorage({ stateDir: at.stateDir });
     const store = await storage.create("shop");

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
@@ -56,7 +56,7 @@ export function backupFolder(folder: string) {
     }
   }
 
-  const entries = () => (existsSync(folder) ? readdirSync(folder) : []);
+  const entries = () => (statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? readdirSync(folder) : []);
 
   return {
     read,
@@ -64,8 +64,6 @@ export function backupFolder(folder: string) {
     all(): Backup[] {
       const ids = entries().filter((name) => BACKUP_ID.test(name));
       return ids
-        .sort()
-        .reverse()
         .flatMap((id) => {
           try {
             return [read(id)];
@@ -73,7 +71,8 @@ export function backupFolder(folder: string) {
             if (error instanceof CairnError) return []; // told by `unusable`
             throw error;
           }
-        });
+        })
+        .sort((a, b) => (a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id) ? 1 : -1));
     },
     /** A folder to write into. What dead processes of this machine left is removed. */
     begin(id: string): string {

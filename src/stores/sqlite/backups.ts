@@ -16,7 +16,7 @@ import { VERSION } from "../../model/version.ts";
 import type { BackupStore } from "../../ports/backup-store.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { BACKUP_ID, backupFolder, isLeftBehind, remove, SIGNED } from "./backup-folder.ts";
-import { fileHash } from "./copy-file.ts";
+import { fileHash, UNSOUND } from "./copy-file.ts";
 import type { DatabaseFile, DatabaseFiles } from "./database-files.ts";
 import { openSqlite } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
@@ -81,8 +81,10 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
               progress?.(index + done / Math.max(total, 1), sources.length, databaseLabel(source));
             databases.push(await copyInto(partial, source, { signal, onProgress }));
           } catch (error) {
-            if (which !== "all" || !isSourceFault(error, source)) throw error;
-            failed.push({ kind, id: of, reason: (inWords(error, source.path) as Error).message });
+            if (!isSourceFault(error, source)) throw error;
+            const told = inWords(error, source.path);
+            if (which !== "all") throw told;
+            failed.push({ kind, id: of, reason: (told as Error).message });
           }
         }
         if (databases.length === 0) throw new CairnError("unavailable", `No database could be backed up. ${failed[0]?.reason}`);
@@ -196,7 +198,7 @@ function removeUnfinished(path: string): void {
 
 async function copyInto(partial: string, source: DatabaseFile, call: FileCall): Promise<BackupEntry> {
   assertHere(source);
-  if (source.problem !== undefined) throw Object.assign(new Error(source.problem), { unreadable: true });
+  if (source.problem !== undefined) throw Object.assign(new Error(`It cannot be read: ${source.problem}`), { code: UNSOUND });
   const file = `${source.kind === "system" ? "system-" : ""}${basename(source.path)}`;
   const { bytes, sha256, tables, schema } = await inFileThread({ kind: "copy", from: source.path, path: join(partial, file) }, call);
   if (tables.some(({ name }) => name === FENCE_TABLE)) assertHere(source); // a move began meanwhile: the copy would refuse every write
@@ -233,13 +235,14 @@ async function sqliteVersion(): Promise<string> {
 
 /** What is wrong with one database must not cost the others their backup; a full disk concerns all. */
 function isSourceFault(error: unknown, { path, problem }: DatabaseFile): boolean {
-  return problem !== undefined || isOnTheMove(path) || isDamage(error) || /^The copy of .* is not sound/.test((error as Error).message);
+  return problem !== undefined || isOnTheMove(path) || isDamage(error) || (error as NodeJS.ErrnoException).code === UNSOUND;
 }
 
 function inWords(error: unknown, path: string): unknown {
   const known = translateSqliteError(error, path);
   if (known !== error || error instanceof CairnError || !(error instanceof Error)) return known;
   const { code } = error as NodeJS.ErrnoException;
+  if (code === UNSOUND) return new CairnError("unavailable", error.message, { cause: error, details: { path, damaged: true } });
   if (code === "ENOSPC" || code === "EDQUOT")
     return new CairnError(
       "unavailable",

@@ -46,11 +46,18 @@ export async function copyDatabase(from: string, to: string, onProgress: (donePa
   }
   syncFile(to);
   const problems = await findProblems(to);
-  if (problems.length > 0) throw new Error(`The copy of ${from} is not sound: ${problems[0]}`);
+  if (problems.length > 0) throw unsound(`The copy of ${from} is not sound: ${problems[0]}`);
   const facts = await inspectFile(to);
   const differing = differences(expected, facts.tables);
-  if (differing.length > 0) throw new Error(`The copy of ${from} differs from it: ${differing[0]}`);
+  if (differing.length > 0) throw unsound(`The copy of ${from} differs from it: ${differing[0]}`);
   return facts;
+}
+
+/** A code that outlives the way out of a thread. */
+export const UNSOUND = "CAIRN_UNSOUND";
+
+function unsound(message: string): Error {
+  return Object.assign(new Error(message), { code: UNSOUND });
 }
 
 /** Reads a whole database file that nobody writes to. */

@@ -24,6 +24,7 @@ export interface DatabaseFiles {
   fileOf(name: DatabaseName): DatabaseFile;
   /** All there are, those that cannot be read too. */
   list(): Promise<readonly DatabaseFile[]>;
+  systems(): readonly DatabaseFile[];
 }
 
 export interface DatabaseFolders {
@@ -47,15 +48,19 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
   const shared = (): DatabaseFile => ({ kind: "shared", id: SHARED_PROJECT_ID, ...inProjects(SHARED_DATABASE_NAME) });
   const runs = (): DatabaseFile => ({ kind: "runs", id: "runs", path: join(dataDir, "runs.db"), root: dataDir, migrations: runMigrations });
 
-  async function projectFile(name: string): Promise<DatabaseFile | undefined> {
-    const file = inProjects(name);
-    try {
-      const { owner: id } = await inFileThread({ kind: "probe", path: file.path, nowSeconds: 0, windowSeconds: 0 });
-      return id === undefined ? undefined : { kind: "project", id, ...file }; // made by a process that died before it stored anything
-    } catch (error) {
-      return { kind: "project", id: name, ...file, problem: (error as Error).message };
-    }
+  async function projectFiles(): Promise<DatabaseFile[]> {
+    const names = namesIn(projects, /^(project_[0-9a-f]{16})\.db$/);
+    if (names.length === 0) return [];
+    const paths = names.map((name) => inProjects(name).path);
+    const probes = await inFileThread({ kind: "probe", paths, nowSeconds: 0, windowSeconds: 0 });
+    return names.flatMap((name, index): DatabaseFile[] => {
+      const probe = probes[index]!;
+      if ("problem" in probe) return [{ kind: "project", id: name, ...inProjects(name), problem: probe.problem }];
+      if (probe.owner === undefined) return []; // made by a process that died before it stored anything
+      return [{ kind: "project", id: probe.owner, ...inProjects(name) }];
+    });
   }
+  const systemFiles = () => namesIn(systems, /^([A-Za-z0-9][A-Za-z0-9._-]*)\.db$/).map(system);
 
   return {
     fileOf(name) {
@@ -67,12 +72,8 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
       }
       return { ...name, ...inProjects(projectDatabaseName(name.id)) };
     },
-    async list() {
-      const found: (DatabaseFile | undefined)[] = [];
-      for (const name of namesIn(projects, /^(project_[0-9a-f]{16})\.db$/)) found.push(await projectFile(name));
-      const others = [shared(), runs(), ...namesIn(systems, /^([A-Za-z0-9][A-Za-z0-9._-]*)\.db$/).map(system)];
-      return [...found, ...others].filter((file) => file !== undefined && existsSync(file.path)) as DatabaseFile[];
-    },
+    list: async () => [...(await projectFiles()), ...[shared(), runs()].filter(({ path }) => existsSync(path)), ...systemFiles()],
+    systems: systemFiles,
   };
 }
 

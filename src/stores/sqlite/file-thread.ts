@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { builtFile } from "../../model/built-file.ts";
 import type { FileFacts } from "./copy-file.ts";
-import type { FileProbe } from "./probe-file.ts";
+import type { FailedProbe, FileProbe, ProbeTime } from "./probe-file.ts";
 
 export type FileTask =
   /** Copies a database that may be in use, and verifies the copy. */
@@ -9,14 +9,14 @@ export type FileTask =
   /** Reads all of a file at rest. */
   | { readonly kind: "inspect"; readonly path: string }
   | { readonly kind: "count"; readonly path: string }
-  /** Looks at a database that may be in use. */
-  | { readonly kind: "probe"; readonly path: string; readonly nowSeconds: number; readonly windowSeconds: number };
+  /** Looks at databases that may be in use. */
+  | ({ readonly kind: "probe"; readonly paths: readonly string[] } & ProbeTime);
 
 interface Results {
   readonly copy: FileFacts;
   readonly inspect: FileFacts;
   readonly count: ReadonlyMap<string, number>;
-  readonly probe: FileProbe;
+  readonly probe: readonly (FileProbe | FailedProbe)[];
 }
 type Result<Task extends FileTask> = Results[Task["kind"]];
 

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { copyDatabase, countFile, inspectFile } from "./copy-file.ts";
 import type { FileTask } from "./file-thread.ts";
-import { probeFile } from "./probe-file.ts";
+import { probeFiles } from "./probe-file.ts";
 
 /**
  * A thread of its own, because copying and reading a database takes as long as the database is large; and because what was opened here
@@ -17,6 +17,6 @@ try {
 function perform(task: FileTask) {
   if (task.kind === "count") return countFile(task.path);
   if (task.kind === "inspect") return inspectFile(task.path);
-  if (task.kind === "probe") return probeFile(task.path, task.nowSeconds, task.windowSeconds);
+  if (task.kind === "probe") return probeFiles(task.paths, task);
   return copyDatabase(task.from, task.path, (done, total) => parentPort!.postMessage({ done, total }));
 }

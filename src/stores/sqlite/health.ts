@@ -11,6 +11,7 @@ import { loadEngine } from "./engine.ts";
 import { inFileThread } from "./file-thread.ts";
 import { awayFrom } from "./move-record.ts";
 import { otherUsers } from "./other-users.ts";
+import type { FailedProbe, FileProbe } from "./probe-file.ts";
 
 export interface SqliteHealthOptions extends DatabaseFolders {
   readonly backupDir: string;
@@ -20,28 +21,11 @@ export interface SqliteHealthOptions extends DatabaseFolders {
 
 /** SQLite files seen from outside: sizes, schemas, who writes to them, the room on their disks and what lies about. */
 export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: SqliteHealthOptions): HealthProbe {
-  async function probe(file: DatabaseFile, windowSeconds: number): Promise<ProbedDatabase> {
-    const { kind, id, path } = file;
-    const base = { kind, id, location: path, bytes: sizeWithLog(path) };
-    try {
-      const nowSeconds = Date.parse(now()) / 1_000;
-      const { schema, activity, halfSnapshots } = await inFileThread({ kind: "probe", path, nowSeconds, windowSeconds });
-      const known = new Set(file.migrations.map((migration) => migration.id));
-      const state = schema.some((step) => !known.has(step.id)) ? "newer" : schema.length < known.size ? "older" : "current";
-      const { commits, seconds, processes } = activity ?? { commits: 0, seconds: windowSeconds, processes: [] };
-      const here = (otherUsers(path) ?? []).map((pid) => `${pid}@${hostname()}`);
-      return {
-        ...base,
-        schema: state,
-        halfSnapshots,
-        activity:
-          kind === "system"
-            ? { processes: [...new Set([...processes, ...here])], writesPerSecond: commits / seconds, windowSeconds: seconds }
-            : undefined,
-      };
-    } catch (error) {
-      return { ...base, schema: "unknown", halfSnapshots: [], problem: (error as Error).message };
-    }
+  async function probed(found: readonly DatabaseFile[], windowSeconds: number): Promise<ProbedDatabase[]> {
+    if (found.length === 0) return [];
+    const nowSeconds = Date.parse(now()) / 1_000;
+    const probes = await inFileThread({ kind: "probe", paths: found.map(({ path }) => path), nowSeconds, windowSeconds });
+    return found.map((file, index) => described(file, probes[index]!, windowSeconds));
   }
 
   return {
@@ -54,11 +38,8 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
         connection.close();
       }
     },
-    async databases(windowSeconds) {
-      const found: ProbedDatabase[] = [];
-      for (const file of await files.list()) found.push(await probe(file, windowSeconds));
-      return found;
-    },
+    databases: async (windowSeconds) => probed(await files.list(), windowSeconds),
+    systems: (windowSeconds) => probed(files.systems(), windowSeconds),
     check: ({ location }) => checkFile(location),
     async disks() {
       const places = [dataDir, stateDir, backupDir].filter((path) => existsSync(path));
@@ -68,14 +49,28 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
         return { path, freeBytes: bavail * bsize };
       });
     },
-    async leftovers() {
-      const live = (await files.list()).map(({ path }) => path);
+    async leftovers(databases) {
+      const live = databases.map(({ location }) => location);
       return [
         ...[join(dataDir, "projects"), dataDir, join(stateDir, "checkpoints")].flatMap(strayFiles),
         ...[dataDir, stateDir].flatMap((root) => secondNames(join(root, "replaced"), live)),
       ];
     },
   };
+}
+
+function described(file: DatabaseFile, probe: FileProbe | FailedProbe, windowSeconds: number): ProbedDatabase {
+  const { kind, id, path } = file;
+  const base = { kind, id, location: path, bytes: sizeWithLog(path) };
+  if ("problem" in probe) return { ...base, schema: "unknown", halfSnapshots: [], problem: probe.problem };
+  const { schema, halfSnapshots } = probe;
+  const known = new Set(file.migrations.map((migration) => migration.id));
+  const state = schema.some((step) => !known.has(step.id)) ? "newer" : schema.length < known.size ? "older" : "current";
+  if (kind !== "system") return { ...base, schema: state, halfSnapshots };
+  const { commits, seconds, processes } = probe.activity ?? { commits: 0, seconds: windowSeconds, processes: [] };
+  const here = (otherUsers(path) ?? []).map((pid) => `${pid}@${hostname()}`);
+  const activity = { processes: [...new Set([...processes, ...here])], writesPerSecond: commits / seconds, windowSeconds: seconds };
+  return { ...base, schema: state, halfSnapshots, activity };
 }
 
 /** What was written last is still in the write-ahead log. */

@@ -16,7 +16,31 @@ export interface FileProbe {
 /** A snapshot takes seconds; one that is older and not complete never will be. */
 const HALF_AFTER_MS = 600_000;
 
-export async function probeFile(path: string, nowSeconds: number, windowSeconds: number): Promise<FileProbe> {
+/** Why a file could not even be opened. */
+export interface FailedProbe {
+  readonly problem: string;
+}
+
+/** Each by itself: one that cannot be read does not keep the others from being seen. */
+export async function probeFiles(paths: readonly string[], now: ProbeTime): Promise<(FileProbe | FailedProbe)[]> {
+  const found: (FileProbe | FailedProbe)[] = [];
+  for (const path of paths) {
+    try {
+      found.push(await probeFile(path, now));
+    } catch (error) {
+      found.push({ problem: (error as Error).message });
+    }
+  }
+  return found;
+}
+
+/** Writes are counted from now back over the window. */
+export interface ProbeTime {
+  readonly nowSeconds: number;
+  readonly windowSeconds: number;
+}
+
+async function probeFile(path: string, { nowSeconds, windowSeconds }: ProbeTime): Promise<FileProbe> {
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   try {
