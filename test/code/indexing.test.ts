@@ -185,6 +185,21 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect((await call("GET", `/index/jobs/${id}`, undefined, reader)).body).toMatchObject({ status: "completed", project_id: B });
   });
 
+  it("cancels what waits and what is under way, and nothing of it becomes visible", async () => {
+    embedder.mood = "hanging";
+    const first = await call("POST", "/index", { project_id: A, files: [file("first.ts", "first")] });
+    const second = await call("POST", "/index", { project_id: A, files: [file("second.ts", "second")] });
+    const statusOf = async ({ body }: Answer) => (await call("GET", `/index/jobs/${body.job_id}`)).body.status;
+    while ((await statusOf(first)) !== "running") await new Promise((resolve) => setTimeout(resolve, 20));
+    expect((await call("GET", `/stats?project_path=${A}`)).body).toMatchObject({ running: 1, pending: 1 });
+    expect((await call("DELETE", `/index/jobs/${second.body.job_id}`)).body.status).toBe("cancelled");
+    expect((await call("DELETE", `/index/jobs/${first.body.job_id}`)).body.status).toBe("cancelled");
+    embedder.mood = "well";
+    expect((await send(A, file("third.ts", "third"))).status).toBe("completed");
+    expect(await filesOf(A, "first.ts", "second.ts", "third.ts")).toEqual(["third.ts"]);
+    expect((await call("GET", `/index/jobs/${first.body.job_id}?wait_ms=${LIMITS.codeJobWaitMs + 1}`)).status).toBe(400);
+  });
+
   it("refuses with 503 and Retry-After when too much waits, loses nothing that it accepted, and goes on", async () => {
     const usual = http;
     http = await api({ cairn: await open({ storage: database?.url ?? kind, dataDir, embedder: [embedder], code: { queueJobs: 3 } }) });

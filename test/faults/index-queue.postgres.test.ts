@@ -68,12 +68,12 @@ describe("two servers on one PostgreSQL", () => {
   };
 
   it("index every batch that was accepted, in order, and nothing twice, while one or the other is killed", {
-    timeout: 900_000,
+    timeout: 1_800_000,
   }, async () => {
     const projects = ["/srv/one", "two", "/srv/three"];
     const names = Array.from({ length: 6 }, (_, index) => `f${index}`);
     const servers = [await serve(), await serve()];
-    const kills = counts({ short: 4, soak: 60 });
+    const kills = counts({ short: 4, soak: 40 });
     const accepted: string[] = [];
     let sending = true;
     let refusals = 0;
@@ -94,6 +94,12 @@ describe("two servers on one PostgreSQL", () => {
       }
     }
 
+    const waiting = async (project: string): Promise<number> => {
+      const path = `/status?project_path=${encodeURIComponent(project)}`;
+      const answers = await Promise.allSettled(servers.map((server) => call(server, "GET", path)));
+      return Math.max(0, ...answers.map((answer) => (answer.status === "fulfilled" ? Number(answer.value.body.pending) : 0)));
+    };
+
     const versions = new Map(projects.map((project) => [project, 0]));
     const senders = projects.map(async (project) => {
       while (sending) {
@@ -103,8 +109,8 @@ describe("two servers on one PostgreSQL", () => {
           files: names.map((name) => ({ path: `src/${name}.ts`, content: content(project, name, version) })),
         });
         versions.set(project, version);
-        // Ahead of what is indexed, so that work waits when a server dies, but not by more than a person would.
-        await sleep(60);
+        // Ahead of what is indexed, so that work waits when a server dies, but not by more than is done in a moment.
+        while (sending && (await waiting(project)) > 4) await sleep(50);
       }
     });
 
@@ -154,7 +160,7 @@ describe("two servers on one PostgreSQL", () => {
 
 describe("the queue, when the database goes away", () => {
   it("keeps what it accepted through a restart and a kill of PostgreSQL", {
-    timeout: 900_000,
+    timeout: 1_800_000,
   }, async () => {
     const cluster = await ownCluster();
     const folder = mkdtempSync(join(tmpdir(), "cairn-queue-"));
