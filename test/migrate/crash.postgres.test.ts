@@ -1,12 +1,10 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import type { MigrateInput, MovedDatabase } from "../../src/migrate/service.ts";
+import type { MovedDatabase } from "../../src/migrate/service.ts";
 import { counts } from "../faults/processes.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { migrator } from "./migrator.ts";
 import { makeProject, type Place, places, projectFile, projectNamed } from "./place.ts";
 
 let database: TestDatabase;
@@ -15,23 +13,6 @@ beforeAll(async () => {
   database = await testDatabase();
 });
 afterAll(() => database.drop());
-
-/** Runs a migration in a process of its own. Gives what it wrote, and whether it came to its end. */
-async function migrator(
-  { dataDir, stateDir }: Place,
-  input: MigrateInput,
-  dieAt?: number,
-): Promise<{ lines: string[]; finished: boolean }> {
-  const args = [join(import.meta.dirname, "migrator.mjs"), JSON.stringify({ dataDir, stateDir, input, dieAt })];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  let output = "";
-  child.stdout.on("data", (data) => {
-    output += data;
-  });
-  const [code, signal] = await once(child, "close");
-  if (code !== 0 && signal !== "SIGKILL") throw new Error(`The migration ended with ${code ?? signal}.`);
-  return { lines: output.split("\n").filter(Boolean), finished: code === 0 };
-}
 
 const project = (n: number, what: string) => `/crash/${what}/${n}`;
 const digests = ({ databases }: { databases: readonly MovedDatabase[] }) => databases[0]!.tables;

@@ -13,3 +13,4 @@ const trace = (point) => {
 };
 const now = () => new Date().toISOString();
 await openMigrations({ dataDir, stateDir, now }).migrate({ ...input, trace });
+if (dieAt === undefined) writeSync(1, `peak ${process.resourceUsage().maxRSS}\n`); // in KiB

@@ -8,7 +8,7 @@ import { isMoving, movingError } from "../../model/move.ts";
 import { loadEngine } from "./engine.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
 import { type Migration, migrateSqlite } from "./migrations.ts";
-import { isOnTheMove } from "./move-record.ts";
+import { awayFrom, isOnTheMove } from "./move-record.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
@@ -265,7 +265,7 @@ function makePrivate(path: string): void {
 async function connect(path: string, mustExist: boolean, lockWaitMs: number): Promise<DatabaseSync> {
   const { DatabaseSync } = await loadEngine();
   if (path !== ":memory:") {
-    if (!existsSync(path) && isOnTheMove(path)) throw movingError(path);
+    if (isOnTheMove(path) && (!existsSync(path) || awayFrom(path) !== undefined)) throw movingError(path);
     if (mustExist && !existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
     makeFolder(path);
     makePrivate(path);

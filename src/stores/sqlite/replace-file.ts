@@ -9,6 +9,7 @@ import { linked } from "./damage.ts";
 import { inodeOf } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import { isBusy, isDamage, translateSqliteError } from "./errors.ts";
+import { isOnTheMove } from "./move-record.ts";
 import { otherUsers } from "./other-users.ts";
 
 export interface ReplaceFile {
@@ -29,6 +30,12 @@ const WAIT_MS = 2_000;
  * that moment would be in neither. Says where the old one is now, if there was one.
  */
 export async function replaceFile({ path, by, aside, waitMs = WAIT_MS }: ReplaceFile): Promise<string | undefined> {
+  if (isOnTheMove(path))
+    throw new CairnError(
+      "conflict",
+      `The database ${path} was moved to PostgreSQL, or is being moved. Bring it back first with: cairn migrate --to sqlite`,
+      { details: { path } },
+    );
   removeStaleLinks(path, dirname(aside));
   const there = existsSync(path);
   const letGo = there ? await takeAlone(path, waitMs) : () => {};

@@ -1,0 +1,67 @@
+import { randomBytes } from "node:crypto";
+import { statSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { loadEngine } from "../../src/stores/sqlite/engine.ts";
+import { counts } from "../faults/processes.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { unitVector } from "./full-project.ts";
+import { migrator } from "./migrator.ts";
+import { makeProject, places, projectFile, projectNamed } from "./place.ts";
+
+let database: TestDatabase;
+const place = places();
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+
+const MIB = 1024 * 1024;
+/** What Node, the digests and the batches take, whatever the size of the database. */
+const MEMORY = 400 * MIB;
+
+it("a large database with rows in every table moves there and back in bounded memory, its digests equal", {
+  timeout: 3_600_000,
+}, async () => {
+  const size = counts({ short: 16, soak: 1_100 }) * MIB;
+  const where = place();
+  const name = "/large/project";
+  const which = projectNamed(name);
+  await makeProject(where, name, 5);
+  await enlarge(projectFile(where, name), size);
+  expect(statSync(projectFile(where, name)).size).toBeGreaterThan(size);
+  const before = (await where.migrations.migrate({ to: database.url, which, dryRun: true })).databases[0]!;
+
+  const up = await migrator(where, { to: database.url, which });
+  const down = await migrator(where, { to: "sqlite", which });
+  expect(statSync(projectFile(where, name)).size).toBeGreaterThan(size);
+  const after = (await where.migrations.migrate({ to: `${database.url}?again`, which, dryRun: true })).databases[0]!;
+  expect(after.tables).toEqual(before.tables);
+  console.log(
+    `${before.rows} rows, ${size / MIB} MiB: peak ${(up.peakBytes / MIB).toFixed(0)} MiB up, ${(down.peakBytes / MIB).toFixed(0)} MiB down`,
+  );
+  expect(up.peakBytes).toBeLessThan(MEMORY);
+  expect(down.peakBytes).toBeLessThan(MEMORY);
+});
+
+/** Mostly bytes that cannot be compressed, so that it is as large as it says; and one row that alone is larger than a batch. */
+async function enlarge(path: string, size: number): Promise<void> {
+  const { DatabaseSync } = await loadEngine();
+  const db = new DatabaseSync(path);
+  db.exec("PRAGMA synchronous = OFF; BEGIN");
+  const text = db.prepare("INSERT INTO code_texts (body) VALUES (?)");
+  text.run(randomBytes(size / 32));
+  for (let bytes = size / 32; bytes < size; bytes += 16_384) text.run(randomBytes(16_384));
+  const checkpoint = db.prepare(
+    "INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, revision) SELECT ?, ?, ?, context, 7, created_at, updated_at, 1 FROM checkpoints LIMIT 1",
+  );
+  const vector = db.prepare(
+    "INSERT INTO vectors (space, key, vector) SELECT id, ?, ? FROM vector_spaces WHERE collection = 'checkpoints' LIMIT 1",
+  );
+  const rows = Math.round(size / (128 * 1024));
+  for (let n = 0; n < rows; n++) {
+    const { lastInsertRowid } = checkpoint.run(`large-${n}`, `Большой ${n}`, `Step ${n} of a long way. `.repeat(150));
+    vector.run(lastInsertRowid, new Uint8Array(unitVector(n + 1_000).buffer));
+  }
+  db.exec("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
+  db.close();
+}
