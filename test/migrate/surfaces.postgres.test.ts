@@ -1,0 +1,103 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { open } from "../../src/index.ts";
+import { stage } from "../cli/stage.ts";
+import { api, REMOTE } from "../http/api.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { makeProject, places } from "./place.ts";
+
+let database: TestDatabase;
+const place = places();
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+
+describe("cairn migrate", () => {
+  const { cairn, project, home, clear } = stage();
+  afterAll(clear);
+  const env = { CAIRN_DATA_DIR: join(home, "data"), CAIRN_EMBEDDER_KIND: "none" };
+
+  it("moves a project, says so, and every other command follows; then rolls back", async () => {
+    await cairn(["checkpoint", "save", "Before the move"], { env });
+    const plan = await cairn(["migrate", "--to", database.url, "--dry-run"], { env });
+    expect(plan).toMatchObject({ code: 0 });
+    expect(plan.stdout).toMatch(/can move from .* Nothing was changed\./);
+
+    // The URL through the pipe, so that its password is in no list of processes.
+    const moved = await cairn(["migrate", "--to", "-", "--json"], { env, stdin: `${database.url}\n` });
+    expect(moved.code, moved.stderr).toBe(0);
+    const [report] = JSON.parse(moved.stdout).databases;
+    expect(report).toMatchObject({ outcome: "moved", name: `The project ${project}` });
+    expect(moved.stdout + moved.stderr).not.toContain(new URL(database.url).password || "no password at all");
+    expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the move");
+    expect((await cairn(["stats"], { env })).stdout).toContain(project);
+
+    expect((await cairn(["migrate", "--to", database.url], { env })).stdout).toContain("already");
+    const back = await cairn(["migrate", "--rollback"], { env });
+    expect(back.stdout).toContain("where it was before the move");
+    expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the move");
+    expect(readdirSync(join(env.CAIRN_DATA_DIR, "projects", "archive"))).toHaveLength(1);
+  });
+
+  it("moves everything with --all, and names what is wrong with what was asked", async () => {
+    const known = await cairn(["knowledge", "save", "Why?", "So.", "--scope", "shared"], { env });
+    expect(known.code, known.stderr).toBe(0);
+    const all = await cairn(["migrate", "--to", database.url, "--all", "--json"], { env });
+    expect(all.code, all.stderr).toBe(0);
+    const outcomes = JSON.parse(all.stdout).databases.map(({ name, outcome }: { name: string; outcome: string }) => [name, outcome]);
+    expect(outcomes).toEqual(expect.arrayContaining([[`The project ${project}`, "moved"]]));
+    expect(existsSync(join(env.CAIRN_DATA_DIR, "projects", "shared.db"))).toBe(false);
+
+    for (const [args, said] of [
+      [["--to", "mysql://x"], /postgres:\/\/ URL/],
+      [[], /postgres:\/\/ URL/],
+      [["--rollback", "--to", "sqlite"], /rollback knows where to go/],
+      [["--to", "postgres://127.0.0.1:1/none", "--scope", "shared"], /was moved to .* already/],
+    ] as const) {
+      const { code, stderr } = await cairn(["migrate", ...args], { env });
+      expect(code, args.join(" ")).not.toBe(0);
+      expect(stderr).toMatch(said);
+    }
+    expect((await cairn(["migrate", "--to", "sqlite", "--all"], { env })).code).toBe(0);
+    expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the move");
+  });
+});
+
+describe("POST /v1/migrate", () => {
+  it("needs an admin key, and the server that moves a project goes on serving it", async () => {
+    const where = place();
+    const name = "/over/http";
+    await makeProject(where, name, 3);
+    const cairn = await open({ dataDir: where.dataDir, stateDir: where.stateDir, embedder: { kind: "none" } });
+    const { call } = await api({ cairn });
+    const { key } = await cairn.keys.create({ label: "writer", access: "write", projects: "all" } as never);
+    const headers = { authorization: `Bearer ${key}` };
+    const refused = await call("POST", "/v1/migrate", { to: database.url, project_path: name }, { headers, connection: REMOTE });
+    expect(refused.status).toBe(403);
+
+    const moved = await call("POST", "/v1/migrate", { to: database.url, project_path: name });
+    expect(moved.status).toBe(200);
+    expect(moved.body.databases[0]).toMatchObject({ outcome: "moved" });
+    const saved = await cairn.checkpoints.save({ projectPath: name, summary: "On PostgreSQL." });
+    expect((await cairn.checkpoints.list({ projectPath: name })).total).toBe(4);
+    const back = await call("POST", "/v1/migrate", { rollback: true, project_path: name });
+    expect(back.status).toBe(409);
+    expect(back.body.error?.message ?? JSON.stringify(back.body)).toContain("was written to since");
+    expect((await call("POST", "/v1/migrate", { to: "sqlite", project_path: name })).status).toBe(200);
+    expect((await cairn.checkpoints.list({ projectPath: name })).checkpoints.map(({ id }) => id)).toContain(saved.id);
+    await cairn.close();
+  });
+
+  it("a PostgreSQL that is not there changes nothing", async () => {
+    const where = place();
+    await makeProject(where, "/no/server", 2);
+    const cairn = await open({ dataDir: where.dataDir, stateDir: where.stateDir, embedder: { kind: "none" } });
+    const which = { kind: "project", id: "/no/server" } as const;
+    await expect(cairn.migrations.migrate({ to: "postgres://127.0.0.1:1/none", which })).rejects.toMatchObject({ code: "unavailable" });
+    await cairn.checkpoints.save({ projectPath: "/no/server", summary: "Still here." });
+    expect((await cairn.checkpoints.list({ projectPath: "/no/server" })).total).toBe(3);
+    await cairn.close();
+  });
+});
