@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { CairnError } from "../../model/errors.ts";
 import type { Column, Row, TableShape, Value } from "../../ports/move.ts";
 import { toMicros } from "./move-time.ts";
@@ -53,25 +53,33 @@ export async function* sqliteRows(connection: DatabaseSync, table: TableShape): 
 
   let batch: Row[] = [];
   let bytes = 0;
-  for (const found of statement.iterate()) {
-    const raw: unknown[] = Object.values(found as object);
-    const row: Value[] = [];
-    for (const [index, column] of columns.entries()) {
-      const refuse = (problem: string) => refusal(table, raw, column, problem);
-      const value = tags && column.type === "texts" ? tags(raw[index] as bigint, column, refuse) : typedValue(column, raw[index], refuse);
-      row.push(value);
-      bytes += value instanceof Uint8Array ? value.byteLength : 16;
+  inUse.add(statement);
+  try {
+    for (const found of statement.iterate()) {
+      const raw: unknown[] = Object.values(found as object);
+      const row: Value[] = [];
+      for (const [index, column] of columns.entries()) {
+        const refuse = (problem: string) => refusal(table, raw, column, problem);
+        const value = tags && column.type === "texts" ? tags(raw[index] as bigint, column, refuse) : typedValue(column, raw[index], refuse);
+        row.push(value);
+        bytes += value instanceof Uint8Array ? value.byteLength : 16;
+      }
+      if (dimensions) assertDimension(table, row, raw, dimensions);
+      batch.push(row);
+      if (batch.length >= BATCH_ROWS || bytes >= BATCH_BYTES) {
+        yield batch;
+        batch = [];
+        bytes = 0;
+      }
     }
-    if (dimensions) assertDimension(table, row, raw, dimensions);
-    batch.push(row);
-    if (batch.length >= BATCH_ROWS || bytes >= BATCH_BYTES) {
-      yield batch;
-      batch = [];
-      bytes = 0;
-    }
+    if (batch.length > 0) yield batch;
+  } finally {
+    inUse.delete(statement);
   }
-  if (batch.length > 0) yield batch;
 }
+
+/** An engine's iterator does not keep its statement from being collected as garbage, and then breaks off. */
+const inUse = new Set<StatementSync>();
 
 function isTagged(table: TableShape): boolean {
   return table.columns.some(({ name }) => name === "folded_tags");
