@@ -135,36 +135,39 @@ export function postgresIndexQueue({
       const stop = new AbortController();
       const ended = workIn(boss, lane, stop.signal)
         .catch(trouble)
-        .then(() => locks.release(lockOf(lane)))
-        .finally(() => {
+        .then(async (jobs) => {
+          await locks.release(lockOf(lane));
           working.delete(lane);
-          look();
+          if (jobs) look(); // else what could not be begun would be tried without a pause
         });
       working.set(lane, { stop, ended });
     }
   }
 
-  async function workIn(boss: PgBoss, lane: string, signal: AbortSignal): Promise<void> {
+  /** Gives the number of jobs that were done. */
+  async function workIn(boss: PgBoss, lane: string, signal: AbortSignal): Promise<number> {
     await takeBackOrphans(boss, lane);
-    while (!signal.aborted && !closed) {
+    let jobs = 0;
+    for (; !signal.aborted && !closed; jobs++) {
       const [job] = await boss.fetch<JobData>(lane);
-      if (!job) return;
+      if (!job) break;
       await doJob(boss, lane, job.id, signal);
     }
+    return jobs;
   }
 
   /** Only who has the lane's lock may do this: then no living process works on a job of the lane. */
   async function takeBackOrphans(boss: PgBoss, lane: string): Promise<void> {
-    const states = () =>
-      database.statement<{ id: string; state: string | null }>(
-        `SELECT w.job_id AS id, j.state FROM ${SCHEMA}.index_work w LEFT JOIN ${SCHEMA}.job j ON j.name = w.lane AND j.id = w.job_id
-         WHERE w.lane = $1 AND (j.state IS NULL OR j.state NOT IN ('created', 'retry'))`,
-        [lane],
-      );
-    for (const { id, state } of await states())
-      if (state === "active") await boss.fail(lane, id, { reason: "The server that worked on it ended, several times over." });
-    for (const { id, state } of await states()) // what is over, or was never fetched for so long that it was given up
-      if (state !== "active") await database.statement(`DELETE FROM ${SCHEMA}.index_work WHERE job_id = $1`, [id], { idempotent: true });
+    const active = `SELECT id FROM ${SCHEMA}.job WHERE name = $1 AND state = 'active'`;
+    for (const { id } of await database.statement<{ id: string }>(active, [lane]))
+      await boss.fail(lane, id, { reason: "The server that worked on it ended, several times over." });
+    // What is over, or was not fetched for so long that it was given up.
+    await database.statement(
+      `DELETE FROM ${SCHEMA}.index_work w WHERE w.lane = $1
+         AND NOT EXISTS (SELECT 1 FROM ${SCHEMA}.job j WHERE j.name = w.lane AND j.id = w.job_id AND j.state <= 'active')`,
+      [lane],
+      { idempotent: true },
+    );
   }
 
   async function doJob(boss: PgBoss, lane: string, id: string, laneSignal: AbortSignal): Promise<void> {
