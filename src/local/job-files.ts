@@ -17,7 +17,7 @@ export interface JobFiles {
   publish(): Promise<void>;
 }
 
-const KEPT_JOBS = 50;
+const KEPT_JOBS = 20;
 const RECENT_PATHS = 10;
 const ID = /^[0-9a-f-]{36}$/;
 
@@ -47,7 +47,10 @@ export function jobFiles(dataDir: string): JobFiles {
     read,
     list,
     remove,
-    write: (job) => writeWhole(pathOf(job.id), `${JSON.stringify(job, null, 2)}\n`),
+    async write(job) {
+      await writeWhole(pathOf(job.id), `${JSON.stringify(job, null, 2)}\n`);
+      if (isOver(job)) await rm(cancelPath(job.id), { force: true });
+    },
     askToCancel: (id) => writeFile(cancelPath(id), "", { mode: 0o600 }),
     isAskedToCancel: (id) =>
       access(cancelPath(id)).then(

@@ -55,6 +55,7 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
   const counting = tally();
   let told: Job = { ...job, status: "running", started_at: job.started_at ?? new Date().toISOString() };
   const tell = async (change: Partial<Job> = {}) => {
+    if (why === "lost") return; // the job is another's now, and so is its file
     told = { ...told, ...counting.state(), updated_at: new Date().toISOString(), ...change };
     await jobs.write(told);
   };
@@ -82,6 +83,7 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
 
   let index: Job["index"];
   const work = async (): Promise<void> => {
+    ending.signal.throwIfAborted();
     await tick();
     const root = await resolveRoot(job.path, { anywhere: job.anywhere });
     const memo = await openMemo(join(dataDir, "jobs", `${projectDatabaseName(job.project_id)}.seen`), root);
@@ -101,7 +103,6 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
     (error: unknown): Partial<Job> => {
       if (why === "stopped") return { status: "pending" };
       if (why === "cancelled") return { status: "cancelled" };
-      if (why === "lost") return { status: "cancelled", error: "Another process has taken the project over." };
       return { status: "failed", error: reasonOf(error) };
     },
   );

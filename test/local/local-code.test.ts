@@ -211,6 +211,22 @@ describe("an index job", () => {
     expect(await impatient.take(projectPath, "other")).toMatchObject({ jobId: "other" });
   });
 
+  it("leaves the job's file to the process that has taken it over", async () => {
+    const { target, open } = gate();
+    open();
+    const { id } = await local(target).index({ projectPath, wait: true });
+    const theirs = jobFile(id);
+    let asked = 0;
+    const openTarget = async () => {
+      asked++;
+      return { target, close: async () => {} };
+    };
+    const lease = { projectId: projectPath, jobId: id, token: "run out while the machine slept" };
+    await runJob({ dataDir, job: { ...theirs, status: "pending" }, lease, openTarget, stop: new AbortController().signal });
+    expect(jobFile(id)).toEqual(theirs);
+    expect(asked).toBe(0);
+  });
+
   it("fails with its reason when nothing can be sent, and the next one goes on", async () => {
     const { target, open, index } = gate();
     open();
@@ -243,7 +259,7 @@ describe("an index job", () => {
     }
     for (let n = 0; n < 2; n++) await one.index({ projectPath, wait: true });
     await one.close(); // the clearing is the last thing that a job does
-    expect((await one.jobs(projectPath)).length).toBeLessThanOrEqual(50);
+    expect((await one.jobs(projectPath)).length).toBeLessThanOrEqual(20);
     await expect(one.cancel({ projectPath, jobId: "../../etc/passwd" })).rejects.toMatchObject({ code: "not_found" });
   });
 });

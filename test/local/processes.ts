@@ -15,9 +15,13 @@ export interface Outcome {
   readonly stderr: string;
 }
 
+/** Built once for all tests of a file. */
+let built: string | undefined;
+
 /** A home, a project and the built command; processes that are left at the end are killed. */
 export function processStage() {
-  const main = builtCommand();
+  built ??= builtCommand();
+  const main = built;
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "cairn-local-")));
   const project = join(folder, "project");
   const home = join(folder, "home");

@@ -1,14 +1,12 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { apiClient } from "../../src/client/api-client.ts";
-import { remoteTarget } from "../../src/client/remote-target.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { operations } from "../../src/operations.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { call, processStage, until } from "./processes.ts";
+
+/** Every step is a process of its own, which takes seconds on a busy machine. */
+const SLOW = { timeout: 300_000 };
 
 let s: ReturnType<typeof processStage>;
 beforeEach(() => {
@@ -20,7 +18,7 @@ const FILES = 400;
 /** Quick, so that the test is about the restart. */
 const fast = { CAIRN_CODE_REQUESTS_PER_SECOND: "200" };
 
-describe("cairn mcp --api-url", () => {
+describe("cairn mcp --api-url", SLOW, () => {
   it("does everything on the server, and finishes an index through a kill -9 of the server, with nothing doubled", {
     timeout: 300_000,
   }, async () => {
@@ -82,7 +80,7 @@ describe("cairn mcp --api-url", () => {
   });
 });
 
-describe("a hook beside a server", () => {
+describe("a hook beside a server", SLOW, () => {
   it("saves and offers checkpoints on the server", async () => {
     const server = await s.serve();
     const env = { CAIRN_API_URL: server.url };
@@ -94,68 +92,5 @@ describe("a hook beside a server", () => {
     expect(JSON.parse(offered.stdout).hookSpecificOutput.additionalContext).toContain("Port the parser");
     const client = await s.mcp(["--api-url", server.url]);
     expect(await call(client, "checkpoint_list")).toMatchObject({ total: 1 });
-  });
-});
-
-describe("the client of the API", () => {
-  const send = operations.find(({ name }) => name === "code_send")!;
-
-  it("keeps to ten requests a second, obeys Retry-After, and sends again what a server has lost", async () => {
-    const seen: { at: number; method: string; url: string }[] = [];
-    let refusals = 2;
-    let lost = 1;
-    const server = createServer((request, response) => {
-      seen.push({ at: performance.now(), method: request.method!, url: request.url! });
-      request.resume();
-      request.on("end", () => {
-        const answer = (status: number, body: unknown, headers = {}) =>
-          response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
-        const job = { job_id: "j", project_id: "p", kind: "files", accepted_at: "2026-01-01T00:00:00.000Z" };
-        if (request.method === "POST" && refusals-- > 0)
-          return answer(503, { error: { code: "unavailable", message: "The queue is full." } }, { "retry-after": "1" });
-        if (request.method === "POST") return answer(202, { ...job, status: "pending" });
-        if (lost-- > 0) return answer(404, { error: { code: "not_found", message: "There is no job." } });
-        const files = [{ path: "a.py", status: "indexed", chunks: 1 }];
-        return answer(200, { ...job, status: "completed", result: { files, embedded_texts: 1, removed: 0, removed_paths: [], moved: 0 } });
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    try {
-      const { patient } = await import("../../src/local/index-target.ts");
-      const client = apiClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, apiKey: "k" });
-      const target = patient(remoteTarget(client, "p"), { firstPauseMs: 1 });
-      const outcome = await target.send([{ path: "a.py", content: "a" }], new AbortController().signal);
-      expect(outcome).toMatchObject([{ path: "a.py", status: "indexed" }]);
-      expect(seen.map(({ method, url }) => `${method} ${url.split("?")[0]}`)).toEqual([
-        "POST /index",
-        "POST /index",
-        "POST /index",
-        "GET /index/jobs/j",
-        "POST /index",
-        "GET /index/jobs/j",
-      ]);
-      // What was asked for, less what timers may be early by.
-      expect(seen[1]!.at - seen[0]!.at).toBeGreaterThan(990);
-      expect(seen[3]!.at - seen[2]!.at).toBeGreaterThan(95);
-    } finally {
-      server.close();
-    }
-  });
-
-  it.each([
-    ["a page of a proxy", 502, "<html>Bad gateway</html>", "unavailable"],
-    ["too many requests without a word", 429, "", "rate_limited"],
-    ["something that is no Cairn", 200, "hello", "unavailable"],
-    ["an error of Cairn's", 403, JSON.stringify({ error: { code: "forbidden", message: "Not for this project." } }), "forbidden"],
-    ["an error with a code that is none", 500, JSON.stringify({ error: { code: "weird", message: "?" } }), "unavailable"],
-  ])("understands %s", async (_, status, body, code) => {
-    const server = createServer((_request, response) => response.writeHead(status).end(body));
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    try {
-      const client = apiClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
-      await expect(client.call(send, { project_id: "p", files: [] })).rejects.toMatchObject({ code });
-    } finally {
-      server.close();
-    }
   });
 });
