@@ -10,7 +10,9 @@ describe("a process killed with kill -9, its system on PostgreSQL", () => {
   });
   afterAll(() => place.drop());
 
-  it("at every write point loses nothing, doubles nothing, and never shows half a snapshot", { timeout: 600_000 }, async () => {
+  it("at every write point loses nothing, doubles nothing, and never shows half a snapshot", {
+    timeout: soak ? 3_600_000 : 600_000,
+  }, async () => {
     let systems = 0;
     const next = () => ({ storage: { storage: "postgres", url: place.url, poolMax: 3 }, systemId: `shop-${systems++}` }) as const;
     const deaths = await killedAtEveryPoint(next, soak ? 1 : 5);

@@ -10,7 +10,9 @@ describe.each<[string, () => SystemStorageOptions, number]>([
   ["memory", () => ({ storage: "memory" }), 60],
   ["SQLite", places, 15],
 ])("a system in %s", (_, place, runs) => {
-  it("does what the model does, whatever is sent again, out of order or from two processes", { timeout: 600_000 }, async () => {
+  it("does what the model does, whatever is sent again, out of order or from two processes", {
+    timeout: soak ? 3_600_000 : 600_000,
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(actions, async (steps) => {
         const storage = await openSystemStorage(place());
