@@ -12,7 +12,7 @@ export async function effect(state, { offset, data, attempt }) {
 export const dataOf = (offset) => 10 ** offset;
 export const LAST = { till: 6, stock: 1 };
 
-/** Messages in and out of order, a failure, retries, retention and snapshots. Says what is durable as soon as it is. */
+/** Messages in and out of order, a failure, retries, retention, snapshots and a restore. Says what is durable as soon as it is. */
 export async function scenario(shop, say = () => {}) {
   const receive = async (component, offset) => {
     const port = shop.component(component).port("in");
@@ -28,5 +28,6 @@ export async function scenario(shop, say = () => {}) {
   await shop.prune({ keepLast: 1 });
   await Promise.all([receive("till", 4), receive("stock", 1)]);
   await snapshot("per_component");
+  await shop.restore(); // to the same state, so that what was said stays true
   await receive("till", 6);
 }
