@@ -17,8 +17,8 @@ import { projectMigrations as projectsOnPostgres } from "./stores/postgres/proje
 import { RUNS_SCHEMA, runMigrations as runsOnPostgres } from "./stores/postgres/runs-schema.ts";
 import { systemMigrations as systemsOnPostgres } from "./stores/postgres/systems-schema.ts";
 import { databaseFiles } from "./stores/sqlite/database-files.ts";
-import { awayFrom, awayFromFolder, readMove, removeMove, writeMove } from "./stores/sqlite/move-record.ts";
-import { sqliteMoveSource } from "./stores/sqlite/move-source.ts";
+import { awayFrom, awayFromFolder, beginMove, readMove, removeMove, writeMove } from "./stores/sqlite/move-record.ts";
+import { freeSqlite, sqliteMoveSource } from "./stores/sqlite/move-source.ts";
 import { sqliteMoveTarget } from "./stores/sqlite/move-target.ts";
 
 export interface MigrationsOptions {
@@ -103,9 +103,12 @@ function movableOf({ name, projectId, path, schema, shape, sqlite, postgres }: D
     shape,
     journal: {
       read: () => readMove(path),
+      begin: (record) => beginMove(path, record),
       write: (record) => writeMove(path, record),
       remove: () => removeMove(path),
     },
+    path,
+    free: () => freeSqlite(path),
     newMoveId: () =>
       `${now()
         .replace(/[-:.+]/g, "")

@@ -15,6 +15,10 @@ export interface Movable {
   readonly shape: DatabaseShape;
   readonly journal: MoveJournal;
   newMoveId(): string;
+  /** Where its SQLite file is, or would be. */
+  readonly path: string;
+  /** Lets writes through to a file that is paused though no move is noted. Says whether it was. */
+  free(): Promise<boolean>;
   up(url: string, trace: Trace): { readonly source: MoveSource; readonly target: MoveTarget };
   down(url: string, trace: Trace): { readonly source: MoveSource; readonly target: MoveTarget };
 }
@@ -88,7 +92,7 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
         if (input.dryRun) return reported(movable, "planned", move, tables);
         expect(input, tables);
       }
-      return finish(movable, move, record ? { ...record, url } : begin(movable, "up", url, move.target.where));
+      return finish(movable, move, record, record ? { ...record, url } : begin(movable, "up", url, move.target.where));
     });
   }
 
@@ -98,30 +102,37 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     if (record?.direction === "up" && record.state !== "moved")
       throw unfinished(movable, `It was on its way to ${record.where}: finish that, or undo it with --rollback.`);
     return withEnds(movable, "down", url, input, async (move) => {
-      if (record?.direction === "down") return finish(movable, move, record);
+      if (record?.direction === "down") return finish(movable, move, record, record);
       if (!(await move.source.exists()))
         throw new CairnError("not_found", `There is no ${move.source.where}, so there is nothing to move back.`);
       const tables = await plan(move, "down");
       if (input.dryRun) return reported(movable, "planned", move, tables);
       expect(input, tables);
-      return finish(movable, move, { ...begin(movable, "down", url, move.source.where), before: record });
+      return finish(movable, move, record, { ...begin(movable, "down", url, move.source.where), before: record });
     });
   }
 
   async function goBack(movable: Movable, input: MigrateInput, record: MoveRecord | undefined): Promise<MovedDatabase> {
-    if (!record) throw new CairnError("conflict", `${movable.name} was not moved, so there is nothing to undo.`);
+    if (!record) {
+      const { name, path } = movable;
+      if (!input.dryRun && (await movable.free())) return { name, outcome: "returned", from: path, to: path, rows: 0, tables: [] };
+      throw new CairnError("conflict", `${name} was not moved, so there is nothing to undo.`);
+    }
     if (record.state !== "moved" && record.archive === undefined && !record.rollback)
       return withEnds(movable, record.direction, record.url, input, async (move) => {
-        if (!input.dryRun) await undo(move, record);
+        if (!input.dryRun) {
+          await alone(movable, move, record);
+          await undo(move, record);
+        }
         return reported(movable, input.dryRun ? "planned" : "returned", move, []);
       });
-    if (record.direction === "down") return withEnds(movable, "down", record.url, input, (move) => finish(movable, move, record));
+    if (record.direction === "down") return withEnds(movable, "down", record.url, input, (move) => finish(movable, move, record, record));
     // Once the source is archived a move only goes forward, also on its way to being undone.
-    if (record.state !== "moved") await withEnds(movable, "up", record.url, input, (move) => finish(movable, move, record));
+    if (record.state !== "moved") await withEnds(movable, "up", record.url, input, (move) => finish(movable, move, record, record));
     const moved = movable.journal.read()!;
     return withEnds(movable, "down", moved.url, input, async (move) => {
       if (input.dryRun) return reported(movable, "planned", move, moved.tables ?? []);
-      return finish(movable, move, { ...begin(movable, "down", moved.url, moved.where), rollback: true, before: moved });
+      return finish(movable, move, moved, { ...begin(movable, "down", moved.url, moved.where), rollback: true, before: moved });
     });
   }
 
@@ -129,7 +140,17 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     return { moveId: movable.newMoveId(), direction, state: "pausing", url, where, projectId: movable.projectId, startedAt: now() };
   }
 
-  async function finish(movable: Movable, move: Move, record: MoveRecord): Promise<MovedDatabase> {
+  /** Nobody else moves it from here on, and nobody has since it was looked at. */
+  async function alone({ name, journal }: Movable, { source, target }: Move, seen: MoveRecord | undefined): Promise<void> {
+    await source.hold();
+    await target.hold();
+    if (JSON.stringify(journal.read()) !== JSON.stringify(seen))
+      throw new CairnError("conflict", `${name} was moved by another process meanwhile. Run the command again to see where it is.`);
+  }
+
+  async function finish(movable: Movable, move: Move, seen: MoveRecord | undefined, record: MoveRecord): Promise<MovedDatabase> {
+    await alone(movable, move, seen);
+    if (!seen) movable.journal.begin(record);
     const done = await carryOut(move, record);
     return reported(movable, done.rollback ? "returned" : "moved", move, done.tables ?? [], done.archive);
   }

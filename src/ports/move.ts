@@ -58,6 +58,8 @@ export type Trace = (point: string) => void;
 interface MoveSide {
   /** For messages; never a password. */
   readonly where: string;
+  /** Nobody else moves this database until `close`, or the end of this process. Raises `conflict` while somebody does. */
+  hold(): Promise<void>;
   /** All rows of a table, a bounded number at a time. Raises `conflict`, naming the row, at a value that the other side cannot hold. */
   rows(table: TableShape): AsyncIterable<readonly Row[]>;
   counters(): Promise<Counters>;
@@ -96,6 +98,8 @@ export interface MoveTarget extends MoveSide {
 /** Remembers how far the move has come, durably and beside the SQLite file. */
 export interface MoveJournal {
   read(): MoveRecord | undefined;
+  /** Writes the first record. Raises `conflict` if there is one. */
+  begin(record: MoveRecord): void;
   write(record: MoveRecord): void;
   remove(): void;
 }

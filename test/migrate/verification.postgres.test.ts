@@ -43,7 +43,12 @@ async function movedWith(fault: (client: pg.Client) => Promise<void>): Promise<{
       await client.end();
     },
   };
-  const journal = { read: () => readMove(path), write: (r: never) => writeMove(path, r), remove: () => removeMove(path) };
+  const journal = {
+    read: () => readMove(path),
+    begin: (r: never) => writeMove(path, r),
+    write: (r: never) => writeMove(path, r),
+    remove: () => removeMove(path),
+  };
   const move = { source, target: tampered, shape: PROJECT_SHAPE, journal, watch: { rows: () => {} }, trace: () => {} };
   const record = {
     moveId,
@@ -129,6 +134,24 @@ describe("a target that holds data", () => {
   });
 });
 
+describe("two migrations at once", () => {
+  it("get in each other's way without harm: one moves it, the other says so or finds it moved", async () => {
+    const where = place();
+    const name = "/two/at-once";
+    const which = projectNamed(name);
+    await makeProject(where, name, 30);
+    const results = await Promise.allSettled([1, 2, 3].map(() => where.migrations.migrate({ to: database.url, which })));
+    const outcomes = results.map((result) =>
+      result.status === "fulfilled" ? result.value.databases[0]!.outcome : (result.reason as { code?: string }).code,
+    );
+    expect(outcomes.filter((outcome) => outcome === "moved")).toHaveLength(1);
+    expect(outcomes.filter((outcome) => !["moved", "unchanged", "conflict"].includes(outcome!))).toEqual([]);
+    const cairn = await open({ dataDir: where.dataDir, embedder: [] });
+    expect((await cairn.checkpoints.list({ projectPath: name })).total).toBe(30);
+    await cairn.close();
+  });
+});
+
 describe("rollback", () => {
   it("goes back as long as nothing was written, and says what to do instead afterwards", async () => {
     const where = place();
@@ -154,5 +177,20 @@ describe("rollback", () => {
     expect(checkpoints.map(({ id }) => id)).toContain(saved.id);
     await cairn.close();
     await expect(migrations.migrate({ rollback: true, which })).rejects.toThrow(/was not moved/);
+  });
+
+  it("frees a file that was backed up in the middle of a move and restored later", async () => {
+    const where = place();
+    const name = "/restored/project";
+    await makeProject(where, name, 2);
+    const source = sqliteMoveSource({ path: projectFile(where, name), migrations: onSqlite, shape: PROJECT_SHAPE });
+    await source.pause("gone");
+    await source.close();
+    expect((await where.migrations.migrate({ rollback: true, which: projectNamed(name) })).databases[0]).toMatchObject({
+      outcome: "returned",
+    });
+    const cairn = await open({ dataDir: where.dataDir, embedder: [] });
+    await cairn.checkpoints.save({ projectPath: name, summary: "Free." });
+    await cairn.close();
   });
 });

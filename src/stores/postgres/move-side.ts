@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import copyStreams from "pg-copy-streams";
 import { CairnError } from "../../model/errors.ts";
@@ -155,12 +156,19 @@ export async function schemaExists(client: pg.Client, schema: string): Promise<b
   return (await client.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema])).rows.length > 0;
 }
 
+/** The server may take a moment to notice that a process was killed. */
+const HOLD_WAIT_MS = 15_000;
+
 /** One move at a time per schema, whoever runs it. Held until the connection ends, however it ends. */
 export async function holdSchema(client: pg.Client, schema: string, where: string): Promise<void> {
-  const { rows } = await client.query<{ held: boolean }>("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held", [
-    `cairn move of ${schema}`,
-  ]);
-  if (!rows[0]!.held) throw new CairnError("conflict", `Another process is moving ${where} just now. Wait until it is done.`);
+  for (const deadline = Date.now() + HOLD_WAIT_MS; ; ) {
+    const { rows } = await client.query<{ held: boolean }>("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held", [
+      `cairn move of ${schema}`,
+    ]);
+    if (rows[0]!.held) return;
+    if (Date.now() > deadline) throw new CairnError("conflict", `Another process is moving ${where} just now. Wait until it is done.`);
+    await sleep(200);
+  }
 }
 
 /** PostgreSQL's own words name the row that it refused. */

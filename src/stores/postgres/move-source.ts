@@ -33,8 +33,13 @@ export function postgresMoveSource({ url, schema, migrations, shape, movedTo, tr
   async function connected(): Promise<pg.Client> {
     if (client) return client;
     const made = await connectTo(url, schema, where);
+    try {
+      await holdSchema(made, schema, where);
+    } catch (error) {
+      await made.end();
+      throw error;
+    }
     client = made;
-    await holdSchema(made, schema, where);
     return made;
   }
 
@@ -52,6 +57,7 @@ export function postgresMoveSource({ url, schema, migrations, shape, movedTo, tr
 
   return {
     where,
+    hold: async () => void (await connected()),
 
     async exists() {
       return there(await connected());

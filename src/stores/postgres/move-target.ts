@@ -48,8 +48,13 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
   async function connected(): Promise<pg.Client> {
     if (client) return client;
     const made = await connectTo(url, schema, where);
+    try {
+      await holdSchema(made, schema, where);
+    } catch (error) {
+      await made.end();
+      throw error;
+    }
     client = made;
-    await holdSchema(made, schema, where);
     return made;
   }
 
@@ -75,6 +80,7 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
   return {
     where,
     state,
+    hold: async () => void (await connected()),
 
     async check() {
       const db = await connected();

@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { CairnError } from "../../model/errors.ts";
 import type { MoveRecord } from "../../model/move.ts";
 import { syncFolder } from "./copy-file.ts";
 
@@ -21,6 +22,21 @@ export function readMove(path: string): MoveRecord | undefined {
     throw error;
   }
   return JSON.parse(text) as MoveRecord;
+}
+
+/** The first record of a move: of two processes that begin one at the same moment, one is refused. */
+export function beginMove(path: string, record: MoveRecord): void {
+  const made = `${moveRecordPath(path)}.${process.pid}`;
+  writeFileSync(made, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600, flush: true });
+  try {
+    linkSync(made, moveRecordPath(path));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new CairnError("conflict", `Another process has just begun to move ${path}. Wait until it is done.`, { cause: error });
+  } finally {
+    rmSync(made, { force: true });
+  }
+  syncFolder(dirname(path));
 }
 
 /** All of the new record or all of the old one, whenever the machine stops. */

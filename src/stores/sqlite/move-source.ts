@@ -49,6 +49,8 @@ export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: 
   return {
     where: path,
 
+    async hold() {}, // the other end is held, and every move of this file has one of the same name
+
     exists: async () => existsSync(path),
 
     async unknownTables() {
@@ -97,6 +99,20 @@ export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: 
       disconnect();
     },
   };
+}
+
+/** Lets writes through to a file that is paused though no move of it is noted: a backup from the middle of one. Says whether it was. */
+export async function freeSqlite(path: string): Promise<boolean> {
+  if (!existsSync(path)) return false;
+  const { DatabaseSync } = await loadEngine();
+  const connection = new DatabaseSync(path, { timeout: 1_000 });
+  try {
+    if (fenceOf(connection) === undefined) return false;
+    await dropFence(connection, path);
+    return true;
+  } finally {
+    connection.close();
+  }
 }
 
 export function archivePath(path: string, moveId: string): string {

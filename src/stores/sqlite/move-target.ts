@@ -34,6 +34,8 @@ export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: 
   return {
     where: path,
 
+    async hold() {}, // the other end is held, and every move of this file has one of the same name
+
     async state() {
       if (existsSync(path)) return "occupied";
       return existsSync(made) ? "ours" : "absent";
