@@ -15,7 +15,8 @@ export type Where = "here" | "thread" | "process";
 const STOP_MS = 5_000;
 
 /** Enough for the largest tree that is taken. Without a limit the engine lets garbage lie around for as long as the machine has room. */
-const HEAP_MB = 384;
+const HEAP_MB = 320;
+const YOUNG_MB = 16;
 
 export function launcher(where: Where, config: Config, cairn: Cairn | undefined): Launch {
   if (where === "thread") return (job, lease) => inThread({ config, job, lease });
@@ -29,7 +30,7 @@ export function watchInThread(work: WatchWork): ReturnType<Launch> {
 }
 
 function inThread(work: IndexWork | WatchWork): ReturnType<Launch> {
-  const resourceLimits = { maxOldGenerationSizeMb: HEAP_MB };
+  const resourceLimits = { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB };
   const worker = new Worker(WORKER_URL, { workerData: work, execArgv: [], resourceLimits });
   const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   worker.on("error", (error) => process.emitWarning(`The indexing thread failed: ${error.message}`, "CairnNotice"));
