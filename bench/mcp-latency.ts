@@ -15,7 +15,7 @@ interface Job {
 }
 
 /** An agent thinks between its calls; without a pause the calls themselves would be the load. */
-const PAUSE_MS = 5;
+const PAUSE_MS = 20;
 
 /** What an agent does while its project is being indexed for the first time: 10,000 files and more of real code, from node_modules. */
 export default {
