@@ -1,5 +1,5 @@
 import type { CodeOrphans } from "../../model/code-index.ts";
-import { removeChunks, removeFile } from "./code-write.ts";
+import { removeChunks, removeFile, waitForCommits } from "./code-write.ts";
 import type { PostgresTx } from "./driver.ts";
 
 const NO_FILE = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.file_key = t.file_key)";
@@ -28,8 +28,7 @@ export async function countOrphans(tx: PostgresTx): Promise<CodeOrphans> {
 }
 
 export async function removeOrphans(tx: PostgresTx): Promise<CodeOrphans> {
-  await tx.run("LOCK TABLE vectors IN ROW EXCLUSIVE MODE");
-  await tx.run("UPDATE code_generation SET last = last WHERE id = 1"); // waits for commits under way, and lets none begin
+  await waitForCommits(tx);
   const found = await countOrphans(tx);
   if (found.rows + found.vectors === 0) return found;
   for (const { file_key } of await tx.all<{ file_key: number }>(`SELECT t.file_key ${INCOMPLETE}`)) await removeFile(tx, file_key);

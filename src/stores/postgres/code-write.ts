@@ -42,6 +42,12 @@ export async function commitCode(tx: PostgresTx, tables: ProjectTables, projectI
   return { generation, moved, removed };
 }
 
+/** Waits for commits under way, and lets none begin; in the order in which they take their locks. */
+export async function waitForCommits(tx: PostgresTx): Promise<void> {
+  await tx.run("LOCK TABLE vectors IN ROW EXCLUSIVE MODE");
+  await tx.run("UPDATE code_generation SET last = last WHERE id = 1");
+}
+
 async function writeFile(step: Step, file: FileWrite): Promise<void> {
   const { tx, projectId, generation, at } = step;
   const { path, contentHash, language, bytes, lines, notice, chunks } = file;

@@ -7,7 +7,7 @@ import { unpack } from "../../text/code/text-blocks.ts";
 import { conditions } from "./code-filter.ts";
 import { countOrphans, removeOrphans } from "./code-orphans.ts";
 import { findDefinitions, findReferences } from "./code-symbols.ts";
-import { commitCode, type TextColumns, textReader } from "./code-write.ts";
+import { commitCode, type TextColumns, textReader, waitForCommits } from "./code-write.ts";
 import type { PgValue, PostgresTx } from "./driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "./embeddings.ts";
 import type { ProjectTables } from "./project-tables.ts";
@@ -22,6 +22,7 @@ const RECORDS: EmbeddedRecords = {
     const text = unpack(body).slice(text_start, text_start + text_length);
     return embeddingText(row.file_path!, { ...namesOf(chunk), text });
   },
+  queue: waitForCommits,
 };
 const FILE = 'file_path AS path, content_hash AS "contentHash", generation, indexed_at AS "indexedAt", language, bytes, lines, notice';
 /** Without the words, which nobody reads back, and without the body of the text, which several chunks share. */

@@ -15,6 +15,8 @@ export interface EmbeddedRecords {
   readonly table: string;
   readonly textColumns: readonly string[];
   readonly textOf: (row: Record<string, string>) => string;
+  /** Waits for those who replace records, and lets none begin: a vector of a record that is just going would be left behind. */
+  readonly queue?: (tx: PostgresTx) => Promise<unknown>;
 }
 
 /** How many neighbours the index keeps in view; more than that is asked of it only by going on (iterative scan). */
@@ -83,6 +85,7 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
         async (tx) => {
           const { dimension } = await assertVersion(tx, versionId);
           assertDimensions(vectors, dimension);
+          await records.queue?.(tx);
           return tx.run(
             `INSERT INTO vectors (collection, version_id, key, vector)
              SELECT '${collection}', $1, r.key, given.vector::${tables.pgvector}.vector FROM unnest($2::text[], $3::bigint[], $4::text[]) AS given (id, revision, vector)
