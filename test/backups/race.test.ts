@@ -1,5 +1,6 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CairnError } from "../../src/index.ts";
 import { loadEngine } from "../../src/stores/sqlite/engine.ts";
@@ -25,7 +26,7 @@ async function idsIn(path: string): Promise<string[]> {
 }
 
 describe("a restore among processes that come, write and go", () => {
-  it("loses no write that was acknowledged: each is in the database or in one that was kept aside", { timeout: 300_000 }, async () => {
+  it("loses no write that was acknowledged: each is in the database or in one that was kept aside", { timeout: 900_000 }, async () => {
     const cairn = await at.open();
     await cairn.checkpoints.save({ projectPath: PROJECT, summary: "First" });
     const { id } = await cairn.backups.create(project);
@@ -65,6 +66,43 @@ describe("a restore among processes that come, write and go", () => {
     const found = new Set(await idsIn(at.file()));
     for (const name of readdirSync(aside)) for (const one of await idsIn(join(aside, name))) found.add(one);
     expect(acknowledged.length).toBeGreaterThan(30);
+    expect(acknowledged.filter((one) => !found.has(one))).toEqual([]);
+  });
+});
+
+describe("a restore in a process that goes on working", () => {
+  it("is done or refused as in use, and no save that was acknowledged is lost", async () => {
+    const cairn = await at.open();
+    await cairn.checkpoints.save({ projectPath: PROJECT, summary: "First" });
+    await cairn.backups.create(project);
+    const acknowledged: string[] = [];
+    let working = true;
+    const worker = async () => {
+      while (working) {
+        try {
+          acknowledged.push((await cairn.checkpoints.save({ projectPath: PROJECT, summary: "Work" })).id);
+          await nextTurn(); // as a server's requests do
+        } catch (error) {
+          if (!(error instanceof CairnError && error.code === "unavailable")) throw error; // it was told, and can be tried again
+          await sleep(5);
+        }
+      }
+    };
+    const workers = [worker(), worker()];
+    try {
+      await cairn.backups.restore({ which: project, overwrite: true });
+    } catch (error) {
+      expect(error).toMatchObject({ code: "conflict", message: expect.stringContaining("in use") });
+    }
+    working = false;
+    await Promise.all(workers);
+    await cairn.backups.restore({ which: project, overwrite: true }); // nobody uses it any more
+    expect((await cairn.checkpoints.list({ projectPath: PROJECT })).total).toBe(1);
+    await cairn.close();
+    const aside = join(at.dataDir, "replaced");
+    const found = new Set(await idsIn(at.file()));
+    for (const name of readdirSync(aside)) for (const one of await idsIn(join(aside, name))) found.add(one);
+    expect(acknowledged.length).toBeGreaterThan(3);
     expect(acknowledged.filter((one) => !found.has(one))).toEqual([]);
   });
 });
