@@ -67,6 +67,16 @@ export const tourSteps: readonly TourStep[] = [
     run: async ({ cairn }) => void (await cairn("checkpoint", "search", "what was the last change about")),
   },
   {
+    title: "Index the code",
+    why: "A repository's code becomes searchable within seconds, on this machine. A second run over the same tree reads only what changed.",
+    run: async ({ cairn }) => void (await cairn("code", "index", "--wait")),
+  },
+  {
+    title: "Ask where something is",
+    why: "Words, meaning and symbol names rank together; each hit has its lines and says why it matched.",
+    run: async ({ cairn }) => void (await cairn("code", "search", "where is the retry with backoff", "--top-k", "2")),
+  },
+  {
     title: "The same over HTTP",
     why: "Every command is also a call of the HTTP API, described once and documented from the same source.",
     async run({ post, project, show }) {
