@@ -151,6 +151,7 @@ interface Row {
 const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_at", updated_at: "updated_at" };
 
 async function remove(tx: PostgresTx, ids: readonly string[]): Promise<number> {
+  await tx.run("SELECT 1 FROM checkpoints WHERE id = ANY ($1::text[]) ORDER BY key FOR UPDATE", ids); // no vector is filled in meanwhile
   await tx.run(
     "DELETE FROM vectors v USING checkpoints r WHERE r.id = ANY ($1::text[]) AND v.key = r.key AND v.collection = 'checkpoints'",
     ids,

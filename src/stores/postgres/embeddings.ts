@@ -15,7 +15,10 @@ export interface EmbeddedRecords {
   readonly table: string;
   readonly textColumns: readonly string[];
   readonly textOf: (row: Record<string, string>) => string;
-  /** Waits for those who replace records, and lets none begin: a vector of a record that is just going would be left behind. */
+  /**
+   * Waits for those who replace records, and lets none begin: a vector of a record that is just going would be left behind. Without
+   * it each record is locked instead.
+   */
   readonly queue?: (tx: PostgresTx) => Promise<unknown>;
 }
 
@@ -89,7 +92,7 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
           return tx.run(
             `INSERT INTO vectors (collection, version_id, key, vector)
              SELECT '${collection}', $1, r.key, given.vector::${tables.pgvector}.vector FROM unnest($2::text[], $3::bigint[], $4::text[]) AS given (id, revision, vector)
-               JOIN ${table} r ON r.id = given.id AND r.revision = given.revision
+               JOIN ${table} r ON r.id = given.id AND r.revision = given.revision ${records.queue ? "" : "FOR SHARE OF r"}
              ON CONFLICT (version_id, key) DO UPDATE SET vector = excluded.vector`,
             versionId,
             vectors.map(({ id }) => id),

@@ -194,6 +194,7 @@ async function removeVectors(tx: PostgresTx, id: string): Promise<void> {
 }
 
 async function remove(tx: PostgresTx, id: string): Promise<boolean> {
+  await tx.run("SELECT 1 FROM knowledge WHERE id = $1 FOR UPDATE", id); // no vector is filled in meanwhile
   await removeVectors(tx, id);
   return (await tx.run("DELETE FROM knowledge WHERE id = $1", id)) > 0;
 }
