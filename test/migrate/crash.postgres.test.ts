@@ -91,4 +91,22 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
       }
     }
   });
+
+  it("on its way back can be sent back to PostgreSQL as long as that is the truth", async () => {
+    const where = place();
+    const name = project(0, "sent-back");
+    const which = projectNamed(name);
+    await makeProject(where, name, 3);
+    await where.migrations.migrate({ to: database.url, which });
+    const plan = await where.migrations.migrate({ to: "sqlite", which, dryRun: true });
+    const points = counts({ short: [4], soak: [1, 2, 3, 4, 5, 8, 12, 20] });
+    for (const dieAt of points) {
+      expect((await migrator(where, { to: "sqlite", which }, dieAt)).finished, String(dieAt)).toBe(false);
+      expect((await where.migrations.migrate({ rollback: true, which })).databases[0]!.outcome).toBe("returned");
+      expect(existsSync(projectFile(where, name))).toBe(false);
+      expect(await seen(where, name)).toHaveLength(3);
+      const again = await where.migrations.migrate({ to: "sqlite", which, dryRun: true });
+      expect(digests(again)).toEqual(digests(plan));
+    }
+  });
 });
