@@ -29,7 +29,7 @@ const SUBSTANCE = 0.1;
 const COMPANY = 0.4;
 const FURTHER_CHUNK = 0.5;
 /** It says that something is there, not how it works. */
-const ONLY_DECLARED = 0.9;
+const ONLY_DECLARED = 0.8;
 const FACTOR: Readonly<Record<PathRole, number>> = {
   test: 0.5,
   example: 0.6,

@@ -166,7 +166,8 @@ it("takes the default project where a call names none, and only there", async ()
   const { tools } = await client.listTools();
   const schema = tools.find(({ name }) => name === "checkpoint_save")?.inputSchema;
   expect(schema?.required).toEqual(["summary"]);
-  expect(JSON.stringify(schema?.properties?.project_path)).toContain(project_path);
+  expect(JSON.stringify(schema?.properties?.project_path)).toContain("this session's project");
+  expect(client.getInstructions()).toContain(project_path); // named once, not in every tool
   const saved = await client.callTool({ name: "checkpoint_save", arguments: { summary: "Here" } });
   expect(saved.structuredContent).toMatchObject({ project_path });
   const other = join(project_path, "other");
