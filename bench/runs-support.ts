@@ -41,13 +41,16 @@ export function threadOf(
   };
 }
 
+/** Until the compiler has seen both sides often enough; after a single round the first figures of all candidates are far off. */
+const WARM_UP = 4;
+
 /** Microseconds of CPU per call, in blocks that take turns, so that what else the machine does meets all alike. */
 export async function cpuInTurns(
   candidates: Readonly<Record<string, () => Promise<unknown>>>,
-  { calls, atOnce, rounds = 5 }: { readonly calls: number; readonly atOnce: number; readonly rounds?: number },
+  { calls, atOnce, rounds = 9 }: { readonly calls: number; readonly atOnce: number; readonly rounds?: number },
 ): Promise<Record<string, number[]>> {
   const taken: Record<string, number[]> = Object.fromEntries(Object.keys(candidates).map((name) => [name, []]));
-  for (let round = -1; round < rounds; round++)
+  for (let round = -WARM_UP; round < rounds; round++)
     for (const [name, call] of Object.entries(candidates)) {
       const before = process.cpuUsage();
       let left = calls;

@@ -174,10 +174,10 @@ function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jo
   const answers: (() => void)[] = [];
   try {
     for (const job of jobs) {
-      connection.exec("SAVEPOINT job");
+      tx.run("SAVEPOINT job"); // prepared, as it comes with every write
       try {
         const value = job.work(tx);
-        connection.exec("RELEASE job");
+        tx.run("RELEASE job");
         answers.push(() => job.resolve(value));
       } catch (error) {
         // A full disk or an I/O error may have ended the whole transaction: then nothing of this group is kept.
