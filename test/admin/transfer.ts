@@ -7,7 +7,7 @@ import { type OpenOptions, open } from "../../src/open.ts";
 import { plantedSecrets } from "../redaction/planted.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
-const FROM = "/work/from";
+const FROM = "/home/me/from";
 const COUNT = 110;
 
 /** What every storage must do with a project as one file. */
@@ -43,7 +43,7 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
       for (const success of [true, true, false]) await cairn.knowledge.feedback({ projectPath: FROM, id: "k7", success });
       const { id } = await cairn.checkpoints.save({ projectPath: FROM, summary: "Regretted and deleted" });
       await cairn.checkpoints.delete({ projectPath: FROM, id });
-      await cairn.checkpoints.save({ projectPath: "/work/neighbour", summary: "Nobody else's business" });
+      await cairn.checkpoints.save({ projectPath: "/home/me/neighbour", summary: "Nobody else's business" });
     });
     afterAll(async () => {
       await cairn.close();
@@ -72,7 +72,7 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
     it("is taken over under another path by SQLite, and by the storage it came from, exactly and only once", async () => {
       for (const [target, projectPath] of [
         [elsewhere, "/somewhere/else"],
-        [cairn, "/work/twin"],
+        [cairn, "/home/me/twin"],
       ] as const) {
         const first = await target.transfer.import({ projectPath, file: path("one.db") });
         const none = { present: 0, failed: 0, problems: [] };
@@ -98,26 +98,26 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
 
     it("is taken over from SQLite", async () => {
       await elsewhere.transfer.export({ projectPath: "/somewhere/else", file: path("back.db") });
-      const { checkpoints, from } = await cairn.transfer.import({ projectPath: "/work/back", file: path("back.db") });
+      const { checkpoints, from } = await cairn.transfer.import({ projectPath: "/home/me/back", file: path("back.db") });
       expect([from, checkpoints.imported]).toEqual(["/somewhere/else", COUNT + planted.length]);
-      expect(await all(cairn, "/work/back")).toEqual(await all(cairn, FROM));
+      expect(await all(cairn, "/home/me/back")).toEqual(await all(cairn, FROM));
     });
 
     it("is whole while others write", async () => {
       let writing = true;
       const write = async () => {
         for (let i = 0; writing; i++) {
-          await cairn.checkpoints.save({ projectPath: "/work/busy", summary: `Busy ${i}` });
+          await cairn.checkpoints.save({ projectPath: "/home/me/busy", summary: `Busy ${i}` });
           await new Promise((resolve) => setTimeout(resolve, 2));
         }
       };
-      await cairn.checkpoints.save({ projectPath: "/work/busy", summary: "The first" });
+      await cairn.checkpoints.save({ projectPath: "/home/me/busy", summary: "The first" });
       const writers = Promise.all([write(), write()]);
       try {
         for (let round = 0; round < 2; round++) {
-          const before = (await cairn.checkpoints.list({ projectPath: "/work/busy" })).total;
-          await cairn.transfer.export({ projectPath: "/work/busy", file: path(`busy${round}.db`) });
-          const after = (await cairn.checkpoints.list({ projectPath: "/work/busy" })).total;
+          const before = (await cairn.checkpoints.list({ projectPath: "/home/me/busy" })).total;
+          await cairn.transfer.export({ projectPath: "/home/me/busy", file: path(`busy${round}.db`) });
+          const after = (await cairn.checkpoints.list({ projectPath: "/home/me/busy" })).total;
           const { checkpoints } = await elsewhere.transfer.import({ projectPath: `/busy/${round}`, file: path(`busy${round}.db`) });
           expect(checkpoints.imported).toBeGreaterThanOrEqual(before);
           expect(checkpoints.imported).toBeLessThanOrEqual(after + 2); // a save that is stored but not yet answered
