@@ -56,7 +56,12 @@ export function startSaver({ storage, dataDir, project, count, atOnce }: SaverOp
     ended,
     errors: () => errors,
     go: () => child.stdin.write("go\n"),
-    reached: (saves) => (acknowledged.length >= saves ? Promise.resolve() : new Promise((resolve) => waiting.set(saves, resolve))),
+    reached: (saves) =>
+      new Promise((resolve, reject) => {
+        if (acknowledged.length >= saves) return resolve();
+        waiting.set(saves, resolve);
+        void ended.then((end) => reject(new Error(`The process ended with ${end} after ${acknowledged.length} saves: ${errors}`)));
+      }),
   };
 }
 

@@ -207,6 +207,8 @@ async function inWriteLock(connection: DatabaseSync, path: string, lockWaitMs: n
       work();
       return attempt > 1;
     }
+    // Whoever waited may find it closed by another call that met the move first; it goes on where the database is now.
+    if (!connection.isOpen) throw closedError(path, `The database ${path} was closed before the write.`);
     const waitedMs = Date.now() - start;
     if (!isBusy(refusal)) throw translateSqliteError(refusal, path);
     if (waitedMs > lockWaitMs)
