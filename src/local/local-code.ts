@@ -68,7 +68,8 @@ const CANCEL_WAIT_MS = 10_000;
 export function localCode({ dataDir, launch, counts, cancelWithCaller = false }: LocalCodeDeps): LocalCode {
   const files = jobFiles(dataDir);
   const rights = leases(dataDir);
-  const launched = new Map<string, LaunchedJob>();
+  /** What runs in this process, each with the moment when its lease is given back as well. */
+  const launched = new Map<string, { readonly running: LaunchedJob; readonly settled: Promise<void> }>();
   /** Jobs whose caller went away and wants them cancelled. */
   const leaving = new Map<string, Promise<void>>();
 
@@ -90,17 +91,23 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
         }
       return;
     }
-    launched.set(job.id, running);
-    void running.ended.then(async () => {
-      launched.delete(job.id);
-      // A thread that broke down had no time to say so.
-      const left = await files.read(job.id);
-      if (left?.status === "running" && (await rights.holder(job.project_id)) === job.id) {
-        const at = new Date().toISOString();
-        await files.write({ ...left, status: "failed", error: "The indexing ended unexpectedly. Start it again.", finished_at: at });
-      }
-      await rights.release(lease).catch(() => {}); // it runs out by itself
-    });
+    const settled = running.ended
+      .then(() => tidyUp(job, lease))
+      .catch(() => {}) // the lease runs out by itself
+      .then(() => {
+        if (launched.get(job.id)?.running === running) launched.delete(job.id);
+      });
+    launched.set(job.id, { running, settled });
+  }
+
+  async function tidyUp(job: Job, lease: Lease): Promise<void> {
+    // A thread that broke down had no time to say so.
+    const left = await files.read(job.id);
+    if (left?.status === "running" && (await rights.holder(job.project_id)) === job.id) {
+      const at = new Date().toISOString();
+      await files.write({ ...left, status: "failed", error: "The indexing ended unexpectedly. Start it again.", finished_at: at });
+    }
+    await rights.release(lease);
   }
 
   /** The lease, or the job that has it. */
@@ -209,9 +216,9 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     },
 
     async close() {
-      const running = [...launched];
-      for (const [id, one] of running) if (!leaving.has(id)) one.stop();
-      await Promise.all([...leaving.values(), ...running.map(([, { ended }]) => ended)]);
+      const jobs = [...launched];
+      for (const [id, { running }] of jobs) if (!leaving.has(id)) running.stop();
+      await Promise.all([...leaving.values(), ...jobs.map(([, { settled }]) => settled)]);
     },
   };
 }
