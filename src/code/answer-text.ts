@@ -6,6 +6,7 @@ import type { ContextOutput, SearchOutput, UsagesOutput } from "./wire-schemas.t
 
 type Search = z.output<typeof SearchOutput>;
 type Hit = Search["results"][number];
+type Site = z.output<typeof UsagesOutput>["references"][number];
 
 const PLAIN: TextStyle = { bold: (text) => text, dim: (text) => text };
 
@@ -48,13 +49,15 @@ export function usagesText(
   { definitions, references, total_references, note }: z.output<typeof UsagesOutput>,
   style: TextStyle = PLAIN,
 ): string {
-  const site = ({ path, line, column, text }: { path: string; line: number; column: number; text: string }) =>
-    `${style.bold(`${path}:${line}:${column}`)}  ${text.trim()}`;
+  const site = ({ path, line, column, text, stale }: Site, ...about: string[]) => {
+    const facts = [about.filter(Boolean).join(" in "), stale ? "changed since" : ""].filter(Boolean).join(", ");
+    return `  ${style.bold(`${path}:${line}:${column}`)}  ${text.trim()}${facts && `  ${style.dim(`(${facts})`)}`}`;
+  };
   return [
     ...(definitions.length > 0 ? ["Defined:"] : []),
-    ...definitions.map((one) => `  ${site(one)}  ${style.dim(`(${[one.kind, one.parents.join(" › ")].filter(Boolean).join(" in ")})`)}`),
+    ...definitions.map((one) => site(one, one.kind, one.parents.join(" › "))),
     ...(references.length > 0 ? [`Used in ${total_references} ${total_references === 1 ? "place" : "places"}:`] : []),
-    ...references.map((one) => `  ${site(one)}`),
+    ...references.map((one) => site(one)),
     ...(note ? [note] : []),
   ].join("\n");
 }

@@ -29,6 +29,8 @@ export interface Usage {
   readonly column: number;
   /** The line itself. */
   readonly text: string;
+  /** Of the file when it was indexed. */
+  readonly contentHash: string;
 }
 
 export interface Usages {
@@ -179,7 +181,7 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
         path,
         line,
         column,
-        text: await lineOf(path, line),
+        ...(await lineOf(path, line)),
       });
       const defined = await inTurn(definitions, async (site) => ({ ...(await shown(site)), kind: site.kind, parents: site.parents }));
       return { definitions: defined, references: await inTurn(sites, shown), totalReferences: total };
@@ -241,11 +243,11 @@ function toContext({ path, language, contentHash, indexedAt }: CodeChunk, lines:
 }
 
 /** Sites come by path, so that each file is read once. */
-function lineReader(store: CodeStore): (path: string, line: number) => Promise<string> {
+function lineReader(store: CodeStore): (path: string, line: number) => Promise<Pick<Usage, "text" | "contentHash">> {
   let last: { path: string; chunks: readonly CodeChunk[] } | undefined;
   return async (path, line) => {
     if (last?.path !== path) last = { path, chunks: await store.chunksOf(path) };
-    return excerpt(last.chunks, line, line)?.text ?? "";
+    return { text: excerpt(last.chunks, line, line)?.text ?? "", contentHash: last.chunks[0]?.contentHash ?? "" };
   };
 }
 

@@ -104,7 +104,14 @@ export const ContextOutput = z.object({
   note: z.string().optional(),
 });
 
-const Site = { path: z.string(), line: z.int(), column: z.int(), text: z.string() };
+const Site = {
+  path: z.string(),
+  line: z.int(),
+  column: z.int(),
+  text: z.string(),
+  stale: z.boolean().optional(),
+  content_hash: z.string(),
+};
 
 export const UsagesOutput = z.object({
   definitions: z.array(z.object({ ...Site, kind: z.string(), parents: z.array(z.string()) })),

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Operation } from "../operation.ts";
 import type { LocalCode } from "./local-code.ts";
 
@@ -8,11 +9,11 @@ interface Shown {
 }
 
 /** The fields in which answers show files. */
-const LISTS = ["results", "contexts"];
+const LISTS = ["results", "contexts", "definitions", "references"];
 
 /** The same operation; but what it shows of files that have changed on disk since they were indexed says so. */
 export function withStaleness(operation: Operation): Operation {
-  const lists = LISTS.filter((list) => operation.name.startsWith("code_") && list in operation.output.shape);
+  const lists = LISTS.filter((list) => operation.name.startsWith("code_") && operation.output.shape[list] instanceof z.ZodArray);
   if (lists.length === 0) return operation;
   return {
     ...operation,

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -104,7 +105,10 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
   it("tells exactly where a symbol is defined and used, also by its qualified name", async () => {
     const { definitions, references, total_references } = await post("/usages", { name: "retryWithBackoff" });
     expect(definitions).toMatchObject([
-      { path: "src/retry.ts", line: 4, kind: "function", text: expect.stringContaining("retryWithBackoff") },
+      {
+        ...{ path: "src/retry.ts", line: 4, kind: "function", text: expect.stringContaining("retryWithBackoff") },
+        content_hash: createHash("sha256").update(FILES["src/retry.ts"]!).digest("hex"),
+      },
     ]);
     expect(references.map(({ path, line }: { path: string; line: number }) => `${path}:${line}`)).toEqual(
       expect.arrayContaining(["src/queue.ts:5", "test/retry.test.ts:4"]),

@@ -114,6 +114,9 @@ describe("cairn code index", SLOW, () => {
     s.write("retry.py", "def retry_with_backoff(work):\n    return None\n");
     expect((await search()).find(({ path }) => path === "retry.py")).toMatchObject({ stale: true });
     expect((await s.run("code", "search", "retry_with_backoff")).stdout).toContain("changed since");
+    const used = json(await s.run("code", "usages", "retry_with_backoff", "--json"));
+    expect(used).toMatchObject({ definitions: [{ path: "retry.py", stale: true }], references: [{ path: "other.py", stale: false }] });
+    expect((await s.run("code", "usages", "retry_with_backoff")).stdout).toMatch(/retry\.py:1:5 .*\(function, changed since\)$/m);
     await s.run("code", "index", "--wait");
     expect((await search()).find(({ path }) => path === "retry.py")).toMatchObject({ stale: false });
   });

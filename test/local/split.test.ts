@@ -48,6 +48,7 @@ describe("cairn mcp --api-url", SLOW, () => {
     s.write("src/part0/f7.py", "def function_7():\n    return other\n");
     const shown = await call(client, "code_context", { symbol: "function_7" });
     expect(shown.contexts).toMatchObject([{ stale: true }]);
+    expect(await call(client, "code_usages", { name: "function_7" })).toMatchObject({ definitions: [{ stale: true }] });
     await client.close();
     await server.kill();
 
