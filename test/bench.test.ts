@@ -9,7 +9,7 @@ const script = (name: string, ...args: string[]) =>
   spawnSync(process.execPath, [join(root, "scripts", `${name}.mjs`), ...args], { encoding: "utf8", cwd: root });
 
 describe("the benchmark frame", () => {
-  it("prints one object and nothing else with --json", { timeout: 240_000 }, () => {
+  it("prints one object and nothing else with --json", { timeout: 900_000 }, () => {
     const { status, stdout } = script("bench", "edges", "--json");
     expect(status).toBe(0);
     const report = JSON.parse(stdout);

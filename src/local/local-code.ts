@@ -72,6 +72,8 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
   const launched = new Map<string, { readonly running: LaunchedJob; readonly settled: Promise<void> }>();
   /** Jobs whose caller went away and wants them cancelled. */
   const leaving = new Map<string, Promise<void>>();
+  const beginning = new Set<Promise<Job>>();
+  let closing = false;
 
   async function jobs(projectPath: string): Promise<Job[]> {
     const holder = await rights.holder(projectPath);
@@ -105,7 +107,11 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     const left = await files.read(job.id);
     if (left?.status === "running" && (await rights.holder(job.project_id)) === job.id) {
       const at = new Date().toISOString();
-      await files.write({ ...left, status: "failed", error: "The indexing ended unexpectedly. Start it again.", finished_at: at });
+      await files.write(
+        closing
+          ? { ...left, status: "pending", phase: INTERRUPTED } // it was stopped, and did not come to an end of its own in time
+          : { ...left, status: "failed", error: "The indexing ended unexpectedly. Start it again.", finished_at: at },
+      );
     }
     await rights.release(lease);
   }
@@ -113,6 +119,7 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
   /** The lease, or the job that has it. */
   async function takeOrJoin(projectPath: string, jobId: string): Promise<Lease | Job> {
     for (const deadline = Date.now() + HAND_OVER_MS; ; await sleep(20)) {
+      if (closing) throw closed();
       const lease = await rights.take(projectPath, jobId);
       if ("token" in lease) return lease;
       const running = await files.read(lease.heldBy);
@@ -125,7 +132,18 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     }
   }
 
-  async function begin({ projectPath, includeIgnored = false, anywhere = false }: IndexRequest): Promise<Job> {
+  /** Closing waits for what is just beginning, so that nothing begins after it. */
+  async function begin(request: IndexRequest): Promise<Job> {
+    const begun = beginNow(request);
+    beginning.add(begun);
+    try {
+      return await begun;
+    } finally {
+      beginning.delete(begun);
+    }
+  }
+
+  async function beginNow({ projectPath, includeIgnored = false, anywhere = false }: IndexRequest): Promise<Job> {
     await resolveRoot(projectPath, { anywhere });
     const unfinished = (await jobs(projectPath)).find(({ status }) => status === "pending");
     const now = new Date().toISOString();
@@ -143,7 +161,11 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     if (meanwhile && isOver(meanwhile)) {
       // Another has taken it up and ended it since it was looked at.
       await rights.release(lease);
-      return begin({ projectPath, includeIgnored, anywhere });
+      return beginNow({ projectPath, includeIgnored, anywhere });
+    }
+    if (closing) {
+      await rights.release(lease);
+      throw closed();
     }
     await files.write(job);
     await start(job, lease);
@@ -216,11 +238,17 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     },
 
     async close() {
+      closing = true;
+      await Promise.allSettled(beginning);
       const jobs = [...launched];
       for (const [id, { running }] of jobs) if (!leaving.has(id)) running.stop();
       await Promise.all([...leaving.values(), ...jobs.map(([, { settled }]) => settled)]);
     },
   };
+}
+
+function closed(): CairnError {
+  return new CairnError("unavailable", "Cairn is being closed. Index again with the next start.");
 }
 
 const INTERRUPTED = "interrupted; it goes on with the next index or start of cairn mcp";

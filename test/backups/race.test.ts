@@ -94,6 +94,7 @@ describe("a restore in a process that goes on working", () => {
     } catch (error) {
       expect(error).toMatchObject({ code: "conflict", message: expect.stringContaining("in use") });
     }
+    while (acknowledged.length <= 3) await Promise.race([sleep(5), ...workers]);
     working = false;
     await Promise.all(workers);
     await cairn.backups.restore({ which: project, overwrite: true }); // nobody uses it any more

@@ -5,6 +5,7 @@ import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { killed, removeFolder } from "../support/processes.ts";
 import { builtCommand, stage } from "./stage.ts";
 
 let main: string;
@@ -16,9 +17,9 @@ beforeAll(() => {
 beforeEach(() => {
   s = stage();
 });
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill("SIGKILL");
-  s.clear();
+afterEach(async () => {
+  await Promise.all(children.splice(0).map(killed));
+  await removeFolder(s.folder);
 });
 
 const environment = () => ({ PATH: process.env.PATH!, HOME: s.home, CAIRN_EMBEDDER_KIND: "none" });

@@ -9,7 +9,7 @@ import { testEmbedder } from "../support/embedders.ts";
 
 const projectId = "/srv/compacted";
 
-it("gives the room of removed files back and says how much, while others read and write", { timeout: 120_000 }, async () => {
+it("gives the room of removed files back and says how much, while others read and write", { timeout: 600_000 }, async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "cairn-compact-"));
   const path = join(dataDir, "projects", `${projectDatabaseName(projectId)}.db`);
   const onDisk = () => ["", "-wal"].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0);

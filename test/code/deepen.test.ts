@@ -77,24 +77,23 @@ describe("a better model for code", () => {
 
 describe("deepening by itself", () => {
   it("waits until the index is quiet, comes once, and again after a failure", async () => {
-    let last: string | undefined = new Date().toISOString();
+    let last: string | undefined;
+    let busy = true;
     const deepened: string[] = [];
     let fails = true;
     const { consider, close } = deepener({
-      lastIndexedAt: async () => last,
+      lastIndexedAt: async () => (busy ? new Date().toISOString() : last),
       async deepen(projectId) {
         deepened.push(projectId);
         if (fails) throw new Error("the model is away");
       },
       quietMs: 30,
     });
-    const busy = setInterval(() => {
-      last = new Date().toISOString();
-    }, 5);
     consider("/a");
     await sleep(150);
     expect(deepened).toEqual([]); // it is being indexed all the time
-    clearInterval(busy);
+    last = new Date().toISOString();
+    busy = false;
     while (deepened.length < 1) await sleep(5);
     fails = false;
     await sleep(10);

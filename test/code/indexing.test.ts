@@ -36,7 +36,10 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     http.call(method, path, body, key ? { headers: { authorization: `Bearer ${key}` } } : {});
   const ended = async (accepted: Answer, key?: string): Promise<Answer["body"]> => {
     expect(accepted.status).toBe(202);
-    return (await call("GET", `/index/jobs/${accepted.body.job_id}?wait_ms=20000`, undefined, key)).body;
+    for (;;) {
+      const { body } = await call("GET", `/index/jobs/${accepted.body.job_id}?wait_ms=20000`, undefined, key);
+      if (body.status !== "pending" && body.status !== "running") return body;
+    }
   };
   const send = async (projectId: string, ...files: object[]) => ended(await call("POST", "/index", { project_id: projectId, files }));
   const filesOf = async (projectId: string, ...paths: string[]) =>

@@ -78,7 +78,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
         expect(records).toBeGreaterThan(0);
         expect(vectors).toBe(records);
       },
-      { timeout: 20_000, interval: 50 },
+      { timeout: 120_000, interval: 50 },
     );
 
   it("fills what was embedded for the version before", async () => {

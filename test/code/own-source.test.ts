@@ -6,7 +6,7 @@ import { open } from "../../src/index.ts";
 const root = resolve(import.meta.dirname, "../..");
 const projectId = "/own-source";
 
-it("finds the retry with backoff in Cairn's own source, with the model of a first index", { timeout: 120_000 }, async () => {
+it("finds the retry with backoff in Cairn's own source, with the model of a first index", { timeout: 600_000 }, async () => {
   const cairn = await open({ storage: "memory", embedder: { kind: "static" } });
   try {
     // The parts of the source where things are tried again, and enough around them that something else could come first.

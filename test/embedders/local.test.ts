@@ -58,6 +58,6 @@ async function embedIn(folder: string): Promise<unknown> {
     const [vector] = await embedder.embed(["hello"]);
     await embedder.embed(["hello again"]);
     console.log(JSON.stringify({ model: embedder.model, length: vector.length, notices }));`;
-  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { timeout: 30_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { timeout: 250_000 });
   return JSON.parse(stdout);
 }

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { type MinilmEmbedder, type MinilmOptions, minilmEmbedder } from "../../src/embedders/local/minilm.ts";
 import { builtFile } from "../../src/model/built-file.ts";
+import { isAlive } from "../support/processes.ts";
 
 const opened: MinilmEmbedder[] = [];
 function open(options?: MinilmOptions): MinilmEmbedder {
@@ -81,8 +82,8 @@ describe("the MiniLM embedder", () => {
     expect(embedder.pid()).toBeUndefined();
     const [before] = await embedder.embed(["hello"]);
     const pid = embedder.pid()!;
-    expect(isRunning(pid)).toBe(true);
-    await until(() => embedder.pid() === undefined && !isRunning(pid));
+    expect(isAlive(pid)).toBe(true);
+    await until(() => embedder.pid() === undefined && !isAlive(pid));
     const [after] = await embedder.embed(["hello"]);
     expect(after).toEqual(before);
   });
@@ -137,7 +138,7 @@ describe("the MiniLM embedder", () => {
     const outcome = expect(running).rejects.toMatchObject({ name: "CairnError" });
     await embedder.close();
     await outcome;
-    await until(() => !isRunning(pid));
+    await until(() => !isAlive(pid));
     await expect(embedder.embed(["more"])).rejects.toMatchObject({ code: "unavailable" });
   });
 
@@ -151,9 +152,9 @@ describe("the MiniLM embedder", () => {
     const parent = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
     const [line] = (await once(parent.stdout, "data")) as [Buffer];
     const pid = Number(line.toString());
-    expect(isRunning(pid)).toBe(true);
+    expect(isAlive(pid)).toBe(true);
     parent.kill("SIGKILL");
-    await until(() => !isRunning(pid));
+    await until(() => !isAlive(pid));
   });
 
   it("does not keep the program alive, and leaves no process behind", async () => {
@@ -162,24 +163,15 @@ describe("the MiniLM embedder", () => {
       const embedder = minilmEmbedder();
       const [vector] = await embedder.embed(["hello"]);
       console.log(vector.length, embedder.pid());`;
-    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { timeout: 30_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { timeout: 250_000 });
     const [length, pid] = stdout.trim().split(" ").map(Number);
     expect(length).toBe(384);
-    await until(() => !isRunning(pid!));
+    await until(() => !isAlive(pid!));
   });
 });
 
 function dot(a: Float32Array, b: Float32Array): number {
   return a.reduce((sum, value, index) => sum + value * b[index]!, 0);
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false; // ESRCH: it is gone
-  }
 }
 
 async function until(condition: () => boolean): Promise<void> {

@@ -12,6 +12,7 @@ import { CairnError, open } from "../../src/index.ts";
 import { builtCommand } from "../cli/stage.ts";
 import { ownCluster, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
+import { killed } from "../support/processes.ts";
 import { counts } from "./processes.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
@@ -36,7 +37,7 @@ describe("two servers on one PostgreSQL", () => {
     folder = mkdtempSync(join(tmpdir(), "cairn-queue-"));
   });
   afterAll(async () => {
-    for (const child of children) child.kill("SIGKILL");
+    await Promise.all(children.map(killed));
     await database.drop();
     rmSync(folder, { recursive: true });
   });
@@ -97,6 +98,7 @@ describe("two servers on one PostgreSQL", () => {
     const waiting = async (project: string): Promise<number> => {
       const path = `/status?project_path=${encodeURIComponent(project)}`;
       const answers = await Promise.allSettled(servers.map((server) => call(server, "GET", path)));
+      refusals += answers.filter(({ status }) => status === "rejected").length;
       return Math.max(0, ...answers.map((answer) => (answer.status === "fulfilled" ? Number(answer.value.body.pending) : 0)));
     };
 

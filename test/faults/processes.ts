@@ -16,6 +16,8 @@ export interface Saver {
   readonly ended: Promise<number | NodeJS.Signals>;
   readonly errors: () => string;
   go(): void;
+  /** Lets it end what it has begun, and no more. */
+  stop(): void;
   /** Resolves when this many saves were acknowledged. */
   reached(saves: number): Promise<void>;
 }
@@ -56,6 +58,7 @@ export function startSaver({ storage, dataDir, project, count, atOnce }: SaverOp
     ended,
     errors: () => errors,
     go: () => child.stdin.write("go\n"),
+    stop: () => child.stdin.end(),
     reached: (saves) =>
       new Promise((resolve, reject) => {
         if (acknowledged.length >= saves) return resolve();

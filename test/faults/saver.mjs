@@ -1,15 +1,18 @@
 // A process that saves checkpoints and writes each id to stdout once the save was acknowledged. Runs from dist/.
 //   node saver.mjs <storage> <data folder> <project> <how many> <how many at once>
+// It begins when it is told to on stdin, and ends before it has saved so many when its stdin does.
 import { writeSync } from "node:fs";
 import { open } from "../../dist/index.js";
 
 const [storage, dataDir, projectPath, count, atOnce] = process.argv.slice(2);
 const cairn = await open({ storage, dataDir, embedder: [] });
 writeSync(1, "ready\n");
-await new Promise((resolve) => process.stdin.once("data", resolve)); // all start at the same moment
-process.stdin.pause();
-
 let left = Number(count);
+process.stdin.on("end", () => {
+  left = 0;
+});
+await new Promise((resolve) => process.stdin.on("data", resolve)); // all start at the same moment
+
 async function saveInTurn() {
   while (left-- > 0) {
     const { id } = await cairn.checkpoints.save({
@@ -22,3 +25,4 @@ async function saveInTurn() {
 }
 await Promise.all(Array.from({ length: Number(atOnce) }, saveInTurn));
 await cairn.close();
+process.stdin.destroy();

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type HttpServer, type ServeOptions, serve } from "../../src/http/serve.ts";
 import { type Cairn, open } from "../../src/index.ts";
@@ -102,9 +102,9 @@ describe("the server", () => {
     const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
     for (const host of ["0.0.0.0", "::", "192.0.2.1", "cairn.example"])
       await expect(start({ cairn, host })).rejects.toMatchObject({ code: "invalid_input", message: expect.stringMatching(/no API keys/) });
-    const soon = new Date(Date.now() + 20).toISOString();
-    await cairn.keys.create({ label: "expired", access: "read", projects: "all", expiresAt: soon });
-    await sleep(30);
+    const soon = Date.now() + 500;
+    await cairn.keys.create({ label: "expired", access: "read", projects: "all", expiresAt: new Date(soon).toISOString() });
+    while (Date.now() <= soon) await sleep(50);
     await expect(start({ cairn, host: "192.0.2.1" })).rejects.toThrow(/no API keys/);
     await cairn.keys.create({ label: "k", access: "read", projects: "all" });
     await expect(start({ cairn, host: "192.0.2.1" })).rejects.toThrow(/no address 192\.0\.2\.1/); // it got as far as listening
@@ -146,10 +146,10 @@ describe("the server", () => {
     const server = await start({ operations: [wait] });
     const client = new AbortController();
     const call = fetch(`${server.url}/v1/gate/wait`, { signal: client.signal });
-    await vi.waitFor(() => expect(state.running).toBe(1));
+    await expect.poll(() => state.running).toBe(1);
     client.abort();
     await expect(call).rejects.toThrow();
-    await vi.waitFor(() => expect(state.cancelled).toBe(1));
+    await expect.poll(() => state.cancelled).toBe(1);
     expect(await health(server.url)).toBe(200);
     state.open();
   });
@@ -158,7 +158,7 @@ describe("the server", () => {
     ["its headers", "POST /v1/checkpoint/save HTTP/1.1\r\nHost: localhost\r\nX-Slow: "],
     ["its body", "POST /v1/checkpoint/save HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"],
   ])("hangs up on a client that is slow with %s, and serves the others meanwhile", async (_part, text) => {
-    const server = await start({ requestTimeoutMs: 300 });
+    const server = await start({ requestTimeoutMs: 1_000 });
     const slow = raw(server.port, text);
     const drip = setInterval(() => slow.socket.writable && slow.socket.write(" "), 50);
     expect(await health(server.url)).toBe(200);
@@ -187,7 +187,7 @@ describe("the server", () => {
     const calls = Array.from({ length: 40 }, () => fetch(`${server.url}/v1/gate/wait`));
     const refused: Response[] = [];
     for (const call of calls) void call.then((response) => response.status === 503 && refused.push(response));
-    await vi.waitFor(() => expect(refused).toHaveLength(32));
+    await expect.poll(() => refused.length).toBe(32);
     expect(await health(server.url)).toBe(200);
     state.open();
     const statuses = (await Promise.all(calls)).map(({ status }) => status);
@@ -200,7 +200,7 @@ describe("the server", () => {
     const { state, wait } = gated();
     const server = await start({ operations: [...operations, wait] });
     const call = fetch(`${server.url}/v1/gate/wait`);
-    await vi.waitFor(() => expect(state.running).toBe(1));
+    await expect.poll(() => state.running).toBe(1);
     let closed = false;
     const closing = server.close().then(() => {
       closed = true;
@@ -217,10 +217,10 @@ describe("the server", () => {
     const { state, wait } = gated();
     const server = await start({ operations: [wait], drainMs: 100 });
     const call = fetch(`${server.url}/v1/gate/wait`).catch(() => "cut");
-    await vi.waitFor(() => expect(state.running).toBe(1));
+    await expect.poll(() => state.running).toBe(1);
     await server.close();
     expect(await call).toBe("cut");
-    await vi.waitFor(() => expect(state.cancelled).toBe(1));
+    await expect.poll(() => state.cancelled).toBe(1);
     state.open();
     await sleep(0);
   });

@@ -149,7 +149,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("embedding_re
     cairn = await open({ storage, dataDir, embedder: [embedder] });
     expect((await cairn.knowledge.readiness()).ready).toBe(false);
     await cairn.knowledge.search({ ...shared, query: "вклад" });
-    await expect.poll(async () => (await cairn.knowledge.readiness()).ready, { timeout: 20_000 }).toBe(true);
+    await expect.poll(async () => (await cairn.knowledge.readiness()).ready).toBe(true);
     expect(await sql(CURRENT)).toHaveLength(5);
   });
 });

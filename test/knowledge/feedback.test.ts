@@ -13,7 +13,7 @@ const EACH = soak ? 1_000 : 50;
 
 it.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])(
   "loses and doubles no feedback of eight processes at once, on %s",
-  { timeout: soak ? 1_800_000 : 240_000 },
+  { timeout: soak ? 1_800_000 : 900_000 },
   async (kind) => {
     const dataDir = mkdtempSync(join(tmpdir(), "cairn-feedback-"));
     const database = kind === "postgres" ? await testDatabase() : undefined;

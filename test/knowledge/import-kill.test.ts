@@ -13,7 +13,7 @@ const soak = process.env.CAIRN_SOAK === "1";
 
 it.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])(
   "leaves the whole old file or the whole new one when an import is killed, on %s",
-  { timeout: soak ? 1_800_000 : 240_000 },
+  { timeout: soak ? 1_800_000 : 900_000 },
   async (kind) => {
     const dataDir = mkdtempSync(join(tmpdir(), "cairn-import-kill-"));
     const database = kind === "postgres" ? await testDatabase() : undefined;

@@ -6,13 +6,16 @@ import { counts } from "../faults/processes.ts";
 import { call, processStage, until } from "./processes.ts";
 
 /** Every step is a process of its own, which takes seconds on a busy machine. */
-const SLOW = { timeout: 300_000 };
+const SLOW = { timeout: 900_000 };
 
 let s: ReturnType<typeof processStage>;
 beforeEach(() => {
   s = processStage();
 });
 afterEach(() => s.clear());
+
+/** One file at a time takes long enough that a job is caught in its middle, also by a test that is held up. */
+const STEP_BY_STEP = { CAIRN_CODE_BATCH_FILES: "1" };
 
 /** A server that does not answer is waited for: so a job stays under way for as long as a test needs it. */
 const NOBODY = ["--api-url", "http://127.0.0.1:1"];
@@ -64,13 +67,13 @@ describe("cairn code index", SLOW, () => {
     expect(json(await s.run("code", "index", "--wait", "--json"))).toMatchObject({ status: "completed", counts: { indexed: 20 } });
   });
 
-  it("goes on after kill -9 with the same job, and sends nothing twice", { timeout: 600_000 }, async () => {
+  it("goes on after kill -9 with the same job, and sends nothing twice", { timeout: 900_000 }, async () => {
     plant(1_000);
     const kills = counts({ short: 3, soak: 40 });
     const ids = new Set<string>();
     let before = 0;
     for (let kill = 0; kill < kills; kill++) {
-      const child = s.start(["code", "index", "--wait"]);
+      const child = s.start(["code", "index", "--wait"], STEP_BY_STEP);
       const ended = once(child, "close");
       await until(() => child.exitCode !== null || s.jobs().some(({ counts: { indexed } }) => indexed > 0));
       child.kill("SIGKILL");
@@ -130,7 +133,7 @@ describe("cairn code watch", SLOW, () => {
     child.stdout!.on("data", (chunk) => (said += chunk));
     await until(() => /1 indexed/.test(said));
     s.write("b.py", "def newly_written():\n    pass\n");
-    await until(() => (said.match(/1 indexed/g) ?? []).length === 2);
+    await until(() => (said.match(/1 indexed/g) ?? []).length >= 2);
     child.kill("SIGINT");
     expect(await once(child, "close")).toEqual([0, null]);
     expect(json(await s.run("code", "context", "--symbol", "newly_written", "--json")).contexts).toMatchObject([{ path: "b.py" }]);
@@ -140,12 +143,12 @@ describe("cairn code watch", SLOW, () => {
 describe("cairn mcp", SLOW, () => {
   it("indexes beside its answers, tells progress to a client that waits, and goes on after it was killed", async () => {
     plant(1_500);
-    const first = await s.mcp();
+    const first = await s.mcp([], STEP_BY_STEP);
     const begun = await call(first, "code_index");
     expect(begun).toMatchObject({ status: "pending" });
     await until(async () => ((await call(first, "code_status")).jobs as { files_processed: number }[])[0]!.files_processed > 0);
-    await first.close(); // the client goes away in the middle
-    await until(() => s.jobs()[0]!.status === "pending");
+    await first.close(); // the client goes away in the middle, and kills a server that takes long to end
+    expect(["pending", "running"]).toContain(s.jobs()[0]!.status);
 
     const second = await s.mcp(); // goes on by itself
     await until(() => s.jobs()[0]!.status !== "pending");

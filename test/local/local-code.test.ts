@@ -170,6 +170,19 @@ describe("an index job", () => {
     expect((await second.index({ projectPath, wait: true })).id).not.toBe(id);
   });
 
+  it("does not begin in a process that is being closed", async () => {
+    const { target, open, index } = gate();
+    open();
+    const one = local(target);
+    const begun = one.index({ projectPath });
+    await one.close();
+    await expect(begun).rejects.toMatchObject({ code: "unavailable" });
+    await expect(one.index({ projectPath })).rejects.toMatchObject({ code: "unavailable" });
+    expect(index.size).toBe(0);
+    expect(await local(target).jobs(projectPath)).toEqual([]);
+    expect(await local(target).index({ projectPath, wait: true })).toMatchObject({ status: "completed" });
+  });
+
   it("is taken over from a process that was killed, at once", async () => {
     const { target, open } = gate();
     open();

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,6 +9,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { Job } from "../../src/local/job.ts";
 import { builtCommand } from "../cli/stage.ts";
+import { killed, removeFolder } from "../support/processes.ts";
 
 export interface Outcome {
   readonly code: number | null;
@@ -95,14 +97,26 @@ export function processStage() {
     },
     async clear() {
       await Promise.all([...clients].map((client) => client.close()));
-      for (const child of children) child.kill("SIGKILL");
-      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+      await Promise.all([...children].map(killed));
+      await removeFolder(folder); // a job that goes on by itself may not have ended yet
     },
   };
 }
 
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+/** A port that nothing else takes while its server is away for a moment: systems give out higher ones by themselves. */
+export async function lastingPort(): Promise<number> {
+  for (;;) {
+    const port = 15_000 + Math.floor(Math.random() * 17_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) =>
+      server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true)),
+    );
+    if (isFree) return new Promise((resolve) => server.close(() => resolve(port)));
+  }
 }
 
 /** The structured answer of a tool, which must not be an error. */

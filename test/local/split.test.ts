@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
-import { call, processStage, until } from "./processes.ts";
+import { call, lastingPort, processStage, until } from "./processes.ts";
 
 /** Every step is a process of its own, which takes seconds on a busy machine. */
-const SLOW = { timeout: 300_000 };
+const SLOW = { timeout: 900_000 };
 
 let s: ReturnType<typeof processStage>;
 beforeEach(() => {
@@ -20,10 +20,10 @@ const fast = { CAIRN_CODE_REQUESTS_PER_SECOND: "200" };
 
 describe("cairn mcp --api-url", SLOW, () => {
   it("does everything on the server, and finishes an index through a kill -9 of the server, with nothing doubled", {
-    timeout: 300_000,
+    timeout: 900_000,
   }, async () => {
     for (let n = 0; n < FILES; n++) s.write(`src/part${n % 7}/f${n}.py`, `def function_${n}():\n    return helper(${n})\n`);
-    let server = await s.serve();
+    let server = await s.serve(await lastingPort());
     const client = await s.mcp(["--api-url", server.url], fast);
     const { id } = await call(client, "checkpoint_save", { summary: "Kept on the server", tags: ["split"] });
     expect(await call(client, "checkpoint_get", { id })).toMatchObject({ summary: "Kept on the server", project_path: s.project });

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 
-it("passes the MCP conformance suite for both revisions, and the Inspector", { timeout: 600_000 }, () => {
+it("passes the MCP conformance suite for both revisions, and the Inspector", { timeout: 1_800_000 }, () => {
   const script = join(import.meta.dirname, "../../scripts/conformance.mjs");
   const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
   expect(status, stdout + stderr).toBe(0);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { type McpHttpOptions, mcpHttpHandler } from "../../src/mcp/http.ts";
 import { type McpServerOptions, mcpServerFactory } from "../../src/mcp/server.ts";
 import { open } from "../../src/open.ts";
 import { operations } from "../../src/operations.ts";
+import { removeFolder } from "../support/processes.ts";
 import { probeOperations } from "./probe-operations.mjs";
 
 export type Era = "2025-11-25" | "2026-07-28";
@@ -28,7 +29,7 @@ export function newClient(era: Era): Client {
 
 export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "cairn-mcp-"));
-  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+  return { path, remove: () => removeFolder(path) };
 }
 
 /** A client of a server that runs as a process of its own. */

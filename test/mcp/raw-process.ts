@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { STDIO_SERVER } from "./connections.ts";
 
@@ -15,6 +14,7 @@ export interface RawProcess {
   /** The next answer that was not yet taken. */
   next(): Promise<Answer>;
   initialize(): Promise<void>;
+  /** Its exit code, once it has ended and everything it said was read. */
   exited(): Promise<number | null>;
 }
 
@@ -38,6 +38,8 @@ export function attach(child: ChildProcess): RawProcess {
     if (taker) taker(answer);
     else unread.push(answer);
   });
+  // Not when it ends, but when all it has said was read.
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const raw: RawProcess = {
     child,
     lines,
@@ -55,7 +57,7 @@ export function attach(child: ChildProcess): RawProcess {
       raw.send({ jsonrpc: "2.0", method: "notifications/initialized" });
     },
     async exited() {
-      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      await closed;
       return child.exitCode;
     },
   };

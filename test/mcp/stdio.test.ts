@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { open } from "../../src/open.ts";
+import { isAlive } from "../support/processes.ts";
 import { connectStdio, STDIO_SERVER, temporaryFolder } from "./connections.ts";
 import { attach, type RawProcess, startRaw } from "./raw-process.ts";
 
@@ -116,7 +117,8 @@ describe("the stdio server", () => {
     expect((await server.next()).id).toBe(0);
     server.send({ jsonrpc: "2.0", id: "long", method: "tools/call", params: { name: "probe_count", arguments: { steps: 1000 } } });
     server.send({ jsonrpc: "2.0", id: "last", method: "ping" });
-    await expect.poll(() => server.lines.at(-1)).toContain('"last"');
+    const answered = () => server.lines.filter((line) => /"id":(\d|"last")/.test(line)).length;
+    await expect.poll(answered).toBe(21);
     server.child.kill("SIGTERM");
     server.child.kill("SIGTERM");
     expect(await server.exited()).toBe(0);
@@ -142,18 +144,19 @@ it("ends with its parent even if its input stays open", async () => {
     params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "holder", version: "1" } },
   });
   // The wrapper stands for npx or a shell. A third process holds the pipe to the server and outlives the wrapper.
-  const holder = `process.stdout.write(${JSON.stringify(`${hello}\n`)}); setTimeout(() => {}, 60_000)`;
+  const holder = `process.stdout.write(${JSON.stringify(`${hello}\n`)}); setTimeout(() => {}, 600_000)`;
   const wrapper = `const { spawn } = require("node:child_process");
     const holder = spawn(process.execPath, ["-e", ${JSON.stringify(holder)}], { stdio: ["ignore", "pipe", "ignore"] });
     const server = spawn(process.execPath, ${JSON.stringify([STDIO_SERVER, folder.path])}, { stdio: [holder.stdout, "inherit", "ignore"] });
     console.error("pids " + holder.pid + " " + server.pid);`;
   const raw = attach(spawn(process.execPath, ["-e", wrapper], { stdio: "pipe" }));
   expect(await raw.next()).toMatchObject({ id: 1, result: {} });
+  await expect.poll(() => raw.stderr()).toMatch(/pids \d+ \d+\n/);
   const [holderPid, serverPid] = raw.stderr().match(/\d+/g)!.map(Number) as [number, number];
   try {
     expect(isAlive(serverPid)).toBe(true);
     raw.child.kill("SIGKILL");
-    await expect.poll(() => isAlive(serverPid), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => isAlive(serverPid)).toBe(false);
     expect(isAlive(holderPid)).toBe(true);
   } finally {
     process.kill(holderPid, "SIGKILL");
@@ -175,12 +178,3 @@ it("takes the default project where a call names none, and only there", async ()
   expect(elsewhere.structuredContent).toMatchObject({ total: 0 });
   await close();
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
-  } catch {
-    return false; // gone
-  }
-}

@@ -34,7 +34,7 @@ function pointsOf(lines: readonly string[], chosen: readonly string[]): number[]
   return counts({ short: all.filter((point) => chosen.includes(lines[point - 1]!)), soak: all });
 }
 
-const TIMEOUT = counts({ short: 120_000, soak: 3_600_000 });
+const TIMEOUT = counts({ short: 900_000, soak: 3_600_000 });
 
 describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
   it("at every write point loses and doubles nothing, and is finished or undone by the next run", async () => {

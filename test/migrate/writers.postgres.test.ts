@@ -19,7 +19,8 @@ it("not one acknowledged write is missing when processes go on writing during a 
   const project = "/writers/project";
   const which = projectNamed(project);
   await makeProject(where, project, 20);
-  const options = { storage: "sqlite", dataDir, project, count: counts({ short: 1_500, soak: 5_000 }), atOnce: 4 };
+  const options = { storage: "sqlite", dataDir, project, count: 1_000_000, atOnce: 4 };
+  const more = counts({ short: 20, soak: 1_000 });
   const savers = [startSaver(options), startSaver(options), startSaver(options)];
   await Promise.all(savers.map(({ ready }) => ready));
   const reader = await open({ dataDir, embedder: [] });
@@ -30,10 +31,12 @@ it("not one acknowledged write is missing when processes go on writing during a 
   await migrations.migrate({ to: database.url, which });
   expect(existsSync(projectFile(where, project))).toBe(false);
   const moved = savers.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
-  await Promise.all(savers.map((saver) => saver.reached(Math.min(saver.acknowledged.length + 20, options.count))));
+  await Promise.all(savers.map((saver) => saver.reached(saver.acknowledged.length + more)));
   await migrations.migrate({ to: "sqlite", which });
   expect(existsSync(projectFile(where, project))).toBe(true);
 
+  await Promise.all(savers.map((saver) => saver.reached(saver.acknowledged.length + more)));
+  for (const saver of savers) saver.stop();
   for (const saver of savers) expect(await saver.ended, saver.errors()).toBe(0);
   const acknowledged = savers.flatMap((saver) => saver.acknowledged);
   expect(moved).toBeLessThan(acknowledged.length); // they went on after the switch

@@ -94,7 +94,7 @@ describe("a provider in trouble", () => {
         expect(results[0]!.score).toBeGreaterThan(0.99);
         expect(degraded).toEqual([]);
       },
-      { timeout: 50_000, interval: 200 },
+      { timeout: 120_000, interval: 200 },
     );
     const { versions } = await invoke(cairn, embeddingsList, { project_path, collection: "checkpoints" }, { caller: LOCAL_CALLER });
     expect(versions).toMatchObject([{ model: "text-embedding-3-small", records: 2, vectors: 2 }]);
@@ -111,7 +111,7 @@ describe("a provider in trouble", () => {
         const [version] = await cairn.embeddings.list({ projectPath: project_path, collection: "checkpoints" });
         expect(version).toMatchObject({ records: 1, vectors: 1 });
       },
-      { timeout: 50_000, interval: 100 },
+      { timeout: 120_000, interval: 100 },
     );
     expect((await search(cairn, "saved before the provider ever answered")).results[0]!.found.meaning).toMatchObject({ rank: 1 });
   });

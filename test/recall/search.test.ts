@@ -139,6 +139,6 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
       return vectors;
     };
     expect(await save("second")).toMatchObject({ embedded: false });
-    await vi.waitFor(async () => expect((await cairn.embeddings.list(ref))[1]).toMatchObject({ isCurrent: true, vectors: 2 }), 20_000);
+    await vi.waitFor(async () => expect((await cairn.embeddings.list(ref))[1]).toMatchObject({ isCurrent: true, vectors: 2 }), 120_000);
   });
 });

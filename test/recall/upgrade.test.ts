@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +11,7 @@ import { type Cairn, open } from "../../src/index.ts";
 import { checkpointText } from "../../src/text/embedding-text.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
+import { killed } from "../support/processes.ts";
 import { type Reference, searchingClient } from "./searching-client.ts";
 
 /** The long form, in `npm run test:soak`, has the real models; the short one two quick ones. */
@@ -32,7 +32,7 @@ afterEach(async () => {
 
 describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a change of the model on %s", (kind) => {
   it(`keeps ${RECORDS} records through ${KILLS} kill -9s and one at the switch, while a client searches and saves`, {
-    timeout: soak ? 3_600_000 : 240_000,
+    timeout: soak ? 3_600_000 : 900_000,
   }, async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "cairn-upgrade-"));
     cleanUp.push(() => rmSync(dataDir, { recursive: true, force: true }));
@@ -50,7 +50,13 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a change of 
 
     const client = searchingClient(cairn, projectPath, references, words);
     await client.settled();
-    const order = { storage, dataDir, projectPath, to, embedder: soak ? { kind: "static" } : quick.map((one) => ({ ...one, paceMs: 40 })) };
+    const order = {
+      storage,
+      dataDir,
+      projectPath,
+      to,
+      embedder: soak ? { kind: "static" } : quick.map((one) => ({ ...one, paceMs: 120 })),
+    };
     let stored = 0;
     for (let kill = 0; kill < KILLS; kill++) {
       const child = upgrade(order);
@@ -132,7 +138,7 @@ function upgrade(order: object): ChildProcess {
   const child = spawn(process.execPath, [join(import.meta.dirname, "upgrade-process.mjs"), JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  cleanUp.push(() => child.kill("SIGKILL"));
+  cleanUp.push(() => killed(child));
   return child;
 }
 
@@ -144,12 +150,6 @@ async function progressUntil(child: ChildProcess, enough: (lines: readonly Told[
     if (enough(lines)) return lines;
   }
   throw new Error(`The upgrade ended too early, after ${JSON.stringify(lines.at(-1))}`);
-}
-
-async function killed(child: ChildProcess): Promise<void> {
-  const ended = child.exitCode !== null || child.signalCode !== null ? undefined : once(child, "exit");
-  child.kill("SIGKILL");
-  await ended;
 }
 
 /** Sentences of common words in an order that is the same in every run. */

@@ -27,7 +27,7 @@ if (postgresWanted)
     return { storage: "postgres", url: database.url, poolMax: 3 };
   };
 
-const TIMEOUT = soak ? 3_600_000 : 180_000;
+const TIMEOUT = soak ? 3_600_000 : 900_000;
 
 for (const [name, place] of Object.entries(stores))
   describe(`a process killed with kill -9, runs on ${name}`, () => {
@@ -41,7 +41,7 @@ for (const [name, place] of Object.entries(stores))
       const look = await openRunStore(store);
       const done = await finishedSteps(look);
       await look.close();
-      expect(await finished(work({ store, mode: "recover", effects: path, leaseMs: 5_000 }))).toBe(true);
+      expect(await finished(work({ store, mode: "recover", effects: path, leaseMs: 60_000 }))).toBe(true);
       return expectExact(store, path, done);
     }
 

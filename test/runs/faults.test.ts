@@ -29,7 +29,7 @@ describe.each<[string, (n: number) => RunStoreOptions]>([
   ["files", (n) => ({ storage: "file", folder: join(folder, `faulty-${n}`) })],
   ["SQLite", (n) => ({ storage: "sqlite", path: join(folder, `faulty-${n}.db`) })],
 ])("the n-th write, sync or rename fails, for every n, on %s", (_, place) => {
-  it("either the error is reported or the data is there", { timeout: 300_000 }, async () => {
+  it("either the error is reported or the data is there", { timeout: 900_000 }, async () => {
     let clean = 0;
     let reported = 0;
     for (let nth = 1; clean === 0; nth += 3)

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
@@ -19,15 +18,21 @@ export interface Order {
   readonly count?: number;
 }
 
+type End = readonly [code: number | null, signal: NodeJS.Signals | null];
+const ends = new WeakMap<ChildProcess, Promise<End>>();
+
 export function work(order: Order): ChildProcess {
   const script = join(import.meta.dirname, "worker-process.mjs");
-  return spawn(process.execPath, [script, JSON.stringify(order)], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [script, JSON.stringify(order)], { stdio: ["pipe", "pipe", "inherit"] });
+  child.stdin.on("error", () => {}); // it may end before it is told anything
+  // Not when it ends, but when all it has said was read.
+  ends.set(child, new Promise((resolve) => child.once("close", (...end) => resolve(end))));
+  return child;
 }
 
 /** Whether it came to its end; false if it was killed. */
 export async function finished(child: ChildProcess): Promise<boolean> {
-  const [code, signal] =
-    child.exitCode !== null || child.signalCode !== null ? [child.exitCode, child.signalCode] : await once(child, "exit");
+  const [code, signal] = await ends.get(child)!;
   if (signal === "SIGKILL") return false;
   expect(code).toBe(0);
   return true;

@@ -132,7 +132,7 @@ describe.each<[string, (now: () => string) => Promise<RunStore>]>([
   ["files", (now) => openRunStore({ storage: "file", folder: join(folder, `${files++}`), now })],
   ["SQLite", (now) => openRunStore({ storage: "sqlite", path: join(folder, `${files++}.db`), now })],
 ])("a store of %s", (_, open) => {
-  it("behaves like the one in memory, whatever is asked of it", { timeout: 120_000 }, async () => {
+  it("behaves like the one in memory, whatever is asked of it", { timeout: 600_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(verbs, async (steps) => {
         let time = Date.parse("2026-01-01T00:00:00.000Z");

@@ -165,7 +165,10 @@ for (const [name, open] of Object.entries(stores))
         .node("r1", did("r1"))
         .edge("r1", "wait")
         .node("wait", async (state) => {
-          await new Promise((resolve) => setTimeout(resolve, 150));
+          // Until all of the other branch is stored.
+          const isStored = async () =>
+            (await store.history("r", { limit: 100 })).some(({ branch, nodeId }) => branch === "fan#1/left" && nodeId === "sub");
+          await vi.waitFor(async () => expect(await isStored()).toBe(true), 120_000);
           return state;
         })
         .edge("wait", "r2")
@@ -316,11 +319,11 @@ for (const [name, open] of Object.entries(stores))
         .compile();
       // A store whose renewals never arrive stands for a process that was stopped.
       const stopped: RunStore = { ...store, renew: () => new Promise(() => {}) };
-      const first = flow.run(start, { store: stopped, runId: "r", leaseMs: 1_000 });
+      const first = flow.run(start, { store: stopped, runId: "r", leaseMs: 2_000 });
       const lost = expect(first).rejects.toMatchObject({ kind: "lease", code: "conflict" });
-      await vi.waitFor(() => expect(calls).toEqual(["a1"]));
+      await vi.waitFor(() => expect(calls).toEqual(["a1"]), 120_000);
       await expect(flow.resume("r", { store })).rejects.toMatchObject({ code: "conflict", details: { kind: "held" } });
-      await vi.waitFor(async () => expect(await store.listRuns({ abandoned: true, limit: 1 })).toHaveLength(1), 10_000);
+      await vi.waitFor(async () => expect(await store.listRuns({ abandoned: true, limit: 1 })).toHaveLength(1), 120_000);
       const recovered = await flow.recover({ store });
       expect(recovered).toMatchObject([{ runId: "r", result: { status: "completed", state: { path: ["a", "b"] } } }]);
       release();
@@ -333,14 +336,18 @@ for (const [name, open] of Object.entries(stores))
     it("renews its lease while a step takes long", async () => {
       const store = await open();
       const slow = graph<Trail>()
-        .node("slow", async (state) => {
-          await new Promise((resolve) => setTimeout(resolve, 2_000));
+        .node("slow", async (state, { runId }) => {
+          const leaseUntil = async () => (await store.getRun(runId))!.leaseUntil!;
+          for (let renewals = 0; renewals < 2; renewals++) {
+            const before = await leaseUntil();
+            await vi.waitFor(async () => expect((await leaseUntil()) > before).toBe(true), 120_000);
+          }
           return step("slow")(state);
         })
         .edge("slow", END)
         .entry("slow")
         .compile();
-      expect(await slow.run(start, { store, leaseMs: 1_000 })).toMatchObject({ status: "completed" });
+      expect(await slow.run(start, { store, leaseMs: 2_000 })).toMatchObject({ status: "completed" });
       await store.close();
     });
 

@@ -31,7 +31,7 @@ for (const [name, place] of Object.entries(stores))
   describe(`two processes and one run on ${name}`, () => {
     const count = soak ? 500 : 30;
 
-    it("exactly one advances it, every time", { timeout: soak ? 1_800_000 : 120_000 }, async () => {
+    it("exactly one advances it, every time", { timeout: soak ? 1_800_000 : 600_000 }, async () => {
       const store = await place();
       const effects = join(folder, `effects-${places++}`);
       writeFileSync(effects, "");
@@ -70,17 +70,17 @@ for (const [name, place] of Object.entries(stores))
       await look.close();
     });
 
-    it("one that was stopped past its lease is fenced off when it wakes up", { timeout: 60_000 }, async () => {
+    it("one that was stopped past its lease is fenced off when it wakes up", async () => {
       const store = await place();
       const effects = join(folder, `effects-${places++}`);
       writeFileSync(effects, "");
       const sleeper = work({ store, mode: "slow", effects, runId: "slow", leaseMs: 1_000 });
       const said = linesOf(sleeper);
-      await vi.waitFor(() => expect(said).toContain("working"), 20_000);
+      await vi.waitFor(() => expect(said).toContain("working"), 120_000);
       sleeper.kill("SIGSTOP");
       const look = await openRunStore(store);
       await vi.waitFor(async () => expect(await look.listRuns({ abandoned: true, limit: 1 })).toHaveLength(1), {
-        timeout: 20_000,
+        timeout: 120_000,
         interval: 100,
       });
       const taken = await look.acquire("slow", { owner: "another", leaseMs: 60_000 });
@@ -89,6 +89,7 @@ for (const [name, place] of Object.entries(stores))
         { fence: taken.fence, status: "completed" },
       );
       const before = await look.history("slow", { limit: 10 });
+      sleeper.stdin!.end("go on\n");
       sleeper.kill("SIGCONT");
       expect(await finished(sleeper)).toBe(true);
       expect(said.at(-1)).toBe("lease");
@@ -97,19 +98,20 @@ for (const [name, place] of Object.entries(stores))
       await look.close();
     });
 
-    it("one that was stopped past its lease cannot write though nobody took over", { timeout: 60_000 }, async () => {
+    it("one that was stopped past its lease cannot write though nobody took over", async () => {
       const store = await place();
       const effects = join(folder, `effects-${places++}`);
       writeFileSync(effects, "");
       const sleeper = work({ store, mode: "slow", effects, runId: "slow", leaseMs: 1_000 });
       const said = linesOf(sleeper);
-      await vi.waitFor(() => expect(said).toContain("working"), 20_000);
+      await vi.waitFor(() => expect(said).toContain("working"), 120_000);
       sleeper.kill("SIGSTOP");
       const look = await openRunStore(store);
       await vi.waitFor(async () => expect(await look.listRuns({ abandoned: true, limit: 1 })).toHaveLength(1), {
-        timeout: 20_000,
+        timeout: 120_000,
         interval: 100,
       });
+      sleeper.stdin!.end("go on\n");
       sleeper.kill("SIGCONT");
       expect(await finished(sleeper)).toBe(true);
       expect(said.at(-1)).toBe("lease");

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
+import { isAlive } from "../support/processes.ts";
 
 /** False in a fast run: suites that need PostgreSQL are left out, and the run says so. */
 export const postgresWanted = process.env.CAIRN_TEST_FAST !== "1";
@@ -48,7 +49,7 @@ export async function ownCluster(): Promise<OwnCluster> {
         try {
           return void (await script("boot", name));
         } catch (error) {
-          if (attempt === 20) throw error;
+          if (attempt === 240) throw error;
           await sleep(250);
         }
       }
@@ -56,7 +57,7 @@ export async function ownCluster(): Promise<OwnCluster> {
     async kill() {
       const pid = Number(readFileSync(`${home}/postmaster.pid`, "utf8").split("\n")[0]);
       process.kill(pid, "SIGKILL");
-      while (alive(pid)) await sleep(10);
+      while (isAlive(pid)) await sleep(10);
     },
     destroy: () => script("destroy", name).then(() => {}),
   };
@@ -106,21 +107,12 @@ async function dataFolder(url: string): Promise<string> {
 }
 
 async function query(url: string, sql: string, params: readonly unknown[] = []): Promise<pg.QueryResult> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 60_000 });
   client.on("error", () => {}); // a server that is stopped later must not end the test process
   await client.connect();
   try {
     return await client.query(sql, [...params]);
   } finally {
     await client.end();
-  }
-}
-
-function alive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -317,11 +317,10 @@ async function hold(db: PostgresDatabase): Promise<{ release: () => void; held: 
   });
 }
 
-/** Ends all connections but ours, as a restart or a failover does. */
+/** Ends all connections but ours, as a restart or a failover does, and waits until the server has let go of them. */
 async function cut(): Promise<void> {
-  await admin.query(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
-  );
+  const others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+  while ((await admin.query(`SELECT pg_terminate_backend(pid) ${others}`)).rowCount! > 0) await sleep(10);
 }
 
 async function transactions(): Promise<number> {

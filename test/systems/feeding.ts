@@ -40,7 +40,9 @@ export async function fedByThree(storage: SystemStorageOptions, systemId: string
   const feeders = [0, 1, 2].map(() => feed(storage, systemId, count));
   await feeders[0]!.reached(count / 10);
   feeders[0]!.kill();
-  expect(await Promise.all(feeders.map(({ ended }) => ended))).toEqual([null, 0, 0]);
+  const [killed, ...others] = await Promise.all(feeders.map(({ ended }) => ended));
+  expect(others).toEqual([0, 0]);
+  expect(killed).toBeOneOf([null, 0]); // done before the signal came, where the machine is busy
 
   const shop = system({ systemId, storage, snapshots: { everyMs: 0 } });
   const offsets = Array.from({ length: count }, (_, offset) => offset);

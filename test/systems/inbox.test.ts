@@ -294,7 +294,7 @@ describe.each<[string, () => SystemStorageOptions]>([
     expect(refused[0]).toMatchObject({ reason: { code: "rate_limited", details: { kind: "queue" } } });
     expect(await till.get("sum")).toBe(LIMITS.systemQueueMessages);
     await opened.close();
-  }, 120_000);
+  });
 
   it("bounds what it remembers of gaps, ports and components", async () => {
     const { opened, till, orders } = open();

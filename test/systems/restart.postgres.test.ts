@@ -10,7 +10,7 @@ const count: Effect = async (state, { id }) => {
 };
 
 describe("PostgreSQL stopped and killed while messages come", () => {
-  it("every message has its effect once, also when the answer to a commit was lost", { timeout: soak ? 1_800_000 : 180_000 }, async () => {
+  it("every message has its effect once, also when the answer to a commit was lost", { timeout: soak ? 1_800_000 : 900_000 }, async () => {
     const cluster = await ownCluster();
     const shop = system({ systemId: "shop", storage: { storage: "postgres", url: cluster.url, poolMax: 4 }, snapshots: { everyMs: 0 } });
     try {

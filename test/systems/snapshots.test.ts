@@ -158,12 +158,14 @@ describe.each<[string, () => SystemStorageOptions]>([
     const { shop, receive } = await open({ snapshots: { everyMs: 30, keep: 3 }, retention: { keepLast: 1 } });
     await receive("a", 0);
     await receive("a", 1);
-    await vi.waitFor(async () => expect((await shop.snapshots()).some(({ complete }) => complete)).toBe(true), 5_000);
-    await vi.waitFor(async () => expect(await shop.overview()).toMatchObject([{ ports: [{ done: 1, prunedTo: 0 }] }]), 5_000);
-    await sleep(120); // the retention was a change, too
-    const [newest] = await shop.snapshots();
-    await sleep(120);
-    expect((await shop.snapshots())[0]).toEqual(newest);
+    await vi.waitFor(async () => expect((await shop.snapshots()).some(({ complete }) => complete)).toBe(true), 120_000);
+    await vi.waitFor(async () => expect(await shop.overview()).toMatchObject([{ ports: [{ done: 1, prunedTo: 0 }] }]), 120_000);
+    // The retention was a change, too; after that one there are no more.
+    await vi.waitFor(async () => {
+      const [newest] = await shop.snapshots();
+      await sleep(150);
+      expect((await shop.snapshots())[0]).toEqual(newest);
+    }, 120_000);
     await shop.close();
   });
 });

@@ -66,7 +66,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("the code ind
         const ids = (await Promise.all((await code.files()).map(({ path }) => code.chunksOf(path)))).flat().map(({ id }) => id);
         expect([...points().values()].map(({ payload }) => payload.id).sort()).toEqual(ids.sort());
       },
-      { timeout: 20_000, interval: 50 },
+      { timeout: 120_000, interval: 50 },
     );
   const answer = async (one: Cairn, query: string, more: object) => {
     const { hits, degraded } = await one.code.search({ projectId, query, topK: 10, ...more });
@@ -149,7 +149,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("the code ind
             (name) => name.startsWith(`cairn_${projectDatabaseName(projectId)}_`) && name.includes("_code_v"),
           ),
         ).toHaveLength(1),
-      { timeout: 20_000 },
+      { timeout: 120_000 },
     );
     await inStep();
     expect((await cairn.code.search({ projectId, query: "retry_10" })).model).toBe("other");

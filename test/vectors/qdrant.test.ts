@@ -64,7 +64,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
         expect(names).toHaveLength(1);
         expect(await client.count(names[0]!)).toBe(count);
       },
-      { timeout: 20_000, interval: 50 },
+      { timeout: 120_000, interval: 50 },
     );
 
   it("answers as the database does, filters and edits included", async () => {
@@ -123,7 +123,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     await copied(1);
     const other = `${project}-other`;
     await cairn.checkpoints.save({ projectPath: other, summary: "theirs" });
-    await vi.waitFor(async () => expect(await ours(other)).toHaveLength(1), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await ours(other)).toHaveLength(1), { timeout: 120_000 });
     const [name] = await ours();
     standIn?.calls.splice(0);
     const { hits } = await search(cairn, "theirs", { mode: "semantic" });
@@ -145,7 +145,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
       [77_777, 88_888].map((id) => ({ id, vector: new Float32Array(64).fill(1), payload: { id: "orphan" } })),
     );
     await cairn.embeddings.verify(ref);
-    await vi.waitFor(async () => expect((await client.scroll(name!, undefined, 100)).ids).toEqual(ids), { timeout: 20_000 });
+    await vi.waitFor(async () => expect((await client.scroll(name!, undefined, 100)).ids).toEqual(ids), { timeout: 120_000 });
     await cairn.close();
     opened.splice(0);
     await client.deleteCollection(name!);
@@ -164,7 +164,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
       answer: "by mail",
     });
     await copied(1);
-    await vi.waitFor(async () => expect(await client.count((await ours(project, "knowledge"))[0]!)).toBe(1), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await client.count((await ours(project, "knowledge"))[0]!)).toBe(1), { timeout: 120_000 });
     const alone = await start({ url: undefined as never });
     const [answer, right] = await Promise.all(
       [cairn, alone].map((one) => one.knowledge.search({ projectPath: project, query: "password reset" })),
@@ -172,7 +172,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     expect(answer).toEqual(right);
     expect(JSON.stringify(answer)).toContain(id);
     await cairn.knowledge.delete({ projectPath: project, id });
-    await vi.waitFor(async () => expect(await client.count((await ours(project, "knowledge"))[0]!)).toBe(0), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await client.count((await ours(project, "knowledge"))[0]!)).toBe(0), { timeout: 120_000 });
     for (const name of await ours(project, "knowledge")) await client.deleteCollection(name);
   });
 
@@ -182,8 +182,8 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     await copied(10);
     const [first] = await ours();
     await cairn.embeddings.upgrade({ ...ref, model: "other" });
-    await vi.waitFor(async () => expect(await ours()).toHaveLength(2), { timeout: 20_000 });
-    await vi.waitFor(async () => expect((await search(cairn, "record 3")).degraded).toEqual([]), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await ours()).toHaveLength(2), { timeout: 120_000 });
+    await vi.waitFor(async () => expect((await search(cairn, "record 3")).degraded).toEqual([]), { timeout: 120_000 });
     expect((await search(cairn, "record 3")).model).toBe("other");
     await cairn.embeddings.prune(ref);
     await copied(10);

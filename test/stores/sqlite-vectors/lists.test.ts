@@ -86,13 +86,10 @@ describe("inverted lists", () => {
     const searcher = vectorSearcher({ path, listsAbove: 5_000 });
     onTestFinished(() => searcher.close());
     await expect
-      .poll(
-        async () => {
-          await recall(searcher, model, 1);
-          return shape(database).listed;
-        },
-        { timeout: 50_000 },
-      )
+      .poll(async () => {
+        await recall(searcher, model, 1);
+        return shape(database).listed;
+      })
       .toBeGreaterThan(9_000);
   });
 
