@@ -123,8 +123,9 @@ describe("the examples in the docs", () => {
     expect(blocks.filter(({ language }) => language === "ts").length).toBeGreaterThan(0);
   });
 
-  it.each(blocks.filter(({ language }) => language === "sh"))("run: $name", ({ name, code }) => {
-    const home = join(folder, name.replace(/\W+/g, "-"));
+  // A search that waits 4 s for its model goes on without it. So long may loading one take where a machine is busy: hence another try.
+  it.each(blocks.filter(({ language }) => language === "sh"))("run: $name", { retry: 2 }, ({ name, code }) => {
+    const home = mkdtempSync(join(folder, `${name.replace(/\W+/g, "-")}-`));
     const project = join(home, "project");
     mkdirSync(project, { recursive: true });
     spawnSync("git", ["init", "--quiet", project]);
