@@ -9,6 +9,7 @@ export default defineConfig({
     // Far more than any test takes: a limit is there to end what hangs, and a busy machine is many times slower than a quiet one.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    teardownTimeout: 120_000,
     expect: { poll: { timeout: 120_000 } },
     // Commands and servers that a test starts search by words, unless the test asks for a model: loading one takes a second.
     env: { CAIRN_EMBEDDER_KIND: "none" },

@@ -117,7 +117,7 @@ function installed() {
   mkdirSync(dirname(folder), { recursive: true });
   const making = mkdtempSync(`${folder}-`);
   cpSync(source, making, { recursive: true });
-  must("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], making);
+  must("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=5"], making);
   try {
     renameSync(making, folder);
   } catch (error) {

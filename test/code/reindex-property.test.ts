@@ -42,7 +42,7 @@ const step = fc.oneof(
 let runs = 0;
 
 describe("random re-indexes", () => {
-  it("leave exactly the files that are there, and nothing behind in rows, words and vectors", { timeout: 600_000 }, async () => {
+  it("leave exactly the files that are there, and nothing behind in rows, words and vectors", { timeout: 1_800_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 12 }), async (steps) => {
         const projectId = `/property/${runs++}`;

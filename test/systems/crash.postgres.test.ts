@@ -11,7 +11,7 @@ describe("a process killed with kill -9, its system on PostgreSQL", () => {
   afterAll(() => place.drop());
 
   it("at every write point loses nothing, doubles nothing, and never shows half a snapshot", {
-    timeout: soak ? 3_600_000 : 600_000,
+    timeout: soak ? 3_600_000 : 1_800_000,
   }, async () => {
     let systems = 0;
     const next = () => ({ storage: { storage: "postgres", url: place.url, poolMax: 3 }, systemId: `shop-${systems++}` }) as const;

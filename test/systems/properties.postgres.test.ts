@@ -13,7 +13,7 @@ describe("a system in PostgreSQL", () => {
   afterAll(() => place.drop());
 
   it("does what the model does, whatever is sent again, out of order or from two processes", {
-    timeout: soak ? 3_600_000 : 600_000,
+    timeout: soak ? 3_600_000 : 1_800_000,
   }, async () => {
     const storage = await openSystemStorage({ storage: "postgres", url: place.url, poolMax: 4 });
     let systems = 0;

@@ -11,7 +11,7 @@ describe.each<[string, () => SystemStorageOptions, number]>([
   ["SQLite", places, 15],
 ])("a system in %s", (_, place, runs) => {
   it("does what the model does, whatever is sent again, out of order or from two processes", {
-    timeout: soak ? 3_600_000 : 600_000,
+    timeout: soak ? 3_600_000 : 1_800_000,
   }, async () => {
     await fc.assert(
       fc.asyncProperty(actions, async (steps) => {

@@ -5,7 +5,7 @@ import { soak, sqlitePlaces } from "./places.ts";
 const places = sqlitePlaces();
 
 describe("several processes on one system in SQLite", () => {
-  it("take every message once, also when one of them is killed", { timeout: soak ? 3_600_000 : 600_000 }, async () => {
+  it("take every message once, also when one of them is killed", { timeout: soak ? 3_600_000 : 1_800_000 }, async () => {
     for (let round = 0; round < (soak ? 20 : 1); round++) await fedByThree(places(), "shop", 300);
   });
 });
