@@ -69,7 +69,7 @@ async function look({ root, includeIgnored = false, anywhere = false, signal, ta
   const unreadable: string[] = [];
   for await (const entry of walk(root, { ignoreRules: !includeIgnored, anywhere, signal, onFolder })) {
     if (entry.type === "file") files.push(entry);
-    else if (entry.type === "skipped") tally.skipped(entry.reason);
+    else if (entry.type === "skipped") tally.skipped(entry.reason, entry.path);
     else {
       if (entry.path === "./") throw new CairnError("unavailable", `The folder ${root} cannot be read (${entry.detail}).`);
       if (entry.path.endsWith("/")) unreadable.push(entry.path);
@@ -125,7 +125,7 @@ async function sendChanged(
     const before = memo.of(file);
     if (before && "skip" in before) {
       gone.add(file.path);
-      tally.skippedFile(before.skip);
+      tally.skippedFile(before.skip, file.path);
       return;
     }
     if (before && before.hash === indexed.get(file.path)) {
@@ -179,7 +179,7 @@ async function readFileFor(
   gone.add(path);
   if (source.type === "failed") tally.vanished();
   else {
-    tally.skippedFile(source.reason);
+    tally.skippedFile(source.reason, path);
     if (source.look) memo.set({ path, ...source.look }, { skip: source.reason }, readAt);
   }
   return undefined;

@@ -11,6 +11,7 @@ interface Told {
   readonly eta_seconds?: number | undefined;
   readonly counts: Readonly<Record<string, number>>;
   readonly skipped: Readonly<Record<string, number>>;
+  readonly skipped_files: readonly { readonly path: string; readonly reason: string }[];
   readonly failed_files: readonly { readonly path: string; readonly reason: string }[];
   readonly error?: string | undefined;
 }
@@ -19,7 +20,7 @@ const FAILED_SHOWN = 10;
 
 /** A job in a few lines: what was done, what was left out and why, what failed. */
 export function jobText(job: unknown): string {
-  const { job_id, status, phase, counts, skipped, failed_files, error, ...told } = job as Told;
+  const { job_id, status, phase, counts, skipped, skipped_files, failed_files, error, ...told } = job as Told;
   const { indexed = 0, unchanged = 0, moved = 0, removed = 0, failed = 0, chunks = 0, bytes = 0 } = counts;
   const progress =
     status === "running"
@@ -35,6 +36,10 @@ export function jobText(job: unknown): string {
       : []),
     ...(chunks > 0 ? [`  chunks   ${chunks} new, from ${size(bytes)}`] : []),
     ...(left.length > 0 ? [`  skipped  ${left.map(([reason, count]) => `${count} ${reason.replaceAll("_", " ")}`).join(", ")}`] : []),
+    ...left.flatMap(([reason, count]) => {
+      const named = skipped_files.filter((file) => file.reason === reason).map(({ path }) => path);
+      return named.length > 0 ? [`           ${reason.replaceAll("_", " ")}: ${named.join(", ")}${count > named.length ? ", …" : ""}`] : [];
+    }),
     ...failed_files.slice(0, FAILED_SHOWN).map(({ path, reason }) => `  failed   ${path}: ${reason}`),
     ...(failed > FAILED_SHOWN ? [`  … and ${failed - Math.min(FAILED_SHOWN, failed_files.length)} more that failed`] : []),
     ...(failed > 0 ? ["  What failed is tried again by the next index."] : []),

@@ -28,6 +28,8 @@ export const JobRecord = z.object({
     bytes: z.int(),
   }),
   skipped: z.record(z.string(), z.int()),
+  /** The first of each reason. */
+  skipped_files: z.array(z.object({ path: z.string(), reason: z.string() })).default([]),
   failed_files: z.array(z.object({ path: z.string(), reason: z.string(), searchable: z.boolean().optional() })),
   /** What the index held at the end. Counting takes a moment, so while the next job runs, whoever asks is told this. */
   index: z.object({ files: z.int(), chunks: z.int() }).optional(),
@@ -39,7 +41,7 @@ export const JobRecord = z.object({
 export type Job = z.output<typeof JobRecord>;
 export type JobState = Pick<
   Job,
-  "phase" | "current_file" | "files_processed" | "files_total" | "eta_seconds" | "counts" | "skipped" | "failed_files"
+  "phase" | "current_file" | "files_processed" | "files_total" | "eta_seconds" | "counts" | "skipped" | "skipped_files" | "failed_files"
 >;
 
 export const isOver = ({ status }: Pick<Job, "status">): boolean => status !== "pending" && status !== "running";

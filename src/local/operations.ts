@@ -22,6 +22,7 @@ const JobView = z.object({
   eta_seconds: z.int().optional(),
   counts: z.record(z.string(), z.int()),
   skipped: z.record(z.string(), z.int()).describe("By reason."),
+  skipped_files: z.array(z.object({ path: z.string(), reason: z.string() })),
   failed_files: z.array(z.object({ path: z.string(), reason: z.string() })),
   error: z.string().optional(),
 });
@@ -119,6 +120,7 @@ function viewOf(job: Job) {
     etaSeconds: job.eta_seconds,
     counts: job.counts,
     skipped: job.skipped,
+    skippedFiles: job.skipped_files,
     failedFiles: job.failed_files,
     error: job.error,
   };

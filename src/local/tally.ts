@@ -11,9 +11,9 @@ export interface Tally {
   total(files: number): void;
   done(path: string, status: FileOutcome["status"], chunks?: number, bytes?: number): void;
   /** Left out by the walk: not among the files. */
-  skipped(reason: SkipReason): void;
+  skipped(reason: SkipReason, path: string): void;
   /** Left out after it was read. */
-  skippedFile(reason: SkipReason): void;
+  skippedFile(reason: SkipReason, path: string): void;
   /** Deleted since the walk. */
   vanished(): void;
   /** `counted`: it is one of the files that the walk gave. */
@@ -24,6 +24,8 @@ export interface Tally {
 
 /** More failed files than this are counted and not named. */
 const FAILED_NAMED = 100;
+/** So many of each reason are named: enough to see what sort of files they are. */
+const SKIPPED_NAMED = 5;
 /** The rate of the last while says more about what is left than that of the whole job. */
 const RATE_WINDOW_MS = 10_000;
 
@@ -34,6 +36,7 @@ export function tally(nowMs: () => number = Date.now): Tally {
   let processed = 0;
   const counts = { indexed: 0, unchanged: 0, moved: 0, removed: 0, failed: 0, chunks: 0, bytes: 0 };
   const skipped: Record<string, number> = {};
+  const skippedFiles: Job["skipped_files"] = [];
   const failed: Job["failed_files"] = [];
   /** The begin of the window before this one, so that there is always a whole one to reckon with. */
   let earlier = { at: nowMs(), processed: 0 };
@@ -49,8 +52,11 @@ export function tally(nowMs: () => number = Date.now): Tally {
     if (total === 0 || since <= 0 || at <= earlier.at) return undefined;
     return Math.ceil(((total - processed) * (at - earlier.at)) / since / 1_000);
   }
-  const skip = (reason: SkipReason) => {
-    skipped[reason] = (skipped[reason] ?? 0) + 1;
+  const skip = (reason: SkipReason, path: string) => {
+    const count = (skipped[reason] ?? 0) + 1;
+    skipped[reason] = count;
+    // What the project's own rules leave out surprises nobody.
+    if (reason !== "ignored" && count <= SKIPPED_NAMED) skippedFiles.push({ path, reason });
   };
   return {
     phase(name, at) {
@@ -71,9 +77,9 @@ export function tally(nowMs: () => number = Date.now): Tally {
       counts.bytes += bytes;
     },
     skipped: skip,
-    skippedFile(reason) {
+    skippedFile(reason, path) {
       processed++;
-      skip(reason);
+      skip(reason, path);
     },
     vanished() {
       processed++;
@@ -97,6 +103,7 @@ export function tally(nowMs: () => number = Date.now): Tally {
         ...(eta !== undefined && { eta_seconds: eta }),
         counts: { ...counts },
         skipped: { ...skipped },
+        skipped_files: [...skippedFiles],
         failed_files: [...failed],
       };
     },

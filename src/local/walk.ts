@@ -83,7 +83,9 @@ export async function* walk(root: string, options: WalkOptions = {}): AsyncGener
     if (folder.seen.length === 0) {
       const { path, rules } = folder;
       const names = folder.names.splice(0, LOOKS_AT_ONCE);
-      folder.seen.push(...(await Promise.all(names.map((name) => look(top, path + name, name, rules, limitBytes)))).reverse());
+      const looks = await Promise.all(names.map((name) => look(top, path + name, name, rules, limitBytes)));
+      folder.seen.push(...looks.filter((one) => one !== undefined).reverse());
+      if (folder.seen.length === 0 && folder.names.length > 0) continue;
     }
     const found = folder.seen.pop();
     if (found === undefined) {
@@ -130,14 +132,20 @@ async function openFolder(absolute: string, path: string, rules: IgnoreRules): P
   }
 }
 
-async function look(top: string, path: string, name: string, rules: IgnoreRules, limitBytes: number): Promise<WalkEntry | FoundFolder> {
+/** Nothing where the entry was deleted since its folder was read. */
+async function look(
+  top: string,
+  path: string,
+  name: string,
+  rules: IgnoreRules,
+  limitBytes: number,
+): Promise<WalkEntry | FoundFolder | undefined> {
   const absolute = join(top, path);
   const stat = await lstat(absolute).catch((error: unknown) => reasonOf(error));
   if (typeof stat === "string") {
     // Names that are not UTF-8 come with replacement characters, under which nothing can be opened.
-    return name.includes("\uFFFD")
-      ? { type: "failed", path, reason: "name", detail: "the name is not valid UTF-8" }
-      : { type: "failed", path, reason: "unreadable", detail: stat };
+    if (name.includes("\uFFFD")) return { type: "failed", path, reason: "name", detail: "the name is not valid UTF-8" };
+    return stat === "ENOENT" ? undefined : { type: "failed", path, reason: "unreadable", detail: stat };
   }
   const isFolder = stat.isDirectory();
   if (rules.ignores(name, isFolder)) return { type: "skipped", path: isFolder ? `${path}/` : path, reason: "ignored" };

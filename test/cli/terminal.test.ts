@@ -112,6 +112,11 @@ describe("the measures of text", () => {
     );
   });
 
+  it("shows the lines of a Windows file as they are, and what could steer the terminal as a sign", () => {
+    expect(harmless("a\r\n\tb\r")).toBe("a\n\tb");
+    expect(harmless(`a\rb${ESCAPE}[2J`)).toBe("a\uFFFDb\uFFFD[2J");
+  });
+
   it("wraps without losing a word", () => {
     fc.assert(
       fc.property(fc.array(fc.stringMatching(/^[a-z]{1,12}$/)), fc.integer({ min: 1, max: 30 }), (words, width) => {

@@ -39,6 +39,8 @@ describe("cairn code index", SLOW, () => {
     expect(stdout).toMatch(/files +31 indexed, 0 unchanged, 1 failed/);
     expect(stdout).toMatch(/chunks +\d+ new, from [\d.]+ kB/);
     expect(stdout).toMatch(/skipped +1 binary, 1 ignored|skipped +1 ignored, 1 binary/);
+    expect(stdout).toMatch(/^ +binary: logo\.png$/m); // named, but for what the project's own rules leave out
+    expect(stdout).not.toContain("out/");
     expect(stdout).toContain("bad.py: encoding: the content is not valid UTF-8");
     const again = await s.run("code", "index", "--wait", "--json");
     expect(json(again)).toMatchObject({ status: "partial", counts: { unchanged: 31, indexed: 0, failed: 1 } });

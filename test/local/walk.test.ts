@@ -56,6 +56,20 @@ describe("a walk", () => {
     ]);
   });
 
+  it("passes over files that are deleted while it walks", async () => {
+    const names = Array.from({ length: 100 }, (_, n) => `f${String(n).padStart(3, "0")}.ts`);
+    const root = plant({ "a/first.ts": "", ...Object.fromEntries(names.map((name) => [name, ""])) });
+    const seen: string[] = [];
+    for await (const entry of walk(root)) {
+      if (seen.length === 0) for (const name of names.slice(40)) rmSync(join(root, name));
+      seen.push(`${entry.type} ${entry.path}`);
+    }
+    // Files are looked at a few dozen at a time; those that were looked at before are still given.
+    expect(seen.filter((line) => !line.startsWith("file "))).toEqual([]);
+    expect(seen.slice(0, 41)).toEqual(["file a/first.ts", ...names.slice(0, 40).map((name) => `file ${name}`)]);
+    expect(seen.length).toBeLessThan(names.length);
+  });
+
   it("never looks into version stores", async () => {
     expect(await lines(plant({ ".git/config": "x", "sub/.hg/store": "x", "a.ts": "" }))).toEqual(["a.ts"]);
   });

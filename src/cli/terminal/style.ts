@@ -15,8 +15,8 @@ export function styleFor(stream: { readonly isTTY?: boolean }, env: Readonly<Rec
   return { bold: wrap(1, 22), dim: wrap(2, 22), red: wrap(31, 39), green: wrap(32, 39), cyan: wrap(36, 39) };
 }
 
-/** Stored text may come from anywhere: what could steer the terminal is made visible instead. Line breaks and tabs stay. */
+/** Stored text may come from anywhere: what could steer the terminal is made visible instead. Line breaks, also those of Windows, and tabs stay. */
 export function harmless(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to look for.
-  return text.replace(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g, "\uFFFD");
+  return text.replace(/\r(?=\n|$)/g, "").replace(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g, "\uFFFD");
 }
