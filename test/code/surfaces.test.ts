@@ -5,6 +5,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { countTokens } from "../../src/text/tokens.ts";
 import { builtCommand, stage } from "../cli/stage.ts";
+import { removeFolder } from "../support/processes.ts";
 
 const RETRY = `import { sleep } from "./sleep";
 
@@ -38,7 +39,7 @@ beforeAll(async () => {
   const indexed = await s.cairn(["code", "index", "--wait"], { env });
   expect(indexed.code, indexed.stderr).toBe(0);
 });
-afterAll(() => s.clear());
+afterAll(() => removeFolder(s.folder)); // the server that a client started may just be ending
 
 const env = { CAIRN_EMBEDDER_KIND: "none" };
 const cairn = (...argv: string[]) => s.cairn(["code", ...argv], { env });
