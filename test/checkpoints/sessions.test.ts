@@ -1,14 +1,15 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, expect, it, vi } from "vitest";
 import { builtCommand } from "../cli/stage.ts";
+import { PATIENT, removeFolder } from "../support/processes.ts";
 
 const main = builtCommand();
 const folder = mkdtempSync(join(tmpdir(), "cairn-sessions-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => removeFolder(folder));
 
 /** An agent's session: a client and the `cairn mcp` that it started, with the local model. */
 async function session(project: string) {
@@ -19,7 +20,7 @@ async function session(project: string) {
     stderr: "ignore",
   });
   const client = new Client({ name: "test", version: "1" });
-  await client.connect(transport);
+  await client.connect(transport, PATIENT);
   return {
     pid: transport.pid!,
     client,
@@ -49,11 +50,13 @@ it("a session saves and is killed; a new one finds it by meaning and resumes it 
 
   const second = await session(folder);
   // No word of the question stands in the checkpoint.
-  const { results, degraded, model } = await second.call("checkpoint_search", {
-    query: "session tests fail after token refresh change",
-    mode: "semantic",
-  });
-  expect({ degraded, id: results[0].checkpoint.id }).toEqual({ degraded: [], id: saved.id });
+  const question = { query: "session tests fail after token refresh change", mode: "semantic" };
+  const { results, model } = await vi.waitFor(async () => {
+    const answer = await second.call("checkpoint_search", question); // refused where the machine is too busy to load the model in time
+    expect(answer.degraded).toEqual([]);
+    return answer;
+  }, 120_000);
+  expect(results[0].checkpoint.id).toBe(saved.id);
   expect(model).toBeTypeOf("string");
   const levels = await Promise.all(
     ["summary", "context", "full"].map((level) => second.call("checkpoint_resume", { id: saved.id, level })),

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { killed, removeFolder } from "../support/processes.ts";
+import { killed, PATIENT, removeFolder } from "../support/processes.ts";
 import { builtCommand, stage } from "./stage.ts";
 
 let main: string;
@@ -65,6 +65,7 @@ describe("cairn mcp", () => {
         env: environment(),
         stderr: "ignore",
       }),
+      PATIENT,
     );
     await saveGetListDelete(connected, {});
     await connected.close();

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
@@ -6,6 +6,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { countTokens } from "../../src/text/tokens.ts";
 import { builtCommand } from "../cli/stage.ts";
+import { PATIENT, removeFolder } from "../support/processes.ts";
 
 let project: string;
 let main: string;
@@ -13,7 +14,7 @@ beforeEach(() => {
   project = mkdtempSync(join(tmpdir(), "cairn-knowledge-mcp-"));
   main = builtCommand();
 });
-afterEach(() => rmSync(project, { recursive: true }));
+afterEach(() => removeFolder(project));
 
 /** A session of its own, in a process of its own. */
 async function session() {
@@ -21,7 +22,7 @@ async function session() {
   const env = { PATH: process.env.PATH ?? "", HOME: project, CAIRN_DATA_DIR: join(project, "data"), CAIRN_EMBEDDER_KIND: "none" };
   const args = [main, "mcp", "--project", project, "--toolsets", "knowledge"];
   const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "ignore" });
-  await client.connect(transport);
+  await client.connect(transport, PATIENT);
   const call = async (name: string, input: Record<string, unknown>) => {
     const answer = await client.callTool({ name, arguments: input });
     expect(answer.isError, JSON.stringify(answer.content)).not.toBe(true);

@@ -9,7 +9,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { Job } from "../../src/local/job.ts";
 import { builtCommand } from "../cli/stage.ts";
-import { killed, removeFolder } from "../support/processes.ts";
+import { killed, PATIENT, removeFolder } from "../support/processes.ts";
 
 export interface Outcome {
   readonly code: number | null;
@@ -87,6 +87,7 @@ export function processStage() {
       const command = [main, "mcp", "--project", project, ...args];
       await client.connect(
         new StdioClientTransport({ command: process.execPath, args: command, cwd: project, env: env(extra), stderr: "inherit" }),
+        PATIENT,
       );
       return client;
     },
@@ -126,7 +127,7 @@ export async function call(
   input: Record<string, unknown> = {},
   options = {},
 ): Promise<Record<string, unknown>> {
-  const answer = await client.callTool({ name, arguments: input }, options);
+  const answer = await client.callTool({ name, arguments: input }, { ...PATIENT, ...options });
   if (answer.isError) throw new Error(JSON.stringify(answer.content));
   return answer.structuredContent as Record<string, unknown>;
 }
