@@ -1,9 +1,9 @@
-import type { z } from "zod";
 import type { Cairn } from "./cairn.ts";
 import { asCairnError, CairnError } from "./model/errors.ts";
 import { type Access, type Operation, projectField } from "./operation.ts";
 import type { Log } from "./ports/log.ts";
 import { observe } from "./telemetry/observe.ts";
+import { problemOf } from "./text/problems.ts";
 import { toCamel, toWire } from "./wire.ts";
 
 /** Who calls: what it may do, and which projects it may touch. */
@@ -113,10 +113,4 @@ function hasProtoKey(raw: unknown): boolean {
     for (const inner of Object.values(value)) if (typeof inner === "object") pending.push(inner);
   }
   return false;
-}
-
-function problemOf(issue: z.core.$ZodIssue): string {
-  return issue.code === "unrecognized_keys"
-    ? `unknown field ${issue.keys.map((key) => JSON.stringify(key.slice(0, 100))).join(", ")}`
-    : issue.message;
 }

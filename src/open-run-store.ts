@@ -14,8 +14,14 @@ export type RunStoreOptions =
   /** The schema `runs` of a PostgreSQL database. */
   | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
 
+/** What says where each kind keeps its runs. */
+const PLACE: Readonly<Record<string, string | undefined>> = { file: "folder", sqlite: "path", postgres: "url" };
+
 /** Opens a run store of the kind asked for. Only what is used is loaded. */
 export async function openRunStore(options: RunStoreOptions): Promise<RunStore> {
+  const place = PLACE[options.storage];
+  if (place && !(options as { readonly [field: string]: unknown })[place])
+    throw new CairnError("invalid_input", `A run store of the kind ${JSON.stringify(options.storage)} needs ${JSON.stringify(place)}.`);
   switch (options.storage) {
     case "memory":
       return memoryRunStore(options);

@@ -7,6 +7,7 @@ import { keys } from "./admin/keys.ts";
 import { stats } from "./admin/stats.ts";
 import { transfer } from "./admin/transfer.ts";
 import type { Cairn } from "./cairn.ts";
+import { checkedCheckpoints, checkedKnowledge } from "./checked.ts";
 import { checkpoints } from "./checkpoints/service.ts";
 import { CheckpointOutput } from "./checkpoints/wire-schemas.ts";
 import { deepener } from "./code/deepener.ts";
@@ -147,9 +148,9 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
         return openMigrations({ dataDir, stateDir, now, ...(base !== "sqlite" && { baseUrl: base }) }).migrate(input);
       },
     },
-    stats: stats({ storage: projectsOnly(storage), usage }),
-    checkpoints: kept,
-    knowledge: learnt,
+    stats: stats({ storage, usage }),
+    checkpoints: checkedCheckpoints(kept),
+    knowledge: checkedKnowledge(learnt),
     code: codeIndex,
     indexing: indexing({ code: codeIndex, queue }),
     embeddings: versions,

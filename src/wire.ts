@@ -26,7 +26,7 @@ export function toWire(schema: z.ZodType, value: unknown): unknown {
   return rename(schema, value, (key) => key, camelKey);
 }
 
-function camelKey(key: string): string {
+export function camelKey(key: string): string {
   return key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 

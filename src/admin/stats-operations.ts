@@ -17,11 +17,22 @@ export const statsRead = operation({
         project_path: z.string(),
         bytes: z.int().optional(),
         checkpoints: z.int(),
-        vectors: z.int(),
+        knowledge: z.int(),
+        vectors: z.int().describe("Of checkpoints."),
         vectors_missing: z.int(),
         model: z.string().optional(),
       }),
     ),
+    shared: z
+      .object({
+        bytes: z.int().optional(),
+        knowledge: z.int(),
+        vectors: z.int(),
+        vectors_missing: z.int(),
+        model: z.string().optional(),
+      })
+      .optional()
+      .describe("Knowledge of all projects."),
     total: z.int(),
     embedding: z.object({
       cache_hits: z.int(),
@@ -40,16 +51,30 @@ export const statsRead = operation({
   toolset: "admin",
   http: { method: "GET", path: "/v1/stats" },
   cli: { examples: ["cairn stats", "cairn stats --of-project /home/me/app --json"] },
-  render: ({ projects, total, embedding }) =>
+  render: ({ projects, shared, total, embedding }) =>
     [
-      total === 0 ? "Nothing is stored yet." : `${total} projects${total > projects.length ? `, ${projects.length} shown` : ""}:`,
+      total === 0 && !shared
+        ? "Nothing is stored yet."
+        : `${total} projects${total > projects.length ? `, ${projects.length} shown` : ""}:`,
       ...projects.map(
-        ({ project_path, bytes, checkpoints, vectors, vectors_missing, model }) =>
-          `  ${project_path}: ${checkpoints} checkpoints, ${vectors} vectors${model ? ` of ${model}` : ""}${vectors_missing > 0 ? `, ${vectors_missing} missing` : ""}${bytes === undefined ? "" : `, ${(bytes / 1e6).toFixed(1)} MB`}`,
+        ({ project_path, checkpoints, knowledge, ...figures }) =>
+          `  ${project_path}: ${checkpoints} checkpoints, ${knowledge > 0 ? `${knowledge} pieces of knowledge, ` : ""}${sizes(figures)}`,
       ),
+      ...(shared ? [`Shared: ${shared.knowledge} pieces of knowledge, ${sizes(shared)}`] : []),
       `Embedding in this process: ${embedding.texts} texts, ${embedding.tokens} tokens, $${embedding.dollars.toFixed(4)}; cache ${embedding.cache_hits} of ${embedding.cache_hits + embedding.cache_misses}, which saved ${embedding.saved_tokens} tokens, $${embedding.saved_dollars.toFixed(4)}`,
     ].join("\n"),
   run: (cairn, { ofProject, limit }, { mayTouch }) => cairn.stats.read({ projectPath: ofProject, limit, mayTouch }),
 });
+
+interface Sizes {
+  readonly vectors: number;
+  readonly vectors_missing: number;
+  readonly model?: string | undefined;
+  readonly bytes?: number | undefined;
+}
+
+function sizes({ vectors, vectors_missing, model, bytes }: Sizes): string {
+  return `${vectors} vectors${model ? ` of ${model}` : ""}${vectors_missing > 0 ? `, ${vectors_missing} missing` : ""}${bytes === undefined ? "" : `, ${(bytes / 1e6).toFixed(1)} MB`}`;
+}
 
 export const statsOperations = [statsRead];

@@ -1,4 +1,5 @@
 import type { EmbeddingFigures } from "../model/embedding-figures.ts";
+import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
 
@@ -6,14 +7,20 @@ export interface ProjectFigures {
   readonly projectPath: string;
   readonly bytes?: number | undefined;
   readonly checkpoints: number;
-  /** Vectors in the version that searches use, and the records that wait for theirs. */
+  readonly knowledge: number;
+  /** Vectors of checkpoints in the version that searches use, and the records that wait for theirs. */
   readonly vectors: number;
   readonly vectorsMissing: number;
   readonly model?: string | undefined;
 }
 
+/** What all projects share. */
+export interface SharedFigures extends Omit<ProjectFigures, "projectPath" | "checkpoints"> {}
+
 export interface StatsReport {
   readonly projects: readonly ProjectFigures[];
+  /** Absent if there is none, or if the caller may not see it. */
+  readonly shared?: SharedFigures | undefined;
   /** How many there are in all, also those not shown. */
   readonly total: number;
   readonly embedding: EmbeddingFigures & { readonly cacheHitRatio?: number | undefined };
@@ -34,13 +41,25 @@ export interface StatsDeps {
 }
 
 export function stats({ storage, usage }: StatsDeps): Stats {
-  async function figuresOf({ projectId, checkpoints }: ProjectStore): Promise<ProjectFigures> {
-    const [{ total }, vectors, bytes] = await Promise.all([
+  async function figuresOf({ projectId, checkpoints, knowledge }: ProjectStore): Promise<ProjectFigures> {
+    const [{ total }, learnt, vectors, bytes] = await Promise.all([
       checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }),
+      knowledge.list({ limit: 1 }),
       vectorFigures(checkpoints.embeddings),
       storage.sizeBytes(projectId),
     ]);
-    return { projectPath: projectId, bytes, checkpoints: total, ...vectors };
+    return { projectPath: projectId, bytes, checkpoints: total, knowledge: learnt.total, ...vectors };
+  }
+
+  async function sharedFigures(): Promise<SharedFigures | undefined> {
+    const store = (await storage.find(SHARED_PROJECT_ID))?.knowledge;
+    if (!store) return undefined;
+    const [{ total }, vectors, bytes] = await Promise.all([
+      store.list({ limit: 1 }),
+      vectorFigures(store.embeddings),
+      storage.sizeBytes(SHARED_PROJECT_ID),
+    ]);
+    return { bytes, knowledge: total, ...vectors };
   }
 
   return {
@@ -51,9 +70,11 @@ export function stats({ storage, usage }: StatsDeps): Stats {
         const project = await storage.find(path);
         if (project) projects.push(await figuresOf(project));
       }
+      const shared = projectPath === undefined && mayTouch(SHARED_PROJECT_ID) ? await sharedFigures() : undefined;
       const used = usage();
       const asked = used.cacheHits + used.cacheMisses;
-      return { projects, total: paths.length, embedding: { ...used, ...(asked > 0 && { cacheHitRatio: used.cacheHits / asked }) } };
+      const embedding = { ...used, ...(asked > 0 && { cacheHitRatio: used.cacheHits / asked }) };
+      return { projects, ...(shared && { shared }), total: paths.length, embedding };
     },
   };
 }

@@ -3,10 +3,10 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
 import type { Hit } from "../recall/search.ts";
-import { Context, Id, ProjectPath, Tags, text } from "../text/schemas.ts";
+import { Context, Id, MaxTokens, ProjectPath, Tags, text } from "../text/schemas.ts";
 import { fitCheckpoints } from "./fit.ts";
 import type { SavedCheckpoint } from "./service.ts";
-import { CheckpointOutput, FilterFields, MaxTokens, READ, SearchResult, utcRange } from "./wire-schemas.ts";
+import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";
 
 const SavedOutput = CheckpointOutput.extend({
   embedding_pending: z.boolean().optional().describe("true: found by words now, by meaning as soon as its vector is there."),
@@ -85,7 +85,7 @@ export const checkpointSearch = operation({
       ...(note ? [note] : []),
     ].join("\n"),
   run: async (cairn, { maxTokens, ...input }, { signal }) => {
-    const { hits, degraded, model } = await cairn.checkpoints.search(utcRange(input), { signal });
+    const { hits, degraded, model } = await cairn.checkpoints.search(input, { signal });
     return { ...resultsWithin(hits, maxTokens), degraded, model };
   },
 });
@@ -156,7 +156,7 @@ export const checkpointList = operation({
       .filter(Boolean)
       .join("\n"),
   run: async (cairn, input) => {
-    const { cut, ...page } = await cairn.checkpoints.list(utcRange(input));
+    const { cut, ...page } = await cairn.checkpoints.list(input);
     const short = page.checkpoints.length < Math.min(input.limit, page.total) && page.nextCursor !== undefined;
     const parts = [
       ...(cut > 0 ? [`${cut} were cut: checkpoint_get has them in full`] : []),
@@ -205,7 +205,7 @@ export const checkpointUpdate = operation({
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.saveTimeoutMs },
-  toolset: "none",
+  toolset: "admin",
   cli: { positional: ["id"], examples: ['cairn checkpoint update 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c --summary "Lexer done"'] },
   render: ({ id, summary, redacted }) => [`Updated checkpoint ${id}: ${summary}`, ...redactionNote(redacted)].join("\n"),
   run: async (cairn, input, { signal }) => saved(await cairn.checkpoints.update(input, { signal })),

@@ -16,6 +16,7 @@ import { type RedactedField, redactFields } from "./redact-fields.ts";
 import { type Resumed, type ResumeLevel, resumeAt } from "./resume.ts";
 import { type SearchAllAnswer, type SearchAllCheckpoints, searchAll } from "./search-all.ts";
 import { type Imported, readRecords } from "./transfer.ts";
+import { utcRange } from "./wire-schemas.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -172,7 +173,13 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       const project = await storage.find(projectPath);
       if (!project) return { hits: [], degraded: [] };
       // The question goes to the embedding model as well.
-      const answer = await recall(project.checkpoints, embedders, { query: redact(query).text, topK, mode, filter, signal });
+      const answer = await recall(project.checkpoints, embedders, {
+        query: redact(query).text,
+        topK,
+        mode,
+        filter: utcRange(filter),
+        signal,
+      });
       // Found by words alone though the model answers: perhaps its vector was never made, by a process that is gone.
       if (answer.model !== undefined && answer.hits.some(({ found, score }) => !found.meaning && score === 0))
         fillLater(projectPath, project.checkpoints);
@@ -191,7 +198,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       const project = await storage.find(projectPath);
       if (!project) return { checkpoints: [], total: 0, cut: 0 };
       // One more than asked for tells whether there is another page.
-      const page = await project.checkpoints.list({ filter, limit: limit + 1, offset, sortBy, after });
+      const page = await project.checkpoints.list({ filter: utcRange(filter), limit: limit + 1, offset, sortBy, after });
       const asked = page.checkpoints.slice(0, limit);
       const { shown, cut } = maxTokens === undefined ? { shown: asked, cut: 0 } : fitCheckpoints(asked, maxTokens);
       const last = shown.at(-1);
@@ -245,12 +252,15 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       throw new CairnError("not_found", "This project has no checkpoint to resume from. Save one when a step is done.");
     },
 
-    searchAll: (input, { signal } = {}) => searchAll(storage, embedders, { ...input, query: redact(input.query).text }, signal),
+    searchAll: (input, { signal } = {}) => searchAll(storage, embedders, { ...utcRange(input), query: redact(input.query).text }, signal),
 
     async prune({ projectPath, ...rules }, options = {}) {
       const project = await storage.find(projectPath);
       if (!project) return { matched: 0, deleted: 0, dryRun: rules.dryRun ?? false, examples: [] };
-      return prune(project.checkpoints, rules, { signal: options.signal, progress: (done) => options.progress?.(done, undefined) });
+      return prune(project.checkpoints, utcRange(rules), {
+        signal: options.signal,
+        progress: (done) => options.progress?.(done, undefined),
+      });
     },
 
     async import({ projectPath, records: given }, { signal, progress } = {}) {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { checkpointText } from "../text/embedding-text.ts";
+import { problemOf } from "../text/problems.ts";
 import type { Redact } from "../text/redact.ts";
 import { Context, Id, Tags, text } from "../text/schemas.ts";
 import { type RedactedField, redactFields } from "./redact-fields.ts";
@@ -52,7 +53,7 @@ export async function readRecords(
       const [issue] = parsed.error.issues;
       problems.push({
         record: index + 1,
-        problem: `${issue?.path.join(".") || "record"}: ${issue?.message ?? "is not valid"}`.slice(0, 300),
+        problem: `${issue?.path.join(".") || "record"}: ${issue ? problemOf(issue) : "is not valid"}`.slice(0, 300),
       });
       continue;
     }

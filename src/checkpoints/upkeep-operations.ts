@@ -3,9 +3,9 @@ import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
 import { pointInTime } from "../text/point-in-time.ts";
-import { ProjectPath, text } from "../text/schemas.ts";
+import { MaxTokens, ProjectPath, text } from "../text/schemas.ts";
 import { resultsWithin } from "./operations.ts";
-import { CheckpointOutput, FilterFields, MaxTokens, READ, SearchResult, utcRange } from "./wire-schemas.ts";
+import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";
 
 export const checkpointSearchAll = operation({
   name: "checkpoint_search_all",
@@ -38,7 +38,7 @@ export const checkpointSearchAll = operation({
       ...(note ? [note] : []),
     ].join("\n"),
   run: async (cairn, { maxTokens, ...input }, { signal, mayTouch }) => {
-    const { hits, ...answer } = await cairn.checkpoints.searchAll({ ...utcRange(input), mayTouch }, { signal });
+    const { hits, ...answer } = await cairn.checkpoints.searchAll({ ...input, mayTouch }, { signal });
     return { ...answer, ...resultsWithin(hits, maxTokens) };
   },
 });
@@ -90,7 +90,7 @@ export const checkpointExport = operation({
   access: "read",
   annotations: READ,
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
-  toolset: "none",
+  toolset: "admin",
   render: ({ records, total, next_cursor }) =>
     [...records.map((record) => JSON.stringify(record)), next_cursor ? `More of ${total}: cursor ${next_cursor}` : ""]
       .filter(Boolean)
@@ -117,7 +117,7 @@ export const checkpointImport = operation({
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
-  toolset: "none",
+  toolset: "admin",
   render: ({ imported, present, problems }) =>
     [
       `${imported} checkpoints imported, ${present} were there already, ${problems.length} could not be stored.`,

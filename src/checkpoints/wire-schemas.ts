@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { LIMITS } from "../model/limits.ts";
 import { Tags } from "../text/schemas.ts";
 
 /** What the operations on checkpoints have in common on the wire. */
@@ -26,13 +25,6 @@ export const FilterFields = {
 const FoundRank = z.object({ rank: z.int(), score: z.number() });
 
 export const READ = { readOnly: true, destructive: false, idempotent: true };
-
-export const MaxTokens = z
-  .int()
-  .min(LIMITS.answerTokensMin)
-  .max(LIMITS.answerTokensMax)
-  .default(LIMITS.answerTokens)
-  .describe("About how much the answer may cost.");
 
 export const SearchResult = z.object({
   checkpoint: CheckpointOutput,

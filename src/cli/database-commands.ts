@@ -4,6 +4,7 @@ import type { Cairn } from "../cairn.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
+import { EXIT_ATTENTION } from "./exit-code.ts";
 import { filePath } from "./file-path.ts";
 import { print, printJson } from "./host.ts";
 import { openFromConfig } from "./open-from-config.ts";
@@ -47,6 +48,7 @@ export const importDatabaseCommand: Command = {
     const told = await withProgress(call, "imported", (cairn, options) =>
       cairn.transfer.import({ projectPath: placeOf(call), file }, options),
     );
+    if (told.checkpoints.failed + told.knowledge.failed > 0) call.endWith(EXIT_ATTENTION);
     if (call.json) return printJson(call.host, told);
     print(
       call.host,

@@ -112,7 +112,7 @@ function inFlagWords(operation: Operation, error: unknown): unknown {
   const said = (issues as { field: string; problem: string }[]).map(({ field, problem }) => {
     const [top = "", ...inner] = field.split(".");
     if (top === "") return problem;
-    return `${naming(operation, flagName(top))}${inner.length > 0 ? ` (${inner.join(".")})` : ""}: ${problem.replace(/^Invalid input: /, "")}`;
+    return `${naming(operation, flagName(top))}${inner.length > 0 ? ` (${inner.join(".")})` : ""}: ${problem}`;
   });
   return new CairnError("invalid_input", said.join("; "), { cause: error, details: { issues } });
 }

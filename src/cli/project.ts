@@ -15,7 +15,7 @@ export function findProject(named: string | undefined, cwd: string): string {
 }
 
 /** A path with a NUL character or too long a name makes the look-up itself fail; to the person it is just as little a folder. */
-function isFolder(path: string): boolean {
+export function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {

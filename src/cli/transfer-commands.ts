@@ -9,6 +9,7 @@ import { LIMITS } from "../model/limits.ts";
 import { toWire } from "../wire.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command } from "./command.ts";
+import { EXIT_ATTENTION } from "./exit-code.ts";
 import { filePath } from "./file-path.ts";
 import { type Host, print, printJson } from "./host.ts";
 import { openFromConfig } from "./open-from-config.ts";
@@ -107,6 +108,7 @@ export const importCommand: Command = {
         bar.clear();
         if (call.json) printJson(host, told);
         else print(host, toldText(told));
+        if (told.failed > 0) call.endWith(EXIT_ATTENTION);
       } finally {
         bar.clear();
       }

@@ -85,15 +85,21 @@ const isEmpty = (value: unknown) =>
 
 /** How much of the whole this is, and how to go on. */
 function footer(shown: number, output: Item, style: Style): string {
-  const { total, next_cursor: next } = output;
+  const { total, next_cursor: next, next_before: before } = output;
   const parts = [
     typeof total === "number" && total > shown ? `${shown} of ${total}` : "",
     typeof next === "string" ? `more: --cursor ${next}` : "",
+    typeof before === "number" ? `more: --before ${before}` : "",
   ].filter(Boolean);
   return parts.length > 0 ? style.dim(parts.join(", ")) : "";
 }
 
-/** An answer that is poorer than it could be says why. */
-function notes({ degraded }: Item, style: Style): string {
-  return Array.isArray(degraded) ? degraded.map((part) => style.dim(`Note: ${scalar(part)}.`)).join("\n") : "";
+/** An answer that is poorer than it could be says why, and one that cannot be paged says what was left out. */
+function notes({ degraded, total, note }: Item, style: Style): string {
+  return [
+    ...(Array.isArray(degraded) ? degraded.map((part) => `Note: ${scalar(part)}.`) : []),
+    ...(typeof note === "string" && total === undefined ? [note] : []),
+  ]
+    .map((line) => style.dim(line))
+    .join("\n");
 }

@@ -48,7 +48,7 @@ export const knowledgeImport = operation({
   access: "write",
   annotations: { readOnly: false, destructive: true, idempotent: true },
   limits: { timeoutMs: LIMITS.importTimeoutMs, bodyBytes: 2 * LIMITS.importBytes },
-  toolset: "none",
+  toolset: "admin",
   cli: {
     positional: ["content"],
     files: { content: { nameInto: "source" }, validate: {} },

@@ -4,7 +4,8 @@ import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/place.ts";
 import { operation } from "../operation.ts";
-import { Id, PlaceFields, text } from "../text/schemas.ts";
+import { Id, MaxTokens, PlaceFields, text } from "../text/schemas.ts";
+import { fitKnowledge } from "./fit.ts";
 import type { SavedKnowledge } from "./service.ts";
 
 export const KnowledgeOutput = z.object({
@@ -85,6 +86,7 @@ export const knowledgeSearch = operation({
     top_k: z.int().min(1).max(LIMITS.listMax).default(5),
     ranking: z.enum(["similarity", "success"]).default("similarity").describe("success: 0.7 similarity + 0.3 success rate."),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
+    max_tokens: MaxTokens,
   }),
   output: z.object({
     results: z.array(
@@ -104,6 +106,7 @@ export const knowledgeSearch = operation({
     scopes: z.array(z.string()).describe("Where was searched."),
     degraded: z.array(z.string()),
     model: z.string().optional(),
+    note: z.string().optional().describe("What was left out and how to get it."),
   }),
   access: "read",
   annotations: READ,
@@ -113,7 +116,7 @@ export const knowledgeSearch = operation({
     positional: ["query"],
     examples: ['cairn knowledge search "how do we release"', "cairn knowledge search - --kind remediation --ranking success < error.log"],
   },
-  render: ({ results, degraded }) =>
+  render: ({ results, degraded, note }) =>
     [
       ...(results.length === 0 ? ["Nothing is known about this yet."] : []),
       ...results.map(({ knowledge, scope, score, confidence, same_error, warning }) =>
@@ -124,13 +127,19 @@ export const knowledgeSearch = operation({
         ].join("\n"),
       ),
       ...degraded.map((part) => `Note: ${part}.`),
+      ...(note ? [note] : []),
     ].join("\n"),
-  async run(cairn, input, context) {
+  async run(cairn, { maxTokens, ...input }, context) {
     const maySeeShared = context.mayTouch(SHARED_PROJECT_ID);
     const scope = input.scope ?? (maySeeShared ? "both" : "project");
     if (scope !== "both") assertMayTouch({ projectPath: input.projectPath, scope }, context.mayTouch);
     const { hits, ...rest } = await cairn.knowledge.search({ ...input, scope }, context);
-    return { results: hits.map(({ record, ...hit }) => ({ knowledge: shown(record), ...hit })), ...rest };
+    const fitted = fitKnowledge(
+      hits.map(({ record }) => record),
+      maxTokens,
+    );
+    const results = fitted.shown.map((record, index) => ({ ...hits[index], knowledge: shown(record) }));
+    return { ...rest, results, ...noteOn(maxTokens, fitted) };
   },
 });
 
@@ -166,8 +175,14 @@ export const knowledgeList = operation({
     source: text(LIMITS.labelChars).optional().describe("Only what this import brought."),
     limit: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
+    max_tokens: MaxTokens,
   }),
-  output: z.object({ knowledge: z.array(KnowledgeOutput), total: z.int(), next_cursor: z.string().optional() }),
+  output: z.object({
+    knowledge: z.array(KnowledgeOutput),
+    total: z.int(),
+    next_cursor: z.string().optional(),
+    note: z.string().optional(),
+  }),
   access: "read",
   annotations: READ,
   limits: { timeoutMs: LIMITS.listTimeoutMs },
@@ -176,18 +191,19 @@ export const knowledgeList = operation({
     examples: ["cairn knowledge list", "cairn knowledge list --scope shared --kind faq --limit 50"],
     view: { table: "knowledge", columns: ["id", "kind", "category", "question", "usage_count"] },
   },
-  render: ({ knowledge, total, next_cursor }) =>
+  render: ({ knowledge, total, next_cursor, note }) =>
     [
       `${knowledge.length} of ${total}`,
       ...knowledge.map(({ id, kind, question }) => `${id}  ${kind}  ${question.split("\n")[0]}`),
       next_cursor ? `More: call again with cursor ${next_cursor}` : "",
+      note ?? "",
     ]
       .filter(Boolean)
       .join("\n"),
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
-    const { records, ...rest } = await cairn.knowledge.list(input);
-    return { knowledge: records.map(shown), ...rest };
+    const { records, cut, ...rest } = await cairn.knowledge.list(input);
+    return { knowledge: records.map(shown), ...rest, ...noteOn(input.maxTokens, { cut, left: 0 }) };
   },
 });
 
@@ -250,6 +266,13 @@ export const knowledgeFeedback = operation({
     return shown(await cairn.knowledge.feedback(input));
   },
 });
+
+/** What an answer lacks because it would have been too long, if anything. */
+function noteOn(maxTokens: number, { cut, left }: { readonly cut: number; readonly left: number }): { note?: string } {
+  if (cut + left === 0) return {};
+  const parts = [...(cut > 0 ? [`${cut} were cut`] : []), ...(left > 0 ? [`${left} were left out`] : [])];
+  return { note: `To stay within ${maxTokens} tokens, ${parts.join(" and ")}: knowledge_get has each in full.` };
+}
 
 export const knowledgeOperations = [
   knowledgeSave,

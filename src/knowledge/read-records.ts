@@ -3,6 +3,7 @@ import { CairnError } from "../model/errors.ts";
 import { framedHash } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type KnowledgeKind } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
+import { problemOf } from "../text/problems.ts";
 import { type FileRecord, parseRecordFile, type RecordFormat } from "../text/record-file.ts";
 import { Id, text } from "../text/schemas.ts";
 import type { ImportRecord } from "./import.ts";
@@ -25,6 +26,9 @@ const RecordFields = z.object({
   question: text(LIMITS.questionChars, 1),
   answer: text(LIMITS.answerChars, 1),
 });
+
+/** A record of an import that is whole. */
+export const ImportedKnowledge = RecordFields.required({ id: true, kind: true });
 
 const LabelFields = z.object({ query: text(LIMITS.questionChars, 1), id: Id });
 
@@ -83,8 +87,7 @@ function checked<Schema extends z.ZodObject>(rows: readonly FileRecord[], schema
     const parsed = schema.safeParse(fields);
     if (parsed.success) return [{ where, value: parsed.data }];
     for (const issue of parsed.error.issues) {
-      const missing = issue.code === "invalid_type" && fields[String(issue.path[0])] === undefined;
-      problems.push(`${where}: ${issue.path.join(".")} ${missing ? "is missing" : issue.message}`);
+      problems.push(`${where}: ${issue.path.join(".")} ${problemOf(issue)}`);
     }
     return [];
   });

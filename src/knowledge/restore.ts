@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { KNOWLEDGE_KINDS, type Knowledge, knowledgeHash } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
+import { problemOf } from "../text/problems.ts";
 import type { Redact } from "../text/redact.ts";
 import { Id, text } from "../text/schemas.ts";
 import { redactContent } from "./redact-content.ts";
@@ -40,7 +41,10 @@ export function readRestored(given: readonly unknown[], redact: Redact): { recor
     const parsed = RestoredRecord.safeParse(one);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
-      problems.push({ record: index + 1, problem: `${issue?.path.join(".") || "record"}: ${issue?.message}`.slice(0, 300) });
+      problems.push({
+        record: index + 1,
+        problem: `${issue?.path.join(".") || "record"}: ${issue ? problemOf(issue) : "is not valid"}`.slice(0, 300),
+      });
       continue;
     }
     const { content } = redactContent(parsed.data, redact);

@@ -12,6 +12,7 @@ import { coversCurrent, vectorsFor } from "../recall/vectors-for.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { knowledgeText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
+import { fitKnowledge } from "./fit.ts";
 import { type ImportKnowledge, type ImportOptions, type ImportResult, importKnowledge } from "./import.ts";
 import { type RedactedField, redactContent } from "./redact-content.ts";
 import { type Restored, readRestored } from "./restore.ts";
@@ -24,7 +25,8 @@ export interface CallOptions {
 export interface SaveKnowledge extends Place {
   /** Made up if not given. */
   readonly id?: string | undefined;
-  readonly kind: KnowledgeKind;
+  /** Default: a skill. */
+  readonly kind?: KnowledgeKind | undefined;
   readonly category?: string | undefined;
   readonly subcategory?: string | undefined;
   readonly question: string;
@@ -42,12 +44,16 @@ export interface KnowledgeRef extends Place {
 export interface ListKnowledge extends Place, KnowledgeFilter {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
+  /** About how many tokens the answer may cost: long texts are cut, then the page ends earlier. */
+  readonly maxTokens?: number | undefined;
 }
 
 export interface KnowledgeList {
   readonly records: readonly Knowledge[];
   readonly total: number;
   readonly nextCursor?: string | undefined;
+  /** How many records were shortened to stay within `maxTokens`. */
+  readonly cut: number;
 }
 
 /** A record as it was stored just now. */
@@ -129,7 +135,7 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
   };
 
   return {
-    async save({ id = newId(), kind, category = "", subcategory = "", question, answer, ...place }, { signal } = {}) {
+    async save({ id = newId(), kind = "skill", category = "", subcategory = "", question, answer, ...place }, { signal } = {}) {
       const database = databaseOf(place);
       const { content, redacted } = redactContent({ kind, category, subcategory, question, answer }, redact);
       const { knowledge: store } = await storage.create(database);
@@ -169,16 +175,16 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       return record;
     },
 
-    async list({ projectPath, scope, limit = 10, cursor, ...filter }) {
+    async list({ projectPath, scope, limit = 10, cursor, maxTokens = Number.POSITIVE_INFINITY, ...filter }) {
       const after = cursor === undefined ? undefined : decodeCursor(cursor, "knowledge");
       const store = await find({ projectPath, scope });
-      if (!store) return { records: [], total: 0 };
+      if (!store) return { records: [], total: 0, cut: 0 };
       // One more than asked for tells whether there is another page.
       const page = await store.list({ filter, limit: limit + 1, after });
-      const records = page.records.slice(0, limit);
-      const last = records.at(-1);
-      const more = last && page.records.length > limit;
-      return { records, total: page.total, nextCursor: more ? encodeCursor("knowledge", last.createdAt, last.id) : undefined };
+      const { shown, cut } = fitKnowledge(page.records.slice(0, limit), maxTokens);
+      const last = shown.at(-1);
+      const more = last && page.records.length > shown.length;
+      return { records: shown, total: page.total, cut, nextCursor: more ? encodeCursor("knowledge", last.createdAt, last.id) : undefined };
     },
 
     async update({ id, projectPath, scope, ...changes }, { signal } = {}) {

@@ -89,7 +89,8 @@ export interface RunQuery {
   readonly project?: string | undefined;
   /** Only runs marked as running whose lease has run out: their process is gone. */
   readonly abandoned?: boolean | undefined;
-  readonly limit: number;
+  /** All of them unless told. */
+  readonly limit?: number | undefined;
   /** Only runs after this one in the order: newest change first, ties by id. */
   readonly after?: { readonly updatedAt: string; readonly runId: string } | undefined;
 }

@@ -22,7 +22,8 @@ export interface NewRun {
 export interface HistoryQuery {
   /** Only checkpoints before this sequence. */
   readonly before?: number | undefined;
-  readonly limit: number;
+  /** All of them unless told. */
+  readonly limit?: number | undefined;
 }
 
 export interface PruneOptions {
@@ -58,14 +59,14 @@ export interface RunStore {
   /** The newest checkpoint of each node, in order of sequence, without their states. */
   list(runId: string): Promise<readonly RunCheckpointInfo[]>;
   /** All checkpoints, newest first, without their states. */
-  history(runId: string, query: HistoryQuery): Promise<readonly RunCheckpointInfo[]>;
+  history(runId: string, query?: HistoryQuery): Promise<readonly RunCheckpointInfo[]>;
   /** Removes a node's checkpoints; nothing happens when there are none. */
   delete(runId: string, nodeId: string): Promise<void>;
   /** Removes a run and fences off whoever holds it. Only its last sequence and token are remembered, so that neither is used again. */
   deleteRun(runId: string): Promise<void>;
 
   getRun(runId: string): Promise<Run | undefined>;
-  listRuns(query: RunQuery): Promise<readonly Run[]>;
+  listRuns(query?: RunQuery): Promise<readonly Run[]>;
   /** Works in batches. A checkpoint goes when every rule given says so. */
   prune(options: PruneOptions): Promise<PruneReport>;
 

@@ -10,7 +10,7 @@ import { toMermaid } from "./mermaid.ts";
 import type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts";
 import { type RecoverOptions, type Recovery, recoverRuns } from "./recover.ts";
 import { checkedState, pointOf, positionOf, runOfGraph, stateAt } from "./resume.ts";
-import { messageOf, RunError } from "./run-error.ts";
+import { isHeld, messageOf, RunError } from "./run-error.ts";
 
 /** A graph that was checked and does not change any more. Everything about a run goes through it. */
 export interface CompiledGraph<S> {
@@ -170,9 +170,13 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
   }
 
   /** Takes hold of the run as it was looked at; if another process had it in between, there is a new look to take. */
-  function hold(execution: Execution, seen: Run): Promise<RunLease> {
-    const { leaseMs } = execution.settings;
-    return execution.patient!.acquire(execution.runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint, seen });
+  async function hold({ runId, patient, settings: { leaseMs } }: Execution, seen: Run): Promise<RunLease> {
+    try {
+      return await patient!.acquire(runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint, seen });
+    } catch (cause) {
+      if (isHeld(cause)) throw new RunError("lease", cause.message, { runId, cause });
+      throw cause;
+    }
   }
 
   /** What must be done under the lease before the run can be set going. If it fails, the run is given back as it was. */

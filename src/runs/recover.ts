@@ -1,6 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 import type { CompiledGraph } from "./compiled.ts";
 import type { ResumeOptions, RunResult } from "./options.ts";
+import { isHeld } from "./run-error.ts";
 
 export interface RecoverOptions<S> extends Omit<ResumeOptions<S>, "input" | "inputs" | "state"> {
   /** How many runs to take over at most. */
@@ -28,7 +29,7 @@ export async function recoverRuns<S>(
         recoveries.push({ runId, result: await graph.resume(runId, options) });
       } catch (error) {
         if (!(error instanceof CairnError)) throw error;
-        if (error.details?.kind === "held" || error.code === "not_found") continue;
+        if (isHeld(error.cause) || error.code === "not_found") continue;
         recoveries.push({ runId, error });
       }
     }

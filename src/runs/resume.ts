@@ -27,12 +27,19 @@ export async function positionOf(store: RunStore, runId: string): Promise<Positi
 export async function runOfGraph(store: RunStore, runId: string, graph: GraphDefinition, acceptChange: boolean): Promise<Run> {
   const run = await store.getRun(runId);
   if (!run) throw noSuchRun(runId);
-  if ((run.graph !== graph.name || run.fingerprint !== graph.fingerprint) && !acceptChange)
+  if ((run.graph !== graph.name || run.fingerprint !== graph.fingerprint) && !acceptChange) {
+    const { root } = await positionOf(store, runId);
     throw new RunError(
       "graph_changed",
       `The run ${JSON.stringify(runId)} was begun with another shape of the graph (${JSON.stringify(run.graph)} ${run.fingerprint.slice(0, 8)}, now ${JSON.stringify(graph.name)} ${graph.fingerprint.slice(0, 8)}). If its steps still mean the same, resume with acceptGraphChange: true.`,
-      { runId, details: { stored: run.fingerprint, current: graph.fingerprint } },
+      {
+        runId,
+        node: root.nextNode ?? undefined,
+        state: await stateAt(store, root),
+        details: { stored: run.fingerprint, current: graph.fingerprint },
+      },
     );
+  }
   return run;
 }
 

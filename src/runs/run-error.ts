@@ -59,6 +59,11 @@ export class RunError<S = unknown> extends CairnError {
   }
 }
 
+/** Whether the store refused because another process works on the run. */
+export function isHeld(error: unknown): error is CairnError {
+  return error instanceof CairnError && error.details?.kind === "held";
+}
+
 /** What a step threw, as words. Anything can be thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : typeof error === "string" ? error : "a value that is not an error was thrown";

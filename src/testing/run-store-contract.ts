@@ -115,6 +115,7 @@ const CASES: Readonly<Record<string, Body>> = {
       [7, 6, 5, 4, 3, 2],
     );
     assert.deepEqual(await store.history("none", { limit: 3 }), []);
+    assert.equal((await store.history("r")).length, 7);
   },
 
   "never uses a sequence twice, also not after a delete": async (store) => {
@@ -337,6 +338,7 @@ const CASES: Readonly<Record<string, Body>> = {
     }
     const ids = async (query: object) => (await store.listRuns({ limit: 10, ...query })).map(({ runId }) => runId);
     assert.deepEqual(await ids({}), ["d", "c", "b", "a"]);
+    assert.equal((await store.listRuns()).length, 4);
     assert.deepEqual(await ids({ status: "completed" }), ["c", "b"]);
     assert.deepEqual(await ids({ graph: "other" }), ["d"]);
     assert.deepEqual(await ids({ project: "/even" }), ["c", "a"]);

@@ -38,6 +38,14 @@ export const Context = z
 
 export const Id = text(LIMITS.idChars, 1);
 
+/** How long an answer may be; what does not fit is cut, and a note says how to get it. */
+export const MaxTokens = z
+  .int()
+  .min(LIMITS.answerTokensMin)
+  .max(LIMITS.answerTokensMax)
+  .default(LIMITS.answerTokens)
+  .describe("About how much the answer may cost.");
+
 /** Where records are kept that may belong to a project or to all of them. */
 export const PlaceFields = {
   project_path: ProjectPath.optional(),

@@ -37,6 +37,29 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
     rmSync(dataDir, { recursive: true });
   });
 
+  it("keeps long answers within a budget, and says how to get the rest", async () => {
+    for (let i = 0; i < 12; i++) {
+      const record = { id: `long-${i}`, question: `long ${i}`, answer: `${i} ${"step by step ".repeat(300)}` };
+      expect((await post("save", { project_path: A, ...record })).status).toBe(200);
+    }
+    const found = (await post("search", { project_path: A, scope: "project", query: "long", top_k: 20, max_tokens: 1_000 })).body;
+    expect(found.results.length).toBeLessThan(12);
+    expect(found.results[0].knowledge.answer).toContain("… [cut; knowledge_get has all of it]");
+    expect(found.note).toMatch(/To stay within 1000 tokens, \d+ were cut and \d+ were left out: knowledge_get has each in full\./);
+    expect(JSON.stringify(found.results.map(({ knowledge }: { knowledge: object }) => knowledge)).length).toBeLessThan(5_000);
+    const ids: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const { body } = await post("list", { project_path: A, limit: 100, max_tokens: 1_000, ...(cursor && { cursor }) });
+      ids.push(...body.knowledge.map(({ id }: { id: string }) => id));
+      cursor = body.next_cursor;
+      if (!cursor) break;
+      expect(body.note).toMatch(/were cut: knowledge_get has each in full/);
+    }
+    expect(ids.sort()).toEqual(["of-a", ...Array.from({ length: 12 }, (_, i) => `long-${i}`)].sort());
+    const whole = (await post("get", { project_path: A, id: "long-3" })).body;
+    expect(whole.answer).toHaveLength(2 + 13 * 300);
+  });
+
   it("keeps a project's key inside its project: nothing of another one or of the shared knowledge comes back", async () => {
     const key = await keyFor(A);
     const found = await post("search", { project_path: A, query: "how to deploy secret of-b of-all" }, key);

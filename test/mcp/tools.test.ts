@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
 import { edgeOperations } from "../../src/cli/edge-operations.ts";
+import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
 import { DEFAULT_TOOLSETS } from "../../src/mcp/server.ts";
 import { chooseOperations, toolOf } from "../../src/mcp/tools.ts";
+import { open } from "../../src/open.ts";
 import { operations as served } from "../../src/operations.ts";
 import { countTokens } from "../../src/text/tokens.ts";
 
@@ -21,4 +23,21 @@ it("describes every operation in JSON Schema that says no more than needed", () 
     expect(JSON.stringify(tool)).not.toMatch(/\$schema|9007199254740991|"minLength":0/);
     expect(tool.title).toMatch(/^[A-Z][a-z ]+$/);
   }
+});
+
+it("offers every verb on checkpoints and knowledge as a tool of some toolset", () => {
+  const offered = chooseOperations(operations, ["core", "knowledge", "admin"]).map(({ name }) => name);
+  const described = operations.map(({ name }) => name).filter((name) => /^(checkpoint|knowledge)_/.test(name));
+  expect(offered).toEqual(expect.arrayContaining(described));
+});
+
+it("beside the files, saves a checkpoint only for a folder that is there; a server cannot tell", async () => {
+  const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
+  const save = (from: readonly (typeof operations)[number][], project_path: string) =>
+    invoke(cairn, from.find(({ name }) => name === "checkpoint_save")!, { project_path, summary: "s" }, { caller: LOCAL_CALLER });
+  const missing = `${import.meta.dirname}/not-there`;
+  await expect(save(operations, missing)).rejects.toMatchObject({ code: "invalid_input", message: expect.stringContaining("no folder") });
+  expect(await save(operations, import.meta.dirname)).toMatchObject({ summary: "s" });
+  expect(await save(served, missing)).toMatchObject({ summary: "s" });
+  await cairn.close();
 });

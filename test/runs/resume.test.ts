@@ -293,7 +293,12 @@ for (const [name, open] of Object.entries(stores))
           .compile();
       await build("b", "1").run(start, { store, runId: "r" });
       const changed = build("c", "1");
-      await expect(changed.resume("r", { store, input: 1 })).rejects.toMatchObject({ kind: "graph_changed", code: "conflict" });
+      await expect(changed.resume("r", { store, input: 1 })).rejects.toMatchObject({
+        kind: "graph_changed",
+        code: "conflict",
+        node: "hold",
+        state: { path: ["a"] },
+      });
       expect(await changed.resume("r", { store, input: 1, acceptGraphChange: true })).toMatchObject({ state: { path: ["a", "c"] } });
       expect((await store.getRun("r"))?.fingerprint).toBe(changed.fingerprint);
       await store.close();
@@ -322,7 +327,11 @@ for (const [name, open] of Object.entries(stores))
       const first = flow.run(start, { store: stopped, runId: "r", leaseMs: 2_000 });
       const lost = expect(first).rejects.toMatchObject({ kind: "lease", code: "conflict" });
       await vi.waitFor(() => expect(calls).toEqual(["a1"]), 120_000);
-      await expect(flow.resume("r", { store })).rejects.toMatchObject({ code: "conflict", details: { kind: "held" } });
+      await expect(flow.resume("r", { store })).rejects.toMatchObject({
+        kind: "lease",
+        code: "conflict",
+        retryAfterMs: expect.any(Number),
+      });
       await vi.waitFor(async () => expect(await store.listRuns({ abandoned: true, limit: 1 })).toHaveLength(1), 120_000);
       const recovered = await flow.recover({ store });
       expect(recovered).toMatchObject([{ runId: "r", result: { status: "completed", state: { path: ["a", "b"] } } }]);

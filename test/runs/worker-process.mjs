@@ -140,7 +140,7 @@ switch (order.mode) {
       while (Date.now() < at);
       const outcome = await approval.resume(id, { store, input: "yes", leaseMs }).then(
         ({ status }) => status,
-        (error) => error.details?.kind ?? error.code,
+        (error) => error.cause?.details?.kind ?? error.details?.kind ?? error.code,
       );
       say(JSON.stringify({ id, outcome }));
     }

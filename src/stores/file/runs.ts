@@ -119,7 +119,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       return [...newestOf.values()].reverse();
     },
 
-    async history(runId, { before = Number.POSITIVE_INFINITY, limit }) {
+    async history(runId, { before = Number.POSITIVE_INFINITY, limit = Number.POSITIVE_INFINITY } = {}) {
       const found: RunCheckpointInfo[] = [];
       if (limit <= 0) return found;
       for await (const { checkpoint } of checkpoints(runId)) {
@@ -144,7 +144,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
 
     getRun: async (runId) => (await current(runId)).top?.run,
 
-    async listRuns(query) {
+    async listRuns(query = {}) {
       const at = now();
       const found: Run[] = [];
       for await (const run of allRuns(folder, files)) if (rules.matchesRun(run, query, at)) found.push(run);

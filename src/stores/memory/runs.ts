@@ -63,7 +63,7 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       return newest.sort((a, b) => a.sequence - b.sequence);
     },
 
-    async history(runId, { before = Number.POSITIVE_INFINITY, limit }) {
+    async history(runId, { before = Number.POSITIVE_INFINITY, limit = Number.POSITIVE_INFINITY } = {}) {
       const found: RunCheckpointInfo[] = [];
       const entries = living(runId)?.entries ?? [];
       for (let i = entries.length - 1; i >= 0 && found.length < limit; i--)
@@ -83,7 +83,7 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
 
     getRun: async (runId) => living(runId)?.run,
 
-    async listRuns(query) {
+    async listRuns(query = {}) {
       const at = now();
       const matching = [...runs.values()].filter((kept) => !kept.deleted && rules.matchesRun(kept.run, query, at)).map(({ run }) => run);
       return matching.sort(rules.newestRunFirst).slice(0, query.limit);

@@ -78,9 +78,9 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
       return (await ask<InfoRow>(text, [runId])).map(toInfo);
     },
 
-    async history(runId, { before = Number.MAX_SAFE_INTEGER, limit }) {
+    async history(runId, { before = Number.MAX_SAFE_INTEGER, limit } = {}) {
       const text = `SELECT ${sql.INFO} FROM runs.checkpoints WHERE run_id = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3`;
-      return (await ask<InfoRow>(text, [runId, before, limit])).map(toInfo);
+      return (await ask<InfoRow>(text, [runId, before, limit ?? null])).map(toInfo);
     },
 
     async delete(runId, nodeId) {
@@ -93,13 +93,21 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
 
     getRun: record,
 
-    async listRuns({ status, graph, project, abandoned = false, limit, after }) {
+    async listRuns({ status, graph, project, abandoned = false, limit, after } = {}) {
       const text = `SELECT * FROM runs.runs WHERE NOT deleted
           AND ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR graph = $2) AND ($3::text IS NULL OR project = $3)
           AND (NOT $4::boolean OR (status = 'running' AND graph <> '' AND (lease_until IS NULL OR lease_until <= clock_timestamp())))
           AND ($5::timestamptz IS NULL OR updated_at < $5 OR (updated_at = $5 AND run_id > $6::text))
         ORDER BY updated_at DESC, run_id LIMIT $7`;
-      const params = [status ?? null, graph ?? null, project ?? null, abandoned, after?.updatedAt ?? null, after?.runId ?? null, limit];
+      const params = [
+        status ?? null,
+        graph ?? null,
+        project ?? null,
+        abandoned,
+        after?.updatedAt ?? null,
+        after?.runId ?? null,
+        limit ?? null,
+      ];
       return (await ask<RunRow>(text, params)).map(toRun);
     },
 

@@ -56,7 +56,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       );
     },
 
-    async history(runId, { before = Number.MAX_SAFE_INTEGER, limit }) {
+    async history(runId, { before = Number.MAX_SAFE_INTEGER, limit = NO_LIMIT } = {}) {
       const db = await database();
       return db.read((tx) =>
         tx
@@ -89,7 +89,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       return row && toRun(row);
     },
 
-    async listRuns({ status, graph, project, abandoned, limit, after }) {
+    async listRuns({ status, graph, project, abandoned, limit = NO_LIMIT, after } = {}) {
       const db = await database();
       const where = ["deleted = 0"];
       const params: (string | number)[] = [];
@@ -210,6 +210,9 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
     close,
   };
 }
+
+/** To SQLite, a negative limit is none. */
+const NO_LIMIT = -1;
 
 const LOAD = `SELECT envelope, data FROM checkpoints WHERE run_id = ? AND node_id = ? ORDER BY sequence DESC LIMIT 1`;
 const LOAD_AT = `SELECT envelope, data, node_id FROM checkpoints WHERE run_id = ? AND sequence = ?`;
