@@ -30,45 +30,54 @@ export default {
     }))
       bench.record({ name, value, unit: "ms" });
     await saves(bench, embedder);
-    for (const size of bench.given("--quick") ? [100, 10_000] : [100, 10_000, 100_000]) await searches(bench, embedder, size, 1);
-    await searches(bench, embedder, 100, 100);
+    for (const size of bench.given("--quick") ? [100, 10_000] : [100, 10_000, 100_000]) await atSize(bench, embedder, size, 1);
+    await atSize(bench, embedder, 100, 100);
   },
 } satisfies Benchmark;
+
+const input = () => ({
+  summary: `Parser done, lexer next ${randomUUID()}`,
+  description: "Two tests are red. ".repeat(10),
+  tags: ["bench"],
+});
 
 async function saves(bench: Bench, embedder: Embedder): Promise<void> {
   const withModel = await open({ dataDir: bench.scratch(), embedder: [embedder] });
   const without = await open({ dataDir: bench.scratch(), embedder: { kind: "none" } });
   bench.defer(() => withModel.close());
   bench.defer(() => without.close());
-  const input = () => ({
-    projectPath: "/bench",
-    summary: `Parser done, lexer next ${randomUUID()}`,
-    description: "Two tests are red. ".repeat(10),
-    tags: ["bench"],
-  });
   const taken = await bench.times(
-    { save: () => withModel.checkpoints.save(input()), save_without_embedding: () => without.checkpoints.save(input()) },
+    {
+      save: () => withModel.checkpoints.save({ projectPath: "/bench", ...input() }),
+      save_without_embedding: () => without.checkpoints.save({ projectPath: "/bench", ...input() }),
+    },
     { rounds: 100 },
   );
   for (const [name, samples] of Object.entries(taken)) report(bench, name, "", samples, "seed_save_low_ms");
 }
 
-async function searches(bench: Bench, embedder: Embedder, size: number, projects: number): Promise<void> {
+async function atSize(bench: Bench, embedder: Embedder, size: number, projects: number): Promise<void> {
   const dataDir = bench.scratch();
   const storage = sqliteStorage({ dataDir, now: systemClock });
   for (let project = 0; project < projects; project++) await fill(storage, `/bench/${project}`, embedder, size);
   await storage.close();
   const cairn = await open({ dataDir, embedder: [embedder] });
   bench.defer(() => cairn.close());
+  const projectPath = (round: number) => `/bench/${round % projects}`;
   const { search } = await bench.times(
     {
       search: (round) =>
-        cairn.checkpoints.search({ projectPath: `/bench/${round % projects}`, query: `${QUERIES[round % QUERIES.length]} ${round}` }),
+        cairn.checkpoints.search({ projectPath: projectPath(round), query: `${QUERIES[round % QUERIES.length]} ${round}` }),
     },
+    { rounds: 100 },
+  );
+  const { save } = await bench.times(
+    { save: (round) => cairn.checkpoints.save({ projectPath: projectPath(round), ...input() }) },
     { rounds: 100 },
   );
   const label = projects > 1 ? `_${projects}_projects` : `_${size >= 1_000 ? `${size / 1_000}k` : size}`;
   report(bench, "search", label, search!, "seed_search_low_ms");
+  report(bench, "save", label, save!, "seed_save_low_ms");
 }
 
 /** Records with vectors of no meaning: the time of a search does not depend on it. */

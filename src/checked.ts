@@ -17,24 +17,25 @@ import { camelKey, toWire } from "./wire.ts";
  * fields named as the library names them. Fields that only the library has pass as they are.
  */
 
-export function checkedCheckpoints(service: Checkpoints): Checkpoints {
-  const input = inputsOf([...checkpointOperations, ...upkeepOperations], "checkpoint");
-  const { project_path, keep_last, dry_run } = input.prune!.shape;
-  return checked(service, {
-    ...input,
-    prune: z.object({ project_path: project_path!, keep_last: keep_last!, dry_run: dry_run!, created_before: FilterFields.created_before }),
-  });
-}
+const checkpointInputs = inputsOf([...checkpointOperations, ...upkeepOperations], "checkpoint");
+const knowledgeInputs = inputsOf(knowledgeOperations, "knowledge");
 
-export function checkedKnowledge(service: KnowledgeBase): KnowledgeBase {
-  const input = inputsOf(knowledgeOperations, "knowledge");
-  const { content: _, format: __, kind: ___, validate: ____, ...importFields } = knowledgeImport.input.shape;
-  return checked(service, {
-    ...input,
-    search: input.search!.extend({ scope: z.enum(["project", "shared", "both"]).optional() }),
-    import: z.object({ ...importFields, records: z.array(ImportedKnowledge).max(LIMITS.importRecords) }),
-  });
-}
+const { project_path, keep_last, dry_run } = checkpointInputs.prune!.shape;
+const { content: _, format: __, kind: ___, validate: ____, ...importFields } = knowledgeImport.input.shape;
+
+const CHECKPOINTS: Readonly<Record<string, z.ZodObject>> = {
+  ...checkpointInputs,
+  prune: z.object({ project_path: project_path!, keep_last: keep_last!, dry_run: dry_run!, created_before: FilterFields.created_before }),
+};
+
+const KNOWLEDGE: Readonly<Record<string, z.ZodObject>> = {
+  ...knowledgeInputs,
+  search: knowledgeInputs.search!.extend({ scope: z.enum(["project", "shared", "both"]).optional() }),
+  import: z.object({ ...importFields, records: z.array(ImportedKnowledge).max(LIMITS.importRecords) }),
+};
+
+export const checkedCheckpoints = (service: Checkpoints): Checkpoints => checked(service, CHECKPOINTS);
+export const checkedKnowledge = (service: KnowledgeBase): KnowledgeBase => checked(service, KNOWLEDGE);
 
 function inputsOf(
   operations: readonly { readonly name: string; readonly input: z.ZodObject }[],

@@ -52,8 +52,10 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
     });
 
     const all = async (from: Cairn, projectPath: string) => {
-      const { checkpoints, total } = await from.checkpoints.list({ projectPath, limit: 1_000 });
-      expect(checkpoints.length).toBe(total);
+      const first = await from.checkpoints.list({ projectPath, limit: 100 });
+      const second = await from.checkpoints.list({ projectPath, limit: 100, cursor: first.nextCursor });
+      const checkpoints = [...first.checkpoints, ...second.checkpoints];
+      expect(checkpoints.length).toBe(first.total);
       return checkpoints.map(({ projectPath: _, revision: __, ...rest }) => rest);
     };
 
