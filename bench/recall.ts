@@ -41,7 +41,8 @@ async function score(bench: Bench, set: RecallSet, model: string, embedder: Embe
   const storage = sqliteStorage({ dataDir: bench.scratch(), now: () => new Date().toISOString() });
   const store = (await storage.create("/bench/recall")).checkpoints;
   await load(store, set, embedder);
-  const embedders = embedderRegistry({ entries: [{ name: model, open: async () => embedder }], preferred: () => [model] });
+  const only = () => [model];
+  const embedders = embedderRegistry({ entries: [{ name: model, open: async () => embedder }], preferred: only, best: only });
   const figure = async (mode: SearchMode) => {
     let sum = 0;
     for (const { text, rel } of set.queries) {

@@ -35,10 +35,10 @@ export function openEmbedders(
     return cached;
   };
   const sum = (figure: (one: (typeof wrapped)[number]) => number) => wrapped.reduce((total, one) => total + figure(one), 0);
-  const { entries, preferred } = isList(choice) ? ownEmbedders(choice) : bundled(choice, onNotice);
+  const { entries, ...order } = isList(choice) ? ownEmbedders(choice) : bundled(choice, onNotice);
   return {
     embedders: embedderRegistry({
-      preferred,
+      ...order,
       entries: entries.map(({ open, ...entry }) => ({
         ...entry,
         async open() {
@@ -62,6 +62,7 @@ export function openEmbedders(
 interface Choice {
   readonly entries: readonly EmbedderEntry[];
   readonly preferred: (collection: CollectionName) => readonly string[];
+  readonly best: (collection: CollectionName) => readonly string[];
 }
 
 function isList(choice: EmbedderChoice | readonly Embedder[]): choice is readonly Embedder[] {
@@ -70,22 +71,32 @@ function isList(choice: EmbedderChoice | readonly Embedder[]): choice is readonl
 
 function ownEmbedders(embedders: readonly Embedder[]): Choice {
   const entries = embedders.map((embedder) => ({ name: embedder.model, open: async () => embedder }));
-  return { entries, preferred: () => entries.map(({ name }) => name) };
+  const inOrder = () => entries.map(({ name }) => name);
+  return { entries, preferred: inOrder, best: inOrder };
 }
 
 /** Modules are loaded when their embedder is first used: most calls need none of them. */
 function bundled({ kind = "auto", model, baseUrl, apiKey, dimensions }: EmbedderChoice, onNotice: (message: string) => void): Choice {
+  let made: Promise<Embedder> | undefined;
+  /** One process for all that use the model. */
+  const minilm = () => {
+    made ??= import("./embedders/local/minilm.ts").then(({ minilmEmbedder }) => minilmEmbedder());
+    return made;
+  };
+  const table = async () => (await import("./embedders/local/static.ts")).staticEmbedder();
+  const usable = async () => {
+    const embedder = await (await import("./embedders/local/local.ts")).minilmIfPossible({ onNotice });
+    await embedder?.close();
+    return embedder !== undefined;
+  };
   const entries: EmbedderEntry[] = [
+    { name: "minilm", open: minilm, usable },
+    { name: "static", open: table },
     {
-      name: "minilm",
-      open: async () => (await import("./embedders/local/minilm.ts")).minilmEmbedder(),
-      usable: async () => {
-        const embedder = await (await import("./embedders/local/local.ts")).minilmIfPossible({ onNotice });
-        await embedder?.close();
-        return embedder !== undefined;
-      },
+      name: "paired",
+      open: async () => (await import("./embedders/local/paired.ts")).pairedEmbedder(await minilm(), await table()),
+      usable,
     },
-    { name: "static", open: async () => (await import("./embedders/local/static.ts")).staticEmbedder() },
   ];
   if (kind === "openai")
     entries.unshift({
@@ -100,13 +111,12 @@ function bundled({ kind = "auto", model, baseUrl, apiKey, dimensions }: Embedder
       open: async () => (await import("./embedders/remote/tei.ts")).teiEmbedder({ baseUrl, apiKey, model, dimensions }),
     });
   }
+  const chosen = (byItself: readonly string[]) => (kind === "none" ? [] : kind === "auto" ? byItself : [kind]);
+  const prose = ["minilm", "static"];
   return {
     entries,
-    preferred(collection) {
-      if (kind === "none") return [];
-      if (kind !== "auto") return [kind];
-      // Code is embedded by the quick model first, so that a repository can be searched within seconds; `deepen` brings the better one.
-      return collection === "code" ? ["static"] : ["minilm", "static"];
-    },
+    // Code is embedded by the quick model first, so that a repository can be searched within seconds; `deepen` brings the better one.
+    preferred: (collection) => chosen(collection === "code" ? ["static"] : prose),
+    best: (collection) => chosen(collection === "code" ? ["paired", "static"] : prose),
   };
 }

@@ -15,10 +15,12 @@ export interface RegistryOptions {
   readonly entries: readonly EmbedderEntry[];
   /** Names in order of preference: the first that can be had is taken. */
   readonly preferred: (collection: CollectionName) => readonly string[];
+  /** The same for an upgrade, which may take its time. */
+  readonly best: (collection: CollectionName) => readonly string[];
 }
 
 /** The embedders of this process, each opened at most once. */
-export function embedderRegistry({ entries, preferred }: RegistryOptions): Embedders {
+export function embedderRegistry({ entries, preferred, best }: RegistryOptions): Embedders {
   const opened = new Map<string, Promise<Embedder | undefined>>();
   const open = (name: string): Promise<Embedder | undefined> => {
     const entry = entries.find((candidate) => candidate.name === name);
@@ -30,6 +32,14 @@ export function embedderRegistry({ entries, preferred }: RegistryOptions): Embed
       opening.catch(() => opened.delete(name)); // tried again at the next use
     }
     return opening;
+  };
+  const firstOf = async (names: readonly string[]): Promise<Embedder | undefined> => {
+    for (const name of names) {
+      if ((await entries.find((entry) => entry.name === name)?.usable?.()) === false) continue;
+      const embedder = await open(name);
+      if (embedder) return embedder;
+    }
+    return undefined;
   };
 
   return {
@@ -43,14 +53,8 @@ export function embedderRegistry({ entries, preferred }: RegistryOptions): Embed
       }
       return undefined;
     },
-    async preferred(collection) {
-      for (const name of preferred(collection)) {
-        if ((await entries.find((entry) => entry.name === name)?.usable?.()) === false) continue;
-        const embedder = await open(name);
-        if (embedder) return embedder;
-      }
-      return undefined;
-    },
+    preferred: (collection) => firstOf(preferred(collection)),
+    best: (collection) => firstOf(best(collection)),
     async serving({ model, version, dimension }) {
       for (const { name } of entries) {
         const embedder = await open(name);

@@ -7,6 +7,8 @@ export type CollectionName = "checkpoints" | "knowledge" | "code";
 export interface Embedders {
   /** The one with which a new collection starts; `undefined` when embedding is switched off. */
   preferred(collection: CollectionName): Promise<Embedder | undefined>;
+  /** The best one for a collection, however long it takes: what an upgrade moves to. */
+  best(collection: CollectionName): Promise<Embedder | undefined>;
   /** The embedder for vectors already stored; `undefined` when it is not configured here. */
   serving(space: VectorSpace): Promise<Embedder | undefined>;
   /** By a model's name, as a person types it: `minilm`, `static`, `text-embedding-3-small`. */

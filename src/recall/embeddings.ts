@@ -98,7 +98,7 @@ export function embeddings({ embedders, find, inBackground }: EmbeddingsDeps): E
 
     async upgrade({ model, ...ref }, options = {}) {
       const store = await existing(ref);
-      const embedder = model === undefined ? await embedders.preferred("checkpoints") : await embedders.named(model);
+      const embedder = model === undefined ? await embedders.best(ref.collection) : await embedders.named(model);
       if (!embedder && model === undefined)
         throw new CairnError("unavailable", "Embedding is switched off here. Configure a model, then try again.");
       if (!embedder) throw new CairnError("invalid_input", `model: ${JSON.stringify(model)} is not one of ${embedders.names.join(", ")}`);

@@ -35,7 +35,7 @@ describe("a better model for code", () => {
     const { chunks, embeddings } = await call("code_stats", {});
     expect(embeddings).toMatchObject([{ model: expect.stringContaining("static"), is_current: true, vectors: chunks }]);
     const moved = await call("code_deepen", {});
-    expect(moved).toMatchObject({ model: expect.stringMatching(/minilm/i), embedded: chunks, switched: true });
+    expect(moved).toMatchObject({ model: "all-MiniLM-L6-v2+cairn-static", embedded: chunks, switched: true });
     const after = await call("code_search", { query: "network retry", mode: "semantic" });
     expect(after.model).toBe(moved.model);
     expect(after.results.length).toBeGreaterThan(0);

@@ -161,6 +161,7 @@ describe("indexing a batch", () => {
     };
     const none = {
       preferred: async () => undefined,
+      best: async () => undefined,
       serving: async () => undefined,
       named: async () => undefined,
       names: [],

@@ -22,6 +22,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
   const models = [testEmbedder({ model: "first" }), testEmbedder({ model: "second", dimension: 32 })];
   const embedders: Embedders = {
     preferred: async () => models[0],
+    best: async () => models[0],
     serving: async ({ model }) => models.find((one) => one.model === model),
     named: async (name) => models.find((one) => one.model === name),
     names: models.map(({ model }) => model),
