@@ -290,15 +290,16 @@ describe("PostgreSQL storage", () => {
   });
 
   it("says when the user may not make schemas", async () => {
-    await admin.query("DROP ROLE IF EXISTS cairn_test_reader; CREATE ROLE cairn_test_reader LOGIN");
+    const reader = `${new URL(database.url).pathname.slice(1)}_reader`; // roles are the whole server's, which other runs use as well
+    await admin.query(`CREATE ROLE ${reader} LOGIN`);
     const url = new URL(database.url);
-    url.username = "cairn_test_reader";
+    url.username = reader;
     const storage = postgresStorage({ url: url.href, now: () => new Date().toISOString() });
     opened.push(storage);
     await expect(storage.check()).rejects.toMatchObject({ code: "unavailable", message: expect.stringMatching(/CREATE/) });
     await expect(storage.create("/x")).rejects.toMatchObject({ code: "unavailable", message: expect.stringMatching(/CREATE/) });
     await storage.close();
-    await admin.query("DROP ROLE cairn_test_reader");
+    await admin.query(`DROP ROLE ${reader}`);
   });
 
   it("refuses a cursor that is not a time", async () => {
