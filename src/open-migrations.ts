@@ -1,12 +1,11 @@
 import { hostname } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { THREADS_SCHEMA, migrations as threadsOnPostgres } from "./langgraph/postgres-schema.ts";
 import { migrations as threadsOnSqlite } from "./langgraph/sqlite-schema.ts";
 import { type Migrations, type Movable, migrations, type Which } from "./migrate/service.ts";
 import { PROJECT_SHAPE, RUNS_SHAPE, SYSTEM_SHAPE, THREADS_SHAPE } from "./migrate/shapes.ts";
-import type { DatabaseName } from "./model/backup.ts";
 import { CairnError } from "./model/errors.ts";
-import { projectDatabaseName, SHARED_PROJECT_ID, sha256Hex, systemDatabaseName } from "./model/ids.ts";
+import { projectDatabaseName, sha256Hex, systemDatabaseName } from "./model/ids.ts";
 import type { Migration } from "./model/migration.ts";
 import { assertSystemId } from "./model/system-rules.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -17,7 +16,7 @@ import { projectMigrations as projectsOnPostgres } from "./stores/postgres/proje
 import { RUNS_SCHEMA, runMigrations as runsOnPostgres } from "./stores/postgres/runs-schema.ts";
 import { systemMigrations as systemsOnPostgres } from "./stores/postgres/systems-schema.ts";
 import { databaseFiles } from "./stores/sqlite/database-files.ts";
-import { awayFrom, awayFromFolder, beginMove, readMove, removeMove, writeMove } from "./stores/sqlite/move-record.ts";
+import { beginMove, readMove, removeMove, writeMove } from "./stores/sqlite/move-record.ts";
 import { freeSqlite, sqliteMoveSource } from "./stores/sqlite/move-source.ts";
 import { sqliteMoveTarget } from "./stores/sqlite/move-target.ts";
 
@@ -70,15 +69,8 @@ export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOp
       const here = await files.list();
       const broken = here.find(({ problem }) => problem !== undefined);
       if (broken) throw new CairnError("unavailable", `${broken.path} cannot be read: ${broken.problem}. Nothing was changed.`);
-      const away: DatabaseName[] = [
-        ...awayFromFolder(join(dataDir, "projects")).map((id) => ({
-          kind: id === SHARED_PROJECT_ID ? ("shared" as const) : ("project" as const),
-          id,
-        })),
-        ...(awayFrom(join(dataDir, "runs.db")) === undefined ? [] : [{ kind: "runs" as const, id: "runs" }]),
-        ...awayFromFolder(join(stateDir, "checkpoints")).map((id) => ({ kind: "system" as const, id })),
-      ];
-      const names = new Map([...here, ...away].map(({ kind, id }) => [`${kind} ${id}`, { kind, id }]));
+      // Also those that a killed move left without a file, neither here nor away.
+      const names = new Map([...here, ...files.moving()].map(({ kind, id }) => [`${kind} ${id}`, { kind, id }]));
       return [...names.values()].map(find);
     },
   });

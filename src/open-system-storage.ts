@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import { followingSystems } from "./migrate/follow-storage.ts";
 import { CairnError } from "./model/errors.ts";
 import type { SystemStorage } from "./ports/system-store.ts";
-import { awayFrom, awayFromFolder } from "./stores/sqlite/move-record.ts";
+import { awayFrom, awayFromFolder, isAway, readMove } from "./stores/sqlite/move-record.ts";
 import type { SqliteSystemStorage } from "./stores/sqlite/systems.ts";
 
 export type SystemStorageOptions =
@@ -24,9 +24,14 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
       const { sqliteSystemStorage } = await import("./stores/sqlite/systems.ts");
       const stateDir = options.stateDir ?? defaultStateDir();
       const folder = join(stateDir, "checkpoints");
+      const fileOf = (systemId: string) => join(folder, `${systemId}.db`);
       const local = sqliteSystemStorage({ stateDir });
       const following = followingSystems(local, {
-        locate: (systemId) => awayFrom(join(folder, `${systemId}.db`)),
+        locate: (systemId) => awayFrom(fileOf(systemId)),
+        where(systemId) {
+          const record = readMove(fileOf(systemId));
+          return record && isAway(record) ? record.where : undefined;
+        },
         away: () => awayFromFolder(folder),
         openAway: (url) => openSystemStorage({ storage: "postgres", url }),
       });

@@ -18,6 +18,7 @@ const BackupOutput = z.object({
   bytes: z.int(),
   databases: z.array(Database.extend({ file: z.string(), bytes: z.int(), rows: z.int(), sha256: z.string() })),
   failed: z.array(Database.extend({ reason: z.string() })).describe("Databases that could not be backed up, and why."),
+  on_postgres: z.array(Database).optional().describe("When all were asked for: databases that are on PostgreSQL, and so not in it."),
 });
 
 /** Where backups are kept is decided on the machine that keeps them, never by a caller from elsewhere. */
@@ -39,7 +40,8 @@ export const backupCreate = operation({
     examples: ["cairn backup", "cairn backup --all --to /mnt/backups", "cairn backup --runs"],
     attention: ({ failed }) => (failed as readonly unknown[]).length > 0,
   },
-  render: (backup) => [`${backup.id}: ${summaryOf(backup)} in ${backup.location}`, ...backup.failed.map(failureLine)].join("\n"),
+  render: (backup) =>
+    [`${backup.id}: ${summaryOf(backup)} in ${backup.location}`, ...backup.failed.map(failureLine), ...awayLine(backup)].join("\n"),
   async run(cairn, input, context) {
     return shown(await cairn.backups.create(selectionOf(input, context), context), context);
   },
@@ -140,12 +142,18 @@ export const restore = operation({
 export const backupOperations = [backupCreate, backupList, backupVerify, restore];
 
 /** What this caller may know of a backup: only its own projects. */
-function shown({ databases, failed, ...backup }: Backup, { mayTouch, allProjects }: CallContext) {
+function shown({ databases, failed, onPostgres, ...backup }: Backup, { mayTouch, allProjects }: CallContext) {
   const mine = ({ kind, id }: DatabaseName) => allProjects || ((kind === "project" || kind === "shared") && mayTouch(id));
   const visible = databases
     .filter(mine)
     .map(({ tables, ...entry }) => ({ ...entry, rows: tables.reduce((sum, { rows }) => sum + rows, 0) }));
-  return { ...backup, databases: visible, failed: failed.filter(mine), bytes: visible.reduce((sum, { bytes }) => sum + bytes, 0) };
+  return {
+    ...backup,
+    databases: visible,
+    failed: failed.filter(mine),
+    onPostgres: onPostgres?.filter(mine),
+    bytes: visible.reduce((sum, { bytes }) => sum + bytes, 0),
+  };
 }
 
 interface Summarised {
@@ -159,6 +167,12 @@ function summaryOf({ databases, bytes }: Summarised): string {
 
 function failureLine(failure: DatabaseName & { readonly reason: string }): string {
   return `  NOT backed up: ${databaseLabel(failure)}: ${failure.reason}`;
+}
+
+function awayLine({ on_postgres: away = [] }: { readonly on_postgres?: readonly DatabaseName[] | undefined }): string[] {
+  return away.length === 0
+    ? []
+    : [`  Not in it, since they are on PostgreSQL (back up with pg_dump): ${away.map(databaseLabel).join(", ")}`];
 }
 
 function labels(databases: readonly DatabaseName[]): string {

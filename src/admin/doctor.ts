@@ -7,7 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { HealthProbe, ProbedDatabase } from "../ports/health-probe.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
-import { databaseFindings, diskFindings, embeddingFindings, leaseFindings, leftoverFindings } from "./findings.ts";
+import { awayFindings, databaseFindings, diskFindings, embeddingFindings, leaseFindings, leftoverFindings } from "./findings.ts";
 import { triggersOf } from "./triggers.ts";
 
 export interface Examination extends LongCall {
@@ -78,6 +78,7 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
         systems.push(...systemReport(database, typeof tried === "number" ? tried : undefined));
       }
       onSystems?.(systems);
+      findings.push(...awayFindings((await probe?.away()) ?? []));
       const largest = Math.max(0, ...databases.map(({ bytes }) => bytes));
       findings.push(...diskFindings((await probe?.disks()) ?? [], largest, settings));
       findings.push(...leftoverFindings((await probe?.leftovers(databases)) ?? [], (await backups?.unusable()) ?? []));
@@ -108,7 +109,18 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
   };
 }
 
-const CHECKS: readonly HealthCheck[] = ["storage", "integrity", "schema", "size", "disk", "leftovers", "leases", "embeddings", "snapshots"];
+const CHECKS: readonly HealthCheck[] = [
+  "storage",
+  "integrity",
+  "schema",
+  "size",
+  "disk",
+  "leftovers",
+  "leases",
+  "embeddings",
+  "snapshots",
+  "recovery",
+];
 
 async function storageFinding(storage: Storage): Promise<Finding | undefined> {
   try {

@@ -1,4 +1,4 @@
-import { databaseLabel } from "../model/backup.ts";
+import { type DatabaseName, databaseLabel } from "../model/backup.ts";
 import type { DoctorSettings, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
@@ -56,7 +56,12 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
 /** How a command is told which database is meant. */
 function flagsOf({ kind, id }: ProbedDatabase): string {
   if (kind === "runs") return "--runs";
-  return kind === "shared" ? "--scope shared" : `--${kind} ${id}`;
+  return kind === "shared" ? "--scope shared" : `--${kind} ${quoted(id)}`;
+}
+
+/** So that the command can be pasted. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** A backup or a repair needs as much room again as the largest database. */
@@ -82,6 +87,21 @@ export function leftoverFindings(leftovers: readonly Leftover[], backups: readon
     subject: path,
     message: reason,
   }));
+}
+
+/** What has moved is not looked at from here, which a good report must not hide. */
+export function awayFindings(away: readonly DatabaseName[]): Finding[] {
+  if (away.length === 0) return [];
+  const few = away.slice(0, 3).map(databaseLabel).join(", ");
+  return [
+    {
+      check: "storage",
+      severity: "note",
+      subject: "PostgreSQL",
+      message: `${few}${away.length > 3 ? ` and ${away.length - 3} more` : ""} moved there and were not looked at here.`,
+      command: "cairn doctor --storage postgres://…",
+    },
+  ];
 }
 
 const RUNS_MAX = 100;

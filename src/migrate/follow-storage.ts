@@ -30,14 +30,19 @@ export function followingStorage(local: Storage, { away, ...options }: Away<Stor
   };
 }
 
+interface AwaySystems extends Away<SystemStorage> {
+  /** In words, where a system is that went. */
+  readonly where: (systemId: string) => string | undefined;
+}
+
 /** The same for systems. */
-export function followingSystems(local: SystemStorage, { away, ...options }: Away<SystemStorage>): SystemStorage {
+export function followingSystems(local: SystemStorage, { away, where, ...options }: AwaySystems): SystemStorage {
   const places = followPlaces<SystemStore, SystemStorage>({ local, ...options });
   return {
     create: places.create,
     find: places.find,
     systems: async () => [...new Set([...(await local.systems()), ...away()])].sort(),
-    location: local.location,
+    location: (systemId) => where(systemId) ?? local.location(systemId),
     sizeBytes: (systemId) => places.at(systemId, (storage) => storage.sizeBytes(systemId)),
     close: places.close,
   };

@@ -85,6 +85,7 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
         if (record.url !== url) movable.journal.write({ ...record, url }); // another password, say
         return reported(movable, "unchanged", move, record.tables ?? [], record.archive);
       }
+      await alone(movable, move, record);
       if (!record && !(await move.source.exists()))
         throw new CairnError("not_found", `${movable.name} has no database ${move.source.where}, so there is nothing to move.`);
       if (!record || input.dryRun) {
@@ -103,6 +104,7 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
       throw unfinished(movable, `It was on its way to ${record.where}: finish that, or undo it with --rollback.`);
     return withEnds(movable, "down", url, input, async (move) => {
       if (record?.direction === "down") return finish(movable, move, record, record);
+      await alone(movable, move, record);
       if (!(await move.source.exists()))
         throw new CairnError("not_found", `There is no ${move.source.where}, so there is nothing to move back.`);
       const tables = await plan(move, "down");
@@ -160,7 +162,9 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
       const movables = input.which === "all" ? await all() : [find(input.which)];
       const databases: MovedDatabase[] = [];
       for (const movable of movables) {
-        if (input.which === "all" && input.rollback && !movable.journal.read()) continue;
+        // Of all, those that are where they should be are no reason to stop.
+        const backwards = input.rollback || (input.to === "sqlite" && baseUrl === undefined);
+        if (input.which === "all" && backwards && !movable.journal.read()) continue;
         databases.push(await one(movable, input));
       }
       return { databases };

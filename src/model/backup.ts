@@ -45,6 +45,8 @@ export interface BackupManifest {
 export interface Backup extends BackupManifest {
   /** The folder that holds it. */
   readonly location: string;
+  /** Told when all were asked for: those that are on PostgreSQL, and so not in it. */
+  readonly onPostgres?: readonly DatabaseName[] | undefined;
 }
 
 /** How closely a backup is looked at. Each level includes those before it. */

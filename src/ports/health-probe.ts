@@ -1,3 +1,4 @@
+import type { DatabaseName } from "../model/backup.ts";
 import type { DatabaseSize, SystemMeasures } from "../model/doctor.ts";
 
 export interface ProbedDatabase extends DatabaseSize {
@@ -31,6 +32,8 @@ export interface HealthProbe {
   systems(windowSeconds: number): Promise<readonly ProbedDatabase[]>;
   /** Reads a whole database and says what is wrong with it. */
   check(database: ProbedDatabase): Promise<readonly string[]>;
+  /** Databases that belong here and are on PostgreSQL. */
+  away(): Promise<readonly DatabaseName[]>;
   disks(): Promise<readonly DiskRoom[]>;
   /** Among these databases. */
   leftovers(databases: readonly ProbedDatabase[]): Promise<readonly Leftover[]>;

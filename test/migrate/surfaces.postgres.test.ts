@@ -65,6 +65,38 @@ describe("cairn migrate", () => {
   });
 });
 
+describe("where one database has moved and others have not", () => {
+  it("backups, the doctor and lists say so, and the way back leaves the others alone", async () => {
+    const where = place();
+    await makeProject(where, "/moved", 2);
+    await makeProject(where, "/stays", 2);
+    const cairn = await open({ dataDir: where.dataDir, stateDir: where.stateDir, backupDir: join(where.dataDir, "backups"), embedder: [] });
+    await cairn.systems.storage.create("shop");
+    for (const which of [{ kind: "project", id: "/moved" } as const, { kind: "system", id: "shop" } as const])
+      await cairn.migrations.migrate({ to: database.url, which });
+
+    const backup = await cairn.backups.create("all");
+    expect(backup.databases.map(({ id }) => id)).toEqual(["/stays"]);
+    expect(backup.onPostgres).toEqual([
+      { kind: "project", id: "/moved" },
+      { kind: "system", id: "shop" },
+    ]);
+    const { findings } = await cairn.doctor.examine({ quick: true });
+    expect(findings.filter(({ subject }) => subject === "PostgreSQL")).toMatchObject([
+      { severity: "note", message: expect.stringContaining("project /moved, system shop"), command: expect.stringContaining("--storage") },
+    ]);
+    const [shop] = (await cairn.systems.list()).systems;
+    expect(shop).toMatchObject({ systemId: "shop", location: expect.stringContaining("(schema system_") });
+
+    const { databases } = await cairn.migrations.migrate({ to: "sqlite", which: "all" });
+    expect(databases.map(({ name, outcome }) => [name, outcome])).toEqual([
+      ["The project /moved", "moved"],
+      ["The system shop", "moved"],
+    ]);
+    await cairn.close();
+  });
+});
+
 describe("POST /v1/migrate", () => {
   it("needs an admin key, and the server that moves a project goes on serving it", async () => {
     const where = place();

@@ -37,6 +37,7 @@ export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
       }),
     systems: async () => [], // whoever is here has moved already
     check: ({ location }) => connected(async (database) => (await schemaProblems(database, location)) ?? []),
+    away: async () => [],
     disks: async () => [],
     leftovers: async () => [],
   };

@@ -41,10 +41,20 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
 
   async function chosen(which: DatabaseSelection): Promise<readonly DatabaseFile[]> {
     if (which !== "all") assertHere(files.fileOf(which));
-    const found = which === "all" ? await files.list() : [files.fileOf(which)].filter(({ path }) => existsSync(path));
+    const found = which === "all" ? await allHere() : [files.fileOf(which)].filter(({ path }) => existsSync(path));
     if (found.length > 0) return found;
+    const away = which === "all" ? files.moving().length : 0;
+    if (away > 0)
+      throw new CairnError("conflict", `All databases are on PostgreSQL (${away}): back them up with pg_dump. Nothing was backed up.`);
     const what = which === "all" ? "There is no database yet" : `There is no database of the ${databaseLabel(which)}`;
     throw new CairnError("not_found", `${what}, so nothing was backed up.`);
+  }
+
+  /** Those too whose file a move that was killed has archived: they are told as failed. */
+  async function allHere(): Promise<readonly DatabaseFile[]> {
+    const listed = await files.list();
+    const lost = files.moving().filter((one) => !one.away && !listed.some((other) => sameDatabase(one, other)));
+    return [...listed, ...lost.map(files.fileOf)];
   }
 
   /** Runs work in a folder of its own that becomes a whole backup, or is gone. */
@@ -89,7 +99,9 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
         }
         if (databases.length === 0) throw new CairnError("unavailable", `No database could be backed up. ${failed[0]?.reason}`);
         const versions = { cairn: VERSION, node: process.versions.node, sqlite: await sqliteVersion() };
-        return shelf.finish(partial, { id, createdAt: now(), versions, databases, failed });
+        const backup = shelf.finish(partial, { id, createdAt: now(), versions, databases, failed });
+        const onPostgres = files.moving().flatMap(({ kind, id: of, away }) => (away ? [{ kind, id: of }] : []));
+        return which === "all" ? { ...backup, onPostgres } : backup;
       });
     },
 

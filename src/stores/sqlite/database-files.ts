@@ -5,6 +5,7 @@ import { projectDatabaseName, SHARED_DATABASE_NAME, SHARED_PROJECT_ID } from "..
 import type { Migration } from "../../model/migration.ts";
 import { assertSystemId } from "../../model/system-rules.ts";
 import { inFileThread } from "./file-thread.ts";
+import { isAway, movesIn, readMove } from "./move-record.ts";
 import { projectMigrations } from "./project-schema.ts";
 import { runMigrations } from "./runs-schema.ts";
 import { systemMigrations } from "./systems-schema.ts";
@@ -19,12 +20,21 @@ export interface DatabaseFile extends DatabaseName {
   readonly problem?: string | undefined;
 }
 
+/** A database of which a move is noted, finished or not. Its file may be here or not. */
+export interface MovingDatabase extends DatabaseName {
+  /** Host, database and schema. */
+  readonly where: string;
+  /** It is on PostgreSQL now. */
+  readonly away: boolean;
+}
+
 export interface DatabaseFiles {
   /** Where a database is, whether it is there or not. */
   fileOf(name: DatabaseName): DatabaseFile;
   /** All there are, those that cannot be read too. */
   list(): Promise<readonly DatabaseFile[]>;
   systems(): readonly DatabaseFile[];
+  moving(): readonly MovingDatabase[];
 }
 
 export interface DatabaseFolders {
@@ -74,6 +84,20 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
     },
     list: async () => [...(await projectFiles()), ...[shared(), runs()].filter(({ path }) => existsSync(path)), ...systemFiles()],
     systems: systemFiles,
+    moving() {
+      const ofRuns = readMove(runs().path);
+      const moves = [
+        ...movesIn(projects).map((record) => ({
+          kind: record.projectId === SHARED_PROJECT_ID ? ("shared" as const) : ("project" as const),
+          record,
+        })),
+        ...(ofRuns ? [{ kind: "runs" as const, record: { ...ofRuns, projectId: "runs" } }] : []),
+        ...movesIn(systems).map((record) => ({ kind: "system" as const, record })),
+      ];
+      return moves.flatMap(({ kind, record }) =>
+        record.projectId === undefined ? [] : [{ kind, id: record.projectId, where: record.where, away: isAway(record) }],
+      );
+    },
   };
 }
 

@@ -41,6 +41,7 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
     databases: async (windowSeconds) => probed(await files.list(), windowSeconds),
     systems: (windowSeconds) => probed(files.systems(), windowSeconds),
     check: ({ location }) => checkFile(location),
+    away: async () => files.moving().filter(({ away }) => away),
     async disks() {
       const places = [dataDir, stateDir, backupDir].filter((path) => existsSync(path));
       const byDevice = new Map(places.map((path) => [statSync(path).dev, path] as const).reverse());

@@ -57,15 +57,22 @@ export function removeMove(path: string): void {
 /** Where the database of this file is now, if it is not here: on PostgreSQL, until it is back. */
 export function awayFrom(path: string): string | undefined {
   const record = readMove(path);
-  return record && (record.direction === "down" || record.state === "moved") ? record.url : undefined;
+  return record && isAway(record) ? record.url : undefined;
+}
+
+export function isAway({ direction, state }: MoveRecord): boolean {
+  return direction === "down" || state === "moved";
+}
+
+/** The moves of files of this folder, finished or not. */
+export function movesIn(folder: string): MoveRecord[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((file) =>
+    file.endsWith(".db.move") ? (readMove(join(folder, file.slice(0, -".move".length))) ?? []) : [],
+  );
 }
 
 /** The projects or systems whose files should be in this folder and are away. */
 export function awayFromFolder(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder).flatMap((file) => {
-    if (!file.endsWith(".db.move")) return [];
-    const path = join(folder, file.slice(0, -".move".length));
-    return awayFrom(path) === undefined ? [] : (readMove(path)?.projectId ?? []);
-  });
+  return movesIn(folder).flatMap((record) => (isAway(record) ? (record.projectId ?? []) : []));
 }
