@@ -7,6 +7,7 @@ import { LIMITS } from "../../model/limits.ts";
 import { isMoving, movingError } from "../../model/move.ts";
 import { loadEngine } from "./engine.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
+import { closedError, DURABLE, groupCommit, type WriteOptions } from "./group-commit.ts";
 import { type Migration, migrateSqlite } from "./migrations.ts";
 import { awayFrom, isOnTheMove } from "./move-record.ts";
 
@@ -39,7 +40,7 @@ export interface SqliteDatabase {
    * Runs `work` in a write transaction and resolves once it is durable. Writes that wait together share one commit;
    * each stands or falls alone. `work` must not be asynchronous and may be run again if the lock was lost.
    */
-  write<T>(work: (tx: SqliteTx) => T): Promise<T>;
+  write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions): Promise<T>;
   close(): void;
 }
 
@@ -54,18 +55,6 @@ export interface SqliteOptions {
   readonly onNotice?: ((message: string) => void) | undefined;
 }
 
-/** How many waiting writes share one commit. Bounds how long one commit can hold the lock. */
-const GROUP_COMMIT_MAX = 256;
-/**
- * SQLite's lock has no queue: whoever asks in the right moment gets it. So that nobody starves, a process that had to wait
- * for the lock rests after its turn, longer than the others wait between two tries; its own writes gather meanwhile.
- */
-const REST_MS = 10;
-const RETRY_MS = 15;
-/** After this long a process tries more often than those that have just come. */
-const IMPATIENT_AFTER_MS = 1_000;
-const IMPATIENT_RETRY_MS = 3;
-
 export async function openSqlite({
   path,
   migrations,
@@ -75,42 +64,17 @@ export async function openSqlite({
 }: SqliteOptions): Promise<SqliteDatabase> {
   const connection = await connect(path, mustExist, lockWaitMs);
   const tx = statements(connection, onNotice);
-  const queue: QueuedWrite[] = [];
-  let draining = false;
+  const writes = groupCommit(connection, tx, { path, lockWaitMs });
   let closed = false;
-  let restUntil = 0;
 
   const assertOpen = () => {
     if (closed) throw closedError(path, `The database ${path} was closed. Open it again.`);
   };
 
-  async function drain(): Promise<void> {
-    if (draining) return;
-    draining = true;
-    try {
-      while (queue.length > 0 && !closed) {
-        await undefined; // lets the writes of this turn gather into one commit
-        const restMs = restUntil - Date.now();
-        if (restMs > 0) await sleep(restMs);
-        if (closed) break;
-        try {
-          const work = () => commitTogether(connection, tx, path, queue.splice(0, GROUP_COMMIT_MAX));
-          const contended = await inWriteLock(connection, path, lockWaitMs, work);
-          if (contended) restUntil = Date.now() + REST_MS * (0.5 + Math.random());
-        } catch (error) {
-          for (const job of queue.splice(0, GROUP_COMMIT_MAX)) job.reject(error);
-        }
-      }
-    } finally {
-      draining = false;
-    }
-    if (closed) for (const job of queue.splice(0)) job.reject(closedError(path, `The database ${path} was closed before the write.`));
-  }
-
   const database: SqliteDatabase = {
     path,
     get idle() {
-      return queue.length === 0 && !draining;
+      return writes.idle;
     },
     read(work) {
       assertOpen();
@@ -133,16 +97,16 @@ export async function openSqlite({
         throw translateSqliteError(error, path);
       }
     },
-    write<T>(work: (tx: SqliteTx) => T) {
+    write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions) {
       return new Promise<T>((resolve, reject) => {
         assertOpen();
-        queue.push({ work, resolve: resolve as (value: unknown) => void, reject });
-        void drain();
+        writes.add({ work, derived: options?.derived ?? false, resolve: resolve as (value: unknown) => void, reject });
       });
     },
     close() {
       if (closed) return;
       closed = true;
+      writes.close();
       emptyWal(connection);
       tx.forget();
       connection.close();
@@ -156,81 +120,6 @@ export async function openSqlite({
     throw error;
   }
   return database;
-}
-
-/** A file that leaves is closed by whoever finds out first, while others still wait to write to it. */
-function closedError(path: string, message: string): CairnError {
-  return isOnTheMove(path) ? movingError(path) : new CairnError("unavailable", message, { details: { path } });
-}
-
-interface QueuedWrite {
-  readonly work: (tx: SqliteTx) => unknown;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** Runs the jobs in the transaction that is open, each in a savepoint of its own, and answers them only after the commit. */
-function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jobs: readonly QueuedWrite[]): void {
-  const answers: (() => void)[] = [];
-  try {
-    for (const job of jobs) {
-      tx.run("SAVEPOINT job"); // prepared, as it comes with every write
-      try {
-        const value = job.work(tx);
-        tx.run("RELEASE job");
-        answers.push(() => job.resolve(value));
-      } catch (error) {
-        // A full disk or an I/O error may have ended the whole transaction: then nothing of this group is kept.
-        if (!connection.isTransaction) throw error;
-        connection.exec("ROLLBACK TO job; RELEASE job");
-        answers.push(() => job.reject(translateSqliteError(error, path)));
-      }
-    }
-    connection.exec("COMMIT");
-  } catch (error) {
-    if (connection.isTransaction) connection.exec("ROLLBACK");
-    for (const job of jobs) job.reject(translateSqliteError(error, path));
-    return;
-  }
-  for (const answer of answers) answer();
-}
-
-/**
- * Takes the write lock without blocking the event loop (other processes may hold it for a while) and runs `work` in the
- * same turn: a read between the two would find itself inside the transaction. Says whether it had to wait.
- */
-async function inWriteLock(connection: DatabaseSync, path: string, lockWaitMs: number, work: () => void): Promise<boolean> {
-  const start = Date.now();
-  for (let attempt = 1; ; attempt++) {
-    const refusal = beginImmediate(connection);
-    if (refusal === undefined) {
-      work();
-      return attempt > 1;
-    }
-    // Whoever waited may find it closed by another call that met the move first; it goes on where the database is now.
-    if (!connection.isOpen) throw closedError(path, `The database ${path} was closed before the write.`);
-    const waitedMs = Date.now() - start;
-    if (!isBusy(refusal)) throw translateSqliteError(refusal, path);
-    if (waitedMs > lockWaitMs)
-      throw new CairnError(
-        "unavailable",
-        `Other processes have held the write lock on ${path} for ${Math.round(lockWaitMs / 1000)} s. Try again, or find out what they are doing.`,
-        { cause: refusal, retryAfterMs: 1_000 },
-      );
-    await sleep(1 + Math.random() * (waitedMs > IMPATIENT_AFTER_MS ? IMPATIENT_RETRY_MS : RETRY_MS));
-  }
-}
-
-/** Tries once, and gives back why it could not. Only this try must not wait; reads may. */
-function beginImmediate(connection: DatabaseSync): unknown {
-  try {
-    connection.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE");
-    return undefined;
-  } catch (error) {
-    return error;
-  } finally {
-    if (connection.isOpen) connection.exec("PRAGMA busy_timeout = 5000");
-  }
 }
 
 function makeFolder(path: string): void {
@@ -278,7 +167,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
     const connection = new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true });
     try {
       // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
-      connection.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+      connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${DURABLE}; PRAGMA foreign_keys = ON`);
       connection.exec("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF");
       // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
       if (inodeOf(path) === inode && !isLeftBehind(connection, path)) return connection;

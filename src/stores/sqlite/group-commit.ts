@@ -1,0 +1,212 @@
+import type { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CairnError } from "../../model/errors.ts";
+import { movingError } from "../../model/move.ts";
+import type { SqliteTx } from "./driver.ts";
+import { isBusy, translateSqliteError } from "./errors.ts";
+import { isOnTheMove } from "./move-record.ts";
+
+export interface WriteOptions {
+  /**
+   * What is written can be made again from something else, and there is much of it. The commit does not wait for the disk: nothing
+   * is lost when the process dies, and after a power failure the file is whole without the newest of these. Others who write go first.
+   */
+  readonly derived?: boolean;
+}
+
+export interface QueuedWrite {
+  readonly work: (tx: SqliteTx) => unknown;
+  readonly derived: boolean;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The writes of one connection, in the order in which they came. */
+export interface GroupCommit {
+  add(write: QueuedWrite): void;
+  /** No write is waiting. */
+  readonly idle: boolean;
+  /** What waits is rejected. */
+  close(): void;
+}
+
+/** How many waiting writes share one commit. Bounds how long one commit can hold the lock. */
+const GROUP_COMMIT_MAX = 256;
+/**
+ * SQLite's lock has no queue: whoever asks in the right moment gets it. So that nobody starves, a process that had to wait
+ * for the lock rests after its turn, longer than the others wait between two tries; its own writes gather meanwhile.
+ */
+const REST_MS = 10;
+const RETRY_MS = 4;
+/** What can wait lets others go first: it rests for as long as they wait between two tries. */
+const DERIVED_REST_MS = 5;
+/** After this long a process tries more often than those that have just come. */
+const IMPATIENT_AFTER_MS = 1_000;
+const IMPATIENT_RETRY_MS = 1;
+/**
+ * So many pages the WAL may have before a commit brings them into the file, which takes many times as long as the commit itself.
+ * Whoever writes much does so early, and thereby spares those who write little and are waited for.
+ */
+const WAL_PAGES = 4_000;
+const WAL_PAGES_DERIVED = 1_000;
+const DERIVED = `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${WAL_PAGES_DERIVED}`;
+export const DURABLE = `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES}`;
+
+export function groupCommit(
+  connection: DatabaseSync,
+  tx: SqliteTx,
+  { path, lockWaitMs }: { readonly path: string; readonly lockWaitMs: number },
+): GroupCommit {
+  const queue: QueuedWrite[] = [];
+  let draining = false;
+  let closed = false;
+  /** For which kind of commit the connection is set. */
+  let derived = false;
+  let restUntil = 0;
+  let derivedRestUntil = 0;
+  let cutRestShort = () => {};
+
+  const isNextDerived = () => queue.every((write) => write.derived);
+
+  /** Sets how the commit is made that comes next; inside of a transaction it would be too late. */
+  function suitNext(): void {
+    if (isNextDerived() === derived) return;
+    derived = !derived;
+    connection.exec(derived ? DERIVED : DURABLE);
+  }
+
+  /** What somebody waits for, all together; else one of what can wait. */
+  function takeNext(): QueuedWrite[] {
+    if (derived) return queue.splice(0, 1);
+    const taken: QueuedWrite[] = [];
+    const left: QueuedWrite[] = [];
+    for (const write of queue.splice(0)) (write.derived || taken.length === GROUP_COMMIT_MAX ? left : taken).push(write);
+    queue.push(...left);
+    return taken;
+  }
+
+  async function rest(): Promise<void> {
+    const restMs = restUntil - Date.now();
+    if (restMs > 0) await sleep(restMs);
+    const derivedMs = derivedRestUntil - Date.now();
+    if (derivedMs > 0 && isNextDerived()) {
+      const cut = new AbortController();
+      cutRestShort = () => cut.abort();
+      await sleep(derivedMs, undefined, { signal: cut.signal }).catch(() => {});
+    }
+  }
+
+  async function drain(): Promise<void> {
+    if (draining) return;
+    draining = true;
+    try {
+      while (queue.length > 0 && !closed) {
+        await undefined; // lets the writes of this turn gather into one commit
+        await rest();
+        if (closed) break;
+        try {
+          const contended = await inWriteLock(connection, path, lockWaitMs, suitNext, () =>
+            commitTogether(connection, tx, path, takeNext()),
+          );
+          if (contended) restUntil = Date.now() + REST_MS * (0.5 + Math.random());
+          if (derived) derivedRestUntil = Date.now() + DERIVED_REST_MS;
+        } catch (error) {
+          for (const job of queue.splice(0, GROUP_COMMIT_MAX)) job.reject(error);
+        }
+      }
+    } finally {
+      draining = false;
+    }
+    if (closed) for (const job of queue.splice(0)) job.reject(closedError(path, `The database ${path} was closed before the write.`));
+  }
+
+  return {
+    get idle() {
+      return queue.length === 0 && !draining;
+    },
+    add(write) {
+      queue.push(write);
+      if (!write.derived) cutRestShort();
+      void drain();
+    },
+    close() {
+      closed = true;
+    },
+  };
+}
+
+/** A file that leaves is closed by whoever finds out first, while others still wait to write to it. */
+export function closedError(path: string, message: string): CairnError {
+  return isOnTheMove(path) ? movingError(path) : new CairnError("unavailable", message, { details: { path } });
+}
+
+/** Runs the jobs in the transaction that is open, each in a savepoint of its own, and answers them only after the commit. */
+function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jobs: readonly QueuedWrite[]): void {
+  const answers: (() => void)[] = [];
+  try {
+    for (const job of jobs) {
+      tx.run("SAVEPOINT job"); // prepared, as it comes with every write
+      try {
+        const value = job.work(tx);
+        tx.run("RELEASE job");
+        answers.push(() => job.resolve(value));
+      } catch (error) {
+        // A full disk or an I/O error may have ended the whole transaction: then nothing of this group is kept.
+        if (!connection.isTransaction) throw error;
+        connection.exec("ROLLBACK TO job; RELEASE job");
+        answers.push(() => job.reject(translateSqliteError(error, path)));
+      }
+    }
+    connection.exec("COMMIT");
+  } catch (error) {
+    if (connection.isTransaction) connection.exec("ROLLBACK");
+    for (const job of jobs) job.reject(translateSqliteError(error, path));
+    return;
+  }
+  for (const answer of answers) answer();
+}
+
+/**
+ * Takes the write lock without blocking the event loop (other processes may hold it for a while) and runs `work` in the
+ * same turn: a read between the two would find itself inside the transaction. Says whether it had to wait.
+ */
+async function inWriteLock(
+  connection: DatabaseSync,
+  path: string,
+  lockWaitMs: number,
+  before: () => void,
+  work: () => void,
+): Promise<boolean> {
+  const start = Date.now();
+  for (let attempt = 1; ; attempt++) {
+    if (connection.isOpen) before();
+    const refusal = beginImmediate(connection);
+    if (refusal === undefined) {
+      work();
+      return attempt > 1;
+    }
+    // Whoever waited may find it closed by another call that met the move first; it goes on where the database is now.
+    if (!connection.isOpen) throw closedError(path, `The database ${path} was closed before the write.`);
+    const waitedMs = Date.now() - start;
+    if (!isBusy(refusal)) throw translateSqliteError(refusal, path);
+    if (waitedMs > lockWaitMs)
+      throw new CairnError(
+        "unavailable",
+        `Other processes have held the write lock on ${path} for ${Math.round(lockWaitMs / 1000)} s. Try again, or find out what they are doing.`,
+        { cause: refusal, retryAfterMs: 1_000 },
+      );
+    await sleep(1 + Math.random() * (waitedMs > IMPATIENT_AFTER_MS ? IMPATIENT_RETRY_MS : RETRY_MS));
+  }
+}
+
+/** Tries once, and gives back why it could not. Only this try must not wait; reads may. */
+function beginImmediate(connection: DatabaseSync): unknown {
+  try {
+    connection.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE");
+    return undefined;
+  } catch (error) {
+    return error;
+  } finally {
+    if (connection.isOpen) connection.exec("PRAGMA busy_timeout = 5000");
+  }
+}
