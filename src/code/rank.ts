@@ -137,11 +137,21 @@ function shareOf(words: readonly string[], names: readonly string[]): number {
 /** How much of the query stands in the text word for word, 0…1: an error message out of a log is found by most of it. */
 function pastedShare({ spoken }: CodeQuery, text: string): number {
   if (spoken.length < PHRASE_WORDS) return 0;
-  const said = ` ${text.slice(0, PHRASE_CHARS).toLowerCase().replace(NOT_SPOKEN, " ")} `;
+  const lower = text.slice(0, PHRASE_CHARS).toLowerCase();
+  if (!hasRun(spoken.map((word) => lower.includes(word)))) return 0; // most texts: taking them apart is what takes time
+  const said = ` ${lower.replace(NOT_SPOKEN, " ")} `;
   let longest = PHRASE_WORDS - 1;
   for (let from = 0; from + longest < spoken.length; from++)
     while (from + longest < spoken.length && said.includes(` ${spoken.slice(from, from + longest + 1).join(" ")} `)) longest++;
   return longest < PHRASE_WORDS ? 0 : longest / spoken.length;
+}
+
+function hasRun(present: readonly boolean[]): boolean {
+  let run = 0;
+  return present.some((is) => {
+    run = is ? run + 1 : 0;
+    return run === PHRASE_WORDS;
+  });
 }
 
 const NOT_SPOKEN = /[^\p{L}\p{N}_]+/gu;

@@ -11,7 +11,7 @@ import { globMatcher } from "../text/glob.ts";
 import type { Redact } from "../text/redact.ts";
 import { type Excerpt, excerpt, wholeDefinition } from "./excerpt.ts";
 import { assertBatch, type BatchResult, type IndexDeps, indexFiles, prepareFile, type SourceFile } from "./index-batch.ts";
-import { removeMissing } from "./manifest.ts";
+import { removeFiles, removeMissing } from "./manifest.ts";
 import { type CodeAnswer, type CodeSearch, searchCode } from "./search.ts";
 import { type SimilarQuery, similarCode } from "./similar.ts";
 
@@ -53,7 +53,7 @@ export interface CodeStats extends CodeCounts {
 
 /** A project's source code: content comes in, nothing is read from disk here. */
 export interface Code {
-  /** One batch of files, in one step. */
+  /** A batch of files. Each comes in whole or not at all; one that was renamed, together with the end of its old path. */
   indexBatch(
     batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
     options?: CallOptions,
@@ -176,7 +176,7 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
       const definitions = await store.definitions([name], filter, limit);
       const { kinds: _, ...files } = filter;
       const { sites, total } = await store.references(name, files, limit);
-      const lineOf = lineReader(store);
+      const lineOf = lineReader(store, [...definitions, ...sites]);
       const shown = async <Site extends { path: string; line: number; column: number }>({ path, line, column }: Site) => ({
         path,
         line,
@@ -217,8 +217,7 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
       const store = await find(projectId);
       if (!store) return { removed: 0 };
       const removes = (await store.files()).filter(({ path }) => matches(path));
-      if (removes.length === 0) return { removed: 0 };
-      return { removed: (await store.commit({ at: now(), removes })).removed.length };
+      return { removed: (await removeFiles(store, removes, now())).size };
     },
 
     async compact({ projectId }) {
@@ -242,11 +241,16 @@ function toContext({ path, language, contentHash, indexedAt }: CodeChunk, lines:
   return { path, ...lines, language, contentHash, indexedAt };
 }
 
-/** Sites come by path, so that each file is read once. */
-function lineReader(store: CodeStore): (path: string, line: number) => Promise<Pick<Usage, "text" | "contentHash">> {
+/** The lines at these sites, each file read once and only where they are. Sites come by path. */
+function lineReader(
+  store: CodeStore,
+  sites: readonly { readonly path: string; readonly line: number }[],
+): (path: string, line: number) => Promise<Pick<Usage, "text" | "contentHash">> {
+  const wanted = new Map<string, number[]>();
+  for (const { path, line } of sites) wanted.set(path, [...(wanted.get(path) ?? []), line]);
   let last: { path: string; chunks: readonly CodeChunk[] } | undefined;
   return async (path, line) => {
-    if (last?.path !== path) last = { path, chunks: await store.chunksOf(path) };
+    if (last?.path !== path) last = { path, chunks: await store.chunksOf(path, wanted.get(path)) };
     return { text: excerpt(last.chunks, line, line)?.text ?? "", contentHash: last.chunks[0]?.contentHash ?? "" };
   };
 }

@@ -58,8 +58,8 @@ export interface CodeStore extends RecallStore<CodeChunk, CodeFilter> {
   filesWith(contentHashes: readonly string[]): Promise<readonly IndexedFile[]>;
   /** All files, by path. */
   files(): Promise<readonly IndexedFile[]>;
-  /** The chunks of a file, in order; together they are its text. */
-  chunksOf(path: string): Promise<readonly CodeChunk[]>;
+  /** The chunks of a file, in order; together they are its text. With `lines`, only the chunks that have one of these lines. */
+  chunksOf(path: string, lines?: readonly number[]): Promise<readonly CodeChunk[]>;
   /** The vectors of a file's chunks, by chunkPrint, so that an edit or a copy embeds only what is new. */
   vectorsOf(path: string): Promise<ReadonlyMap<string, readonly VersionedVector[]>>;
   /** Where these names are defined, by path and line. */

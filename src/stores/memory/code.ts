@@ -72,7 +72,11 @@ export function memoryCode(projectId: string): CodeStore {
         .filter(({ contentHash }) => hashes.includes(contentHash))
         .map(toIndexed),
     files: async () => inOrder().map(toIndexed),
-    chunksOf: async (path) => structuredClone(files.get(path)?.chunks ?? []),
+    async chunksOf(path, lines) {
+      const chunks = files.get(path)?.chunks ?? [];
+      const has = ({ startLine, endLine }: CodeChunk) => !lines || lines.some((line) => startLine <= line && line <= endLine);
+      return structuredClone(chunks.filter(has));
+    },
     vectorsOf: async (path) =>
       new Map(
         (files.get(path)?.chunks ?? []).flatMap((chunk) => {

@@ -52,10 +52,10 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
     filesWith: (hashes) => readFiles(tables, "WHERE content_hash = ANY ($1::text[])", hashes),
     files: () => readFiles(tables, ""),
 
-    async chunksOf(path) {
-      return tables.read(async (tx) =>
-        readChunks(tx, await tx.all<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE file_path = $1 ORDER BY chunk_index`, path)),
-      );
+    async chunksOf(path, lines) {
+      const having = lines ? "AND EXISTS (SELECT 1 FROM unnest($2::int[]) AS line WHERE line BETWEEN start_line AND end_line)" : "";
+      const sql = `SELECT ${CHUNK} FROM current_chunks WHERE file_path = $1 ${having} ORDER BY chunk_index`;
+      return tables.read(async (tx) => readChunks(tx, await tx.all<ChunkRow>(sql, path, ...(lines ? [lines] : []))));
     },
 
     async vectorsOf(path) {

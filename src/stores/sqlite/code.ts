@@ -6,9 +6,10 @@ import type { VersionedVector } from "../../ports/embedding-store.ts";
 import { embeddingText } from "../../text/code/embedding-text.ts";
 import { unpack } from "../../text/code/text-blocks.ts";
 import { IN_LIST, whereOf } from "./code-filter.ts";
-import { countOrphans, removeOrphans } from "./code-orphans.ts";
+import { countOrphans, isNone, removeOrphans } from "./code-orphans.ts";
+import { commitBatch } from "./code-stage.ts";
 import { findDefinitions, findReferences } from "./code-symbols.ts";
-import { CODE_WORDS, commitCode, type TextColumns, textReader } from "./code-write.ts";
+import { CODE_WORDS, type TextColumns, textReader } from "./code-write.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, sqliteEmbeddings } from "./embeddings.ts";
@@ -31,17 +32,20 @@ const CHUNK =
   "id, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, file_path, language, content_hash, indexed_at";
 const FILE = "file_path AS path, content_hash AS contentHash, generation, indexed_at AS indexedAt, language, bytes, lines, notice";
 
+/** Paths are indexed together with the project: by itself a path would be looked for in all files. */
+const OF_FILE = "file_key = (SELECT file_key FROM indexed_files WHERE project_id = ? AND file_path = ?)";
+
 /** The code of one project in its SQLite file. */
 export function sqliteCode(projectId: string, database: DatabaseHandle, vectors: VectorSearcher): CodeStore {
   return {
     embeddings: sqliteEmbeddings(RECORDS, database),
 
     async commit(batch) {
-      return (await database()).write((tx) => commitCode(tx, projectId, batch));
+      return commitBatch(await database(), projectId, batch);
     },
 
     async filesAt(paths) {
-      return readFiles(await database(), `WHERE file_path ${IN_LIST}`, JSON.stringify(paths));
+      return readFiles(await database(), `WHERE project_id = ? AND file_path ${IN_LIST}`, projectId, JSON.stringify(paths));
     },
 
     async filesWith(hashes) {
@@ -52,9 +56,11 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       return readFiles(await database(), "");
     },
 
-    async chunksOf(path) {
+    async chunksOf(path, lines) {
+      const having = lines ? "AND EXISTS (SELECT 1 FROM json_each(?) WHERE value BETWEEN start_line AND end_line)" : "";
+      const sql = `SELECT ${CHUNK} FROM current_chunks WHERE ${OF_FILE} ${having} ORDER BY chunk_index`;
       return (await database()).read((tx) =>
-        readChunks(tx, tx.all<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE file_path = ? ORDER BY chunk_index`, path)),
+        readChunks(tx, tx.all<ChunkRow>(sql, projectId, path, ...(lines ? [JSON.stringify(lines)] : []))),
       );
     },
 
@@ -65,7 +71,8 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
           .all<NameColumns & TextColumns & { version_id: number; vector: Uint8Array }>(
             `SELECT r.kind, r.name, r.parents, r.defines, r.text_key, r.text_start, r.text_length, s.version_id, v.vector
                FROM current_chunks r JOIN vector_spaces s ON s.collection = 'code' JOIN vectors v ON v.space = s.id AND v.key = r.key
-              WHERE r.file_path = ?`,
+              WHERE r.${OF_FILE}`,
+            projectId,
             path,
           )
           .map((row) => ({ ...row, text: textOf(row) }));
@@ -118,7 +125,10 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
 
     async reconcile() {
-      return (await database()).write((tx) => removeOrphans(tx, projectId));
+      const db = await database();
+      // Counting takes long in a large index, and nearly always there is nothing: nobody need wait for that.
+      const found = db.read(countOrphans);
+      return isNone(found) ? found : db.write((tx) => removeOrphans(tx, projectId));
     },
 
     async orphans() {
