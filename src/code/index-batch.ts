@@ -34,7 +34,7 @@ export interface IndexDeps {
 /** A local model takes about a tenth of a second for a chunk, and a batch may have some hundreds. */
 const EMBED_MS = 120_000;
 
-/** Brings a batch of files into the index, in one step. A file that cannot be taken in is told and costs none of the others. */
+/** Brings a batch of files into the index. A file that cannot be taken in is told and costs none of the others. */
 export async function indexFiles(
   store: CodeStore,
   { embedders, parsers, now }: IndexDeps,
@@ -71,8 +71,9 @@ export async function indexFiles(
   const donors = await donorsOf(store, changed, known, fromOf);
   const { writes, embeddedTexts, notEmbedded: failure } = await withVectors(store, embedders, chunked, donors, signal);
   signal?.throwIfAborted();
-  const batch: CodeBatch = { at: now(), moves, removes, files: writes };
-  const moved = moves.length + writes.length > 0 ? new Set((await store.commit(batch)).moved) : new Set<string>();
+  const moved = new Set<string>();
+  for (const batch of inSteps({ at: now(), moves, removes, files: writes }))
+    for (const path of (await store.commit(batch)).moved) moved.add(path);
   const stored = writes.flatMap(({ chunks }) => chunks.map(({ vectors }) => vectors));
   const covered = failure !== undefined || (await allCoverCurrent(store.embeddings, stored));
   const notEmbedded = covered ? failure : "another embedding model was made current meanwhile";
@@ -92,6 +93,27 @@ export async function indexFiles(
       ...(redacted.length > 0 && { redacted }),
     });
   return { files: files.map(({ path }) => outcomes.get(path)!), embeddedTexts, notEmbedded };
+}
+
+/** So many chunks at a time: whoever wants to write something else waits no longer than for one step. */
+const STEP_CHUNKS = 50;
+
+/** A batch in small steps. A file that was renamed and edited goes in the step in which its old path is removed. */
+function* inSteps({ at, moves = [], removes = [], files = [] }: CodeBatch): Generator<CodeBatch> {
+  for (const move of moves) yield { at, moves: [move] };
+  let step: FileWrite[] = [];
+  let chunks = 0;
+  const batch = (): CodeBatch => ({ at, files: step, removes: removes.filter(({ movedTo }) => step.some(({ path }) => path === movedTo)) });
+  for (const file of files) {
+    if (step.length > 0 && chunks + file.chunks.length > STEP_CHUNKS) {
+      yield batch();
+      step = [];
+      chunks = 0;
+    }
+    step.push(file);
+    chunks += file.chunks.length;
+  }
+  if (step.length > 0) yield batch();
 }
 
 /** Checks a file, hashes it and takes secrets out of it. `redact` keeps the number of lines. */

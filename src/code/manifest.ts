@@ -1,9 +1,9 @@
 import type { FileMove } from "../model/code-index.ts";
 import type { ManifestPage } from "../model/index-job.ts";
-import type { CodeStore } from "../ports/code-store.ts";
+import type { CodeBatch, CodeStore } from "../ports/code-store.ts";
 
-/** One step holds the lock for as long as it takes; a folder of ten thousand files is removed in several. */
-const STEP = 500;
+/** One step holds the lock for as long as it takes, and others want to write as well. */
+const STEP = 20;
 
 /**
  * Removes the files that a full index did not see, as far as the page reaches: paths outside its range are left alone. One whose content came up at another path since is told as a move: its vectors
@@ -28,13 +28,19 @@ export async function removeMissing(
     const [newcomer] = place >= 0 ? candidates.splice(place, 1) : [];
     return { path, contentHash, movedTo: newcomer?.path };
   });
-  const removed = new Set<string>();
-  for (let start = 0; start < removes.length; start += STEP)
-    for (const path of (await store.commit({ at, removes: removes.slice(start, start + STEP) })).removed) removed.add(path);
+  const removed = await removeFiles(store, removes, at);
   return {
     removed: removes.filter(({ path, movedTo }) => removed.has(path) && movedTo === undefined).map(({ path }) => path),
     moved: removes.flatMap(({ path, movedTo }) =>
       removed.has(path) && movedTo !== undefined ? [{ oldPath: path, newPath: movedTo, detectedAt: at }] : [],
     ),
   };
+}
+
+/** Removes files, a few at a time, and says which of them still had the content that they were removed for. */
+export async function removeFiles(store: CodeStore, removes: NonNullable<CodeBatch["removes"]>, at: string): Promise<ReadonlySet<string>> {
+  const removed = new Set<string>();
+  for (let start = 0; start < removes.length; start += STEP)
+    for (const path of (await store.commit({ at, removes: removes.slice(start, start + STEP) })).removed) removed.add(path);
+  return removed;
 }

@@ -46,6 +46,8 @@ const MAX_SYNTAX_CHARS = 2 * 1024 * 1024;
 const MAX_HERE_CHARS = 64 * 1024;
 /** Callers send files in small batches; more than this many waiting means that something has run away. */
 const MAX_WAITING = 10_000;
+/** A file's chunks are soon sent away. */
+const YOUNG_MB = 8;
 /** Loading the parser is slow only on a machine that is overloaded. */
 const START_TIMEOUT_MS = 30_000;
 
@@ -77,7 +79,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
   function start(): void {
     const worker = new Worker(workerUrl, {
       workerData: { memoryBytes },
-      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memoryBytes / 1024 / 1024) },
+      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memoryBytes / 1024 / 1024), maxYoungGenerationSizeMb: YOUNG_MB },
       // Flags meant for the main program, like --input-type, can keep a thread from starting.
       execArgv: [],
     });

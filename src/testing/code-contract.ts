@@ -101,6 +101,43 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.equal(await store.embeddings.putVectors(versionId, [{ id: old!.id, revision: 1, vector: Float32Array.of(0, 1) }]), 0);
   }),
 
+  on("takes a file of many chunks in, in place of one and of a shorter one, like any other", async (store) => {
+    const { versionId } = await store.embeddings.addVersion(SPACE);
+    const vector = [{ versionId, vector: Float32Array.of(1, 0) }];
+    const long = (count: number, word: string) =>
+      sampleFile(
+        "long.ts",
+        Array.from({ length: count }, (_, index) => `${word} ${index}\n`),
+        vector,
+      );
+    const expectOnly = async (count: number, word: string) => {
+      const texts = long(count, word).chunks.map(({ chunk }) => chunk.text);
+      assert.deepEqual(
+        (await store.chunksOf("long.ts")).map(({ text }) => text),
+        texts,
+      );
+      const found = await store.candidates({ filter: {}, limit: 500, words: "alpha beta gamma" });
+      assert.equal((await store.getMany(found.lexical.map(({ id }) => id))).filter(({ text }) => texts.includes(text)).length, count);
+      assert.equal(found.lexical.length, count);
+      assert.deepEqual(await store.embeddings.counts(versionId), { records: count + 1, vectors: count + 1 });
+      assert.deepEqual(await store.orphans(), NOTHING_LOST);
+    };
+    const { generation } = await store.commit({ at: AT, files: [sampleFile("other.ts", ["x"], vector), long(210, "alpha")] });
+    await expectOnly(210, "alpha");
+    const later = await store.commit({ at: LATER, files: [long(120, "beta")] });
+    assert.ok(later.generation > generation);
+    await expectOnly(120, "beta");
+    await store.commit({ at: LATER, files: [long(3, "gamma")] });
+    await expectOnly(3, "gamma");
+    await store.commit({ at: LATER, files: [long(60, "alpha")] });
+    await expectOnly(60, "alpha");
+    assert.deepEqual(
+      (await store.chunksOf("long.ts", [58, 4, 5])).map(({ startLine }) => startLine),
+      [4, 5, 58],
+    );
+    assert.deepEqual(await store.chunksOf("long.ts", []), []);
+  }),
+
   on("never uses a chunk's id again, not even for a file that was removed and came back", async (store) => {
     const file = sampleFile("a.ts", ["alpha"]);
     await store.commit({ at: AT, files: [file] });

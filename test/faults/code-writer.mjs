@@ -17,6 +17,9 @@ for (let round = Number(first); ; round++) {
       (_, part) => `def f${part}_round${round}():\n    return shared(${round}, ${index})\n${"    # filler\n".repeat(150)}`,
     ).join("\n"),
   }));
+  // Its chunks are too many for one step.
+  const part = (_, index) => `def g${index}_round${round}():\n    return ${index}\n${"    # filler\n".repeat(150)}`;
+  files.push({ path: "src/long.py", content: Array.from({ length: 60 }, part).join("\n") });
   await cairn.code.indexBatch({ projectId, files });
   writeSync(1, `${round}\n`);
 }

@@ -1,3 +1,4 @@
+import { constants, setPriority } from "node:os";
 import { text } from "node:stream/consumers";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { type IndexWork, runIndexWork } from "./index-job.ts";
@@ -11,6 +12,9 @@ const stop = new AbortController();
 parentPort?.once("message", () => stop.abort());
 parentPort?.unref();
 if (isMainThread) for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
+
+// Linux counts this for the one thread and those that it starts: whoever waits for an answer comes first. Elsewhere it would be the process.
+if (isMainThread || process.platform === "linux") setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 // Through the pipe, because the configuration may hold keys, and arguments are for all to see.
 const work: IndexWork | WatchWork = isMainThread ? JSON.parse(await text(process.stdin)) : workerData;

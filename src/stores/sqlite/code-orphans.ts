@@ -34,12 +34,17 @@ export function countOrphans(tx: SqliteTx): CodeOrphans {
   };
 }
 
+export function isNone({ rows, words, vectors }: CodeOrphans): boolean {
+  return rows + words + vectors === 0;
+}
+
 export function removeOrphans(tx: SqliteTx, projectId: string): CodeOrphans {
   const found = countOrphans(tx);
-  if (found.rows + found.words + found.vectors === 0) return found;
+  if (isNone(found)) return found;
   const files = tx.all<{ file_key: number; file_path: string }>(`SELECT t.file_key, t.file_path ${INCOMPLETE}`);
   const gone = files.flatMap(({ file_key, file_path }) => removeFile(tx, projectId, file_path, file_key));
-  gone.push(...removeChunks(tx, tx.all<{ key: number }>(`SELECT t.key FROM code_chunks t WHERE ${LOST_CHUNK}`)));
+  const lost = tx.all<{ key: number }>(`SELECT t.key FROM code_chunks t WHERE ${LOST_CHUNK}`).map(({ key }) => key);
+  gone.push(...removeChunks(tx, lost));
   removeRecordVectors(tx, "code", gone);
   tx.run(`DELETE FROM code_texts AS t WHERE ${LOST_TEXT}`);
   tx.run(`DELETE FROM code_symbols AS t WHERE ${NO_FILE}`);

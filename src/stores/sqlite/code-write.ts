@@ -1,16 +1,40 @@
 import { chunkId } from "../../model/code-index.ts";
-import type { CodeBatch, CommitResult, FileWrite } from "../../ports/code-store.ts";
-import { chunkWords, packSymbols, unpackOutline } from "../../text/code/index-text.ts";
-import { packTexts, unpack } from "../../text/code/text-blocks.ts";
+import type { CodeBatch, CommitResult } from "../../ports/code-store.ts";
+import { chunkWords, type PackedSymbols, unpackOutline } from "../../text/code/index-text.ts";
+import { unpack } from "../../text/code/text-blocks.ts";
+import type { FileRows } from "./code-rows.ts";
 import type { SqliteTx } from "./driver.ts";
 import { putVectorsByVersion, removeRecordVectors } from "./embeddings.ts";
-import { addWords, putWords, removeWords } from "./words.ts";
+import { insertWords, putWords, removeWords } from "./words.ts";
 
 export const CODE_WORDS = "code_words";
+/** So many chunks are written at a time: some ten milliseconds, for which others who write have to wait. */
+export const STEP_CHUNKS = 50;
+
+/** The chunks of a file that are in the database and belong to nothing yet. */
+export interface Staged {
+  readonly fileKey: number;
+  readonly generation: number;
+  /** One for each chunk of the file. */
+  readonly keys: readonly number[];
+}
 
 interface FileRow {
   file_key: number;
   content_hash: string;
+  generation: number;
+}
+
+export interface Commit {
+  readonly result: CommitResult;
+  /** Chunks that nobody sees any more, too many to be removed at once. Their vectors are gone. */
+  readonly leftBehind: readonly number[];
+}
+
+interface RowBatch extends Omit<CodeBatch, "files"> {
+  readonly files: readonly FileRows[];
+  /** Files whose chunks are in the database already. */
+  readonly staged: ReadonlyMap<FileRows, Staged>;
 }
 
 /** One batch. Vectors come and go at its end, all together: their index is then touched once. */
@@ -20,35 +44,44 @@ interface Step {
   readonly generation: number;
   readonly at: string;
   readonly gone: number[];
+  readonly leftBehind: number[];
   readonly vectors: Map<number, { key: number; vector: Float32Array }[]>;
 }
 
-export function commitCode(tx: SqliteTx, projectId: string, batch: CodeBatch): CommitResult {
-  const { last: generation } = tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last")!;
-  const step: Step = { tx, projectId, generation, at: batch.at, gone: [], vectors: new Map() };
-  const moved = (batch.moves ?? []).filter((move) => moveFile(step, move)).map(({ to }) => to);
+export function nextGeneration(tx: SqliteTx): number {
+  return tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last")!.last;
+}
+
+export function commitCode(tx: SqliteTx, projectId: string, { at, moves = [], removes = [], files, staged }: RowBatch): Commit {
+  const generation = nextGeneration(tx);
+  const step: Step = { tx, projectId, generation, at, gone: [], leftBehind: [], vectors: new Map() };
+  const moved = moves.filter((move) => moveFile(step, move)).map(({ to }) => to);
   const removed: string[] = [];
-  for (const { path, contentHash, movedTo } of batch.removes ?? []) {
+  for (const { path, contentHash, movedTo } of removes) {
     const file = fileAt(tx, projectId, path);
     if (file?.content_hash !== contentHash) continue;
     step.gone.push(...removeFile(tx, projectId, path, file.file_key));
     if (movedTo !== undefined) recordMove(step, path, movedTo);
     removed.push(path);
   }
-  for (const file of batch.files ?? []) writeFile(step, file);
+  for (const rows of files) writeFile(step, rows, staged.get(rows));
   removeRecordVectors(tx, "code", step.gone);
   putVectorsByVersion(tx, "code", step.vectors);
-  return { generation, moved, removed };
+  return { result: { generation, moved, removed }, leftBehind: step.leftBehind };
 }
 
-function writeFile(step: Step, file: FileWrite): void {
-  const { tx, projectId, generation, at } = step;
-  const { path, contentHash, language, bytes, lines, notice, chunks } = file;
-  const { file_key: fileKey } = tx.get<FileRow>(
-    `INSERT INTO indexed_files (project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+function writeFile(step: Step, rows: FileRows, staged: Staged | undefined): void {
+  const { tx, projectId, at } = step;
+  const { path, contentHash, language, bytes, lines, notice, chunks } = rows.file;
+  const ahead = staged && isWhole(step, rows, staged) ? staged : undefined;
+  const generation = ahead?.generation ?? step.generation;
+  const { file_key: fileKey } = tx.get<{ file_key: number }>(
+    `INSERT INTO indexed_files (file_key, project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (project_id, file_path) DO UPDATE SET content_hash = excluded.content_hash, generation = excluded.generation,
        indexed_at = excluded.indexed_at, language = excluded.language, bytes = excluded.bytes, lines = excluded.lines, notice = excluded.notice
-     RETURNING file_key, content_hash`,
+     RETURNING file_key`,
+    ahead?.fileKey ?? null,
     projectId,
     path,
     contentHash,
@@ -69,17 +102,66 @@ function writeFile(step: Step, file: FileWrite): void {
     chunks.length,
     at,
   );
-  putChunks(step, fileKey, file);
+  const keys = ahead?.keys ?? insertChunks(tx, rows, { projectId, fileKey, generation, start: 0, end: chunks.length }).keys;
+  for (const [place, key] of keys.entries()) addVectors(step, key, chunks[place]!.vectors);
   const gone = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ? AND generation < ?", fileKey, generation);
-  step.gone.push(...removeChunks(tx, gone));
-  putSymbols(tx, fileKey, file);
+  retire(
+    step,
+    gone.map(({ key }) => key),
+  );
+  // Another process has changed the file meanwhile, or has taken the chunks for something that was left behind.
+  if (staged && !ahead) step.leftBehind.push(...staged.keys);
+  putSymbols(tx, fileKey, rows.symbols);
 }
 
-function putChunks({ tx, projectId, generation, vectors }: Step, fileKey: number, { path, chunks }: FileWrite): void {
-  const { blocks, places } = packTexts(chunks.map(({ chunk }) => chunk.text));
-  const textKeys = blocks.map((body) => tx.run("INSERT INTO code_texts (body) VALUES (?)", body).lastId);
-  for (const [place, { chunk, vectors: own }] of chunks.entries()) {
-    const { block, start, length } = places[place]!;
+/** Whether the chunks that were inserted ahead are all there, and newer than what the file has. */
+function isWhole({ tx, projectId }: Step, { file }: FileRows, { fileKey, generation }: Staged): boolean {
+  const now = fileAt(tx, projectId, file.path);
+  if (now && (now.file_key !== fileKey || now.generation > generation)) return false;
+  const { count } = tx.get<{ count: number }>(
+    "SELECT count(*) AS count FROM code_chunks WHERE file_key = ? AND generation = ?",
+    fileKey,
+    generation,
+  )!;
+  return count === file.chunks.length;
+}
+
+function addVectors({ vectors }: Step, key: number, own: FileRows["file"]["chunks"][number]["vectors"]): void {
+  for (const { versionId, vector } of own) {
+    const entries = vectors.get(versionId);
+    if (entries) entries.push({ key, vector });
+    else vectors.set(versionId, [{ key, vector }]);
+  }
+}
+
+/** Their vectors go with the commit, so that no search finds them; a long file's rows go after it. */
+function retire({ tx, gone, leftBehind }: Step, keys: readonly number[]): void {
+  gone.push(...keys);
+  if (keys.length > STEP_CHUNKS) leftBehind.push(...keys);
+  else removeChunks(tx, keys);
+}
+
+interface ChunkRange {
+  readonly projectId: string;
+  readonly fileKey: number;
+  readonly generation: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Inserts some of a file's chunks, with those of their texts that are not there yet. Gives the keys of both. */
+export function insertChunks(
+  tx: SqliteTx,
+  { file: { path, chunks }, blocks, places, words }: FileRows,
+  { projectId, fileKey, generation, start, end }: ChunkRange,
+  textKeys: readonly number[] = [],
+): { readonly keys: readonly number[]; readonly textKeys: readonly number[] } {
+  const known = [...textKeys];
+  const keys: number[] = [];
+  for (let place = start; place < end; place++) {
+    const { chunk } = chunks[place]!;
+    const { block, start: textStart, length } = places[place]!;
+    while (known.length <= block) known.push(tx.run("INSERT INTO code_texts (body) VALUES (?)", blocks[known.length]!).lastId);
     const { lastId: key } = tx.run(
       `INSERT INTO code_chunks (id, file_key, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -93,22 +175,18 @@ function putChunks({ tx, projectId, generation, vectors }: Step, fileKey: number
       JSON.stringify(chunk.defines),
       chunk.startLine,
       chunk.endLine,
-      textKeys[block]!,
-      start,
+      known[block]!,
+      textStart,
       length,
     );
-    addWords(tx, CODE_WORDS, key, chunkWords(path, chunk));
-    for (const { versionId, vector } of own) {
-      const entries = vectors.get(versionId);
-      if (entries) entries.push({ key, vector });
-      else vectors.set(versionId, [{ key, vector }]);
-    }
+    insertWords(tx, CODE_WORDS, key, words[place]!);
+    keys.push(key);
   }
+  return { keys, textKeys: known.slice(textKeys.length) };
 }
 
-function putSymbols(tx: SqliteTx, fileKey: number, { symbols }: FileWrite): void {
+function putSymbols(tx: SqliteTx, fileKey: number, { names, outline }: PackedSymbols): void {
   removeSymbols(tx, fileKey);
-  const { names, outline } = packSymbols(symbols);
   tx.run("INSERT INTO code_outlines (file_key, body) VALUES (?, ?)", fileKey, outline);
   for (const { name, defined, used, positions } of names)
     tx.run(
@@ -154,12 +232,20 @@ function recordMove({ tx, projectId, at }: Step, from: string, to: string): void
 }
 
 function fileAt(tx: SqliteTx, projectId: string, path: string): FileRow | undefined {
-  return tx.get<FileRow>("SELECT file_key, content_hash FROM indexed_files WHERE project_id = ? AND file_path = ?", projectId, path);
+  return tx.get<FileRow>(
+    "SELECT file_key, content_hash, generation FROM indexed_files WHERE project_id = ? AND file_path = ?",
+    projectId,
+    path,
+  );
 }
 
 /** Gives the keys of the chunks that it had, whose vectors are still there. */
 export function removeFile(tx: SqliteTx, projectId: string, path: string, fileKey: number): number[] {
-  const gone = removeChunks(tx, tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ?", fileKey));
+  const chunks = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ?", fileKey);
+  const gone = removeChunks(
+    tx,
+    chunks.map(({ key }) => key),
+  );
   removeSymbols(tx, fileKey);
   tx.run("DELETE FROM chunk_generations WHERE project_id = ? AND file_path = ?", projectId, path);
   tx.run("DELETE FROM indexed_files WHERE file_key = ?", fileKey);
@@ -167,15 +253,16 @@ export function removeFile(tx: SqliteTx, projectId: string, path: string, fileKe
 }
 
 /** Chunks share their texts only with chunks of the same file and generation, which go with them. Their vectors are still there afterwards. */
-export function removeChunks(tx: SqliteTx, chunks: readonly { readonly key: number }[]): number[] {
+export function removeChunks(tx: SqliteTx, keys: readonly number[]): number[] {
   const texts = new Set<number>();
-  for (const { key } of chunks) {
-    const { text_key } = tx.get<{ text_key: number }>("DELETE FROM code_chunks WHERE key = ? RETURNING text_key", key)!;
+  for (const key of keys) {
+    const chunk = tx.get<{ text_key: number }>("DELETE FROM code_chunks WHERE key = ? RETURNING text_key", key);
+    if (!chunk) continue; // another process has removed it
     removeWords(tx, CODE_WORDS, key);
-    texts.add(text_key);
+    texts.add(chunk.text_key);
   }
   for (const key of texts) tx.run("DELETE FROM code_texts WHERE key = ?", key);
-  return chunks.map(({ key }) => key);
+  return [...keys];
 }
 
 /** The outline says which names the file has: there is no index by file, which would hold every name a second time. */

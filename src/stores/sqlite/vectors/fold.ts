@@ -51,7 +51,8 @@ interface FoldLimits {
  * `keep` codes are overridden or `rewriteMax` packs were rewritten; the rest is for another time.
  */
 function fold(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, limits: FoldLimits): void {
-  const pending = mergePending(readRecent(tx, space.id), changes);
+  const recent = readRecent(tx, space.id);
+  const pending = mergePending(recent, changes);
   const packs = directory(tx, space.id).filter(({ list }) => list !== CENTROIDS);
   const half = packCapacity(space.dimension) / 2;
 
@@ -90,7 +91,7 @@ function fold(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, 
       continue;
     }
     if (code) loose.add(key, code.scale, code.code);
-    tx.run("DELETE FROM vector_recent WHERE space = ? AND key = ?", space.id, key);
+    if (recent.has(key)) tx.run("DELETE FROM vector_recent WHERE space = ? AND key = ?", space.id, key);
   }
   loose.flush();
 }

@@ -42,6 +42,9 @@ const AT_WORK_MAX = 2;
 /** A thread that has nothing to do for so long gives its memory back. */
 const IDLE_MS = 5 * 60_000;
 
+/** A search leaves little behind; without a limit the engine lets it lie around. */
+const YOUNG_MB = 8;
+
 let worker: Worker | undefined;
 let idle: NodeJS.Timeout | undefined;
 let lastId = 0;
@@ -73,7 +76,10 @@ function cancel(job: Job, reason: unknown): void {
 
 function start(): Worker {
   // It takes no flags over: some, such as --input-type, are refused in a thread.
-  const started = new Worker(builtFile("stores/sqlite/vectors/worker.js"), { execArgv: [] });
+  const started = new Worker(builtFile("stores/sqlite/vectors/worker.js"), {
+    execArgv: [],
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+  });
   started.on("message", (message: FromWorker) => {
     const job = atWork.get(message.id);
     atWork.delete(message.id);

@@ -52,8 +52,14 @@ export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {
       const changes = new Map<number, Change>();
       for (const [key, vector] of units) {
         const bytes = new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
-        const existed = tx.run("UPDATE vectors SET vector = ? WHERE space = ? AND key = ?", bytes, space.id, key).changes > 0;
-        if (!existed) tx.run("INSERT INTO vectors (space, key, vector) VALUES (?, ?, ?)", space.id, key, bytes);
+        const { changes: added } = tx.run(
+          "INSERT INTO vectors (space, key, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+          space.id,
+          key,
+          bytes,
+        );
+        const existed = added === 0;
+        if (existed) tx.run("UPDATE vectors SET vector = ? WHERE space = ? AND key = ?", bytes, space.id, key);
         changes.set(key, { code: encode(vector), existed });
       }
       record(collection, versionId, space, changes);
