@@ -9,6 +9,8 @@ import { ImportedKnowledge } from "./knowledge/read-records.ts";
 import type { KnowledgeBase } from "./knowledge/service.ts";
 import { CairnError } from "./model/errors.ts";
 import { LIMITS } from "./model/limits.ts";
+import { runOperations } from "./runs/operations.ts";
+import type { Runs } from "./runs/service.ts";
 import { problemOf } from "./text/problems.ts";
 import { camelKey, toWire } from "./wire.ts";
 
@@ -19,6 +21,8 @@ import { camelKey, toWire } from "./wire.ts";
 
 const checkpointInputs = inputsOf([...checkpointOperations, ...upkeepOperations], "checkpoint");
 const knowledgeInputs = inputsOf(knowledgeOperations, "knowledge");
+
+const RUNS = inputsOf(runOperations, "run");
 
 const { project_path, keep_last, dry_run } = checkpointInputs.prune!.shape;
 const { content: _, format: __, kind: ___, validate: ____, ...importFields } = knowledgeImport.input.shape;
@@ -35,6 +39,7 @@ const KNOWLEDGE: Readonly<Record<string, z.ZodObject>> = {
 };
 
 export const checkedCheckpoints = (service: Checkpoints): Checkpoints => checked(service, CHECKPOINTS);
+export const checkedRuns = (service: Runs): Runs => checked(service, RUNS);
 export const checkedKnowledge = (service: KnowledgeBase): KnowledgeBase => checked(service, KNOWLEDGE);
 
 function inputsOf(

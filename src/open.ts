@@ -7,7 +7,7 @@ import { keys } from "./admin/keys.ts";
 import { stats } from "./admin/stats.ts";
 import { transfer } from "./admin/transfer.ts";
 import type { Cairn } from "./cairn.ts";
-import { checkedCheckpoints, checkedKnowledge } from "./checked.ts";
+import { checkedCheckpoints, checkedKnowledge, checkedRuns } from "./checked.ts";
 import { checkpoints } from "./checkpoints/service.ts";
 import { CheckpointOutput } from "./checkpoints/wire-schemas.ts";
 import { deepener } from "./code/deepener.ts";
@@ -154,7 +154,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     code: codeIndex,
     indexing: indexing({ code: codeIndex, queue }),
     embeddings: versions,
-    runs: runs({ store: runStore, now }),
+    runs: checkedRuns(runs({ store: runStore, now })),
     systems: systems({ storage: systemStorage, scratch: async () => memorySystemStorage(), now, newId: services.newId }),
     projects: () => storage.projects(),
     check: () => storage.check(),

@@ -30,7 +30,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "cairn.ts": ["model", ...CAPABILITIES, "recall", "admin", "migrate", "local"],
   "operations.ts": ["model", "operation.ts", ...CAPABILITIES, "recall", "admin", "migrate"],
   "invoke.ts": ["model", "ports", "text", "telemetry", ...ROOT_FILES],
-  "checked.ts": ["model", "text", "checkpoints", "knowledge", "wire.ts"],
+  "checked.ts": ["model", "text", "checkpoints", "knowledge", "runs", "wire.ts"],
   "open.ts": ["*"],
   "open-migrations.ts": ["*"],
   "open-embedders.ts": ["model", "ports", "embedders"],

@@ -42,6 +42,9 @@ const REFUSED: [string, (cairn: Cairn) => Promise<unknown>, string][] = [
     ({ knowledge }) => knowledge.import({ projectPath, source: "s", records: [{ id: "a", kind: "faq", question: "q" } as never] }),
     "records.0.answer: is missing",
   ],
+  ["a list of no runs", ({ runs }) => runs.list({ limit: 0 }), "limit: must be at least 1"],
+  ["an empty run id", ({ runs }) => runs.get({ runId: "" }), "runId: must not be empty"],
+  ["a time that is no text", ({ runs }) => runs.store.prune({ olderThan: new Date() as never }), "olderThan must be a time in ISO 8601"],
 ];
 
 describe("the library", () => {

@@ -64,6 +64,9 @@ export const knowledgeImport = operation({
       ...(result.validation
         ? [
             `Of ${result.validation.questions} questions the right record came first for ${percent(result.validation.top_1)}, among three for ${percent(result.validation.top_3)}, among five for ${percent(result.validation.top_5)}.`,
+            ...result.validation.missed
+              .slice(0, MISSED_SHOWN)
+              .map(({ query, expected, first }) => `  ${JSON.stringify(query)}: ${first ?? "nothing"} came first, not ${expected}`),
           ]
         : []),
     ].join("\n"),
@@ -74,6 +77,8 @@ export const knowledgeImport = operation({
     return { ...(await cairn.knowledge.import({ ...input, records, labelled }, context)), ignoredFields: ignored };
   },
 });
+
+const MISSED_SHOWN = 5;
 
 function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;

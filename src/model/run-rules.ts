@@ -146,8 +146,9 @@ export function assertPruneRule({
 }): void {
   if (olderThan === undefined && keepLast === undefined)
     throw new CairnError("invalid_input", "prune: say what may go, with olderThan, keepLast or both.");
-  if (olderThan !== undefined && Number.isNaN(Date.parse(olderThan)))
-    throw new CairnError("invalid_input", "prune: olderThan must be a time in ISO 8601.");
+  // Programs without types may hand in a Date, which stores would compare with text.
+  if (olderThan !== undefined && (typeof olderThan !== "string" || Number.isNaN(Date.parse(olderThan))))
+    throw new CairnError("invalid_input", "prune: olderThan must be a time in ISO 8601, as text.");
   if (keepLast !== undefined && !(Number.isInteger(keepLast) && keepLast >= 0))
     throw new CairnError("invalid_input", "prune: keepLast must be a whole number from 0.");
 }

@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { stage } from "./stage.ts";
 
@@ -60,7 +60,7 @@ describe("cairn init", () => {
     await cairn(["init", "--hooks"]);
     const { stdout } = await cairn(["init", "--remove"]);
     expect(stdout).toMatch(/removed .*\.mcp\.json\nremoved .*settings\.json/);
-    expect([existsSync(mcp), existsSync(settings)]).toEqual([false, false]);
+    expect([existsSync(mcp), existsSync(settings), existsSync(dirname(settings))]).toEqual([false, false, false]);
     expect((await cairn(["init", "--remove"])).stdout).toMatch(/unchanged .*\nunchanged/);
   });
 

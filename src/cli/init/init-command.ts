@@ -1,4 +1,5 @@
-import { join, sep } from "node:path";
+import { rmdirSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "../command.ts";
 import { print, printJson } from "../host.ts";
@@ -43,6 +44,7 @@ export const initCommand: Command = {
     if (values.remove === true) {
       edit(mcp, withoutServer);
       edit(settings, withoutHooks);
+      if (files.at(-1)?.change === "removed") removeIfEmpty(dirname(settings));
     } else {
       edit(mcp, (content) => withServer(content, launch));
       if (values.hooks === true) edit(settings, (content) => withHooks(content, launch));
@@ -65,4 +67,13 @@ function launchOf(chosen = "auto"): Launch {
   const installed = main.split(sep).includes("node_modules");
   const through = chosen === "auto" ? (installed ? "npx" : "node") : chosen;
   return through === "npx" ? { command: "npx", args: ["-y", "cairn-memory"] } : { command: "node", args: [main] };
+}
+
+/** The folder that was made for the hooks goes with them, unless others keep something in it. */
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It holds something else.
+  }
 }
