@@ -1,6 +1,7 @@
 /** A crawler that is killed in the middle of its work, and goes on where it was. Run it with: npm run example -- crawler */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,11 +31,12 @@ const crawl = (log: string) =>
       "fetch",
       async ({ waiting: [page, ...rest], seen }, { signal }) => {
         appendFileSync(log, `${page}\n`);
+        if (process.env.CRAWL_FOLDER && seen.length > 4) process.kill(process.pid, "SIGKILL"); // as if the power went
         await sleep(30, undefined, { signal }); // a page takes its time
         const found = WEB[page!]!.filter((link) => ![...seen, ...rest].includes(link));
         return { waiting: [...rest, ...found], seen: [...seen, ...found] };
       },
-      { timeoutMs: 5_000, retry: { attempts: 3 } },
+      { timeoutMs: 30_000, retry: { attempts: 3 } },
     )
     .branch("fetch", ({ waiting }) => (waiting.length > 0 ? "fetch" : END), ["fetch", END])
     .entry("fetch")
@@ -45,17 +47,17 @@ const log = join(folder, "fetched.log");
 const store = await openRunStore({ storage: "sqlite", path: join(folder, "runs.db") });
 
 if (process.env.CRAWL_FOLDER) {
-  // The crawler itself, in a process of its own. It does not survive this example's third page.
-  await crawl(log).run({ waiting: ["/"], seen: ["/"] }, { store, runId: "crawl-1", leaseMs: 1_000 });
+  // The crawler itself, in a process of its own, which does not survive its third page.
+  await crawl(log).run({ waiting: ["/"], seen: ["/"] }, { store, runId: "crawl-1", leaseMs: 5_000 });
 } else {
   writeFileSync(log, "");
   const env = { ...process.env, CRAWL_FOLDER: folder };
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url)], { env, stdio: "inherit" });
-  while (readFileSync(log, "utf8").split("\n").length < 4) await sleep(5);
-  child.kill("SIGKILL");
+  const [, signal] = await once(child, "exit");
+  assert.equal(signal, "SIGKILL");
   console.log("killed after:", readFileSync(log, "utf8").trim().split("\n").join(" "));
 
-  // Its lease runs out a second later; then whoever asks first may go on.
+  // Its lease runs out a few seconds later; then whoever asks first may go on.
   let recovered: Awaited<ReturnType<ReturnType<typeof crawl>["recover"]>> = [];
   while (recovered.length === 0) {
     await sleep(100);

@@ -6,7 +6,7 @@ import { median, quantile, runBenchmark } from "../bench/frame.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const script = (name: string, ...args: string[]) =>
-  spawnSync(process.execPath, [join(root, "scripts", `${name}.mjs`), ...args], { encoding: "utf8", cwd: root });
+  spawnSync(process.execPath, [join(root, "scripts", `${name}.mjs`), ...args], { encoding: "utf8", cwd: root, timeout: 800_000 });
 
 describe("the benchmark frame", () => {
   it("prints one object and nothing else with --json", { timeout: 900_000 }, () => {
@@ -57,7 +57,7 @@ describe("the benchmark frame", () => {
 });
 
 describe("the examples", () => {
-  it.each(readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts")))("%s runs", (file) => {
+  it.each(readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts")))("%s runs", { timeout: 900_000 }, (file) => {
     const { status, stderr } = script("example", file.slice(0, -3));
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   });

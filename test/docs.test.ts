@@ -130,6 +130,7 @@ describe("the examples in the docs", () => {
     mkdirSync(project, { recursive: true });
     spawnSync("git", ["init", "--quiet", project]);
     const { status, stderr } = spawnSync("bash", ["-e", "-o", "pipefail", "-c", code], {
+      timeout: 280_000,
       cwd: project,
       encoding: "utf8",
       env: { PATH: `${join(folder, "bin")}:${process.env.PATH}`, HOME: home, CAIRN_LOG_LEVEL: "warn" },
