@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
+import { CairnError } from "../../model/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HealthProbe, Leftover, ProbedDatabase } from "../../ports/health-probe.ts";
 import { isLeftBehind } from "./backup-folder.ts";
@@ -96,7 +97,12 @@ function strayFiles(folder: string): Leftover[] {
 
 function unfinishedMove(record: string): Leftover[] {
   const path = record.slice(0, -".move".length);
-  if (awayFrom(path) !== undefined) return []; // it is where it should be
+  try {
+    if (awayFrom(path) !== undefined) return []; // it is where it should be
+  } catch (error) {
+    if (!(error instanceof CairnError)) throw error;
+    return [{ path: record, reason: error.message }];
+  }
   return [{ path: record, reason: "A move to PostgreSQL was begun and is not finished: run `cairn migrate` again, or with --rollback." }];
 }
 
