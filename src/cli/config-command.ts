@@ -19,7 +19,7 @@ export const configCommand: Command = {
     if (json) return printJson(host, { settings });
     const columns = ["KEY", "VALUE", "FROM"].map((title, index) => ({ title, flexible: index > 0 }));
     const rows = settings.map(({ key, value, source }) => [key, harmless(shown(value)), harmless(source)]);
-    print(host, table(columns, rows, host.stdout.isTTY ? host.stdout.columns || 80 : undefined, styleFor(host.stdout, host.env)));
+    print(host, table(columns, rows, host.stdout.isTTY ? (host.stdout.columns ?? 80) : undefined, styleFor(host.stdout, host.env)));
   },
 };
 

@@ -8,7 +8,7 @@ import { pad, textWidth, wrapText } from "./terminal/width.ts";
 
 /** Help for what the path names: a command, a noun with several, or everything. */
 export function helpText(path: readonly string[], host: Host): string {
-  const page: Page = { style: styleFor(host.stdout, host.env), width: Math.min(host.stdout.columns || 100, 120) };
+  const page: Page = { style: styleFor(host.stdout, host.env), width: Math.min(host.stdout.columns ?? 100, 120) };
   const { command } = findCommand(path);
   const below = commandsUnder(path).filter((candidate) => candidate.path.length > path.length);
   if (!command) return overview(path, page);

@@ -11,7 +11,7 @@ type Item = Readonly<Record<string, unknown>>;
 /** An operation's answer as a person likes to read it. */
 export function viewText(operation: Operation, output: Item, host: Host): string {
   const style = styleFor(host.stdout, host.env);
-  const width = host.stdout.isTTY ? host.stdout.columns || 80 : undefined;
+  const width = host.stdout.isTTY ? (host.stdout.columns ?? 80) : undefined;
   const view = operation.cli?.view;
   const { text } = operation.cli ?? {};
   if (text) return text(harmlessIn(output) as z.output<z.ZodObject>, style);

@@ -136,24 +136,6 @@ describe("a database on its way to PostgreSQL", () => {
   });
 });
 
-describe("a record of a move that is damaged", () => {
-  it("is told in words, and costs no other database anything", async () => {
-    const cairn = await at.open();
-    await cairn.checkpoints.save({ projectPath: "/other", summary: "Two" });
-    for (const system of ["shop", "store"]) await cairn.systems.storage.create(system);
-    const record = join(at.stateDir, "checkpoints", "shop.db.move");
-    writeFileSync(record, "");
-    const told = { code: "unavailable", message: expect.stringContaining("is damaged. Bring it back") };
-    await expect(cairn.backups.create({ kind: "system", id: "shop" })).rejects.toMatchObject(told);
-    const { databases, failed } = await cairn.backups.create("all");
-    expect(databases.map(({ id }) => id)).toEqual(["/other", "store"]);
-    expect(failed).toMatchObject([{ id: "shop", reason: told.message }]);
-    const { findings } = await cairn.doctor.examine({ quick: true });
-    expect(findings.filter(({ subject }) => subject === record)).toMatchObject([{ check: "leftovers", message: told.message }]);
-    await cairn.close();
-  });
-});
-
 describe("a system that this process uses", () => {
   it("is restored under it, and the next call sees the restored state", async () => {
     const cairn = await at.open();

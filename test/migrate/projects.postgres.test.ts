@@ -6,7 +6,9 @@ import { projectDatabaseName } from "../../src/model/ids.ts";
 import { openMigrations } from "../../src/open-migrations.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
+import { pack } from "../../src/text/code/text-blocks.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { fillProject, unitVector } from "./full-project.ts";
 
@@ -22,11 +24,27 @@ beforeAll(async () => {
   const storage = sqliteStorage({ dataDir, now: systemClock });
   await fillProject(storage, project);
   await storage.close();
+  await leaveBehind();
 });
 afterAll(async () => {
   await database.drop();
   rmSync(dataDir, { recursive: true, force: true });
 });
+
+/** A part of a long file that a killed process was bringing in: it belongs to no file yet. */
+async function leaveBehind(): Promise<void> {
+  const db = await openSqlite({ path });
+  await db.write((tx) => {
+    const { lastId: text } = tx.run("INSERT INTO code_texts (body) VALUES (?)", pack("half of it\n"));
+    const { lastId: key } = tx.run(
+      `INSERT INTO code_chunks (id, file_key, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length)
+       VALUES ('left-behind', 999, 99, 0, 'text', NULL, '[]', '[]', 1, 1, ?, 0, 11)`,
+      text,
+    );
+    tx.run("INSERT INTO code_words (rowid, words) VALUES (?, 'half of it')", key);
+  });
+  db.close();
+}
 
 describe("a project that moves to PostgreSQL and back", () => {
   let tables: readonly unknown[];
@@ -61,6 +79,7 @@ describe("a project that moves to PostgreSQL and back", () => {
     expect(found.dense[0]?.id).toBe("checkpoint-7");
     const hits = await moved.code.candidates({ filter: {}, limit: 5, words: "work1" } as never);
     expect(hits.lexical.length).toBeGreaterThan(0);
+    expect((await moved.code.orphans()).rows).toBeGreaterThan(0); // left behind there as it was here
     await storage.close();
   });
 

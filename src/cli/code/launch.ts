@@ -15,7 +15,7 @@ export type Where = "here" | "thread" | "process";
 const STOP_MS = 5_000;
 
 /** Enough for the largest tree that is taken. Without a limit the engine lets garbage lie around for as long as the machine has room. */
-const HEAP_MB = 320;
+const HEAP_MB = 192;
 const YOUNG_MB = 8;
 
 export function launcher(where: Where, config: Config, cairn: Cairn | undefined): Launch {

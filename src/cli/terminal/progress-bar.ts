@@ -24,7 +24,7 @@ export function progressBar(host: Host): ProgressBar {
       drawnAt = now;
       visible = true;
       const line = `${bar(done, total)} ${message}`;
-      host.stderr.write(`\r\u001B[2K${cutToWidth(harmless(line).replaceAll("\n", " "), (host.stderr.columns || 80) - 1)}`);
+      host.stderr.write(`\r\u001B[2K${cutToWidth(harmless(line).replaceAll("\n", " "), (host.stderr.columns ?? 80) - 1)}`);
     },
     clear() {
       if (visible) host.stderr.write("\r\u001B[2K");

@@ -51,18 +51,24 @@ export interface SqliteOptions {
   /** Refuses to make a file that is not there. */
   readonly mustExist?: boolean;
   readonly lockWaitMs?: number;
+  /** How many KiB of pages it keeps at most. */
+  readonly cacheKib?: number;
   /** Told in words for a person when something was damaged and put right. */
   readonly onNotice?: ((message: string) => void) | undefined;
 }
+
+const CACHE_KIB = 8_000;
 
 export async function openSqlite({
   path,
   migrations,
   mustExist = false,
   lockWaitMs = LIMITS.lockWaitMs,
+  cacheKib = CACHE_KIB,
   onNotice,
 }: SqliteOptions): Promise<SqliteDatabase> {
   const connection = await connect(path, mustExist, lockWaitMs);
+  connection.exec(`PRAGMA cache_size = -${cacheKib}`);
   const tx = statements(connection, onNotice);
   const writes = groupCommit(connection, tx, { path, lockWaitMs });
   let closed = false;
@@ -168,7 +174,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
     try {
       // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
       connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${DURABLE}; PRAGMA foreign_keys = ON`);
-      connection.exec("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF");
+      connection.exec("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF");
       // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
       if (inodeOf(path) === inode && !isLeftBehind(connection, path)) return connection;
       connection.close();

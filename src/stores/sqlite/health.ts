@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
-import { CairnError } from "../../model/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HealthProbe, Leftover, ProbedDatabase } from "../../ports/health-probe.ts";
 import { isLeftBehind } from "./backup-folder.ts";
@@ -97,12 +96,7 @@ function strayFiles(folder: string): Leftover[] {
 
 function unfinishedMove(record: string): Leftover[] {
   const path = record.slice(0, -".move".length);
-  try {
-    if (awayFrom(path) !== undefined) return []; // it is where it should be
-  } catch (error) {
-    if (!(error instanceof CairnError)) throw error;
-    return [{ path: record, reason: error.message }];
-  }
+  if (awayFrom(path) !== undefined) return []; // it is where it should be
   return [{ path: record, reason: "A move to PostgreSQL was begun and is not finished: run `cairn migrate` again, or with --rollback." }];
 }
 

@@ -21,15 +21,7 @@ export function readMove(path: string): MoveRecord | undefined {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
-  try {
-    return JSON.parse(text) as MoveRecord;
-  } catch (error) {
-    throw new CairnError(
-      "unavailable",
-      `${moveRecordPath(path)} says where this database is, and is damaged. Bring it back from a copy; or, if ${path} is there and is the newest, remove it.`,
-      { cause: error, details: { path } },
-    );
-  }
+  return JSON.parse(text) as MoveRecord;
 }
 
 /** The first record of a move: of two processes that begin one at the same moment, one is refused. */
@@ -72,18 +64,12 @@ export function isAway({ direction, state }: MoveRecord): boolean {
   return direction === "down" || state === "moved";
 }
 
-/** The moves of files of this folder, finished or not. A damaged record is told by whoever uses its database, and by the doctor. */
+/** The moves of files of this folder, finished or not. */
 export function movesIn(folder: string): MoveRecord[] {
   if (!existsSync(folder)) return [];
-  return readdirSync(folder).flatMap((file) => {
-    if (!file.endsWith(".db.move")) return [];
-    try {
-      return readMove(join(folder, file.slice(0, -".move".length))) ?? [];
-    } catch (error) {
-      if (error instanceof CairnError) return [];
-      throw error;
-    }
-  });
+  return readdirSync(folder).flatMap((file) =>
+    file.endsWith(".db.move") ? (readMove(join(folder, file.slice(0, -".move".length))) ?? []) : [],
+  );
 }
 
 /** The projects or systems whose files should be in this folder and are away. */

@@ -15,6 +15,8 @@ import { allPacks, currentView, type View } from "./view.ts";
 
 /** Codes kept in memory, for all files together: a million vectors of 384 dimensions fit. */
 const CACHE_BYTES = 512 * 1024 * 1024;
+/** Codes are kept here in a form of their own; the pages they came in are not needed again. */
+const CACHE_KIB = 2_000;
 /** Connections kept open. */
 const FILES_MAX = 64;
 const ARRANGE_AGAIN_MS = 30_000;
@@ -154,7 +156,7 @@ export function serve(port: MessagePort): void {
     if (file) files.delete(path);
     else {
       const number = ++fileCount;
-      file = openSqlite({ path, mustExist: true }).then((database) => {
+      file = openSqlite({ path, mustExist: true, cacheKib: CACHE_KIB }).then((database) => {
         inodes.set(path, inodeOf(path));
         return { number, database, views: new Map(), arranging: new Map(), arrangeAfter: new Map(), closing: false };
       });
