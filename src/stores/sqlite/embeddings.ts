@@ -169,9 +169,9 @@ export function cosines(
       id,
     );
     if (!row || row.vector.byteLength !== query.length * 4) continue;
-    const view = new DataView(row.vector.buffer, row.vector.byteOffset, row.vector.byteLength);
+    const vector = new Float32Array(row.vector.slice().buffer); // a copy, because the numbers must be aligned
     let sum = 0;
-    for (let i = 0; i < query.length; i++) sum += view.getFloat32(i * 4, true) * query[i]!;
+    for (let i = 0; i < query.length; i++) sum += vector[i]! * query[i]!;
     found.set(id, sum);
   }
   return found;

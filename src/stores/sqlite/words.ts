@@ -80,7 +80,7 @@ function rankMatching(
 }
 
 /** So many more than wanted are taken, for those among them that are no longer, or not yet, a record. */
-const SPARE = 100;
+const SPARE = 50;
 
 /**
  * The same without a condition, in half the time: only the best are looked up among the records, not all that have one of the words.
