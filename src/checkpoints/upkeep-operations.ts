@@ -106,7 +106,11 @@ export const checkpointImport = operation({
   summary: "Store checkpoints of an export in a project. Those that are there already stay as they are.",
   input: z.strictObject({
     project_path: ProjectPath,
-    records: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.transferRecords),
+    // Said outright: a schema without a word would be taken for an oversight.
+    records: z
+      .array(z.record(z.string(), z.unknown()).meta({ additionalProperties: true }))
+      .min(1)
+      .max(LIMITS.transferRecords),
   }),
   output: z.object({
     imported: z.int(),
