@@ -14,7 +14,7 @@ parentPort?.unref();
 if (isMainThread) for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
 
 // Linux counts this for the one thread and those that it starts: whoever waits for an answer comes first. Elsewhere it would be the process.
-if (isMainThread || process.platform === "linux") setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+if (isMainThread || process.platform === "linux") setPriority(constants.priority.PRIORITY_LOW);
 
 // Through the pipe, because the configuration may hold keys, and arguments are for all to see.
 const work: IndexWork | WatchWork = isMainThread ? JSON.parse(await text(process.stdin)) : workerData;

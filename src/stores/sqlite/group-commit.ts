@@ -48,7 +48,7 @@ const IMPATIENT_RETRY_MS = 1;
  * Whoever writes much does so early, and thereby spares those who write little and are waited for.
  */
 const WAL_PAGES = 4_000;
-const WAL_PAGES_DERIVED = 1_000;
+const WAL_PAGES_DERIVED = 250;
 const DERIVED = `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${WAL_PAGES_DERIVED}`;
 export const DURABLE = `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES}`;
 
