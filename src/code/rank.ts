@@ -1,14 +1,20 @@
-import type { CodeChunk } from "../model/code-index.ts";
+import type { CodeOutline } from "../model/code-index.ts";
 import { identifierParts } from "../text/words.ts";
 import { type PathRole, pathRoles } from "./path-role.ts";
 import { type CodeQuery, foldName } from "./query.ts";
 
 export interface RankInput {
-  readonly chunk: CodeChunk;
+  readonly chunk: CodeOutline;
   /** 0…1, from words and meaning. */
   readonly fused: number;
   /** It defines a name that the query names. */
   readonly defines: boolean;
+}
+
+/** With its score as far as it can be told without the text, and by how much its file puts it down. */
+export interface RankedOutline extends RankInput {
+  readonly sum: number;
+  readonly factor: number;
 }
 
 export interface RankedChunk extends RankInput {
@@ -49,20 +55,33 @@ const PHRASE_CHARS = 10_000;
 /** Shorter than this a chunk has little to say: a getter, a destructor. */
 const SUBSTANCE_LINES = 10;
 
-/** The order in which a person would want to see the candidates. `wanted`: kinds of files that are not to be put down. */
-export function rankCode(query: CodeQuery, candidates: readonly RankInput[], wanted: ReadonlySet<PathRole>): RankedChunk[] {
+/** The candidates in the order that can be told without their texts. `wanted`: kinds of files that are not to be put down. */
+export function rankOutlines(query: CodeQuery, candidates: readonly RankInput[], wanted: ReadonlySet<PathRole>): RankedOutline[] {
   const ofFile = fileSignals(query, wanted);
-  const scored = candidates.map((candidate) => {
+  const outlined = candidates.map((candidate) => {
     const { chunk, fused, defines } = candidate;
     const { pathWords, namedSo, factor } = ofFile(chunk.path);
-    let score = fused + PATH_WORDS * pathWords + NAME_WORDS * nameWords(query, chunk) + PHRASE * pastedShare(query, chunk.text);
-    score += SUBSTANCE * Math.min(1, (chunk.endLine - chunk.startLine + 1) / SUBSTANCE_LINES);
+    let sum = fused + PATH_WORDS * pathWords + NAME_WORDS * nameWords(query, chunk);
+    sum += SUBSTANCE * Math.min(1, (chunk.endLine - chunk.startLine + 1) / SUBSTANCE_LINES);
     if (defines) {
       const isIt = chunk.name === undefined || query.names.includes(chunk.name);
-      score += (DEFINITION + (namedSo ? FILE_NAMED_SO : 0)) * (isIt ? 1 : DEFINED_WITHIN) * (query.bare ? 1 : IN_A_SENTENCE);
+      sum += (DEFINITION + (namedSo ? FILE_NAMED_SO : 0)) * (isIt ? 1 : DEFINED_WITHIN) * (query.bare ? 1 : IN_A_SENTENCE);
     }
-    if (isOnlyDeclared(chunk)) score *= ONLY_DECLARED;
-    return { ...candidate, score: score * factor };
+    return { ...candidate, sum, factor };
+  });
+  return outlined.sort((a, b) => b.sum * b.factor - a.sum * a.factor || inFiles(a.chunk, b.chunk));
+}
+
+/** The order in which a person would want to see the candidates. `textOf` knows the texts of those that may come first. */
+export function rankTexts(
+  query: CodeQuery,
+  candidates: readonly RankedOutline[],
+  textOf: (id: string) => string | undefined,
+): RankedChunk[] {
+  const scored = candidates.map(({ chunk, fused, defines, sum, factor }) => {
+    const text = textOf(chunk.id) ?? "";
+    const score = sum + PHRASE * pastedShare(query, text);
+    return { chunk, fused, defines, score: score * (isOnlyDeclared(chunk, text) ? ONLY_DECLARED : 1) * factor };
   });
   return saturate(inCompany(scored).sort(best));
 }
@@ -115,13 +134,16 @@ function saturate(scored: readonly RankedChunk[]): RankedChunk[] {
 }
 
 function best(a: RankedChunk, b: RankedChunk): number {
-  if (a.score !== b.score) return b.score - a.score;
-  if (a.chunk.path !== b.chunk.path) return a.chunk.path < b.chunk.path ? -1 : 1;
-  return a.chunk.index - b.chunk.index;
+  return b.score - a.score || inFiles(a.chunk, b.chunk);
+}
+
+function inFiles(a: CodeOutline, b: CodeOutline): number {
+  if (a.path !== b.path) return a.path < b.path ? -1 : 1;
+  return a.index - b.index;
 }
 
 /** How many of the query's words the chunk's own name has; where several small definitions share a chunk, their names. */
-function nameWords({ words }: CodeQuery, { name, defines }: CodeChunk): number {
+function nameWords({ words }: CodeQuery, { name, defines }: CodeOutline): number {
   return shareOf(words, name === undefined ? defines : [name]);
 }
 
@@ -156,6 +178,6 @@ function hasRun(present: readonly boolean[]): boolean {
 
 const NOT_SPOKEN = /[^\p{L}\p{N}_]+/gu;
 
-function isOnlyDeclared({ kind, text }: CodeChunk): boolean {
+function isOnlyDeclared({ kind }: CodeOutline, text: string): boolean {
   return kind === "interface" || kind === "type" || (!text.includes("{") && text.trimEnd().endsWith(";"));
 }

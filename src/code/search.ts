@@ -7,7 +7,7 @@ import { estimateTokens, withinBudget } from "../text/budget.ts";
 import { excerpt } from "./excerpt.ts";
 import type { PathRole } from "./path-role.ts";
 import { type CodeQuery, foldName, nameParts, readQuery } from "./query.ts";
-import { type RankedChunk, rankCode } from "./rank.ts";
+import { rankOutlines, rankTexts } from "./rank.ts";
 
 export interface CodeSearch extends CodeFilter {
   readonly query: string;
@@ -54,8 +54,10 @@ const ATTEMPTS = 10;
 /** Of so many definitions of a common name those that are meant are looked for, and so many of them are ranked. */
 const DEFINITIONS_READ = 300;
 const DEFINITIONS_MAX = 50;
-/** So many of the fused candidates are read and ranked; the right one is hardly ever further down. */
+/** So many of the fused candidates are ranked; the right one is hardly ever further down. */
 const CANDIDATES = 120;
+/** And the texts of so many are read. */
+const TEXTS = 60;
 /** Code is full of names that a question shares with it, so that words count more here than in prose. */
 const MEANING = 0.7;
 
@@ -87,14 +89,23 @@ export async function searchCode(
   const best = order.slice(0, Math.max(CANDIDATES, topK * 2));
   const fused = new Map(best.map(({ id, score }) => [id, score]));
   const wanted = [...new Set([...fused.keys(), ...defining])];
-  const chunks = await store.getMany(wanted);
-  // A file that was indexed anew between two of these steps has other chunks by now, and would be missing from the answer.
-  if (chunks.length < wanted.length && attempts > 1) return searchCode(store, embedders, search, signal, attempts - 1);
-  const ranked = rankCode(
+  const outlines = await store.outlines(wanted);
+  const candidates = rankOutlines(
     asked,
-    chunks.map((chunk) => ({ chunk, fused: fused.get(chunk.id) ?? 0, defines: defining.has(chunk.id) })),
+    outlines.map((chunk) => ({ chunk, fused: fused.get(chunk.id) ?? 0, defines: defining.has(chunk.id) })),
     new Set(include),
-  ).slice(0, topK);
+  );
+  const leading = candidates.slice(0, Math.max(TEXTS, topK * 2)).map(({ chunk }) => chunk.id);
+  const read = new Map((await store.getMany(leading)).map((chunk) => [chunk.id, chunk]));
+  // A file that was indexed anew between two of these steps has other chunks by now, and would be missing from the answer.
+  if ((outlines.length < wanted.length || read.size < leading.length) && attempts > 1)
+    return searchCode(store, embedders, search, signal, attempts - 1);
+  const ranked = rankTexts(asked, candidates, (id) => read.get(id)?.text)
+    .flatMap((one) => {
+      const chunk = read.get(one.chunk.id);
+      return chunk ? [{ ...one, chunk }] : [];
+    })
+    .slice(0, topK);
   const hits = await toHits(
     store,
     ranked,
@@ -119,7 +130,7 @@ function meant({ owners }: CodeQuery, definitions: readonly DefinitionSite[]): r
 
 export async function toHits(
   store: CodeStore,
-  ranked: readonly RankedChunk[],
+  ranked: readonly { readonly chunk: CodeChunk; readonly score: number }[],
   found: (id: string) => CodeHit["found"],
   contextLines: number,
 ): Promise<CodeHit[]> {

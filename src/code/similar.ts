@@ -35,12 +35,7 @@ export async function similarCode(
   const scores = new Map(order.map(({ id, score }) => [id, score]));
   const wanted = order.map(({ id }) => id).filter((id) => id !== self?.id);
   const chunks = await store.getMany(wanted.slice(0, topK));
-  const ranked = chunks.map((chunk) => ({
-    chunk,
-    fused: scores.get(chunk.id)!,
-    defines: false,
-    score: Math.max(0, scores.get(chunk.id)!),
-  }));
+  const ranked = chunks.map((chunk) => ({ chunk, score: Math.max(0, scores.get(chunk.id)!) }));
   return { hits: await toHits(store, ranked, found, 0), degraded, model, leftOut: 0 };
 }
 

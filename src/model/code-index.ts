@@ -27,6 +27,9 @@ export interface CodeChunk extends Chunk {
   readonly indexedAt: string;
 }
 
+/** The same without its text, which takes the longest to read. */
+export type CodeOutline = Omit<CodeChunk, "text">;
+
 export interface FileMove {
   readonly oldPath: string;
   readonly newPath: string;

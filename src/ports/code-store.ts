@@ -1,5 +1,14 @@
 import type { Chunk, CodeKind, SymbolEntry } from "../model/code-chunk.ts";
-import type { CodeChunk, CodeCounts, CodeOrphans, DefinitionSite, FileMove, IndexedFile, ReferenceSite } from "../model/code-index.ts";
+import type {
+  CodeChunk,
+  CodeCounts,
+  CodeOrphans,
+  CodeOutline,
+  DefinitionSite,
+  FileMove,
+  IndexedFile,
+  ReferenceSite,
+} from "../model/code-index.ts";
 import type { VersionedVector } from "./embedding-store.ts";
 import type { RecallStore } from "./recall-store.ts";
 
@@ -58,6 +67,8 @@ export interface CodeStore extends RecallStore<CodeChunk, CodeFilter> {
   filesWith(contentHashes: readonly string[]): Promise<readonly IndexedFile[]>;
   /** All files, by path. */
   files(): Promise<readonly IndexedFile[]>;
+  /** As `getMany`, without the texts. */
+  outlines(ids: readonly string[]): Promise<readonly CodeOutline[]>;
   /** The chunks of a file, in order; together they are its text. With `lines`, only the chunks that have one of these lines. */
   chunksOf(path: string, lines?: readonly number[]): Promise<readonly CodeChunk[]>;
   /** The vectors of a file's chunks, by chunkPrint, so that an edit or a copy embeds only what is new. */

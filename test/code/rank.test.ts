@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { pathRoles } from "../../src/code/path-role.ts";
 import { readQuery } from "../../src/code/query.ts";
-import { type RankInput, rankCode } from "../../src/code/rank.ts";
+import { type RankInput, rankOutlines, rankTexts } from "../../src/code/rank.ts";
 import type { CodeChunk } from "../../src/model/code-index.ts";
 
+type Candidate = RankInput & { readonly chunk: CodeChunk };
+
 /** A chunk of twelve lines; what matters to a test is named in it. */
-function candidate(path: string, chunk: Partial<CodeChunk> = {}, { fused = 0.5, defines = false }: Partial<RankInput> = {}): RankInput {
+function candidate(path: string, chunk: Partial<CodeChunk> = {}, { fused = 0.5, defines = false }: Partial<RankInput> = {}): Candidate {
   const index = chunk.index ?? 0;
   return {
     fused,
@@ -18,8 +20,11 @@ function candidate(path: string, chunk: Partial<CodeChunk> = {}, { fused = 0.5, 
   };
 }
 
-const order = (query: string, candidates: readonly RankInput[], wanted: Parameters<typeof rankCode>[2] = new Set()) =>
-  rankCode(readQuery(query), candidates, wanted).map(({ chunk }) => chunk.id);
+const order = (query: string, candidates: readonly Candidate[], wanted: Parameters<typeof rankOutlines>[2] = new Set()) => {
+  const texts = new Map(candidates.map(({ chunk }) => [chunk.id, chunk.text]));
+  const asked = readQuery(query);
+  return rankTexts(asked, rankOutlines(asked, candidates, wanted), (id) => texts.get(id)).map(({ chunk }) => chunk.id);
+};
 
 describe("ranking code", () => {
   it("puts the definition of a name first, and first of all in the file that is named after it", () => {

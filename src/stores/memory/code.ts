@@ -161,6 +161,10 @@ export function memoryCode(projectId: string): CodeStore {
         }),
       );
     },
+    async outlines(ids) {
+      return (await this.getMany(ids)).map(({ text: _, ...outline }) => outline);
+    },
+
     async getMany(ids) {
       const byId = new Map(allChunks().map((chunk) => [chunk.id, chunk]));
       return structuredClone(ids.flatMap((id) => byId.get(id) ?? []));

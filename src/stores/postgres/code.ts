@@ -1,5 +1,5 @@
 import type { CodeKind } from "../../model/code-chunk.ts";
-import { type CodeChunk, type CodeCounts, chunkPrint, type FileMove, type IndexedFile } from "../../model/code-index.ts";
+import { type CodeChunk, type CodeCounts, type CodeOutline, chunkPrint, type FileMove, type IndexedFile } from "../../model/code-index.ts";
 import type { CodeStore } from "../../ports/code-store.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import { embeddingText } from "../../text/code/embedding-text.ts";
@@ -131,13 +131,9 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
 
     similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "current_chunks", versionId, vector, ids)),
 
-    async getMany(ids) {
-      const chunks = await tables.read(async (tx) =>
-        readChunks(tx, await tx.all<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE id = ANY ($1::text[])`, ids)),
-      );
-      const found = new Map(chunks.map((chunk) => [chunk.id, chunk]));
-      return ids.flatMap((id) => found.get(id) ?? []);
-    },
+    outlines: (ids) => tables.read(async (tx) => (await rowsOf(tx, ids)).map(outlineOf)),
+
+    getMany: (ids) => tables.read(async (tx) => readChunks(tx, await rowsOf(tx, ids))),
   };
 }
 
@@ -176,9 +172,20 @@ function namesOf({ kind, name, parents, defines }: NameColumns) {
   };
 }
 
+/** In the order asked. */
+async function rowsOf(tx: PostgresTx, ids: readonly string[]): Promise<ChunkRow[]> {
+  const rows = await tx.all<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE id = ANY ($1::text[])`, ids);
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+
 async function readChunks(tx: PostgresTx, rows: readonly ChunkRow[]): Promise<CodeChunk[]> {
   const textOf = await textReader(tx, rows);
-  return rows.map((row) => ({
+  return rows.map((row) => ({ ...outlineOf(row), text: textOf(row) }));
+}
+
+function outlineOf(row: ChunkRow): CodeOutline {
+  return {
     id: row.id,
     path: row.file_path,
     index: row.chunk_index,
@@ -189,6 +196,5 @@ async function readChunks(tx: PostgresTx, rows: readonly ChunkRow[]): Promise<Co
     startLine: row.start_line,
     endLine: row.end_line,
     ...namesOf(row),
-    text: textOf(row),
-  }));
+  };
 }

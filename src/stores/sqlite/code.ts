@@ -1,5 +1,5 @@
 import type { CodeKind } from "../../model/code-chunk.ts";
-import { type CodeChunk, chunkPrint, type FileMove, type IndexedFile } from "../../model/code-index.ts";
+import { type CodeChunk, type CodeOutline, chunkPrint, type FileMove, type IndexedFile } from "../../model/code-index.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { CodeStore } from "../../ports/code-store.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
@@ -165,11 +165,12 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       return (await database()).read((tx) => cosines(tx, RECORDS, versionId, vector, ids));
     },
 
+    async outlines(ids) {
+      return (await database()).read((tx) => rowsOf(tx, ids).map(outlineOf));
+    },
+
     async getMany(ids) {
-      return (await database()).read((tx) => {
-        const rows = ids.flatMap((id) => tx.get<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE id = ?`, id) ?? []);
-        return readChunks(tx, rows);
-      });
+      return (await database()).read((tx) => readChunks(tx, rowsOf(tx, ids)));
     },
   };
 }
@@ -220,9 +221,17 @@ function namesOf({ kind, name, parents, defines }: NameColumns) {
   };
 }
 
+function rowsOf(tx: SqliteTx, ids: readonly string[]): ChunkRow[] {
+  return ids.flatMap((id) => tx.get<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE id = ?`, id) ?? []);
+}
+
 function readChunks(tx: SqliteTx, rows: readonly ChunkRow[]): CodeChunk[] {
   const textOf = textReader(tx);
-  return rows.map((row) => ({
+  return rows.map((row) => ({ ...outlineOf(row), text: textOf(row) }));
+}
+
+function outlineOf(row: ChunkRow): CodeOutline {
+  return {
     id: row.id,
     path: row.file_path,
     index: row.chunk_index,
@@ -233,6 +242,5 @@ function readChunks(tx: SqliteTx, rows: readonly ChunkRow[]): CodeChunk[] {
     startLine: row.start_line,
     endLine: row.end_line,
     ...namesOf(row),
-    text: textOf(row),
-  }));
+  };
 }

@@ -31,6 +31,10 @@ export interface SearchContext {
 
 /** A filter of so few keys is answered from the vectors themselves. */
 const DIRECT_MAX = 256;
+/** Lists are looked through as long as the candidate at this rank gets better. Far down there is always a better one in some list. */
+const RANK_WATCHED = 25;
+/** To see how good it is takes as long as to scan a list. */
+const LISTS_AT_ONCE = 4;
 /** The vectors nearest to the query, best first; among equals the smaller key comes first. */
 export function searchView(context: SearchContext, view: View, query: Query): VectorHit[] {
   assertDimension(view, query.vector.length);
@@ -79,14 +83,15 @@ function scanView(context: SearchContext, view: View, query: Query, wanted: numb
   scanRecent(context, view, scale, sets);
   scanPacks(context, view, lists.length > 0 ? view.unlisted : allPacks(view), scale, sets);
 
+  const rank = Math.min(query.limit, RANK_WATCHED);
   let bar = Number.NEGATIVE_INFINITY;
-  let waited = 0;
-  for (const list of lists) {
-    scanPacks(context, view, view.lists.get(list) ?? [], scale, sets);
-    const reached = scoreAtRank(kernel, query.limit);
-    waited = reached > bar ? 0 : waited + 1;
+  for (let scanned = 0, waited = 0; scanned < lists.length && waited < view.patience; ) {
+    const next = lists.slice(scanned, scanned + LISTS_AT_ONCE);
+    for (const list of next) scanPacks(context, view, view.lists.get(list) ?? [], scale, sets);
+    scanned += next.length;
+    const reached = scoreAtRank(kernel, rank);
+    waited = reached > bar ? 0 : waited + next.length;
     bar = reached;
-    if (waited >= view.patience) break;
   }
   return ranking(kernel);
 }
