@@ -54,6 +54,8 @@ const ATTEMPTS = 10;
 /** Of so many definitions of a common name those that are meant are looked for, and so many of them are ranked. */
 const DEFINITIONS_READ = 300;
 const DEFINITIONS_MAX = 50;
+/** What is further down by meaning is a candidate only if the words found it too, and then its cosine is looked up. */
+const NEAREST = 100;
 /** So many of the fused candidates are ranked; the right one is hardly ever further down. */
 const CANDIDATES = 120;
 /** And the texts of so many are read. */
@@ -74,6 +76,7 @@ export async function searchCode(
   const { order, found, degraded, model } = await fusedCandidates(store, embedders, {
     query,
     topK: Math.max(40, topK),
+    nearest: mode === "hybrid" ? Math.max(NEAREST, topK * 2) : undefined,
     filter,
     mode,
     meaning: MEANING,

@@ -14,6 +14,8 @@ export interface CandidateQuery<Filter> {
   readonly filter: Filter;
   /** How many of each ranking. */
   readonly limit: number;
+  /** How many of the one by meaning, where fewer will do. */
+  readonly denseLimit?: number | undefined;
   /** What the person typed; any text, never query syntax. Absent: no ranking by words. */
   readonly words?: string | undefined;
   /** Absent: no ranking by meaning. */

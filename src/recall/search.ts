@@ -13,6 +13,8 @@ export interface RecallQuery<Filter> {
   readonly topK: number;
   readonly filter: Filter;
   readonly mode?: SearchMode | undefined;
+  /** How many of the ranking by meaning to look at, where fewer than of the one by words will do. */
+  readonly nearest?: number | undefined;
   /** How much the ranking by meaning counts at most, 0…1, where it is not what suits prose. */
   readonly meaning?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -57,7 +59,7 @@ export async function fusedCandidates<RecordType, Filter>(
   embedders: Embedders,
   asked: RecallQuery<Filter>,
 ): Promise<FusedCandidates> {
-  const { query, topK, filter, mode = "hybrid", meaning, signal } = asked;
+  const { query, topK, filter, mode = "hybrid", nearest, meaning, signal } = asked;
   const degraded: string[] = [];
   const dense = mode === "keyword" ? undefined : await queryVector(store.embeddings, embedders, query, degraded, signal);
   if (mode === "semantic" && !dense && degraded.length > 0)
@@ -65,7 +67,7 @@ export async function fusedCandidates<RecordType, Filter>(
 
   const limit = Math.min(500, Math.max(100, topK * 5));
   const words = mode === "semantic" ? undefined : query;
-  const { lexical, dense: near, degraded: trouble } = await store.candidates({ filter, limit, words, dense, signal });
+  const { lexical, dense: near, degraded: trouble } = await store.candidates({ filter, limit, denseLimit: nearest, words, dense, signal });
   if (trouble !== undefined) degraded.push(trouble);
   // The version was dropped while the query was being embedded: ask again with the one that took its place.
   if (dense && near.length === 0 && !(await isCurrent(store.embeddings, dense.versionId))) return fusedCandidates(store, embedders, asked);

@@ -141,7 +141,7 @@ export function memoryCode(projectId: string): CodeStore {
     reconcile: async () => NONE,
     orphans: async () => NONE,
     compact: async (keepMoves) => ({ forgottenMoves: moves.splice(0, Math.max(0, moves.length - keepMoves)).length, freedBytes: 0 }),
-    async candidates({ filter, limit, words, dense }) {
+    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
       const passes = filterOf(filter);
       const texts = new Map(
         allChunks()
@@ -150,7 +150,7 @@ export function memoryCode(projectId: string): CodeStore {
       );
       return {
         lexical: words === undefined ? [] : bm25(texts, words).slice(0, limit),
-        dense: dense ? embeddings.nearest(dense.versionId, dense.vector, texts.keys(), limit) : [],
+        dense: dense ? embeddings.nearest(dense.versionId, dense.vector, texts.keys(), denseLimit) : [],
       };
     },
     async similarities(versionId, vector, ids) {

@@ -75,11 +75,11 @@ export function memoryKnowledge(): KnowledgeStore {
       for (const { id } of batch.remove) remove(id);
       return "applied";
     },
-    async candidates({ filter, limit, words, dense }) {
+    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
       const texts = new Map(matching(filter).map((record) => [record.id, knowledgeWords(record)]));
       return {
         lexical: words === undefined ? [] : bm25(texts, words).slice(0, limit),
-        dense: dense ? embeddings.nearest(dense.versionId, dense.vector, texts.keys(), limit) : [],
+        dense: dense ? embeddings.nearest(dense.versionId, dense.vector, texts.keys(), denseLimit) : [],
       };
     },
     async similarities(versionId, vector, ids) {

@@ -104,10 +104,10 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
 
     deleteMany: (ids) => tables.write((tx) => remove(tx, ids)),
 
-    async candidates({ filter, limit, words, dense }) {
+    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
       return tables.read(async (tx) => ({
         lexical: words === undefined ? [] : await rankByWords(tx, "checkpoints", words, (first) => whereOf(filter, first), limit),
-        dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit, where: (first) => whereOf(filter, first) }) : [],
+        dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit: denseLimit, where: (first) => whereOf(filter, first) }) : [],
       }));
     },
 

@@ -118,12 +118,12 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
       return { forgottenMoves, freedBytes: await tables.vacuum(STORED) };
     },
 
-    candidates: ({ filter, limit, words, dense }) =>
+    candidates: ({ filter, limit, denseLimit = limit, words, dense }) =>
       tables.read(async (tx) => {
         const where = await conditions(tx, filter);
         return {
           lexical: words === undefined ? [] : await rankByWords(tx, "current_chunks", words, where, limit),
-          dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit, where }) : [],
+          dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit: denseLimit, where }) : [],
         };
       }),
 

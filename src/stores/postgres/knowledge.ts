@@ -110,10 +110,10 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
           throw error;
         }),
 
-    async candidates({ filter, limit, words, dense }) {
+    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
       return tables.read(async (tx) => ({
         lexical: words === undefined ? [] : await rankByWords(tx, "knowledge", words, (first) => whereOf(filter, first), limit),
-        dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit, where: (first) => whereOf(filter, first) }) : [],
+        dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit: denseLimit, where: (first) => whereOf(filter, first) }) : [],
       }));
     },
 

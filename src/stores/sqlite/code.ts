@@ -147,10 +147,10 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       return { forgottenMoves, freedBytes: await vacuumFile({ path: db.path, lockWaitMs: LIMITS.lockWaitMs }) };
     },
 
-    async candidates({ filter, limit, words, dense, signal }) {
+    async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
       const db = await database();
       const where = db.read((tx) => whereOf(tx, filter));
-      const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit, where, signal });
+      const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
       const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, CODE_WORDS, "current_chunks", words, where, limit));
       return { lexical, dense: (await near) ?? [] };
     },

@@ -35,7 +35,10 @@ export function qdrantCandidates<RecordType, Filter>(
   });
 
   /** One look: what Qdrant and the outbox name, and which of it the database knows. Several steps, and so not of one moment. */
-  async function look({ filter, limit, signal }: CandidateQuery<Filter>, { versionId, vector }: QueryVector): Promise<Look> {
+  async function look(
+    { filter, limit: wordsLimit, denseLimit: limit = wordsLimit, signal }: CandidateQuery<Filter>,
+    { versionId, vector }: QueryVector,
+  ): Promise<Look> {
     const among = await store.matching?.(filter, AMONG_MAX);
     if (among === undefined || among === "many") return { answer: "database" };
     const changed = await outbox.pendingIds(versionId, BEHIND_MAX + 1);
@@ -65,7 +68,7 @@ export function qdrantCandidates<RecordType, Filter>(
   }
 
   return async (query) => {
-    const { dense, limit } = query;
+    const { dense, limit: wordsLimit, denseLimit: limit = wordsLimit } = query;
     if (!dense) return store.candidates(query);
     const paused = pause.reason();
     if (paused !== undefined) return byDatabase(query, paused);
