@@ -22,6 +22,7 @@ const SHA256 = {
 
 buildMinilm(join(root, "dist/models/minilm"));
 copyStatic(join(root, "models/static"), join(root, "dist/models/static"));
+await buildTokens(join(root, "dist/models/o200k.json"));
 
 function buildMinilm(target) {
   // The converted model depends on the checked files and on the scripts that convert them.
@@ -47,6 +48,13 @@ function copyStatic(from, to) {
     const same = existsSync(join(to, name)) && sha256(readFileSync(join(to, name))) === sha256(readFileSync(join(from, name)));
     if (!same) copyFileSync(join(from, name), join(to, name));
   }
+}
+
+/** The tokens of gpt-tokenizer as JSON: as a program, which they are there, they take twenty megabytes more of memory to load. */
+async function buildTokens(target) {
+  const { default: tokens } = await import("gpt-tokenizer/bpeRanks/o200k_base");
+  const content = JSON.stringify(tokens);
+  if (!existsSync(target) || sha256(readFileSync(target)) !== sha256(content)) write(target, content);
 }
 
 function readChecked(name) {

@@ -1,5 +1,6 @@
 import type { Cairn } from "./cairn.ts";
 import { asCairnError, CairnError } from "./model/errors.ts";
+import { answerCall } from "./model/give-way.ts";
 import { type Access, type Operation, projectField } from "./operation.ts";
 import type { Log } from "./ports/log.ts";
 import { observe } from "./telemetry/observe.ts";
@@ -37,7 +38,7 @@ const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
 /** The one way from an edge into an operation: checks the input, the caller and the time, runs it, checks the output, and tells of it all. */
 export function invoke(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
   const call = { ...invocation, operation: operation.name, keyId: invocation.caller.keyId };
-  return observe(call, () => perform(cairn, operation, raw, invocation));
+  return observe(call, () => perform(cairn, operation, raw, invocation)).finally(answerCall());
 }
 
 async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {

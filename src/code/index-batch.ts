@@ -1,6 +1,7 @@
 import type { SymbolEntry } from "../model/code-chunk.ts";
 import { chunkPrint, type IndexedFile } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
+import { giveWay } from "../model/give-way.ts";
 import { sha256Hex } from "../model/ids.ts";
 import type { FileOutcome, IndexResult, PreparedFile, RefusedFile, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
@@ -118,6 +119,7 @@ function* inSteps({ at, moves = [], removes = [], files = [] }: CodeBatch): Gene
 
 /** Checks a file, hashes it and takes secrets out of it. `redact` keeps the number of lines. */
 export function prepareFile({ path, content, hash, language }: SourceFile, redact: Redact): PreparedFile | RefusedFile {
+  giveWay();
   const problem = pathProblem(path) ?? unstorable(content);
   if (problem) return { path, refused: problem };
   const bytes = Buffer.byteLength(content);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { builtFile } from "../../model/built-file.ts";
 import { CairnError } from "../../model/errors.ts";
+import { giveWay } from "../../model/give-way.ts";
 import type { Embedder, EmbedOptions } from "../../ports/embedder.ts";
 import { type WordPiece, wordPiece } from "./wordpiece.ts";
 
@@ -62,6 +63,7 @@ export function staticEmbedder({ modelDir, tokenizerFile }: StaticOptions = {}):
           await nextTurn();
           signal?.throwIfAborted();
         }
+        giveWay();
         vectors.push(embedText(loaded, text));
       }
       return vectors;

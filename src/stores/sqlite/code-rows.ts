@@ -1,3 +1,4 @@
+import { giveWay } from "../../model/give-way.ts";
 import type { FileWrite } from "../../ports/code-store.ts";
 import { chunkWords, type PackedSymbols, packSymbols } from "../../text/code/index-text.ts";
 import { packTexts, type TextPlace } from "../../text/code/text-blocks.ts";
@@ -15,6 +16,7 @@ export interface FileRows {
 }
 
 export function rowsOf(file: FileWrite): FileRows {
+  giveWay();
   const { path, chunks, symbols } = file;
   return {
     file,

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
+import { giveWay } from "../../model/give-way.ts";
 import { movingError } from "../../model/move.ts";
 import type { SqliteTx } from "./driver.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
@@ -88,6 +89,7 @@ export function groupCommit(
   async function rest(): Promise<void> {
     const restMs = restUntil - Date.now();
     if (restMs > 0) await sleep(restMs);
+    if (isNextDerived()) giveWay();
     const derivedMs = derivedRestUntil - Date.now();
     if (derivedMs > 0 && isNextDerived()) {
       const cut = new AbortController();

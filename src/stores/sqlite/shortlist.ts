@@ -43,7 +43,7 @@ function leastPoints(points: Uint16Array, needed: number): number {
   let least = having.length;
   for (let taken = 0; least > 1; least--) {
     const next = having[least - 1]!;
-    if (taken >= needed && taken + next > ROOM * needed) break;
+    if (next > 0 && taken >= needed && taken + next > ROOM * needed) break;
     taken += next;
   }
   return least;
