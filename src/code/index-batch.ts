@@ -5,7 +5,7 @@ import { giveWay } from "../model/give-way.ts";
 import { sha256Hex } from "../model/ids.ts";
 import type { FileOutcome, IndexResult, PreparedFile, RefusedFile, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { CodeBatch, CodeStore, FileWrite } from "../ports/code-store.ts";
+import { type CodeBatch, type CodeStore, type FileWrite, STEP_CHUNKS } from "../ports/code-store.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
 import { allCoverCurrent, vectorsFor } from "../recall/vectors-for.ts";
@@ -95,9 +95,6 @@ export async function indexFiles(
     });
   return { files: files.map(({ path }) => outcomes.get(path)!), embeddedTexts, notEmbedded };
 }
-
-/** So many chunks at a time: whoever wants to write something else waits no longer than for one step. */
-const STEP_CHUNKS = 50;
 
 /** A batch in small steps. A file that was renamed and edited goes in the step in which its old path is removed. */
 function* inSteps({ at, moves = [], removes = [], files = [] }: CodeBatch): Generator<CodeBatch> {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { lstat, realpath } from "node:fs/promises";
+import { access, lstat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { LIMITS } from "../model/limits.ts";
 
@@ -14,11 +14,9 @@ const REMEMBERED = 1_000;
 export function staleCheck(): StaleCheck {
   const hashes = new Map<string, { readonly look: string; readonly hash: string; readonly readAt: number }>();
   return async (projectPath, path, contentHash) => {
-    const root = await realpath(projectPath).catch(() => undefined);
-    if (root === undefined) return false; // a project of another machine
+    const absolute = join(projectPath, path);
+    if (!absolute.startsWith(join(projectPath, sep))) return true;
     try {
-      const absolute = join(root, path);
-      if (!absolute.startsWith(root.endsWith(sep) ? root : root + sep)) return true;
       const { size, mtimeMs, ctimeMs, ...stat } = await lstat(absolute);
       if (size > LIMITS.codeFileBytes || (stat.mode & 0o170000) !== 0o100000) return true;
       const look = `${size} ${mtimeMs} ${ctimeMs}`;
@@ -33,7 +31,12 @@ export function staleCheck(): StaleCheck {
       return hash !== contentHash;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code === "ENOENT" || code === "ENOTDIR") return true; // it is gone
+      // It is gone; unless all of the project is on another machine.
+      if (code === "ENOENT" || code === "ENOTDIR")
+        return access(projectPath).then(
+          () => true,
+          () => false,
+        );
       return false; // it cannot be read here, so nothing is known against it
     }
   };

@@ -243,6 +243,16 @@ export const CODE_CASES: readonly StorageCase[] = [
     }
   }),
 
+  on("gives chunks in the order asked, and without their texts where only the outline is", async (store) => {
+    await store.commit({ at: AT, files: [sampleFile("a.ts", ["x", "y"]), sampleFile("b.py", ["z"])] });
+    const chunks = [...(await store.chunksOf("b.py")), ...(await store.chunksOf("a.ts")).toReversed()];
+    const ids = chunks.map(({ id }) => id);
+    assert.deepEqual(await store.getMany([ids[0]!, "gone", ...ids.slice(1)]), chunks);
+    const outlines = chunks.map(({ text: _, ...outline }) => outline);
+    assert.deepEqual(await store.outlines([ids[0]!, "gone", ...ids.slice(1)]), outlines);
+    assert.deepEqual(await store.outlines([]), []);
+  }),
+
   on("counts what there is, and is empty at first", async (store) => {
     const nothing = { files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, moves: 0, generation: 0, languages: [] };
     assert.deepEqual(await store.counts(), { ...nothing, lastIndexedAt: undefined });

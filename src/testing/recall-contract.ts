@@ -87,6 +87,18 @@ export const RECALL_CASES: readonly StorageCase[] = [
     }
   }),
 
+  on("gives as many of each ranking as are asked for", async (store, project) => {
+    const { versionId } = await store.embeddings.addVersion(FIRST);
+    const random = randomness(5);
+    for (let i = 0; i < 8; i++)
+      await store.put(sampleCheckpoint(project, { summary: "a common word" }), [{ versionId, vector: random.vector(8) }]);
+    const query = { filter: {}, limit: 6, words: "common", dense: { versionId, vector: random.vector(8) } };
+    const all = await store.candidates(query);
+    assert.deepEqual([all.lexical.length, all.dense.length], [6, 6]);
+    const fewer = await store.candidates({ ...query, denseLimit: 2 });
+    assert.deepEqual([fewer.lexical.length, fewer.dense], [6, all.dense.slice(0, 2)]);
+  }),
+
   on("takes whatever a person types as words to look for", async (store, project) => {
     const saved = sampleCheckpoint(project, { summary: "the willow stands alone" });
     await store.put(saved);

@@ -5,7 +5,7 @@ export function searchWords(text: string): string[] {
   for (const [token] of text.matchAll(/[\p{L}\p{N}_$][\p{L}\p{N}\p{M}_$]*/gu)) {
     const whole = token.toLowerCase();
     words.push(whole);
-    if (ONE_PART.test(token)) continue;
+    if (ONE_PART.test(token)) continue; // before it is looked up: that takes longer
     const parts = known.get(token) ?? identifierParts(token);
     known.set(token, parts);
     if (parts.length > 1) words.push(...parts);
@@ -18,6 +18,7 @@ const ONE_PART = /^(?:[A-Z]?[a-z]+|[0-9]+|[A-Z]+)$/;
 
 /** `parseHTTPRequest2` → parse, http, request, 2; `snake_case` → snake, case. */
 export function identifierParts(token: string): string[] {
+  if (ONE_PART.test(token)) return [token.toLowerCase()];
   return token
     .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, "$1 $2")
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2")

@@ -1,6 +1,6 @@
-import type { CodeBatch, CommitResult } from "../../ports/code-store.ts";
+import { type CodeBatch, type CommitResult, STEP_CHUNKS } from "../../ports/code-store.ts";
 import { type FileRows, rowsOf } from "./code-rows.ts";
-import { type Commit, commitCode, insertChunks, nextGeneration, removeChunks, STEP_CHUNKS, type Staged } from "./code-write.ts";
+import { type Commit, commitCode, insertChunks, nextGeneration, removeChunks, type Staged } from "./code-write.ts";
 import type { SqliteDatabase, SqliteTx } from "./driver.ts";
 
 /** What a process that dies leaves behind of this, the next one removes. */
@@ -14,20 +14,21 @@ const LAZILY = { derived: true } as const;
 export async function commitBatch(db: SqliteDatabase, projectId: string, batch: CodeBatch): Promise<CommitResult> {
   const files = (batch.files ?? []).map(rowsOf);
   const staged = new Map<FileRows, Staged>();
+  const inserted: number[] = [];
   let commit: Commit;
   try {
-    for (const rows of files) if (rows.file.chunks.length > STEP_CHUNKS) staged.set(rows, await stage(db, projectId, rows));
+    for (const rows of files) if (rows.file.chunks.length > STEP_CHUNKS) staged.set(rows, await stage(db, projectId, rows, inserted));
     commit = await db.write((tx) => commitCode(tx, projectId, { ...batch, files, staged }), LAZILY);
   } catch (error) {
-    const keys = [...staged.values()].flatMap((one) => one.keys);
-    await removeInSteps(db, keys).catch(() => {}); // the next process does it
+    await removeInSteps(db, inserted).catch(() => {}); // the next process does it
     throw error;
   }
   await removeInSteps(db, commit.leftBehind);
   return commit.result;
 }
 
-async function stage(db: SqliteDatabase, projectId: string, rows: FileRows): Promise<Staged> {
+/** `inserted` gets the keys as they come, for whoever has to take them back. */
+async function stage(db: SqliteDatabase, projectId: string, rows: FileRows, inserted: number[]): Promise<Staged> {
   const { path, chunks } = rows.file;
   const { fileKey, generation } = await db.write(
     (tx) => ({ fileKey: keyFor(tx, projectId, path), generation: nextGeneration(tx) }),
@@ -39,6 +40,7 @@ async function stage(db: SqliteDatabase, projectId: string, rows: FileRows): Pro
     const step = { projectId, fileKey, generation, start, end: Math.min(start + STEP_CHUNKS, chunks.length) };
     const done = await db.write((tx) => insertChunks(tx, rows, step, textKeys), LAZILY);
     keys.push(...done.keys);
+    inserted.push(...done.keys);
     textKeys.push(...done.textKeys);
   }
   return { fileKey, generation, keys };

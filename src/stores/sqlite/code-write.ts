@@ -1,5 +1,5 @@
 import { chunkId } from "../../model/code-index.ts";
-import type { CodeBatch, CommitResult } from "../../ports/code-store.ts";
+import { type CodeBatch, type CommitResult, STEP_CHUNKS } from "../../ports/code-store.ts";
 import { chunkWords, type PackedSymbols, unpackOutline } from "../../text/code/index-text.ts";
 import { unpack } from "../../text/code/text-blocks.ts";
 import type { FileRows } from "./code-rows.ts";
@@ -8,8 +8,6 @@ import { putVectorsByVersion, removeRecordVectors } from "./embeddings.ts";
 import { insertWords, putWords, removeWords } from "./words.ts";
 
 export const CODE_WORDS = "code_words";
-/** So many chunks are written at a time: some ten milliseconds, for which others who write have to wait. */
-export const STEP_CHUNKS = 50;
 
 /** The chunks of a file that are in the database and belong to nothing yet. */
 export interface Staged {

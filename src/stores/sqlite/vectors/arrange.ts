@@ -1,5 +1,5 @@
 import type { SqliteDatabase, SqliteTx } from "../driver.ts";
-import { encode, type Pack, PackBuilder, packCapacity, strideOf } from "./codes.ts";
+import { encode, PACK_BYTES, type Pack, PackBuilder, packCapacity, strideOf } from "./codes.ts";
 import { type Assigner, assigner, randomNumbers, type Sample, train } from "./kmeans.ts";
 import { CENTROIDS, directory, type PackRef, readPack, readPackKeys, writePack } from "./packs.ts";
 import { toVector } from "./rebuild.ts";
@@ -12,8 +12,9 @@ const UNLISTED_MIN = 8_192;
 const UNLISTED_SHARE = 0.03;
 const SAMPLE_PER_LIST = 48;
 const LISTS_MAX = 4_096;
-/** Codes held in memory while lists are written. */
-const GROUP_BYTES = 48 * 1024 * 1024;
+/** Lists are written in groups: so much is held in memory for one, or in a large space an eighth of it, since each group reads all packs. */
+const GROUP_BYTES = 16 * 1024 * 1024;
+const GROUP_SHARE = 1 / 8;
 const PACKS_PER_TRANSACTION = 32;
 /** While one process arranges a space, others leave it alone; one that died is waited for no longer than this. */
 const LEASE_MS = 60_000;
@@ -123,6 +124,9 @@ async function writeLists(
   const stride = strideOf(dimension);
   const sizes = new Int32Array(lists);
   for (const { lists: assigned } of members) for (const list of assigned) sizes[list]!++;
+  // Room is made for whole packs.
+  const roomFor = (list: number) => Math.max(PACK_BYTES, sizes[list]! * stride);
+  const groupBytes = Math.max(GROUP_BYTES, sizes.reduce((sum, size) => sum + size, 0) * stride * GROUP_SHARE);
   const ids: number[] = [];
   let ready: { list: number; pack: Pack }[] = [];
   const store = async () => {
@@ -138,7 +142,7 @@ async function writeLists(
 
   for (let first = 0; first < lists; ) {
     let end = first;
-    for (let bytes = 0; end < lists && bytes < GROUP_BYTES; end++) bytes += sizes[end]! * stride;
+    for (let bytes = 0; end < lists && bytes < groupBytes; end++) bytes += roomFor(end);
     const builders = new Map<number, PackBuilder>();
     for (const { pack, lists: assigned } of members) {
       if (!assigned.some((list) => list >= first && list < end)) continue;

@@ -20,6 +20,10 @@ const CACHE_KIB = 2_000;
 /** Connections kept open. */
 const FILES_MAX = 64;
 const ARRANGE_AGAIN_MS = 30_000;
+/** A space that is being filled is arranged when nothing has come for so long: before, it would soon be out of date and only take time. */
+const RESTING_MS = 10_000;
+/** One that is never at rest is arranged when so many times the number from which lists are used are in none. */
+const UNRESTING_MAX = 2;
 
 interface OpenFile {
   /** Its number in the cache; a file that was closed and opened again has another. */
@@ -29,6 +33,8 @@ interface OpenFile {
   readonly arranging: Map<number, Promise<boolean>>;
   /** When a space may be arranged again; another process may be at it, or too much may be changing. */
   readonly arrangeAfter: Map<number, number>;
+  /** When a search first saw a space as it is. */
+  readonly unchangedSince: Map<number, { readonly change: number; readonly at: number }>;
   closing: boolean;
 }
 
@@ -75,12 +81,18 @@ export function serve(port: MessagePort): void {
       const space = findSpace(tx, collection, versionId);
       if (!space) return [];
       const view = look(file, tx, space);
-      if (needsArranging(view, listsAbove) && Date.now() > (file.arrangeAfter.get(space.id) ?? 0)) {
+      const unresting = view.unlistedCount > UNRESTING_MAX * listsAbove;
+      if (needsArranging(view, listsAbove) && (isAtRest(file, space) || unresting) && Date.now() > (file.arrangeAfter.get(space.id) ?? 0)) {
         file.arrangeAfter.set(space.id, Date.now() + ARRANGE_AGAIN_MS);
         setImmediate(() => startArranging(file, space).catch(() => {})); // a later search tries again
       }
       return searchView(contextOf(file, tx, listsAbove), view, query);
     });
+  }
+
+  function isAtRest({ unchangedSince }: OpenFile, { id, change }: Space): boolean {
+    if (unchangedSince.get(id)?.change !== change) unchangedSince.set(id, { change, at: Date.now() });
+    return Date.now() - unchangedSince.get(id)!.at >= RESTING_MS;
   }
 
   /** The space as it is in this transaction. Codes that are no longer part of it leave the memory. */
@@ -158,7 +170,15 @@ export function serve(port: MessagePort): void {
       const number = ++fileCount;
       file = openSqlite({ path, mustExist: true, cacheKib: CACHE_KIB }).then((database) => {
         inodes.set(path, inodeOf(path));
-        return { number, database, views: new Map(), arranging: new Map(), arrangeAfter: new Map(), closing: false };
+        return {
+          number,
+          database,
+          views: new Map(),
+          arranging: new Map(),
+          arrangeAfter: new Map(),
+          unchangedSince: new Map(),
+          closing: false,
+        };
       });
       file.catch(() => files.delete(path));
     }
