@@ -14,8 +14,9 @@ const SLOTS_MAX = 1 << 20;
 export function shortlist(tx: SqliteTx, table: string, words: readonly string[], needed: number): readonly number[] | undefined {
   if (words.length < 2) return undefined;
   const found = words.map((word) => {
-    const { keys } = tx.get<{ keys: string | null }>(`SELECT group_concat(rowid) AS keys FROM ${table} WHERE ${table} MATCH ?`, word)!;
-    return numbersIn(keys ?? "");
+    // As one text they come ten times as fast as by rows.
+    const { keys } = tx.get<{ keys: string }>(`SELECT json_group_array(rowid) AS keys FROM ${table} WHERE ${table} MATCH ?`, word)!;
+    return JSON.parse(keys) as number[];
   });
   if (sum(found.map((keys) => keys.length)) <= ROOM * needed) return undefined;
 
@@ -39,7 +40,10 @@ export function shortlist(tx: SqliteTx, table: string, words: readonly string[],
 /** How many points one must have to be taken; those with equally many are taken together or not at all. */
 function leastPoints(points: Uint16Array, needed: number): number {
   const having = new Uint32Array(0xffff + 1);
-  for (let slot = 0; slot < points.length; slot++) having[points[slot]!]!++;
+  for (let slot = 0; slot < points.length; slot++) {
+    const reached = points[slot]!;
+    if (reached > 0) having[reached]!++;
+  }
   let least = having.length;
   for (let taken = 0; least > 1; least--) {
     const next = having[least - 1]!;
@@ -48,24 +52,6 @@ function leastPoints(points: Uint16Array, needed: number): number {
   }
   return least;
 }
-
-/** The numbers of a list such as `1,20,300`: the records come ten times as fast as by rows. */
-function numbersIn(list: string): number[] {
-  const numbers: number[] = [];
-  let number = 0;
-  for (let at = 0; at < list.length; at++) {
-    const digit = list.charCodeAt(at) - ZERO;
-    if (digit >= 0) number = number * 10 + digit;
-    else {
-      numbers.push(number);
-      number = 0;
-    }
-  }
-  if (list !== "") numbers.push(number);
-  return numbers;
-}
-
-const ZERO = 48;
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0);
