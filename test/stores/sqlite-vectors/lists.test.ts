@@ -81,9 +81,29 @@ describe("inverted lists", () => {
     expect(await patienceFor(scattered)).toBeGreaterThan(Math.sqrt(5_000) / 3);
   });
 
-  it("come by themselves once a collection is large enough", async () => {
+  it("come by themselves once a collection is large enough and nothing more is added to it", async () => {
     const { path, database, model } = await filled(10_000);
-    const searcher = vectorSearcher({ path, listsAbove: 5_000 });
+    const searcher = vectorSearcher({ path, listsAbove: 8_000 });
+    onTestFinished(() => searcher.close());
+    for (let round = 0; round < 20; round++) {
+      await database.write((tx) => vectorWriter(tx).put("c", 1, vectorsOf(round, round + 1, DIMENSION)));
+      await recall(searcher, model, 1);
+    }
+    expect(shape(database).listed).toBe(0);
+    await expect
+      .poll(
+        async () => {
+          await recall(searcher, model, 1);
+          return shape(database).listed;
+        },
+        { interval: 500 },
+      )
+      .toBeGreaterThan(9_000);
+  });
+
+  it("come at once when far more than that are in none", async () => {
+    const { path, database, model } = await filled(10_000);
+    const searcher = vectorSearcher({ path, listsAbove: 4_000 });
     onTestFinished(() => searcher.close());
     await expect
       .poll(async () => {
