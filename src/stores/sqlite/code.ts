@@ -13,6 +13,7 @@ import { CODE_WORDS, type TextColumns, textReader } from "./code-write.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, sqliteEmbeddings } from "./embeddings.ts";
+import { type KnownKeys, knownKeys } from "./known-keys.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { vacuumFile } from "./vacuum.ts";
 import { rankByWords } from "./words.ts";
@@ -37,6 +38,7 @@ const OF_FILE = "file_key = (SELECT file_key FROM indexed_files WHERE project_id
 
 /** The code of one project in its SQLite file. */
 export function sqliteCode(projectId: string, database: DatabaseHandle, vectors: VectorSearcher): CodeStore {
+  const keys = knownKeys();
   return {
     embeddings: sqliteEmbeddings(RECORDS, database),
 
@@ -152,7 +154,10 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       const where = db.read((tx) => whereOf(tx, filter));
       const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
       const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, CODE_WORDS, "current_chunks", words, where, limit));
-      return { lexical, dense: (await near) ?? [] };
+      const found = (await near) ?? [];
+      keys.note(lexical);
+      keys.note(found);
+      return { lexical, dense: found };
     },
 
     async matching(filter, limit) {
@@ -162,15 +167,15 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
 
     async similarities(versionId, vector, ids) {
-      return (await database()).read((tx) => cosines(tx, RECORDS, versionId, vector, ids));
+      return (await database()).read((tx) => cosines(tx, RECORDS, versionId, vector, ids, keys.of));
     },
 
     async outlines(ids) {
-      return (await database()).read((tx) => rowsOf(tx, ids).map(outlineOf));
+      return (await database()).read((tx) => rowsOf(tx, ids, keys).map(outlineOf));
     },
 
     async getMany(ids) {
-      return (await database()).read((tx) => readChunks(tx, rowsOf(tx, ids)));
+      return (await database()).read((tx) => readChunks(tx, rowsOf(tx, ids, keys)));
     },
   };
 }
@@ -222,11 +227,12 @@ function namesOf({ kind, name, parents, defines }: NameColumns) {
 }
 
 /** In the order asked. They come as one text, which takes a third of the time of as many rows. */
-function rowsOf(tx: SqliteTx, ids: readonly string[]): ChunkRow[] {
+function rowsOf(tx: SqliteTx, ids: readonly string[], keys: KnownKeys): ChunkRow[] {
   const { rows } = tx.get<{ rows: string }>(
     `SELECT json_group_array(json_object(${CHUNK.split(", ").flatMap((name) => [`'${name}'`, `r.${name}`])})) AS rows
-       FROM json_each(?) wanted CROSS JOIN current_chunks r ON r.id = wanted.value`,
-    JSON.stringify(ids),
+       FROM json_each(?) wanted CROSS JOIN current_chunks r ON r.id = wanted.value ->> 1
+        AND r.key = coalesce(wanted.value ->> 0, (SELECT key FROM code_chunks WHERE id = wanted.value ->> 1))`,
+    JSON.stringify(ids.map((id) => [keys.of(id), id])),
   )!;
   return JSON.parse(rows) as ChunkRow[];
 }

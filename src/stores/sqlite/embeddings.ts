@@ -3,6 +3,7 @@ import type { CollectionName } from "../../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../ports/embedding-store.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteTx } from "./driver.ts";
+import type { KnownKeys } from "./known-keys.ts";
 import { sqliteOutbox } from "./outbox.ts";
 import { findSpace } from "./vectors/spaces.ts";
 import { vectorWriter } from "./vectors/writer.ts";
@@ -158,14 +159,17 @@ export function cosines(
   versionId: number,
   query: Float32Array,
   ids: readonly string[],
+  keyOf: KnownKeys["of"] = () => null,
 ): Map<string, number> {
   const space = findSpace(tx, collection, versionId);
   const found = new Map<string, number>();
   if (!space) return found;
   for (const id of ids) {
     const row = tx.get<{ vector: Uint8Array }>(
-      `SELECT v.vector FROM ${table} r JOIN vectors v ON v.space = ? AND v.key = r.key WHERE r.id = ?`,
+      `SELECT v.vector FROM ${table} r JOIN vectors v ON v.space = ?1 AND v.key = r.key
+        WHERE r.key = coalesce(?2, (SELECT key FROM ${table} WHERE id = ?3)) AND r.id = ?3`,
       space.id,
+      keyOf(id),
       id,
     );
     if (!row || row.vector.byteLength !== query.length * 4) continue;

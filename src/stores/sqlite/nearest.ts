@@ -1,6 +1,7 @@
 import type { Ranked } from "../../ports/recall-store.ts";
 import type { SqliteDatabase, SqliteTx } from "./driver.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
+import type { Keyed } from "./known-keys.ts";
 import type { VectorSearcher } from "./vectors/searcher.ts";
 import { findSpace } from "./vectors/spaces.ts";
 import type { Where } from "./words.ts";
@@ -42,7 +43,7 @@ export async function nearest(
   vectors: VectorSearcher,
   { collection, table }: EmbeddedRecords,
   { versionId, vector, limit, where, signal }: NearestQuery,
-): Promise<Ranked[]> {
+): Promise<(Ranked & Keyed)[]> {
   for (let attempt = 1; ; attempt++) {
     const change = (tx: SqliteTx) => findSpace(tx, collection, versionId)?.change;
     const { allow, before } = db.read((tx) => ({ allow: where && matchingKeys(tx, table, where), before: change(tx) }));
@@ -52,7 +53,7 @@ export async function nearest(
     const { found, settled } = db.read((tx) => {
       const known = hits.flatMap(({ key, score }) => {
         const row = tx.get<{ id: string }>(`SELECT id FROM ${table} WHERE key = ?`, key);
-        return row ? [{ id: row.id, score }] : [];
+        return row ? [{ key, id: row.id, score }] : [];
       });
       // Keys are never used again: if the same ones match as before, they did all the time.
       const same = !where || change(tx) === before || sameKeys(allow!, matchingKeys(tx, table, where));

@@ -1,6 +1,7 @@
 import type { RankedByWords } from "../../ports/recall-store.ts";
 import { queryWords, searchWords } from "../../text/words.ts";
 import type { SqliteTx, SqlValue } from "./driver.ts";
+import type { Keyed } from "./known-keys.ts";
 import { shortlist } from "./shortlist.ts";
 
 /** A condition on the records of a collection, as SQL made by us with the person's values bound. */
@@ -41,7 +42,7 @@ export function rankByWords(
   query: string,
   where: Where | undefined,
   limit: number,
-): RankedByWords[] {
+): (RankedByWords & Keyed)[] {
   const asked = queryWords(query).map(quoted);
   if (asked.length === 0) return [];
   const rows =
@@ -49,15 +50,14 @@ export function rankByWords(
   const has = (key: number) =>
     asked.filter((word) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid = ?`, word, key)).length;
   return rows.map(({ key, id, score }, index) => ({
+    key,
     id,
     score: Math.max(score, Number.MIN_VALUE),
     ...(index === 0 ? { matched: has(key) / asked.length } : {}),
   }));
 }
 
-interface RankedRow {
-  readonly key: number;
-  readonly id: string;
+interface RankedRow extends Keyed {
   readonly score: number;
 }
 
