@@ -9,7 +9,7 @@ export interface LoadedEngine {
   readonly name: string;
 }
 
-/** `node:sqlite` where this Node has it complete (FTS5 included), else the prebuilt package with the same interface. */
+/** `node:sqlite` where this Node has it complete, else the prebuilt package with the same interface. */
 export async function loadEngine(): Promise<LoadedEngine> {
   engine ??= choose();
   return engine;
@@ -22,20 +22,21 @@ async function choose(): Promise<LoadedEngine> {
   // Before 22.16 the built-in module lacks options we need, and it prints an experimental warning on every start.
   if (major > 22 || (major === 22 && minor >= 16)) {
     const builtin = await import("node:sqlite");
-    if (hasFullText(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
+    if (isComplete(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
   }
   const bundled = await import("@photostructure/sqlite");
   const { DatabaseSync, backup } = bundled as unknown as Pick<LoadedEngine, "DatabaseSync" | "backup">;
   return { DatabaseSync, backup, name: "@photostructure/sqlite" };
 }
 
-function hasFullText(DatabaseSync: Engine): boolean {
+function isComplete(DatabaseSync: Engine): boolean {
   const probe = new DatabaseSync(":memory:");
   try {
     probe.exec("CREATE VIRTUAL TABLE probe USING fts5(text)");
+    probe.prepare("SELECT ?1, ?1").get(1);
     return true;
   } catch {
-    return false; // built without FTS5
+    return false; // built without FTS5, or from the time before it knew numbered parameters, such as Node 22.16
   } finally {
     probe.close();
   }
