@@ -38,7 +38,8 @@ const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
 /** The one way from an edge into an operation: checks the input, the caller and the time, runs it, checks the output, and tells of it all. */
 export function invoke(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
   const call = { ...invocation, operation: operation.name, keyId: invocation.caller.keyId };
-  return observe(call, () => perform(cairn, operation, raw, invocation)).finally(answerCall());
+  const answered = answerCall();
+  return observe(call, () => perform(cairn, operation, raw, invocation)).finally(answered);
 }
 
 async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { GptEncoding } from "gpt-tokenizer/GptEncoding";
+import type { GptEncoding } from "gpt-tokenizer/GptEncoding";
 import { builtFile } from "../model/built-file.ts";
 import { estimateTokens } from "./budget.ts";
 
@@ -24,14 +24,15 @@ const AS_TEXT = { disallowedSpecial: new Set<string>() };
 let loading: Promise<GptEncoding> | undefined;
 
 function encoding(): Promise<GptEncoding> {
-  loading ??= load();
-  loading.catch(() => {
+  loading ??= load().catch((error) => {
     loading = undefined; // the next call tries again
+    throw error;
   });
   return loading;
 }
 
 async function load(): Promise<GptEncoding> {
+  const { GptEncoding } = await import("gpt-tokenizer/GptEncoding");
   const tokens = JSON.parse(await readFile(builtFile("models/o200k.json"), "utf8")) as string[];
   return GptEncoding.getEncodingApi("o200k_base", () => tokens);
 }
