@@ -199,6 +199,7 @@ async function withVectors(
   const plans = chunked.map(({ file }) => ({
     file,
     chunks: file.chunks.map((one) => {
+      giveWay();
       const reused = kept.get(`${file.path}\n${chunkPrint(one)}`);
       if (reused) return { chunk: one, reused, text: -1 };
       const text = embeddingText(file.path, one);

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Language, Parser } from "web-tree-sitter";
+import { giveWay } from "../model/give-way.ts";
 import type { ReadOutline } from "../text/code/chunk-file.ts";
 import { GRAMMARS, type GrammarName, isGrammarName } from "../text/code/grammars/index.ts";
 import { readOutline } from "../text/code/read-outline.ts";
@@ -36,11 +37,11 @@ export async function treeSitter({ memoryBytes }: { readonly memoryBytes: number
       const loaded = isGrammarName(language) && languages.get(language);
       if (!loaded) return undefined;
       parser.setLanguage(loaded);
-      const tree = parser.parse(lines.content);
+      const tree = parser.parse(lines.content, null, { progressCallback: () => giveWay() });
       if (!tree) throw new Error("The parser gave no tree.");
       const cursor = tree.walk();
       try {
-        return readOutline(cursor, loaded, GRAMMARS[language], lines);
+        return readOutline(cursor, loaded, GRAMMARS[language], lines, giveWay);
       } finally {
         cursor.delete();
         tree.delete();

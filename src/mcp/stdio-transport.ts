@@ -11,6 +11,7 @@ import {
   serializeMessage,
   type Transport,
 } from "@modelcontextprotocol/server";
+import { answerCall } from "../model/give-way.ts";
 import { LIMITS } from "../model/limits.ts";
 import { type Line, lineReader } from "./line-reader.ts";
 
@@ -32,7 +33,8 @@ const MAX_UNANSWERED = 256;
  */
 export function stdioTransport(options: StdioTransportOptions): Transport {
   const { input, output, maxLineBytes = LIMITS.bodyBytes, drainMs = 5_000 } = options;
-  const unanswered = new Set<RequestId>();
+  /** With what says that it has been answered. */
+  const unanswered = new Map<RequestId, () => void>();
   let ended = false;
   let closed = false;
   let drainTimer: NodeJS.Timeout | undefined;
@@ -62,7 +64,7 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
 
   function receive(message: JSONRPCMessage): void {
     // A subscription is answered only when it ends, which nobody waits for.
-    if (isJSONRPCRequest(message) && message.method !== "subscriptions/listen") unanswered.add(message.id);
+    if (isJSONRPCRequest(message) && message.method !== "subscriptions/listen") unanswered.set(message.id, answerCall());
     if (unanswered.size >= MAX_UNANSWERED) input.pause();
     // A cancelled request gets no answer.
     if (isJSONRPCNotification(message) && message.method === "notifications/cancelled")
@@ -71,7 +73,10 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
   }
 
   function settled(id: RequestId | undefined): void {
-    if (id !== undefined) unanswered.delete(id);
+    if (id !== undefined) {
+      unanswered.get(id)?.();
+      unanswered.delete(id);
+    }
     if (!closed && input.isPaused() && unanswered.size < MAX_UNANSWERED) input.resume();
     if (ended && unanswered.size === 0) close();
   }

@@ -16,12 +16,10 @@ export interface FileRows {
 }
 
 export function rowsOf(file: FileWrite): FileRows {
-  giveWay();
   const { path, chunks, symbols } = file;
-  return {
-    file,
-    ...packTexts(chunks.map(({ chunk }) => chunk.text)),
-    words: chunks.map(({ chunk }) => storedWords(chunkWords(path, chunk))),
-    symbols: packSymbols(symbols),
-  };
+  const words = chunks.map(({ chunk }) => {
+    giveWay();
+    return storedWords(chunkWords(path, chunk));
+  });
+  return { file, ...packTexts(chunks.map(({ chunk }) => chunk.text)), words, symbols: packSymbols(symbols) };
 }

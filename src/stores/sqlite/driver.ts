@@ -38,7 +38,7 @@ export interface SqliteDatabase {
   one<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
   /**
    * Runs `work` in a write transaction and resolves once it is durable. Writes that wait together share one commit;
-   * each stands or falls alone. `work` must not be asynchronous and may be run again if the lock was lost.
+   * each stands or falls alone. `work` must not be asynchronous and may be run again, if the lock was lost or given up to somebody else.
    */
   write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions): Promise<T>;
   close(): void;

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
-import { giveWay } from "../../model/give-way.ts";
+import { giveWay, isWriteWanted, wantToWrite } from "../../model/give-way.ts";
 import { movingError } from "../../model/move.ts";
 import type { SqliteTx } from "./driver.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
@@ -41,6 +41,8 @@ const REST_MS = 10;
 const RETRY_MS = 4;
 /** What can wait lets others go first: it rests for as long as they wait between two tries. */
 const DERIVED_REST_MS = 5;
+/** So often what can wait begins anew because somebody else in this process wants to write; then it has its turn. */
+const YIELDS_MAX = 3;
 /** After this long a process tries more often than those that have just come. */
 const IMPATIENT_AFTER_MS = 1_000;
 const IMPATIENT_RETRY_MS = 1;
@@ -52,6 +54,9 @@ const WAL_PAGES = 4_000;
 const WAL_PAGES_DERIVED = 250;
 const DERIVED = `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${WAL_PAGES_DERIVED}`;
 export const DURABLE = `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES}`;
+
+/** What can wait gives up the lock. */
+class Yield extends Error {}
 
 export function groupCommit(
   connection: DatabaseSync,
@@ -66,6 +71,19 @@ export function groupCommit(
   let restUntil = 0;
   let derivedRestUntil = 0;
   let cutRestShort = () => {};
+
+  /** How often the write that can wait and is next has given up the lock. */
+  let yielded = 0;
+
+  /** For what can wait: between two statements it lets calls go first, and those who want to write. */
+  const patientTx: SqliteTx = {
+    ...tx,
+    run(sql, ...params) {
+      giveWay({ locked: true });
+      if (yielded < YIELDS_MAX && isWriteWanted()) throw new Yield();
+      return tx.run(sql, ...params);
+    },
+  };
 
   const isNextDerived = () => queue.every((write) => write.derived);
 
@@ -106,14 +124,20 @@ export function groupCommit(
         await undefined; // lets the writes of this turn gather into one commit
         await rest();
         if (closed) break;
+        const written = isNextDerived() ? undefined : wantToWrite();
         try {
-          const contended = await inWriteLock(connection, path, lockWaitMs, suitNext, () =>
-            commitTogether(connection, tx, path, takeNext()),
-          );
+          const contended = await inWriteLock(connection, path, lockWaitMs, suitNext, () => {
+            const writes = takeNext();
+            const done = commitTogether(connection, derived ? patientTx : tx, path, writes);
+            yielded = done ? 0 : yielded + 1;
+            if (!done) queue.unshift(...writes);
+          });
           if (contended) restUntil = Date.now() + REST_MS * (0.5 + Math.random());
           if (derived) derivedRestUntil = Date.now() + DERIVED_REST_MS;
         } catch (error) {
           for (const job of queue.splice(0, GROUP_COMMIT_MAX)) job.reject(error);
+        } finally {
+          written?.();
         }
       }
     } finally {
@@ -142,8 +166,11 @@ export function closedError(path: string, message: string): CairnError {
   return isOnTheMove(path) ? movingError(path) : new CairnError("unavailable", message, { details: { path } });
 }
 
-/** Runs the jobs in the transaction that is open, each in a savepoint of its own, and answers them only after the commit. */
-function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jobs: readonly QueuedWrite[]): void {
+/**
+ * Runs the jobs in the transaction that is open, each in a savepoint of its own, and answers them only after the commit. False if they
+ * gave up the lock for somebody else: nothing of them is kept, and they are to be run again.
+ */
+function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jobs: readonly QueuedWrite[]): boolean {
   const answers: (() => void)[] = [];
   try {
     for (const job of jobs) {
@@ -154,7 +181,7 @@ function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jo
         answers.push(() => job.resolve(value));
       } catch (error) {
         // A full disk or an I/O error may have ended the whole transaction: then nothing of this group is kept.
-        if (!connection.isTransaction) throw error;
+        if (!connection.isTransaction || error instanceof Yield) throw error;
         connection.exec("ROLLBACK TO job; RELEASE job");
         answers.push(() => job.reject(translateSqliteError(error, path)));
       }
@@ -162,10 +189,12 @@ function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jo
     connection.exec("COMMIT");
   } catch (error) {
     if (connection.isTransaction) connection.exec("ROLLBACK");
+    if (error instanceof Yield) return false;
     for (const job of jobs) job.reject(translateSqliteError(error, path));
-    return;
+    return true;
   }
   for (const answer of answers) answer();
+  return true;
 }
 
 /**

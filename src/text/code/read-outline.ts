@@ -18,7 +18,13 @@ const NO_NAMES: ReadonlySet<string> = new Set(["self", "cls", "this", "_"]);
  * One pass over a syntax tree: blocks for the chunker, exact symbols for the index. Every question to the cursor costs more
  * than all the rest here, so none is asked whose answer is not needed.
  */
-export function readOutline(cursor: SyntaxCursor, types: NodeTypes, grammar: Grammar, lines: Lines): Outline {
+export function readOutline(
+  cursor: SyntaxCursor,
+  types: NodeTypes,
+  grammar: Grammar,
+  lines: Lines,
+  atEachNode: () => void = () => {},
+): Outline {
   const actions = actionsByTypeId(types, grammar);
   const symbols: SymbolEntry[] = [];
   /** Where names of definitions start and end: the nodes there must not count as references. */
@@ -29,6 +35,7 @@ export function readOutline(cursor: SyntaxCursor, types: NodeTypes, grammar: Gra
   const scopes: Scope[] = [];
 
   const enter = (): Frame => {
+    atEachNode();
     const action = actions[cursor.nodeTypeId] ?? NO_ACTION;
     const parent = path[path.length - 1];
     if (!parent) return { block: root, scopes: 0, wrapper: undefined, opens: false, isLeaf: false };
