@@ -29,6 +29,9 @@ export interface SearchContext {
   readonly listsAbove: number;
 }
 
+/** Of the candidates so many vectors are read before it is asked whether that is enough, and so many more each time. */
+const READ_FIRST = 32;
+const READ_NEXT = 12;
 /** A filter of so few keys is answered from the vectors themselves. */
 const DIRECT_MAX = 256;
 /** Lists are looked through as long as the candidate at this rank gets better. Far down there is always a better one in some list. */
@@ -43,21 +46,39 @@ export function searchView(context: SearchContext, view: View, query: Query): Ve
 
   for (let wanted = Math.min(HEAP_MAX, 2 * limit + 12); ; wanted = Math.min(HEAP_MAX, wanted * 4)) {
     const candidates = scanView(context, view, query, wanted);
-    const hits = readScores(
-      context.tx,
+    const { top, settled } = bestOf(context.tx, view, query, candidates);
+    if (settled || candidates.length < wanted || wanted === HEAP_MAX) return top;
+  }
+}
+
+/**
+ * The best of the candidates by their vectors. Codes are rounded, so that one further down could belong among the best: how much rounding
+ * moves a score is seen on those that are read, and so many are read that the next one cannot. Not settled if that may be one which is not a candidate.
+ */
+function bestOf(
+  tx: SqliteTx,
+  view: View,
+  { vector, limit }: Query,
+  candidates: readonly VectorHit[],
+): { top: VectorHit[]; settled: boolean } {
+  const hits: VectorHit[] = [];
+  let error = 0;
+  while (hits.length < candidates.length) {
+    const next = candidates.slice(hits.length, hits.length === 0 ? Math.max(READ_FIRST, limit + READ_NEXT) : hits.length + READ_NEXT);
+    const read = readScores(
+      tx,
       view,
-      query.vector,
-      candidates.map(({ key }) => key),
+      vector,
+      next.map(({ key }) => key),
       true,
     );
+    for (const [i, { score }] of next.entries()) error = Math.max(error, Math.abs(score - read[i]!.score));
+    hits.push(...read);
     const top = best(hits, limit);
-    if (candidates.length < wanted || wanted === HEAP_MAX) return top;
-    // Codes are rounded, so a vector just below the candidates could belong among the best. How much rounding moves a
-    // score is seen on the candidates themselves; if the gap is smaller than that, more of them are looked at.
-    let error = 0;
-    for (const [i, { score }] of candidates.entries()) error = Math.max(error, Math.abs(score - hits[i]!.score));
-    if (top.at(-1)!.score >= candidates.at(-1)!.score + 1.5 * error) return top;
+    const unread = candidates[hits.length] ?? candidates.at(-1)!;
+    if (top.length === limit && top.at(-1)!.score >= unread.score + 1.5 * error) return { top, settled: true };
   }
+  return { top: best(hits, limit), settled: false };
 }
 
 /** The same answer without codes, for when they cannot be trusted or made again. */
