@@ -28,6 +28,8 @@ export interface Candidates {
   readonly lexical: readonly RankedByWords[];
   /** By cosine, best first, exact scores. */
   readonly dense: readonly Ranked[];
+  /** The cosines of those that the words found, where they were to be had while the ranking by meaning was still being made. */
+  readonly similarities?: ReadonlyMap<string, number> | undefined;
   /** What was not as it should be, though the answer is whole. */
   readonly degraded?: string | undefined;
 }

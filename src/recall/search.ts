@@ -1,7 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
-import type { Ranked, RecallStore } from "../ports/recall-store.ts";
+import type { Candidates, Ranked, RecallStore } from "../ports/recall-store.ts";
 import { type Candidate, fuse } from "../text/fuse.ts";
 import { embedWithin } from "./embed-within.ts";
 import { meaningWeight } from "./weights.ts";
@@ -67,17 +67,18 @@ export async function fusedCandidates<RecordType, Filter>(
 
   const limit = Math.min(500, Math.max(100, topK * 5));
   const words = mode === "semantic" ? undefined : query;
-  const { lexical, dense: near, degraded: trouble } = await store.candidates({ filter, limit, denseLimit: nearest, words, dense, signal });
+  const candidates = await store.candidates({ filter, limit, denseLimit: nearest, words, dense, signal });
+  const { lexical, dense: near, degraded: trouble } = candidates;
   if (trouble !== undefined) degraded.push(trouble);
   // The version was dropped while the query was being embedded: ask again with the one that took its place.
   if (dense && near.length === 0 && !(await isCurrent(store.embeddings, dense.versionId))) return fusedCandidates(store, embedders, asked);
-  const candidates = await withSimilarities(store, dense, lexical, near);
-  const cosine = new Map(candidates.map((candidate) => [candidate.id, candidate.cosine]));
+  const both = await withSimilarities(store, dense, candidates);
+  const cosine = new Map(both.map((candidate) => [candidate.id, candidate.cosine]));
   const rankOf = (ranking: readonly Ranked[]) => new Map(ranking.map(({ id, score }, index) => [id, { rank: index + 1, score }]));
   const meaningRanks = rankOf(near);
   const wordRanks = rankOf(lexical);
   return {
-    order: fuse(candidates, dense ? meaningWeight(query, lexical, meaning) : 0),
+    order: fuse(both, dense ? meaningWeight(query, lexical, meaning) : 0),
     cosine: (id) => cosine.get(id),
     found: (id) => ({ meaning: meaningRanks.get(id), words: wordRanks.get(id) }),
     degraded,
@@ -137,12 +138,11 @@ async function isCurrent(embeddings: EmbeddingStore, versionId: number): Promise
 async function withSimilarities(
   store: Pick<RecallStore<unknown, unknown>, "similarities">,
   dense: QueryVector | undefined,
-  lexical: readonly Ranked[],
-  near: readonly Ranked[],
+  { lexical, dense: near, similarities }: Candidates,
 ): Promise<Candidate[]> {
-  const cosine = new Map(near.map(({ id, score }) => [id, score]));
+  const cosine = new Map([...(similarities ?? []), ...near.map(({ id, score }) => [id, score] as const)]);
   const byWords = new Map(lexical.map(({ id, score }) => [id, score]));
-  if (dense) {
+  if (dense && !similarities) {
     const unknown = lexical.filter(({ id }) => !cosine.has(id)).map(({ id }) => id);
     for (const [id, score] of await store.similarities(dense.versionId, dense.vector, unknown)) cosine.set(id, score);
   }

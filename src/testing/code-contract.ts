@@ -286,6 +286,12 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.equal(await store.embeddings.putVectors(next, filled), 2);
     assert.equal(await store.embeddings.makeCurrent(next), "switched");
     assert.equal((await store.similarities(next, Float32Array.of(0, 1), [missing[0]!.id])).get(missing[0]!.id), 1);
+    const dense = { versionId: next, vector: Float32Array.of(0.6, 0.8) };
+    const { lexical, similarities } = await store.candidates({ filter: {}, limit: 10, words: "x y", dense });
+    const ids = lexical.map(({ id }) => id);
+    assert.deepEqual(ids.toSorted(), missing.map(({ id }) => id).toSorted());
+    // A store may give them along; if so, they are the same.
+    if (similarities) assert.deepEqual(similarities, await store.similarities(dense.versionId, dense.vector, ids));
   }),
 
   on("takes commits at once, each whole, and a reader never sees a file missing or doubled", async (store) => {

@@ -12,7 +12,7 @@ import { findDefinitions, findReferences } from "./code-symbols.ts";
 import { CODE_WORDS, type TextColumns, textReader } from "./code-write.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "./driver.ts";
-import { cosines, type EmbeddedRecords, sqliteEmbeddings } from "./embeddings.ts";
+import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "./embeddings.ts";
 import { type KnownKeys, knownKeys } from "./known-keys.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { vacuumFile } from "./vacuum.ts";
@@ -153,11 +153,16 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       const db = await database();
       const where = db.read((tx) => whereOf(tx, filter));
       const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
-      const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, CODE_WORDS, "current_chunks", words, where, limit));
+      near?.catch(() => {}); // it is awaited below, unless something else fails before
+      const { lexical, similarities } = db.read((tx) => {
+        const ranked = words === undefined ? [] : rankByWords(tx, CODE_WORDS, "current_chunks", words, where, limit);
+        // The other thread still scans, mostly.
+        return { lexical: ranked, similarities: dense && cosinesByKey(tx, RECORDS, dense.versionId, dense.vector, ranked) };
+      });
       const found = (await near) ?? [];
       keys.note(lexical);
       keys.note(found);
-      return { lexical, dense: found };
+      return { lexical, dense: found, similarities };
     },
 
     async matching(filter, limit) {

@@ -3,7 +3,7 @@ import type { CollectionName } from "../../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../ports/embedding-store.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteTx } from "./driver.ts";
-import type { KnownKeys } from "./known-keys.ts";
+import type { Keyed, KnownKeys } from "./known-keys.ts";
 import { sqliteOutbox } from "./outbox.ts";
 import { findSpace } from "./vectors/spaces.ts";
 import { vectorWriter } from "./vectors/writer.ts";
@@ -172,13 +172,37 @@ export function cosines(
       keyOf(id),
       id,
     );
-    if (!row || row.vector.byteLength !== query.length * 4) continue;
-    const vector = new Float32Array(row.vector.slice().buffer); // a copy, because the numbers must be aligned
-    let sum = 0;
-    for (let i = 0; i < query.length; i++) sum += vector[i]! * query[i]!;
-    found.set(id, sum);
+    const cosine = row && cosineTo(query, row.vector);
+    if (cosine !== undefined) found.set(id, cosine);
   }
   return found;
+}
+
+/** The same for records whose keys are known in this snapshot. */
+export function cosinesByKey(
+  tx: SqliteTx,
+  { collection }: EmbeddedRecords,
+  versionId: number,
+  query: Float32Array,
+  records: readonly Keyed[],
+): Map<string, number> {
+  const space = findSpace(tx, collection, versionId);
+  const found = new Map<string, number>();
+  for (const { key, id } of space ? records : []) {
+    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE space = ? AND key = ?", space!.id, key);
+    const cosine = row && cosineTo(query, row.vector);
+    if (cosine !== undefined) found.set(id, cosine);
+  }
+  return found;
+}
+
+/** Nothing for a vector that is damaged. */
+function cosineTo(query: Float32Array, stored: Uint8Array): number | undefined {
+  if (stored.byteLength !== query.length * 4) return undefined;
+  const vector = new Float32Array(stored.slice().buffer); // a copy, because the numbers must be aligned
+  let sum = 0;
+  for (let i = 0; i < query.length; i++) sum += vector[i]! * query[i]!;
+  return sum;
 }
 
 function readVersions(tx: SqliteTx, collection: CollectionName): EmbeddingVersion[] {
