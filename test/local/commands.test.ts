@@ -172,6 +172,26 @@ describe("cairn mcp", SLOW, () => {
     expect(state).toMatchObject({ current_jobs: {}, recent_paths: [s.project] });
   });
 
+  it("saves and searches while it indexes long files, and loses nothing of either", async () => {
+    const long = (n: number) =>
+      Array.from({ length: 200 }, (_, i) => `def part_${n}_${i}():\n${"    call(one, two)\n".repeat(20)}`).join("\n");
+    for (let n = 0; n < 6; n++) s.write(`src/long${n}.py`, long(n));
+    const client = await s.mcp([], { CAIRN_EMBEDDER_KIND: "static" });
+    await call(client, "code_index");
+    const statusNow = async () => (await call(client, "code_status")) as { indexed_files: number; jobs: { status: string }[] };
+    let saved = 0;
+    while (["pending", "running"].includes((await statusNow()).jobs[0]!.status)) {
+      await call(client, "checkpoint_save", { summary: `Number ${++saved}` });
+      await call(client, "code_search", { query: "call one and two" });
+    }
+    expect(await call(client, "checkpoint_list", { limit: 1 })).toMatchObject({ total: saved });
+    expect(await statusNow()).toMatchObject({ indexed_files: 6, jobs: [{ status: "completed" }] });
+    const { definitions } = (await call(client, "code_usages", { name: "part_5_199" })) as { definitions: unknown[] };
+    expect(definitions).toHaveLength(1);
+    await client.close();
+    expect(json(await s.run("code", "compact", "--json")).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+  });
+
   it("keeps the index up to date by itself where it is told to", async () => {
     s.write("a.py", "def first_name():\n    pass\n");
     const client = await s.mcp([], { CAIRN_CODE_WATCH: "true" });
