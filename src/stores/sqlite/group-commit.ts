@@ -129,7 +129,7 @@ export function groupCommit(
           const contended = await inWriteLock(connection, path, lockWaitMs, suitNext, () => {
             const writes = takeNext();
             const done = commitTogether(connection, derived ? patientTx : tx, path, writes);
-            yielded = done ? 0 : yielded + 1;
+            if (derived) yielded = done ? 0 : yielded + 1; // a write of the other kind in between does not set it back
             if (!done) queue.unshift(...writes);
           });
           if (contended) restUntil = Date.now() + REST_MS * (0.5 + Math.random());
