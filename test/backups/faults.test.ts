@@ -1,23 +1,22 @@
-import { execFileSync, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { spawn } from "node:child_process";
+import { cpSync, existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { checkFile } from "../../src/stores/sqlite/damage.ts";
 import { loadEngine } from "../../src/stores/sqlite/engine.ts";
 import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
+import { type FaultMode, faultShim } from "../faults/fault-shim.ts";
 import { counts } from "../faults/processes.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "cairn-backup-faults-"));
-const shim = join(folder, "fail-nth.so");
+const shim = faultShim();
+const { folder } = shim;
 const template = join(folder, "template");
 const which = { kind: "system", id: "shop" } as const;
 const at = new Date().toISOString();
 
 /** A system with a backup of the state "backed up", whose file and log now hold the state "present". */
 beforeAll(async () => {
-  execFileSync("cc", ["-shared", "-fPIC", "-O1", "-w", "-o", shim, join(import.meta.dirname, "../runs/fail-nth.c"), "-ldl"]);
   const places = placesIn(template);
   await put(places.stateDir, "backed up", 0);
   const cairn = await open({ ...places, embedder: [] });
@@ -30,7 +29,6 @@ beforeAll(async () => {
   await new Promise((resolve) => holding.once("close", resolve).kill("SIGKILL"));
   expect(existsSync(join(places.stateDir, "checkpoints", "shop.db-wal"))).toBe(true);
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function placesIn(root: string) {
   return { dataDir: join(root, "data"), stateDir: join(root, "state"), backupDir: join(root, "backups") };
@@ -49,38 +47,17 @@ interface Fault {
   /** Which files: a part of their path. */
   readonly path: "/backups/" | "/state/";
   readonly nth: number;
-  /** "kill" or the number of an error. */
-  readonly with: string;
+  readonly mode: FaultMode;
 }
 
-/** Runs it on a copy of the template, with one fault. Gives what it said (nothing, if it was killed) and where. */
-async function withFault({ action, path, nth, with: how }: Fault) {
-  const root = join(folder, `${action}-${how}-${nth}`);
+/** Runs the action on a copy of the template, with one fault. */
+async function withFault({ action, path, nth, mode }: Fault) {
+  const root = join(folder, `${action}-${mode}-${nth}`);
   cpSync(template, root, { recursive: true });
   const places = placesIn(root);
-  const script = join(import.meta.dirname, "backup-process.mjs");
-  const count = join(folder, `${action}.count`);
-  const env = {
-    ...process.env,
-    LD_PRELOAD: shim,
-    FAIL_PATH: `${root}${path}`,
-    FAIL_NTH: String(nth),
-    FAIL_WITH: how,
-    FAIL_COUNT: nth === 0 ? count : "",
-  };
-  const child = spawn(process.execPath, [script, action, places.dataDir, places.stateDir, places.backupDir], { env });
-  let said = "";
-  child.stdout.on("data", (data) => {
-    said += data;
-  });
-  const ended = await new Promise((resolve) => child.once("close", (code, signal) => resolve(signal ?? code)));
-  return {
-    places,
-    said: said.trim(),
-    ended,
-    points: nth === 0 ? Number(readFileSync(count, "utf8")) : 0,
-    clear: () => rmSync(root, { recursive: true }),
-  };
+  const args = [join(import.meta.dirname, "backup-process.mjs"), action, places.dataDir, places.stateDir, places.backupDir];
+  const { lines, ended, operations } = await shim.run({ args, path: `${root}${path}`, nth, mode });
+  return { places, said: lines.join("\n").trim(), ended, points: operations, clear: () => rmSync(root, { recursive: true }) };
 }
 
 /** Every write point in a soak; in a short run some of them, the last ones among them, where it matters most. */
@@ -114,13 +91,13 @@ async function valueIn(path: string): Promise<string> {
 
 describe("a backup", () => {
   it("that is killed at any write is whole or not there, and the next one works", { timeout: 900_000 }, async () => {
-    const { points, said, clear } = await withFault({ action: "backup", path: "/backups/", nth: 0, with: "kill" });
+    const { points, said, clear } = await withFault({ action: "backup", path: "/backups/", nth: 0, mode: "kill" });
     expect(said).toBe("done");
     expect(points).toBeGreaterThan(20);
     clear();
     let killed = 0;
     await two(chosen(points, 6), async (nth) => {
-      const run = await withFault({ action: "backup", path: "/backups/", nth, with: "kill" });
+      const run = await withFault({ action: "backup", path: "/backups/", nth, mode: "kill" });
       if (run.ended !== "SIGKILL")
         expect(run.said, `point ${nth}`).toBe("done"); // the number of writes differs a little from run to run
       else killed++;
@@ -139,14 +116,14 @@ describe("a backup", () => {
   });
 
   it.each([
-    ["the disk is full", "28", /disk that holds .* is full|Reading or writing/],
-    ["the disk fails", "5", /cannot be written|Reading or writing|not sound|differs/],
-  ])("that finds at any write that %s says so and leaves nothing, or is whole", { timeout: 900_000 }, async (_, errno, words) => {
-    const { points, clear } = await withFault({ action: "backup", path: "/backups/", nth: 0, with: errno });
+    ["the disk is full", "ENOSPC" as const, /disk that holds .* is full|Reading or writing/],
+    ["the disk fails", "EIO" as const, /cannot be written|Reading or writing|not sound|differs/],
+  ])("that finds at any write that %s says so and leaves nothing, or is whole", { timeout: 900_000 }, async (_, mode, words) => {
+    const { points, clear } = await withFault({ action: "backup", path: "/backups/", nth: 0, mode });
     clear();
     const said: string[] = [];
     await two(chosen(points, 4), async (nth) => {
-      const run = await withFault({ action: "backup", path: "/backups/", nth, with: errno });
+      const run = await withFault({ action: "backup", path: "/backups/", nth, mode });
       expect(run.ended).toBe(0);
       const cairn = await open({ ...run.places, embedder: [] });
       const listed = await cairn.backups.list();
@@ -166,7 +143,7 @@ describe("a backup", () => {
       run.clear();
     });
     expect(said.length).toBeGreaterThan(2);
-    if (errno === "28") expect(said.filter((text) => text.includes("is full")).length).toBeGreaterThan(1);
+    if (mode === "ENOSPC") expect(said.filter((text) => text.includes("is full")).length).toBeGreaterThan(1);
   });
 });
 
@@ -174,7 +151,7 @@ describe("a restore", () => {
   it("that is killed at any write leaves the old state or the new, loses neither, and works when run again", {
     timeout: 900_000,
   }, async () => {
-    const { points, said, clear, places } = await withFault({ action: "restore", path: "/state/", nth: 0, with: "kill" });
+    const { points, said, clear, places } = await withFault({ action: "restore", path: "/state/", nth: 0, mode: "kill" });
     expect(said).toBe("done");
     expect(await valueIn(join(places.stateDir, "checkpoints", "shop.db"))).toBe("backed up");
     expect(points).toBeGreaterThan(5);
@@ -182,7 +159,7 @@ describe("a restore", () => {
     const found = new Set<string>();
     let killed = 0;
     await two(chosen(points, 8), async (nth) => {
-      const run = await withFault({ action: "restore", path: "/state/", nth, with: "kill" });
+      const run = await withFault({ action: "restore", path: "/state/", nth, mode: "kill" });
       if (run.ended !== "SIGKILL")
         expect(run.said, `point ${nth}`).toBe("done"); // the number of writes differs a little from run to run
       else killed++;

@@ -1,15 +1,7 @@
-import { execFile, execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openRunStore, type RunStoreOptions } from "../../src/runs.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "cairn-faults-"));
-const shim = join(folder, "fail-nth.so");
-beforeAll(() => execFileSync("cc", ["-shared", "-fPIC", "-O1", "-w", "-o", shim, join(import.meta.dirname, "fail-nth.c"), "-ldl"]));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+import { describe, expect, it } from "vitest";
+import { openRunStore } from "../../src/runs.ts";
+import { faultShim } from "../faults/fault-shim.ts";
 
 interface Report {
   acknowledged: string[];
@@ -17,28 +9,29 @@ interface Report {
   runId: string;
 }
 
+const shim = faultShim();
+
 /** Runs the script in a process of its own whose n-th write, sync, truncation, link, rename or unlink of the store's files fails. */
-async function withFault(options: RunStoreOptions, nth: number): Promise<Report> {
-  const env = { ...process.env, LD_PRELOAD: shim, FAIL_PATH: "faulty-", FAIL_NTH: String(nth) };
-  const script = join(import.meta.dirname, "fault-process.mjs");
-  const { stdout } = await promisify(execFile)(process.execPath, [script, JSON.stringify(options)], { env });
-  return JSON.parse(stdout);
+async function withFault(folder: string, nth: number): Promise<Report> {
+  const args = [join(import.meta.dirname, "fault-process.mjs"), JSON.stringify({ storage: "file", folder })];
+  const { lines, ended, errors } = await shim.run({ args, path: folder, nth, mode: "EIO" });
+  expect(ended, errors).toBe(0);
+  return JSON.parse(lines.join(""));
 }
 
-describe.each<[string, (n: number) => RunStoreOptions]>([
-  ["files", (n) => ({ storage: "file", folder: join(folder, `faulty-${n}`) })],
-  ["SQLite", (n) => ({ storage: "sqlite", path: join(folder, `faulty-${n}.db`) })],
-])("the n-th write, sync or rename fails, for every n, on %s", (_, place) => {
-  it("either the error is reported or the data is there", { timeout: 900_000 }, async () => {
+// The same for SQLite, with more kinds of faults: test/faults/injected.test.ts.
+describe("the file run store when the n-th file operation fails, for every n", () => {
+  it("either reports the error or has stored the data", { timeout: 900_000 }, async () => {
     let clean = 0;
     let reported = 0;
     for (let nth = 1; clean === 0; nth += 3)
       await Promise.all(
         [nth, nth + 1, nth + 2].map(async (n) => {
-          const { acknowledged, errors, runId } = await withFault(place(n), n);
+          const folder = join(shim.folder, `faulty-${n}`);
+          const { acknowledged, errors, runId } = await withFault(folder, n);
           if (errors > 0) reported++;
           if (acknowledged.length === 6 && errors === 0 && n > 20) clean++;
-          const store = await openRunStore(place(n));
+          const store = await openRunStore({ storage: "file", folder });
           for (const nodeId of acknowledged) {
             if (nodeId === "n0") continue; // deleted by the script
             const { state } = await store.load(runId, nodeId);
@@ -47,7 +40,7 @@ describe.each<[string, (n: number) => RunStoreOptions]>([
               nodeId === "first" ? "first" : `${nodeId[1]}:${"x".repeat(Number(nodeId[1]) * 700)}`,
             );
           }
-          // One fault is met once; what comes after it works again.
+          // One fault fails one call; the calls after it succeed.
           expect(errors, `fault ${n}`).toBeLessThanOrEqual(1);
           expect(acknowledged.length, `fault ${n}`).toBeGreaterThanOrEqual(5);
           expect(

@@ -41,7 +41,7 @@ async function untilDeath(storage: SystemStorageOptions, systemId: string, dieAt
 /** What a killed process left: nothing it had acknowledged is missing, no effect happened twice or by half. */
 async function expectSound(storage: SystemStorageOptions, systemId: string, said: readonly Said[]): Promise<void> {
   const shop = system({ systemId, storage, snapshots: { keep: 1, everyMs: 3_600_000 } });
-  const times = { till: await soundComponent(shop, "till"), stock: await soundComponent(shop, "stock") };
+  const times = { till: await expectSoundComponent(shop, "till"), stock: await expectSoundComponent(shop, "stock") };
   for (const line of said)
     if ("offset" in line && line.outcome !== "failed") expect(times[line.component]).toHaveProperty(String(line.offset), 1);
 
@@ -53,13 +53,13 @@ async function expectSound(storage: SystemStorageOptions, systemId: string, said
   if (complete.length > 0) {
     // The newest that has its mark, whatever lies half done above it.
     expect((await shop.restore()).snapshotId).toBe(complete[0]!.id);
-    await soundComponent(shop, "till");
-    await soundComponent(shop, "stock");
+    await expectSoundComponent(shop, "till");
+    await expectSoundComponent(shop, "stock");
   } else await expect(shop.restore()).rejects.toMatchObject({ code: "not_found" });
 
   // Sources send everything again, and the result is that of a run that was never cut off.
   await scenario(shop);
-  await soundComponent(shop, "till");
+  await expectSoundComponent(shop, "till");
   for (const name of ["till", "stock"] as const) {
     const component = shop.component(name);
     const offsets = Array.from({ length: LAST[name] + 1 }, (_, offset) => offset);
@@ -71,7 +71,7 @@ async function expectSound(storage: SystemStorageOptions, systemId: string, said
 }
 
 /** State, inbox and offsets of a component tell the same story. Gives how often each message had its effect. */
-async function soundComponent(shop: System, name: string): Promise<Record<string, number>> {
+export async function expectSoundComponent(shop: System, name: string): Promise<Record<string, number>> {
   const component = shop.component(name);
   const port = component.port("in");
   const times = (await component.get<Record<string, number>>("times")) ?? {};

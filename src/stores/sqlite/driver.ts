@@ -89,7 +89,8 @@ export async function openSqlite({
         try {
           return work(tx);
         } finally {
-          connection.exec("COMMIT");
+          // A full disk or an I/O error ends the transaction by itself; a COMMIT would then hide that error behind its own.
+          if (connection.isTransaction) connection.exec("COMMIT");
         }
       } catch (error) {
         throw translateSqliteError(error, path);
