@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client } from "@modelcontextprotocol/client";
@@ -96,10 +97,11 @@ async function http(bench: Bench): Promise<Edge> {
     await ended;
   });
   const [line] = await once(createInterface(server.stdout), "line");
-  const { url } = JSON.parse(line);
+  const { url, token_file } = JSON.parse(line);
+  const headers = { authorization: `Bearer ${readFileSync(token_file, "utf8").trim()}`, "content-type": "application/json" };
   const call = async (verb: string, input: Record<string, unknown>) => {
     const body = JSON.stringify({ project_path: project, ...input });
-    const answer = await fetch(`${url}/v1/checkpoint/${verb}`, { method: "POST", headers: { "content-type": "application/json" }, body });
+    const answer = await fetch(`${url}/v1/checkpoint/${verb}`, { method: "POST", headers, body });
     if (!answer.ok) throw new Error(`${verb} failed over HTTP: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as { id: string };
   };

@@ -15,7 +15,7 @@ export interface Caller {
   readonly keyId?: string | undefined;
 }
 
-/** The person at this machine, over stdio, the command line or loopback. */
+/** The local user: over stdio, on the command line, or over HTTP with the local token. */
 export const LOCAL_CALLER: Caller = { access: "admin", projects: "all" };
 
 export interface Invocation {

@@ -11,6 +11,7 @@ import { initCommand } from "./init/init-command.ts";
 import { mcpCommand } from "./mcp-command.ts";
 import { operationCommand } from "./operation-command.ts";
 import { serveCommand } from "./serve-command.ts";
+import { tokenCommand } from "./token-command.ts";
 import { tourCommand } from "./tour-command.ts";
 import { exportCommand, importCommand } from "./transfer-commands.ts";
 
@@ -36,6 +37,7 @@ export const commands: readonly Command[] = [
   hookCommand,
   mcpCommand,
   serveCommand,
+  tokenCommand,
   tourCommand,
   configCommand,
   completionCommand(() => commands),

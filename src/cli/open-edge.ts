@@ -3,6 +3,7 @@ import type { Config } from "../config/schema.ts";
 import { localCode } from "../local/local-code.ts";
 import type { Operation } from "../operation.ts";
 import { launcher, type Where } from "./code/launch.ts";
+import { configuredClient } from "./configured-client.ts";
 import { openFromConfig } from "./open-from-config.ts";
 
 /** What an edge beside the files works with: the operations, whoever does them, and the Cairn to do them on. */
@@ -26,14 +27,13 @@ export async function openEdge(config: Config, { jobs, cancelWithCaller = false 
   const { edgeOperations } = await import("./edge-operations.ts");
   const { dataDir, api } = config;
   if (api.url !== undefined) {
-    const [{ apiClient }, { remoteOperation }, { remoteService }, { remoteTarget }, { operations }] = await Promise.all([
-      import("../client/api-client.ts"),
+    const [client, { remoteOperation }, { remoteService }, { remoteTarget }, { operations }] = await Promise.all([
+      configuredClient(config, api.url),
       import("../client/remote-operation.ts"),
       import("../client/remote-service.ts"),
       import("../client/remote-target.ts"),
       import("../operations.ts"),
     ]);
-    const client = apiClient({ url: api.url, apiKey: api.key });
     const counts = (projectPath: string) => remoteTarget(client, projectPath).counts(new AbortController().signal);
     const local = localCode({ dataDir, launch: launcher(jobs, config, undefined), counts, cancelWithCaller });
     // The operations call the server and nothing of this. What is done here has a part in it, and what hooks and exports ask for.

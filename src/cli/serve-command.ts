@@ -1,14 +1,17 @@
 import { once } from "node:events";
+import type { LoadedConfig } from "../config/load.ts";
 import type { Command } from "./command.ts";
 import { print, printJson } from "./host.ts";
 import { startServer } from "./server.ts";
+import { quoteArgument } from "./terminal/quote-argument.ts";
 import { styleFor } from "./terminal/style.ts";
 
 /** `cairn serve`: HTTP API, API page and MCP over HTTP, until it is stopped. */
 export const serveCommand: Command = {
   path: ["serve"],
   summary: "Serve the HTTP API, its page, and MCP over HTTP, until stopped.",
-  description: "Only this machine is let in unless you say otherwise; other addresses need API keys (cairn key create).",
+  description:
+    "Every call needs a credential: the local token (cairn token), or an API key for other people and machines (cairn key create).",
   flags: [
     {
       name: "host",
@@ -28,17 +31,24 @@ export const serveCommand: Command = {
     },
   ],
   positional: [],
-  examples: ["cairn serve", "cairn serve --port 0 --json", "cairn serve --host 0.0.0.0 --set http.allowed_hosts=memory.example.org"],
+  examples: ["cairn serve", "cairn serve --port 0 --json", "cairn serve --set http.trusted_proxies=127.0.0.1"],
   usesProject: true,
   async run({ host, json, config }) {
     const server = await startServer(config().config);
     try {
-      if (json) printJson(host, { url: server.url, mcp_url: `${server.url}/mcp`, docs_url: `${server.url}/docs` });
+      const { url, tokenFile } = server;
+      if (json) printJson(host, { url, mcp_url: `${url}/mcp`, docs_url: `${url}/docs`, token_file: tokenFile });
       else {
         const style = styleFor(host.stdout, host.env);
         print(
           host,
-          `Cairn is serving on ${style.bold(server.url)}\n\n  API page  ${server.url}/docs\n  MCP       ${server.url}/mcp\n\nStop with Ctrl-C.`,
+          [
+            `Cairn is serving on ${style.bold(url)}\n`,
+            `  API page  ${url}/docs`,
+            `  MCP       ${url}/mcp`,
+            `  Call it   curl -H "Authorization: Bearer $(${tokenCommandLine(config())})" ${url}/v1/key/list\n`,
+            "Stop with Ctrl-C.",
+          ].join("\n"),
         );
       }
       if (!host.signal.aborted) await once(host.signal, "abort");
@@ -47,3 +57,9 @@ export const serveCommand: Command = {
     }
   },
 };
+
+/** Returns the command that prints the token of this server: with its data folder, where a flag named one. */
+function tokenCommandLine({ config, settings }: LoadedConfig): string {
+  const isFlag = settings.some(({ setting, origin }) => setting.key === "data_dir" && origin.source === "flag");
+  return isFlag ? `cairn token --data-dir ${quoteArgument(config.dataDir)}` : "cairn token";
+}

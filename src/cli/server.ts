@@ -1,12 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../config/schema.ts";
 import type { HttpServer } from "../http/serve.ts";
+import { localToken } from "../stores/file/local-token.ts";
 import { openFromConfig } from "./open-from-config.ts";
 
 const STREAM_GRACE_MS = 1_000;
 
-/** Everything that is served over HTTP, on one port: the API, its page, and MCP under `/mcp`. */
-export async function startServer(config: Config): Promise<HttpServer> {
+export interface LocalServer extends HttpServer {
+  /** The file that holds the local token. */
+  readonly tokenFile: string;
+}
+
+/** Starts everything that is served over HTTP, on one port: the API, its page, and MCP under `/mcp`. */
+export async function startServer(config: Config): Promise<LocalServer> {
   const [{ serve }, { mcpHttpHandler }, { mcpServerFactory }, { operations }, { watch }] = await Promise.all([
     import("../http/serve.ts"),
     import("../mcp/http.ts"),
@@ -15,12 +21,13 @@ export async function startServer(config: Config): Promise<HttpServer> {
     import("./watch.ts"),
   ]);
   const { http } = config;
+  const token = localToken(config);
+  await token.readOrCreate(); // the server does not start with a token that other users can read
   const { log, telemetry } = await watch(config, { prometheus: true });
   const cairn = await openFromConfig(config);
   await cairn.indexing.start(); // what a server that died left behind
   const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets, log }), {
     onError: (error) => log.warn({ err: error }, "An MCP connection failed."),
-    allowedHosts: [http.host, ...http.allowedHosts],
     allowedOrigins: http.allowedOrigins.map((origin) => new URL(origin).hostname),
   });
   try {
@@ -29,7 +36,12 @@ export async function startServer(config: Config): Promise<HttpServer> {
       operations,
       host: http.host,
       port: http.port,
-      requireKey: http.requireKey,
+      localToken: () =>
+        token.read().catch((error: unknown) => {
+          log.warn({ err: error }, "The local token is refused until its file is usable again; API keys still work.");
+          return undefined;
+        }),
+      trustedProxies: http.trustedProxies,
       allowedOrigins: http.allowedOrigins.map((origin) => new URL(origin).origin),
       rateLimit: http.rateLimit,
       metrics: () => telemetry.prometheus(),
@@ -38,6 +50,7 @@ export async function startServer(config: Config): Promise<HttpServer> {
     });
     return {
       ...server,
+      tokenFile: token.path,
       async close() {
         const closed = server.close();
         // Calls under way may end; streams that clients keep open for notifications never would.

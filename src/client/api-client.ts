@@ -11,21 +11,23 @@ export interface ApiClient {
 
 export interface ApiClientOptions {
   readonly url: string;
-  readonly apiKey?: string | undefined;
+  /** Returns the API key or token to send; asked before every call. */
+  readonly credential?: (() => Promise<string | undefined>) | undefined;
 }
 
 /** The server keeps the time limit of an operation itself; this much later its answer does not come any more. */
 const ANSWER_GRACE_MS = 10_000;
 const MAX_ERROR_CHARS = 2_000;
 
-export function apiClient({ url, apiKey }: ApiClientOptions): ApiClient {
+export function apiClient({ url, credential }: ApiClientOptions): ApiClient {
   const base = url.replace(/\/+$/, "");
   return {
     url: base,
     async call(operation, input, signal) {
       const { target, init } = requestOf(base, operation, input);
       const limit = AbortSignal.timeout(operation.limits.timeoutMs + ANSWER_GRACE_MS);
-      const headers = { ...init.headers, accept: "application/json", ...(apiKey && { authorization: `Bearer ${apiKey}` }) };
+      const secret = await credential?.();
+      const headers = { ...init.headers, accept: "application/json", ...(secret && { authorization: `Bearer ${secret}` }) };
       let response: Response;
       let text: string;
       try {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
+import { isNetwork } from "../text/networks.ts";
 import type { Camel } from "../wire.ts";
 
 /** What is known about a key beyond its type and description. */
@@ -44,25 +45,24 @@ export const ConfigSchema = z.strictObject({
     { env: ["CAIRN_POSTGRES_URL"], notFromProject: [/^postgres/] },
   ),
   http: z.strictObject({
-    host: setting(z.string().min(1).default("127.0.0.1"), "Address to listen on. Anything but loopback needs API keys.", {
+    host: setting(z.string().min(1).default("127.0.0.1"), "Address to listen on.", {
       notFromProject: true,
     }),
     port: setting(z.int().min(0).max(65_535).default(7483), "Port to listen on; 0 takes any free one."),
-    allowed_hosts: setting(
-      z.array(z.string().min(1)).default([]),
-      "Host names under which the server is reached besides loopback and http.host, against DNS rebinding.",
-      { notFromProject: true },
-    ),
     allowed_origins: setting(z.array(url(/^https?$/)).default([]), "Web pages that may call the server, such as http://localhost:5173.", {
       notFromProject: true,
     }),
-    require_key: setting(z.boolean().default(false), "Ask for an API key on loopback too.", { notFromProject: true }),
+    trusted_proxies: setting(
+      z.array(z.string().refine(isNetwork, "must be addresses or CIDR ranges such as 10.0.0.0/8")).default([]),
+      "Addresses and CIDR ranges of reverse proxies. Their X-Forwarded-For selects the address for rate limits; it grants no access.",
+      { notFromProject: true },
+    ),
     rate_limit: z.strictObject({
       per_second: setting(
         z.number().positive().max(1_000_000).default(50),
-        "Calls per second that each key, or each address without one, may make over time.",
+        "Requests per second that each key, or each address without a valid credential, may make over time.",
       ),
-      burst: setting(z.int().min(1).max(1_000_000).default(100), "Calls that a caller may make at once before the rate counts."),
+      burst: setting(z.int().min(1).max(1_000_000).default(100), "Requests that a caller may make at once before the rate counts."),
     }),
   }),
   api: z.strictObject({

@@ -9,7 +9,9 @@ import { operations as allOperations } from "../operations.ts";
 import type { Log } from "../ports/log.ts";
 import { LOG_LEVEL } from "../telemetry/observe.ts";
 import { recordRefusal } from "../telemetry/operation-metrics.ts";
-import { addressOf, type Connection, identify, isLoopback } from "./callers.ts";
+import { addressGroup } from "../text/networks.ts";
+import { type Credentials, type Identity, identify } from "./callers.ts";
+import { type Connection, clientAddress } from "./client-address.ts";
 import { type DocsPage, docsPage } from "./docs-page.ts";
 import { errorResponse, HttpRefusal } from "./errors.ts";
 import { healthCheck } from "./health.ts";
@@ -30,11 +32,13 @@ export interface HttpOptions {
   readonly cairn: Cairn;
   /** What is offered; everything by default. */
   readonly operations?: readonly Operation[];
-  /** Refuse calls without a key also on loopback. */
-  readonly requireKey?: boolean;
+  /** Returns the token whose bearer is the local administrator. Without it only API keys are accepted. */
+  readonly localToken?: () => Promise<string | undefined>;
+  /** Addresses and CIDR ranges of reverse proxies whose X-Forwarded-For selects the address for rate limits. They grant no access. */
+  readonly trustedProxies?: readonly string[];
   /** Web pages of these origins may call, such as `http://localhost:5173`. */
   readonly allowedOrigins?: readonly string[];
-  /** Per key, or per remote address where there is none. `false` for no limit. The person at this machine has none. */
+  /** Per key, or per client address where a request has no valid credential. `false` for no limit. The local token has none. */
   readonly rateLimit?: RateLimit | false;
   /** More requests than this at once are answered with 503. */
   readonly maxConcurrent?: number;
@@ -51,7 +55,7 @@ export interface HttpOptions {
 
 export type HttpHandler = (request: Request, connection?: Connection) => Promise<Response>;
 
-type Env = { Bindings: { readonly requestId: string; readonly connection: Connection } };
+type Env = { Bindings: { readonly requestId: string; readonly identity: Identity } };
 
 const METHODS = ["GET", "HEAD", "POST", "PATCH", "DELETE"];
 
@@ -61,6 +65,7 @@ export const DEFAULT_MAX_CONCURRENT = 256;
 export function httpHandler(options: HttpOptions): HttpHandler {
   const { log, maxConcurrent = DEFAULT_MAX_CONCURRENT, allowedOrigins = [] } = options;
   const app = routes(options);
+  const admit = admission(options);
   let running = 0;
 
   return async (request, connection = {}) => {
@@ -68,9 +73,11 @@ export function httpHandler(options: HttpOptions): HttpHandler {
     let response: Response;
     running++;
     try {
-      if (running > maxConcurrent && !new URL(request.url).pathname.startsWith("/health"))
+      const isProbe = isHealthPath(new URL(request.url).pathname);
+      const identity = await admit(request.headers, connection, isProbe);
+      if (running > maxConcurrent && !isProbe)
         throw new CairnError("unavailable", "Too many requests at once. Try again in a moment.", { retryAfterMs: 1_000 });
-      response = await app.fetch(request, { requestId, connection });
+      response = await app.fetch(request, { requestId, identity });
     } catch (error) {
       response = refused(error, request, requestId, log);
     } finally {
@@ -80,18 +87,40 @@ export function httpHandler(options: HttpOptions): HttpHandler {
   };
 }
 
+const HEALTH_PATHS = ["/health", "/health/live", "/health/ready"];
+const isHealthPath = (path: string) => HEALTH_PATHS.includes(path);
+
+/**
+ * Returns the function that every request passes first, whatever its answer: it identifies the caller and takes one token of its rate
+ * limit. Probes without a credential have a bucket of their own, so that a flood of other requests from the same address (a proxy's, for
+ * instance) does not make the server look dead.
+ */
+function admission({ cairn, localToken, trustedProxies = [], rateLimit = DEFAULT_RATE_LIMIT, nowMs }: HttpOptions) {
+  const credentials: Credentials = { verifyKey: cairn.keys.verify, localToken };
+  const addressOf = clientAddress(trustedProxies);
+  const takeToken = rateLimit === false ? () => {} : rateLimiter(rateLimit, nowMs);
+  return async (headers: Headers, connection: Connection, isProbe: boolean): Promise<Identity> => {
+    const identity = await identify(headers, credentials);
+    if (!identity.caller) takeToken(`${isProbe ? "probe" : "address"}:${addressGroup(addressOf(headers, connection))}`);
+    else if (identity.caller.keyId !== undefined) takeToken(`key:${identity.caller.keyId}`);
+    return identity;
+  };
+}
+
 function routes(options: HttpOptions): Hono<Env> {
-  const { cairn, operations = allOperations, allowedOrigins = [], rateLimit = DEFAULT_RATE_LIMIT, mount = {}, log, metrics } = options;
-  const takeToken = rateLimit === false ? () => {} : rateLimiter(rateLimit, options.nowMs);
-  const rules = { verify: cairn.keys.verify, requireKey: options.requireKey ?? false, allowedOrigins, takeToken };
-  const callerOf = (c: Context<Env>) => identify(c.req.raw, c.env.connection, rules);
+  const { cairn, operations = allOperations, mount = {}, log, metrics } = options;
+  const callerOf = (c: Context<Env>): Caller => {
+    const { caller, refusal } = c.env.identity;
+    if (!caller) throw refusal;
+    return caller;
+  };
   const health = healthCheck(cairn, options.isDraining ?? (() => false));
   const app = new Hono<Env>();
 
   for (const operation of operations) {
     const route = routeOf(operation);
     app.on(route.method, route.path.replace(/\{(\w+)\}/g, ":$1"), async (c) => {
-      const caller = await callerOf(c);
+      const caller = callerOf(c);
       const input = await inputOf(c, operation, route);
       try {
         const output = await invoke(cairn, operation, input, {
@@ -112,7 +141,7 @@ function routes(options: HttpOptions): Hono<Env> {
 
   for (const [path, handler] of Object.entries(mount)) {
     const mounted = async (c: Context<Env>) => {
-      const caller = await callerOf(c);
+      const caller = callerOf(c);
       return handler(limited(c.req.raw, LIMITS.bodyBytes), { caller, requestId: c.env.requestId });
     };
     app.all(path, mounted);
@@ -121,24 +150,18 @@ function routes(options: HttpOptions): Hono<Env> {
 
   const pages = documents(operations);
   for (const [path, page] of Object.entries(pages))
-    app.get(path, (c) => {
-      if (!isLoopback(c.env.connection.remoteAddress ?? "")) takeToken(addressOf(c.env.connection));
-      return page(c.req.raw);
-    });
-  for (const path of ["/health", "/health/live", "/health/ready"])
+    app.get(path, (c) => page(c.req.raw));
+  for (const path of HEALTH_PATHS)
     app.get(path, async (c) => {
       const { checks, knowledge, ...state } = await health();
-      // Reasons can name paths and hosts; they are for callers that may look inside.
-      const told = await callerOf(c).then(
-        () => true,
-        () => false,
-      );
-      return json(told ? { ...state, checks, ...(knowledge && { knowledge }) } : state, state.ready || path === "/health/live" ? 200 : 503);
+      // Reasons can name paths and hosts; they are for callers with a credential.
+      const body = c.env.identity.caller ? { ...state, checks, ...(knowledge && { knowledge }) } : state;
+      return json(body, state.ready || path === "/health/live" ? 200 : 503);
     });
   if (metrics)
     app.get("/metrics", async (c) => {
-      const caller = await callerOf(c);
-      if (caller.projects !== "all") throw new CairnError("forbidden", "The metrics are about all projects. Use a key for all projects.");
+      const caller = callerOf(c);
+      if (caller.projects !== "all") throw new CairnError("forbidden", "The metrics are about all projects. Use the local token or a key for all projects.");
       return new Response(await metrics(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
     });
 
@@ -194,11 +217,14 @@ function sane(id: string | null): string | undefined {
   return id !== null && /^[A-Za-z0-9._:-]{1,128}$/.test(id) ? id : undefined;
 }
 
-/** Tells of a request that reached no operation. */
+/** Longer paths belong to no operation; a flood of them must not fill the log. */
+const LOGGED_PATH_CHARS = 200;
+
+/** Reports a request that reached no operation. */
 function refused(thrown: unknown, request: Request, requestId: string, log: Log | undefined): Response {
   const error = asCairnError(thrown);
   recordRefusal(error.code);
-  const fields = { request_id: requestId, method: request.method, path: new URL(request.url).pathname, code: error.code };
+  const fields = { request_id: requestId, method: request.method, path: new URL(request.url).pathname.slice(0, LOGGED_PATH_CHARS), code: error.code };
   log?.[LOG_LEVEL[error.code]](error.code === "internal" ? { ...fields, err: error.cause ?? error } : fields, error.message);
   return errorResponse(error, requestId);
 }

@@ -1,76 +1,54 @@
-import { isIP } from "node:net";
+import { createHash, timingSafeEqual } from "node:crypto";
 import { type Caller, LOCAL_CALLER } from "../invoke.ts";
 import type { ApiKey } from "../model/api-key.ts";
-import { CairnError } from "../model/errors.ts";
+import { asCairnError, CairnError } from "../model/errors.ts";
 
-/** What the host knows of the connection. Without a remote address nobody counts as local. */
-export interface Connection {
-  readonly remoteAddress?: string | undefined;
+export interface Credentials {
+  readonly verifyKey: (presented: string) => Promise<ApiKey | undefined>;
+  /** Returns the token of the local user; without it only keys are accepted. */
+  readonly localToken: (() => Promise<string | undefined>) | undefined;
 }
 
-export interface CallerRules {
-  readonly verify: (presented: string) => Promise<ApiKey | undefined>;
-  /** Refuse also the person at this machine without a key. */
-  readonly requireKey: boolean;
-  /** Web pages that may call without a key, such as `http://localhost:5173`. */
-  readonly allowedOrigins: readonly string[];
-  /** Takes a token of this caller, or raises `rate_limited`. */
-  readonly takeToken: (caller: string) => void;
-}
+/** Who makes a request: a caller with a valid credential, or nobody and why. */
+export type Identity =
+  | { readonly caller: Caller; readonly refusal?: undefined }
+  | { readonly caller?: undefined; readonly refusal: CairnError };
 
-/** Headers that only a proxy adds: behind one, a connection from loopback may come from anywhere. */
-const PROXY_HEADERS = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
-
-/** Who calls. A key that is presented must hold; without one, only the person at this machine is let in, and never a web page of another site. */
-export async function identify(request: Request, connection: Connection, rules: CallerRules): Promise<Caller> {
-  const presented = presentedKey(request.headers);
-  if (presented !== undefined) {
-    const key = await rules.verify(presented);
-    rules.takeToken(key ? `key:${key.id}` : addressOf(connection)); // guessing is limited by address
-    if (!key) throw new CairnError("unauthorized", "This key is not valid. Check it, or ask for a new one.");
-    return { access: key.access, projects: key.projects, keyId: key.id };
+/**
+ * Identifies a caller by its credential and by nothing else: behind a reverse proxy every request comes from loopback, and no header
+ * proves the opposite.
+ */
+export async function identify(headers: Headers, credentials: Credentials): Promise<Identity> {
+  const presented = presentedCredential(headers);
+  if (presented === undefined)
+    return refuse(
+      "This call has no credential. Send Authorization: Bearer <credential>: the local token (`cairn token` prints it) or an API key (`cairn key create` makes one).",
+    );
+  try {
+    const token = await credentials.localToken?.();
+    // Compared also where there is no token, so that the time of an answer does not depend on it; an empty token matches nothing.
+    if (sameSecret(presented, token ?? "") && token) return { caller: LOCAL_CALLER };
+    const key = await credentials.verifyKey(presented);
+    if (key) return { caller: { access: key.access, projects: key.projects, keyId: key.id } };
+  } catch (error) {
+    return { refusal: asCairnError(error) };
   }
-  const local = !rules.requireKey && isLoopback(connection.remoteAddress ?? "") && !PROXY_HEADERS.some((name) => request.headers.has(name));
-  if (!local) {
-    rules.takeToken(addressOf(connection));
-    throw new CairnError("unauthorized", "A key is needed. Send it as Authorization: Bearer <key>; `cairn key create` makes one.");
-  }
-  assertLocalPage(request, rules.allowedOrigins);
-  return LOCAL_CALLER;
+  return refuse("This credential is not valid. Use the local token (`cairn token` prints it) or an API key that is neither expired nor revoked.");
 }
 
-export function addressOf({ remoteAddress }: Connection): string {
-  return `address:${remoteAddress ?? "unknown"}`;
+function refuse(message: string): Identity {
+  return { refusal: new CairnError("unauthorized", message) };
 }
 
-function presentedKey(headers: Headers): string | undefined {
+/** Returns the credential of a request. Another scheme than Bearer is an invalid credential, not a missing one. */
+function presentedCredential(headers: Headers): string | undefined {
   const authorization = headers.get("authorization");
-  if (authorization !== null) return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""; // another scheme is a wrong key, not none
+  if (authorization !== null) return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "invalid";
   return headers.get("x-api-key") ?? undefined;
 }
 
-/**
- * A web page can make a browser on this machine call us, by its own name resolved to 127.0.0.1 (DNS rebinding) or from
- * another origin. Such calls carry the page's name in Host or Origin.
- */
-function assertLocalPage(request: Request, allowedOrigins: readonly string[]): void {
-  const host = request.headers.get("host") ?? new URL(request.url).host;
-  if (!isLoopback(hostnameOf(host)))
-    throw new CairnError("forbidden", `Calls without a key must be made to localhost, not to ${JSON.stringify(host.slice(0, 100))}.`);
-  const origin = request.headers.get("origin");
-  if (origin === null || allowedOrigins.includes(origin) || origin === `http://${host}` || origin === `https://${host}`) return;
-  throw new CairnError(
-    "forbidden",
-    `Web pages of ${JSON.stringify(origin.slice(0, 100))} may not call without a key. Allow the origin in the settings, or use a key.`,
-  );
-}
-
-function hostnameOf(host: string): string {
-  return host.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
-}
-
-/** Whether an address or host name means this machine. */
-export function isLoopback(host: string): boolean {
-  const name = host.toLowerCase().replace(/^::ffff:/, "");
-  return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
+/** Compares in constant time. Hashes have the same length whatever was presented. */
+function sameSecret(a: string, b: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
 }

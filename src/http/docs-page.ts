@@ -10,7 +10,7 @@ import { hasBody, nounOf, type Route, routeOf } from "./routes.ts";
 
 const ERROR_MEANING: Record<ErrorCode, string> = {
   invalid_input: "The input does not fit; <code>details.issues</code> names the fields. 405 and 415 carry this code too.",
-  unauthorized: "No key, or one that does not hold.",
+  unauthorized: "No credential, or an invalid one.",
   forbidden: "The key is for other projects, or may not do this.",
   not_found: "There is no such record or path.",
   conflict: "It contradicts what is stored.",
@@ -58,7 +58,7 @@ ${nouns.map((noun) => `<h2>${escaped(noun)}</h2>\n<ul>${of(operations, noun).map
 </header>
 <section id="access">
 <h2>Access</h2>
-<p>On this machine no key is needed, unless the server was told to require one. From elsewhere, send a key as <code>Authorization: Bearer cairn_&lt;id&gt;_&lt;secret&gt;</code> or <code>x-api-key</code>. A key names its projects and may <em>read</em>, <em>write</em> or <em>administer</em>; <code>cairn key create</code> makes one. Every answer carries <code>x-request-id</code>.</p>
+<p>Every call needs a credential, sent as <code>Authorization: Bearer &lt;credential&gt;</code> or <code>x-api-key</code>. The user who runs the server has the local token, which <code>cairn token</code> prints and which may do everything. Other people and machines get an API key. A key names its projects and may <em>read</em>, <em>write</em> or <em>administer</em>; <code>cairn key create</code> makes one. Every answer carries <code>x-request-id</code>.</p>
 </section>
 ${nouns.map((noun) => `<section>\n<h2>${escaped(noun)}</h2>\n${of(operations, noun).map(article).join("\n")}\n</section>`).join("\n")}
 <section id="errors">
@@ -141,14 +141,16 @@ function limitsOf(schema: JsonSchema): string[] {
   ].filter(Boolean);
 }
 
+const AUTHORIZATION = `-H "authorization: Bearer $(cairn token)"`;
+
 function curl(route: Route, example: Record<string, unknown>): string {
   const path = route.path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(example[field] ?? field)));
   const rest = Object.fromEntries(Object.entries(example).filter(([name]) => !route.pathFields.includes(name)));
   if (!hasBody(route)) {
     const query = new URLSearchParams(Object.entries(rest).map(([name, value]): [string, string] => [name, String(value)])).toString();
-    return `curl ${route.method === "GET" ? "" : `-X ${route.method} `}'${ORIGIN}${path}${query ? `?${query}` : ""}'`;
+    return `curl ${route.method === "GET" ? "" : `-X ${route.method} `}'${ORIGIN}${path}${query ? `?${query}` : ""}' \\\n  ${AUTHORIZATION}`;
   }
-  return `curl ${route.method === "POST" ? "" : `-X ${route.method} `}${ORIGIN}${path} \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(rest).replaceAll("'", "'\\''")}'`;
+  return `curl ${route.method === "POST" ? "" : `-X ${route.method} `}${ORIGIN}${path} \\\n  ${AUTHORIZATION} \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(rest).replaceAll("'", "'\\''")}'`;
 }
 
 function escaped(text: string): string {

@@ -39,7 +39,7 @@ export function openApi(operations: readonly Operation[]): Record<string, unknow
     },
     servers: [{ url: "/" }],
     tags: [...new Set(operations.map(({ name }) => nounOf(name)))].map((name) => ({ name })),
-    security: [{ bearer: [] }, { apiKey: [] }, {}],
+    security: [{ bearer: [] }, { apiKey: [] }],
     paths,
     components: {
       schemas,
@@ -56,7 +56,7 @@ export function openApi(operations: readonly Operation[]): Record<string, unknow
         bearer: {
           type: "http",
           scheme: "bearer",
-          description: "An API key: cairn_<id>_<secret>. Not needed on loopback unless required there.",
+          description: "An API key (cairn_<id>_<secret>), or the local token that `cairn token` prints (cairn_local_<secret>).",
         },
         apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
       },

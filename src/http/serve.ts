@@ -4,12 +4,11 @@ import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { CairnError } from "../model/errors.ts";
 import { startTelemetry } from "../telemetry/start.ts";
 import { DEFAULT_MAX_CONCURRENT, type HttpOptions, httpHandler } from "./app.ts";
-import { isLoopback } from "./callers.ts";
 
 export interface ServeOptions extends Omit<HttpOptions, "isDraining" | "metrics"> {
   /** The text of `/metrics` where the process has telemetry of its own; otherwise the server starts and ends it. */
   readonly metrics?: () => Promise<string>;
-  /** Loopback by default; any other address needs keys. */
+  /** Loopback by default. */
   readonly host?: string;
   /** 0 for any free port. */
   readonly port?: number;
@@ -32,12 +31,6 @@ export const DEFAULT_PORT = 7483;
 /** Serves HTTP from Node. */
 export async function serve(options: ServeOptions): Promise<HttpServer> {
   const { host = "127.0.0.1", port = DEFAULT_PORT, requestTimeoutMs = 30_000, drainMs = 10_000 } = options;
-  if (!isLoopback(host) && !(await hasKeys(options)))
-    throw new CairnError(
-      "invalid_input",
-      `Serving on ${host} would let anyone in: there are no API keys. Make one with \`cairn key create\`, or serve on 127.0.0.1.`,
-    );
-
   let draining = false;
   const telemetry = options.metrics ? undefined : await startTelemetry({ prometheus: true, log: options.log });
   const metrics = options.metrics ?? (() => telemetry!.prometheus());
@@ -86,10 +79,6 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
       return closed;
     },
   };
-}
-
-async function hasKeys({ cairn }: ServeOptions): Promise<boolean> {
-  return (await cairn.keys.list()).some(({ expiresAt }) => expiresAt === undefined || Date.parse(expiresAt) > Date.now());
 }
 
 function listening(server: Server, host: string, port: number): Promise<void> {

@@ -35,7 +35,7 @@ export function mcpHttpHandler(factory: McpServerFactory, options: McpHttpOption
   return {
     notify: modern.notify,
     async fetch(request, caller) {
-      const foreign = refuseForeignRequest(request, caller, options);
+      const foreign = refuseForeignRequest(request, options);
       if (foreign) return foreign;
       const body = request.method === "POST" ? await readJson(request, maxBodyBytes) : undefined;
       if (body instanceof Response) return body;

@@ -115,5 +115,5 @@ export const SECRET_RULES: readonly SecretRule[] = [
   token("newrelic-key", ["NRAK-"], "NRAK-[A-Z0-9]{27}"),
   token("grafana-token", ["glsa_", "glc_"], "glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}|glc_[A-Za-z0-9+/]{32,400}"),
   token("sentry-token", ["sntrys_", "sntryu_"], "sntrys_[A-Za-z0-9+/=_]{40,400}|sntryu_[0-9a-f]{64}"),
-  token("cairn-key", ["cairn_"], "(?<keep>cairn_[0-9a-f]{12}_)[A-Za-z0-9_-]{43}"),
+  token("cairn-key", ["cairn_"], "(?<keep>cairn_(?:local|[0-9a-f]{12})_)[A-Za-z0-9_-]{43}"),
 ];

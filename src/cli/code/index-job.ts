@@ -4,6 +4,7 @@ import type { Job } from "../../local/job.ts";
 import type { Lease } from "../../local/lease.ts";
 import type { OpenTarget } from "../../local/run-job.ts";
 import type { OnFolder } from "../../local/walk.ts";
+import { configuredClient } from "../configured-client.ts";
 import { openFromConfig } from "../open-from-config.ts";
 
 /** All that a thread or a process needs to know to run a job. */
@@ -31,11 +32,8 @@ export async function runIndexWork({ config, job, lease }: IndexWork, { stop, ca
 async function targetOf(config: Config, projectId: string, cairn: Cairn | undefined): Promise<OpenTarget> {
   const { api, code } = config;
   if (api.url !== undefined) {
-    const [{ apiClient }, { remoteTarget }] = await Promise.all([
-      import("../../client/api-client.ts"),
-      import("../../client/remote-target.ts"),
-    ]);
-    const target = remoteTarget(apiClient({ url: api.url, apiKey: api.key }), projectId, { requestsPerSecond: code.requestsPerSecond });
+    const [client, { remoteTarget }] = await Promise.all([configuredClient(config, api.url), import("../../client/remote-target.ts")]);
+    const target = remoteTarget(client, projectId, { requestsPerSecond: code.requestsPerSecond });
     return { target, close: async () => {} };
   }
   const { embeddedTarget } = await import("../../local/index-target.ts");

@@ -1,9 +1,11 @@
 import { fileURLToPath } from "node:url";
+import { quoteArgument } from "../terminal/quote-argument.ts";
 import type { Style } from "../terminal/style.ts";
 
-/** How to connect an agent and how to look around, for the server at this address. */
-export function connectText(url: string, style: Style): string {
+/** Explains how to connect an agent and how to call the server at this address, whose token is in `dataDir`. */
+export function connectText(url: string, dataDir: string, style: Style): string {
   const main = fileURLToPath(new URL("../main.js", import.meta.url));
+  const token = `node ${quoteArgument(main)} token --data-dir ${quoteArgument(dataDir)}`;
   const entry = { mcpServers: { cairn: { command: "node", args: [main, "mcp"] } } };
   return [
     `${style.bold("Connect an agent")} ${style.dim("(.mcp.json in any project of yours; it keeps its memory in ~/.cairn)")}`,
@@ -12,7 +14,7 @@ export function connectText(url: string, style: Style): string {
     `${style.bold("Or look around here")} ${style.dim("(the tour's data, gone when you stop)")}`,
     `  API page        ${style.cyan(`${url}/docs`)}`,
     `  MCP over HTTP   ${style.cyan(`${url}/mcp`)}`,
-    `  Try             curl -s ${url}/health`,
+    `  Try             curl -s -H "Authorization: Bearer $(${token})" ${url}/v1/key/list`,
     "",
     style.dim("Stop with Ctrl-C."),
   ].join("\n");

@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import type { Config } from "../../config/schema.ts";
-import type { HttpServer } from "../../http/serve.ts";
 import { CairnError } from "../../model/errors.ts";
+import { localToken } from "../../stores/file/local-token.ts";
 import { type Host, print } from "../host.ts";
-import { startServer } from "../server.ts";
+import { type LocalServer, startServer } from "../server.ts";
+import { quoteArgument } from "../terminal/quote-argument.ts";
 import { styleFor } from "../terminal/style.ts";
 import { connectText } from "./connect.ts";
 import { type Tour, tourSteps } from "./steps.ts";
@@ -28,7 +29,7 @@ export interface TourOptions {
 export async function giveTour({ host, config, project, once: endAfter, run, onDone }: TourOptions): Promise<void> {
   const style = styleFor(host.stdout, host.env);
   const dataDir = mkdtempSync(join(tmpdir(), "cairn-tour-"));
-  let server: HttpServer | undefined;
+  let server: LocalServer | undefined;
   try {
     const serving = await serveSomewhere({ ...config, dataDir, storage: "sqlite", log: { level: "warn" } }, endAfter);
     server = serving.server;
@@ -46,7 +47,7 @@ export async function giveTour({ host, config, project, once: endAfter, run, onD
     if (endAfter)
       return print(host, `\n${style.green("That was the tour.")} Without --once it stays and serves HTTP, MCP and the API page.`);
     if (serving.instead) print(host, `\nPort ${config.http.port} is in use, so this is port ${server.port}.`);
-    print(host, `\n${connectText(server.url, style)}`);
+    print(host, `\n${connectText(server.url, dataDir, style)}`);
     if (!host.signal.aborted) await once(host.signal, "abort");
   } finally {
     await server?.close();
@@ -55,7 +56,7 @@ export async function giveTour({ host, config, project, once: endAfter, run, onD
 }
 
 /** On the usual port, or on any other if something is there already. */
-async function serveSomewhere(config: Config, anyPort: boolean): Promise<{ server: HttpServer; instead: boolean }> {
+async function serveSomewhere(config: Config, anyPort: boolean): Promise<{ server: LocalServer; instead: boolean }> {
   const onAny: Config = { ...config, http: { ...config.http, port: 0 } };
   if (anyPort) return { server: await startServer(onAny), instead: false };
   try {
@@ -76,7 +77,7 @@ function guide(host: Host, dataDir: string, project: string, url: string, run: T
     url,
     show: (text) => print(host, indented(text)),
     async cairn(...args) {
-      prompt(["cairn", ...args.map(quoted)].join(" "));
+      prompt(["cairn", ...args.map(quoteArgument)].join(" "));
       const { stdout, text } = recorder(host);
       // An environment of its own, so that the person's settings neither change the tour nor are changed by it.
       const env = { ...host.env, CAIRN_DATA_DIR: dataDir, CAIRN_STORAGE: "sqlite", CAIRN_POSTGRES_URL: "" };
@@ -88,8 +89,12 @@ function guide(host: Host, dataDir: string, project: string, url: string, run: T
     async post(path, body) {
       const json = JSON.stringify(body);
       const mcp = path === "/mcp" ? " -H 'accept: application/json, text/event-stream'" : "";
-      prompt(`curl -s ${url}${path} -H 'content-type: application/json'${mcp} -d '${json}'`);
-      const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+      prompt(`curl -s ${url}${path} -H "authorization: Bearer $(cairn token)" -H 'content-type: application/json'${mcp} -d '${json}'`);
+      const headers = {
+        authorization: `Bearer ${await localToken({ dataDir }).readOrCreate()}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      };
       const response = await fetch(`${url}${path}`, { method: "POST", headers, body: json, signal: host.signal });
       const answer = await response.text();
       if (!response.ok) throw new CairnError("internal", `The tour stopped: ${path} answered ${response.status}.`, { details: { answer } });
@@ -112,8 +117,4 @@ function recorder({ stdout: real }: Host) {
     stdout: Object.assign(stdout, real.isTTY ? { isTTY: true, columns: Math.max(40, (real.columns ?? 80) - 2) } : {}),
     text: () => written,
   };
-}
-
-function quoted(argument: string): string {
-  return /^[\w./:=@-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
 }

@@ -1,11 +1,11 @@
-import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { StoredApiKey } from "../../model/api-key.ts";
 import { CairnError } from "../../model/errors.ts";
-import { newId } from "../../model/ids.ts";
 import type { KeyStore } from "../../ports/key-store.ts";
 import { withFileLock } from "./lock.ts";
+import { replaceFile } from "./replace-file.ts";
 
 const KeyFile = z.strictObject({
   version: z.literal(1),
@@ -40,7 +40,7 @@ export function fileKeyStore({ dataDir }: { readonly dataDir: string }): KeyStor
     await withFileLock(`${path}.lock`, async () => {
       const before = (await stampOf(path)) === undefined ? [] : await read(path);
       const after = update(before);
-      if (after !== before) await replace(path, `${JSON.stringify({ version: 1, keys: after }, null, 2)}\n`);
+      if (after !== before) await replaceFile(path, `${JSON.stringify({ version: 1, keys: after }, null, 2)}\n`);
     });
   }
 
@@ -82,24 +82,4 @@ function unreadable(path: string, cause: unknown): CairnError {
     `The API keys in ${path} cannot be read, so no key is accepted. Restore the file from a backup, or remove it and make new keys.`,
     { cause },
   );
-}
-
-async function replace(path: string, content: string): Promise<void> {
-  const draft = `${path}.${newId()}.tmp`;
-  try {
-    const file = await open(draft, "wx", 0o600);
-    try {
-      await file.writeFile(content);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
-  const folder = await open(join(path, ".."), "r").catch(() => undefined); // Windows opens no folders
-  await folder?.sync().catch(() => {}); // some file systems sync no folders; the rename itself is still atomic
-  await folder?.close();
 }
