@@ -60,11 +60,16 @@ async function inspect() {
     [cli, "serve", "--port", "0", "--json", "--data-dir", dataDir, "--set", toolsets],
     (line) => /"mcp_url": *"([^"]+)"/.exec(line)?.[1],
   );
-  const targets = { stdio: [process.execPath, cli, "mcp", "--data-dir", dataDir, "--project", root, ...all], HTTP: [server.found] };
+  const token = readFileSync(join(dataDir, "token"), "utf8").trim();
+  const targets = {
+    stdio: { options: [], target: [process.execPath, cli, "mcp", "--data-dir", dataDir, "--project", root, ...all] },
+    HTTP: { options: ["--header", `Authorization: Bearer ${token}`], target: [server.found] },
+  };
   try {
-    for (const [transport, target] of Object.entries(targets))
+    for (const [transport, { options, target }] of Object.entries(targets))
       for (const era of ERAS) {
-        const inspector = (...args) => run("mcp-inspector", ["--cli", ...args, "--protocol-era", era, "--format", "json", "--", ...target]);
+        const inspector = (...args) =>
+          run("mcp-inspector", ["--cli", ...args, ...options, "--protocol-era", era, "--format", "json", "--", ...target]);
         const listed = await inspector("--method", "tools/list", "--strict");
         const tools = json(listed.output)?.result?.tools ?? [];
         report(

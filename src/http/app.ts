@@ -72,10 +72,11 @@ export function httpHandler(options: HttpOptions): HttpHandler {
     const requestId = sane(request.headers.get("x-request-id")) ?? newId();
     let response: Response;
     running++;
+    const isOver = running > maxConcurrent; // decided on arrival, not after later requests have been counted
     try {
       const isProbe = isHealthPath(new URL(request.url).pathname);
       const identity = await admit(request.headers, connection, isProbe);
-      if (running > maxConcurrent && !isProbe)
+      if (isOver && !isProbe)
         throw new CairnError("unavailable", "Too many requests at once. Try again in a moment.", { retryAfterMs: 1_000 });
       response = await app.fetch(request, { requestId, identity });
     } catch (error) {

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { localAuthorization } from "../support/local-token.ts";
 import { killed, PATIENT, removeFolder } from "../support/processes.ts";
 import { builtCommand, stage } from "./stage.ts";
 
@@ -24,7 +25,7 @@ afterEach(async () => {
 
 const environment = () => ({ PATH: process.env.PATH!, HOME: s.home, CAIRN_EMBEDDER_KIND: "none" });
 
-async function serve(...args: string[]): Promise<{ url: string; child: ChildProcess }> {
+async function serve(...args: string[]): Promise<{ url: string; child: ChildProcess; headers: { authorization: string } }> {
   const child = spawn(main, ["serve", "--port", "0", "--json", ...args], {
     cwd: s.project,
     env: { ...environment(), CAIRN_LOG_LEVEL: "warn" },
@@ -32,7 +33,8 @@ async function serve(...args: string[]): Promise<{ url: string; child: ChildProc
   });
   children.push(child);
   const [line] = await once(createInterface(child.stdout!), "line");
-  return { url: JSON.parse(line).url, child };
+  const { url, token_file } = JSON.parse(line);
+  return { url, child, headers: localAuthorization(dirname(token_file)) };
 }
 
 const client = () => new Client({ name: "test", version: "1" });
@@ -86,12 +88,12 @@ describe("cairn mcp", () => {
 
 describe("cairn serve", () => {
   it("serves the API, its page and MCP on one port, and stops cleanly", async () => {
-    const { url, child } = await serve();
+    const { url, child, headers } = await serve();
     expect((await fetch(`${url}/health`)).status).toBe(200);
     expect(await (await fetch(`${url}/docs`)).text()).toContain("checkpoint");
-    expect(await (await fetch(`${url}/metrics`)).text()).toContain("# TYPE");
+    expect(await (await fetch(`${url}/metrics`, { headers })).text()).toContain("# TYPE");
     const connected = client();
-    await connected.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
+    await connected.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }));
     await saveGetListDelete(connected, { project_path: s.project });
     await connected.close();
     child.kill("SIGINT");
@@ -104,11 +106,7 @@ describe("cairn serve", () => {
     expect(outcome).toMatchObject({ code: 9, stdout: "", stderr: expect.stringContaining("is in use") });
   });
 
-  it("refuses any other address without keys, and a port that is none", async () => {
-    expect(await s.cairn(["serve", "--host", "0.0.0.0", "--port", "0"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("no API keys"),
-    });
+  it("refuses a port that is none", async () => {
     expect(await s.cairn(["serve", "--port", "http"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("--port: http.port expected number"),
@@ -118,8 +116,10 @@ describe("cairn serve", () => {
   it("tells a person where to look", async () => {
     const stop = new AbortController();
     setTimeout(() => stop.abort(), 500);
-    const { code, stdout } = await s.cairn(["serve", "--port", "0"], { signal: stop.signal });
+    const { code, stdout, stderr } = await s.cairn(["serve", "--port", "0"], { signal: stop.signal });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/Cairn is serving on http:\/\/127\.0\.0\.1:\d+\n\n {2}API page {2}http\S+\/docs\n {2}MCP {7}http\S+\/mcp/);
+    expect(stdout).toMatch(/Cairn is serving on http:\/\/127\.0\.0\.1:\d+\n\n {2}API page {2}http\S+\/docs\n {2}MCP {7}http\S+\/mcp\n {2}Call it {3}curl -H "Authorization: Bearer \$\(cairn token\)" http\S+\n/);
+    const token = (await s.cairn(["token"])).stdout.trim();
+    expect(stdout + stderr).not.toContain(token);
   });
 });

@@ -32,7 +32,7 @@ describe("the client of the API", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
-      const made = apiClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, apiKey: "k" });
+      const made = apiClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, credential: async () => "k" });
       const client: ApiClient = {
         ...made,
         call(...args) {

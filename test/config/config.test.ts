@@ -45,7 +45,7 @@ describe("what holds", () => {
     const { config } = load();
     expect(config.dataDir).toBe(join(home, ".cairn"));
     expect(config.storage).toBe("sqlite");
-    expect(config.http).toMatchObject({ host: "127.0.0.1", port: 7483, allowedHosts: [], requireKey: false });
+    expect(config.http).toMatchObject({ host: "127.0.0.1", port: 7483, trustedProxies: [] });
     expect(config.mcp.toolsets).toEqual(["core"]);
     expect(config.embedder.kind).toBe("auto");
   });
@@ -72,10 +72,10 @@ describe("what holds", () => {
 
   it("reads lists, numbers and switches from the environment", () => {
     const { config } = load({
-      env: { CAIRN_MCP_TOOLSETS: "core, code", CAIRN_HTTP_REQUIRE_KEY: "yes", CAIRN_HTTP_RATE_LIMIT_PER_SECOND: "0.5" },
+      env: { CAIRN_MCP_TOOLSETS: "core, code", CAIRN_CODE_WATCH: "yes", CAIRN_HTTP_RATE_LIMIT_PER_SECOND: "0.5" },
     });
     expect(config.mcp.toolsets).toEqual(["core", "code"]);
-    expect(config.http.requireKey).toBe(true);
+    expect(config.code.watch).toBe(true);
     expect(config.http.rateLimit.perSecond).toBe(0.5);
   });
 
@@ -183,7 +183,7 @@ describe("what is refused", () => {
       { storage: "postgres://elsewhere.example/db" },
       { qdrant: { url: "https://elsewhere.example" } },
       { http: { host: "0.0.0.0" } },
-      { http: { require_key: false } },
+      { http: { trusted_proxies: ["127.0.0.1"] } },
       { telemetry: { endpoint: "https://elsewhere.example" } },
     ]) {
       projectFile(content);

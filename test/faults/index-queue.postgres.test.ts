@@ -12,6 +12,7 @@ import { CairnError, open } from "../../src/index.ts";
 import { builtCommand } from "../cli/stage.ts";
 import { ownCluster, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
+import { localAuthorization } from "../support/local-token.ts";
 import { killed } from "../support/processes.ts";
 import { counts } from "./processes.ts";
 
@@ -62,7 +63,8 @@ describe("two servers on one PostgreSQL", () => {
   const call = async (server: Server, method: string, path: string, body?: unknown) => {
     const response = await fetch(server.url + path, {
       method,
-      ...(body !== undefined && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+      headers: { ...localAuthorization(join(folder, ".cairn")), ...(body !== undefined && { "content-type": "application/json" }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(30_000),
     });
     return { status: response.status, body: (await response.json()) as Record<string, never> };

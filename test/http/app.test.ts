@@ -3,6 +3,7 @@ import { z } from "zod";
 import { CairnError } from "../../src/index.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import { type Operation, operation } from "../../src/operation.ts";
+import { bearer, TEST_TOKEN } from "../support/local-token.ts";
 import { api } from "./api.ts";
 
 const project = "/home/me/project";
@@ -93,7 +94,7 @@ describe("the HTTP API", () => {
     const request = new Request("http://127.0.0.1/v1/checkpoint/save", {
       method: "POST",
       body: endless,
-      headers: { "content-type": "application/json" },
+      headers: { ...bearer(TEST_TOKEN), "content-type": "application/json" },
       duplex: "half",
     });
     const response = await handle(request, { remoteAddress: "127.0.0.1" });

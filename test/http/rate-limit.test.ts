@@ -66,7 +66,7 @@ describe("rate limits", () => {
     expect(await guess("203.0.113.8")).toBe(401);
   });
 
-  it("leave the person at this machine alone, and can be switched off", async () => {
+  it("leave the local token alone, and can be switched off", async () => {
     const { call, cairn } = await api({ rateLimit: { perSecond: 1, burst: 1 }, nowMs: () => 0 });
     for (let i = 0; i < 5; i++) expect((await call("POST", "/v1/checkpoint/list", { project_path: "/p" })).status).toBe(200);
     const { key } = await cairn.keys.create({ label: "a", access: "read", projects: "all" });

@@ -30,11 +30,13 @@ export function processStage() {
   for (const one of [project, home]) mkdirSync(one);
   const children = new Set<ChildProcess>();
   const clients = new Set<Client>();
+  let serverToken: string | undefined;
   const env = (extra: Record<string, string> = {}) => ({
     PATH: process.env.PATH!,
     HOME: home,
     CAIRN_EMBEDDER_KIND: "none",
     CAIRN_LOG_LEVEL: "error",
+    ...(serverToken && { CAIRN_API_KEY: serverToken }), // as on another machine: the server's token is not in this home
     ...extra,
   });
 
@@ -71,7 +73,8 @@ export function processStage() {
     async serve(port = 0): Promise<{ url: string; port: number; kill(): Promise<void> }> {
       const child = start(["serve", "--port", String(port), "--json", "--data-dir", join(folder, "server")]);
       const [line] = await once(createInterface(child.stdout!), "line");
-      const { url } = JSON.parse(line);
+      const { url, token_file } = JSON.parse(line);
+      serverToken = readFileSync(token_file, "utf8").trim();
       return {
         url,
         port: Number(new URL(url).port),

@@ -19,7 +19,6 @@ beforeAll(async () => {
     cairn,
     operations,
     port: 0,
-    requireKey: true,
     mount: { "/mcp": (request, { caller }) => mcp.fetch(request, caller) },
   });
 });
