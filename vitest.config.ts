@@ -3,8 +3,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // A fast run leaves out what needs PostgreSQL; test/setup/global.ts says so.
-    exclude: process.env.CAIRN_TEST_FAST === "1" ? ["test/**/*.postgres.test.ts"] : [],
+    // A fast run leaves out what needs PostgreSQL, nginx or Caddy; test/setup/global.ts says so.
+    exclude: process.env.CAIRN_TEST_FAST === "1" ? ["test/**/*.postgres.test.ts", "test/security/reverse-proxy.test.ts"] : [],
     globalSetup: ["test/setup/global.ts"],
     // Far more than any test takes: a limit is there to end what hangs, and a busy machine is many times slower than a quiet one.
     testTimeout: 300_000,

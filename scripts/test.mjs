@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm test, npm run test:fast (without PostgreSQL), npm run test:soak (full counts). What follows is handed to vitest:
+// npm test, npm run test:fast (without PostgreSQL, nginx and Caddy), npm run test:soak (full counts). What follows is handed to vitest:
 //   npm test -- test/stores            only these files
 // Does all of its own set-up. CAIRN_TEST_POSTGRES_URL points to a server of your own (superuser, pgvector installed).
 import { spawnSync } from "node:child_process";
@@ -17,6 +17,12 @@ if (env.CAIRN_TEST_FAST !== "1" && !env.CAIRN_TEST_POSTGRES_URL)
     join(root, "scripts/postgres.sh"),
     ["prepare"],
     "Without PostgreSQL the tests are not complete. `npm run test:fast` runs the others.",
+  );
+if (env.CAIRN_TEST_FAST !== "1")
+  run(
+    join(root, "scripts/proxies.sh"),
+    ["prepare"],
+    "Without nginx and Caddy the tests are not complete. `npm run test:fast` runs the others.",
   );
 run(process.execPath, [join(dirname(createRequire(import.meta.url).resolve("vitest/package.json")), "vitest.mjs"), "run", ...rest]);
 

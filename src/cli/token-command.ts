@@ -7,14 +7,9 @@ export const tokenCommand: Command = {
   summary: "Print the token with which this user calls the local server.",
   description:
     "The token is stored in the data folder, in a file that only this user may read. Its bearer is an administrator of the server, so treat it like a password.",
-  flags: [
-    { name: "rotate", kind: "switch", description: "Replace the token first. Servers refuse the old one at once.", fallback: false },
-  ],
+  flags: [{ name: "rotate", kind: "switch", description: "Replace the token first. Servers refuse the old one at once.", fallback: false }],
   positional: [],
-  examples: [
-    'curl -H "Authorization: Bearer $(cairn token)" http://127.0.0.1:7483/v1/key/list',
-    "cairn token --rotate",
-  ],
+  examples: ['curl -H "Authorization: Bearer $(cairn token)" http://127.0.0.1:7483/v1/key/list', "cairn token --rotate"],
   usesProject: true,
   async run({ host, json, values, config }) {
     const { localToken } = await import("../stores/file/local-token.ts");

@@ -150,8 +150,7 @@ function routes(options: HttpOptions): Hono<Env> {
   }
 
   const pages = documents(operations);
-  for (const [path, page] of Object.entries(pages))
-    app.get(path, (c) => page(c.req.raw));
+  for (const [path, page] of Object.entries(pages)) app.get(path, (c) => page(c.req.raw));
   for (const path of HEALTH_PATHS)
     app.get(path, async (c) => {
       const { checks, knowledge, ...state } = await health();
@@ -162,7 +161,8 @@ function routes(options: HttpOptions): Hono<Env> {
   if (metrics)
     app.get("/metrics", async (c) => {
       const caller = callerOf(c);
-      if (caller.projects !== "all") throw new CairnError("forbidden", "The metrics are about all projects. Use the local token or a key for all projects.");
+      if (caller.projects !== "all")
+        throw new CairnError("forbidden", "The metrics are about all projects. Use the local token or a key for all projects.");
       return new Response(await metrics(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
     });
 
@@ -225,7 +225,12 @@ const LOGGED_PATH_CHARS = 200;
 function refused(thrown: unknown, request: Request, requestId: string, log: Log | undefined): Response {
   const error = asCairnError(thrown);
   recordRefusal(error.code);
-  const fields = { request_id: requestId, method: request.method, path: new URL(request.url).pathname.slice(0, LOGGED_PATH_CHARS), code: error.code };
+  const fields = {
+    request_id: requestId,
+    method: request.method,
+    path: new URL(request.url).pathname.slice(0, LOGGED_PATH_CHARS),
+    code: error.code,
+  };
   log?.[LOG_LEVEL[error.code]](error.code === "internal" ? { ...fields, err: error.cause ?? error } : fields, error.message);
   return errorResponse(error, requestId);
 }

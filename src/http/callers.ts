@@ -33,7 +33,9 @@ export async function identify(headers: Headers, credentials: Credentials): Prom
   } catch (error) {
     return { refusal: asCairnError(error) };
   }
-  return refuse("This credential is not valid. Use the local token (`cairn token` prints it) or an API key that is neither expired nor revoked.");
+  return refuse(
+    "This credential is not valid. Use the local token (`cairn token` prints it) or an API key that is neither expired nor revoked.",
+  );
 }
 
 function refuse(message: string): Identity {

@@ -30,7 +30,9 @@ export function networkMatcher(networks: readonly string[]): (address: string) =
  * one IPv6 address usually has all 2^64 of its network, and with a rate limit per address would have no limit.
  */
 export function addressGroup(address: string): string {
-  const plain = withoutZone(address).toLowerCase().replace(/^::ffff:(?=\d+\.)/, "");
+  const plain = withoutZone(address)
+    .toLowerCase()
+    .replace(/^::ffff:(?=\d+\.)/, "");
   if (isIP(plain) !== 6) return plain;
   const [head = "", tail = ""] = plain.split("::");
   const groups = head === "" ? [] : head.split(":");

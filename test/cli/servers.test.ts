@@ -118,7 +118,9 @@ describe("cairn serve", () => {
     setTimeout(() => stop.abort(), 500);
     const { code, stdout, stderr } = await s.cairn(["serve", "--port", "0"], { signal: stop.signal });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/Cairn is serving on http:\/\/127\.0\.0\.1:\d+\n\n {2}API page {2}http\S+\/docs\n {2}MCP {7}http\S+\/mcp\n {2}Call it {3}curl -H "Authorization: Bearer \$\(cairn token\)" http\S+\n/);
+    expect(stdout).toMatch(
+      /Cairn is serving on http:\/\/127\.0\.0\.1:\d+\n\n {2}API page {2}http\S+\/docs\n {2}MCP {7}http\S+\/mcp\n {2}Call it {3}curl -H "Authorization: Bearer \$\(cairn token\)" http\S+\n/,
+    );
     const token = (await s.cairn(["token"])).stdout.trim();
     expect(stdout + stderr).not.toContain(token);
   });

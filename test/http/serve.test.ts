@@ -150,7 +150,10 @@ describe("the server", () => {
 
   it.each([
     ["its headers", "POST /v1/checkpoint/save HTTP/1.1\r\nHost: localhost\r\nX-Slow: "],
-    ["its body", `POST /v1/checkpoint/save HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TEST_TOKEN}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`],
+    [
+      "its body",
+      `POST /v1/checkpoint/save HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TEST_TOKEN}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+    ],
   ])("hangs up on a client that is slow with %s, and serves the others meanwhile", async (_part, text) => {
     const server = await start({ requestTimeoutMs: 1_000 });
     const slow = raw(server.port, text);

@@ -83,7 +83,11 @@ async function readToken(path: string): Promise<string> {
     });
     if (process.platform !== "win32") {
       if (uid !== process.geteuid?.())
-        throw unusable(path, "belongs to another user, who knows the token", "Run the command as that user, or replace it with `cairn token --rotate`.");
+        throw unusable(
+          path,
+          "belongs to another user, who knows the token",
+          "Run the command as that user, or replace it with `cairn token --rotate`.",
+        );
       if ((mode & 0o077) !== 0)
         throw unusable(path, "can be read or written by other users, so the token may be known to them", REPLACE_IT);
     }
