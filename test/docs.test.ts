@@ -91,7 +91,7 @@ const WHEN: Record<ErrorCode, string> = {
   not_found: "what was asked for is not there",
   conflict: "it contradicts what is there",
   forbidden: "the caller may not do this",
-  unauthorized: "a key is missing or wrong",
+  unauthorized: "a credential is missing or wrong",
   too_large: "the input is over a limit of size",
   rate_limited: "too many calls; try again later",
   unavailable: "the storage or the port cannot be used now",

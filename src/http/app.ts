@@ -231,7 +231,8 @@ function refused(thrown: unknown, request: Request, requestId: string, log: Log 
     path: new URL(request.url).pathname.slice(0, LOGGED_PATH_CHARS),
     code: error.code,
   };
-  log?.[LOG_LEVEL[error.code]](error.code === "internal" ? { ...fields, err: error.cause ?? error } : fields, error.message);
+  const err = error.cause ?? (error.code === "internal" ? error : undefined);
+  log?.[LOG_LEVEL[error.code]](err === undefined ? fields : { ...fields, err }, error.message);
   return errorResponse(error, requestId);
 }
 

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { type Caller, LOCAL_CALLER } from "../invoke.ts";
 import type { ApiKey } from "../model/api-key.ts";
-import { asCairnError, CairnError } from "../model/errors.ts";
+import { CairnError } from "../model/errors.ts";
 
 export interface Credentials {
   readonly verifyKey: (presented: string) => Promise<ApiKey | undefined>;
@@ -30,8 +30,9 @@ export async function identify(headers: Headers, credentials: Credentials): Prom
     if (sameSecret(presented, token ?? "") && token) return { caller: LOCAL_CALLER };
     const key = await credentials.verifyKey(presented);
     if (key) return { caller: { access: key.access, projects: key.projects, keyId: key.id } };
-  } catch (error) {
-    return { refusal: asCairnError(error) };
+  } catch (cause) {
+    // The reason names files of the server; it is for the log.
+    return { refusal: new CairnError("unavailable", "Credentials cannot be checked now. The server's log has the reason.", { cause }) };
   }
   return refuse(
     "This credential is not valid. Use the local token (`cairn token` prints it) or an API key that is neither expired nor revoked.",

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { routeOf } from "../../src/http/routes.ts";
+import { CairnError } from "../../src/index.ts";
 import { operations } from "../../src/operations.ts";
 import { type Answer, api, LOCAL, REMOTE } from "../http/api.ts";
 import { bearer, TEST_TOKEN } from "../support/local-token.ts";
@@ -83,6 +84,25 @@ describe("the local token", () => {
       expect((await list(bearer(guess))).status).toBe(401);
     }
     expect((await list(bearer(key))).status).toBe(200);
+  });
+});
+
+describe("a damaged credential store", () => {
+  it("answers 503 without the path of its file, and writes the reason to the log", async () => {
+    const { cairn } = await api();
+    const logged: unknown[] = [];
+    const log = {
+      error: (...args: unknown[]) => logged.push(args),
+      warn: (...args: unknown[]) => logged.push(args),
+      info() {},
+      debug() {},
+    };
+    const verify = () => Promise.reject(new CairnError("unavailable", "The API keys in /home/me/.cairn/keys.json cannot be read."));
+    const { call } = await api({ cairn: { ...cairn, keys: { ...cairn.keys, verify } }, log });
+    const { status, body } = await call("GET", "/v1/key/list", undefined, { headers: bearer("x"), connection: REMOTE });
+    expect([status, JSON.stringify(body).includes("/home/me")]).toEqual([503, false]);
+    expect(logged).toMatchObject([[{ err: { message: expect.stringContaining("keys.json") } }, expect.any(String)]]);
+    expect((await call("GET", "/v1/key/list")).status).toBe(200); // the local token does not depend on the keys
   });
 });
 
