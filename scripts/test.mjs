@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// npm test, npm run test:fast (without PostgreSQL, nginx and Caddy), npm run test:soak (full counts). What follows is handed to vitest:
+// npm test, npm run test:fast (without PostgreSQL, nginx and Caddy), npm run test:soak (full counts), npm run test:attack (the whole attack
+// corpus and a long fuzz run; CAIRN_TEST_ATTACK_SEED and CAIRN_TEST_ATTACK_REQUESTS repeat or lengthen it). What follows is handed to vitest:
 //   npm test -- test/stores            only these files
 // Does all of its own set-up. CAIRN_TEST_POSTGRES_URL points to a server of your own (superuser, pgvector installed).
 import { spawnSync } from "node:child_process";
@@ -8,8 +9,14 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-const [fast, soak, rest] = readArguments(process.argv.slice(2));
-const env = { ...process.env, ...(fast && { CAIRN_TEST_FAST: "1" }), ...(soak && { CAIRN_SOAK: "1" }) };
+const ATTACKS = ["test/security/attack-corpus.test.ts", "test/security/fuzz.test.ts"];
+const [fast, soak, attack, rest] = readArguments(process.argv.slice(2));
+const env = {
+  ...process.env,
+  ...((fast || attack) && { CAIRN_TEST_FAST: "1" }),
+  ...(soak && { CAIRN_SOAK: "1" }),
+  ...(attack && { CAIRN_TEST_ATTACK: "1" }),
+};
 
 run(process.execPath, [join(root, "scripts/build.mjs")]);
 if (env.CAIRN_TEST_FAST !== "1" && !env.CAIRN_TEST_POSTGRES_URL)
@@ -24,10 +31,14 @@ if (env.CAIRN_TEST_FAST !== "1")
     ["prepare"],
     "Without nginx and Caddy the tests are not complete. `npm run test:fast` runs the others.",
   );
-run(process.execPath, [join(dirname(createRequire(import.meta.url).resolve("vitest/package.json")), "vitest.mjs"), "run", ...rest]);
+run(process.execPath, [
+  join(dirname(createRequire(import.meta.url).resolve("vitest/package.json")), "vitest.mjs"),
+  "run",
+  ...(attack && rest.length === 0 ? ATTACKS : rest),
+]);
 
 function readArguments(given) {
-  const known = ["--fast", "--soak"];
+  const known = ["--fast", "--soak", "--attack"];
   return [...known.map((flag) => given.includes(flag)), given.filter((argument) => !known.includes(argument))];
 }
 

@@ -97,6 +97,8 @@ function describe(operation: Operation, route: Route, schemas: Record<string, Js
         content: { "application/json": { schema: jsonSchema(operation.output, "output", operation.name, schemas) } },
       },
       ...Object.fromEntries(COMMON_ERRORS.map((code) => [HTTP_STATUS[code], { $ref: `#/components/responses/${WIRE_NAME[code]}` }])),
+      // The content type or encoding of the body is not supported.
+      ...(hasBody(route) && { 415: { $ref: `#/components/responses/${WIRE_NAME.invalid_input}` } }),
     },
     "x-cairn-access": operation.access,
     "x-cairn-timeout-ms": operation.limits.timeoutMs,

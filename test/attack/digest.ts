@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { sha256Hex } from "../../src/model/ids.ts";
+import { loadEngine } from "../../src/stores/sqlite/engine.ts";
+import type { Folders } from "./server.ts";
+
+/** Digests of everything stored, one per database and table, and the key file byte for byte. */
+export async function digests({ dataDir, stateDir }: Folders): Promise<Record<string, string>> {
+  const { DatabaseSync } = await loadEngine();
+  const found: Record<string, string> = { keys: sha256Hex(readFileSync(join(dataDir, "keys.json"))) };
+  for (const folder of [dataDir, stateDir])
+    for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".db"))) {
+      const database = new DatabaseSync(join(folder, file), { readOnly: true });
+      try {
+        const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all() as { name: string }[];
+        for (const { name } of tables) {
+          const rows = database.prepare(`SELECT * FROM "${name}"`).all().map(rowText);
+          found[`${file} ${name}`] = `${rows.length} rows, ${sha256Hex(rows.sort().join("\n"))}`;
+        }
+      } finally {
+        database.close();
+      }
+    }
+  return found;
+}
+
+function rowText(row: unknown): string {
+  return JSON.stringify(Object.values(row as Record<string, unknown>), (_, value) =>
+    typeof value === "bigint" ? String(value) : value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value,
+  );
+}
