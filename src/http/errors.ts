@@ -27,11 +27,15 @@ export class HttpRefusal extends CairnError {
   }
 }
 
+/** Milliseconds that a client waits after a 503 whose end nobody can foresee, such as a full disk: someone has to act first. */
+const UNKNOWN_RETRY_MS = 30_000;
+
 /** The one form of every error: `{ error: { code, name, message, details?, request_id } }`. */
 export function errorResponse(thrown: unknown, requestId: string): Response {
   const error = asCairnError(thrown);
   const headers = new Headers({ "content-type": "application/json; charset=utf-8" });
-  if (error.retryAfterMs !== undefined) headers.set("retry-after", String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))));
+  const retryAfterMs = error.retryAfterMs ?? (error.code === "unavailable" ? UNKNOWN_RETRY_MS : undefined);
+  if (retryAfterMs !== undefined) headers.set("retry-after", String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
   if (error.code === "unauthorized") headers.set("www-authenticate", 'Bearer realm="cairn"');
   if (error instanceof HttpRefusal) for (const [name, value] of Object.entries(error.headers)) headers.set(name, value);
   const body = {

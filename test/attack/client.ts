@@ -31,7 +31,8 @@ export function send(port: number, attack: AttackRequest): Promise<AttackAnswer>
   return attack.raw ? sendRaw(port, attack.raw) : sendHttp(port, attack);
 }
 
-function sendHttp(port: number, { method, path, headers, body }: AttackRequest): Promise<AttackAnswer> {
+function sendHttp(port: number, attack: AttackRequest): Promise<AttackAnswer> {
+  const { method, path, headers, body } = attack;
   const startedAt = Date.now();
   const started = performance.now();
   return new Promise((resolve, reject) => {
@@ -55,7 +56,13 @@ function sendHttp(port: number, { method, path, headers, body }: AttackRequest):
       });
     });
     sent.setTimeout(GIVE_UP_MS, () => sent.destroy(new Error(`No answer within ${GIVE_UP_MS} ms to ${method} ${path.slice(0, 200)}`)));
-    sent.on("error", reject);
+    sent.on("error", (error: NodeJS.ErrnoException) => {
+      // The server may close an idle connection at the moment it is used again: that says nothing about the request.
+      if (error.code === "ECONNRESET" && sent.reusedSocket) sendHttp(port, attack).then(resolve, reject);
+      else if (error.code === "ECONNRESET")
+        resolve({ status: 0, headers: {}, body: "", bytes: "", startedAt, tookMs: performance.now() - started });
+      else reject(error);
+    });
     sent.end(body);
   });
 }

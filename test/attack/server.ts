@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { settingByKey } from "../../src/config/settings.ts";
 import { killed } from "../support/processes.ts";
 
 const MAIN = join(import.meta.dirname, "../../dist/cli/main.js");
@@ -40,11 +41,11 @@ export async function startServer({ dataDir, stateDir, home }: Folders, { measur
       CAIRN_DATA_DIR: dataDir,
       CAIRN_STATE_DIR: stateDir,
       CAIRN_EMBEDDER_KIND: "none",
-      CAIRN_HTTP_REQUIRE_KEY: "true",
+      ...(settingByKey.has("http.require_key") && { CAIRN_HTTP_REQUIRE_KEY: "true" }),
       CAIRN_HTTP_RATE_LIMIT_PER_SECOND: "1000000",
       CAIRN_HTTP_RATE_LIMIT_BURST: "1000000",
       CAIRN_MCP_TOOLSETS: "core,code,knowledge,runs,systems,admin",
-      CAIRN_LOG_LEVEL: "error",
+      CAIRN_LOG_LEVEL: "info", // the log is part of what an attack reaches
       CAIRN_TEST_BLOCKS_FILE: blocksFile,
     },
     stdio: ["ignore", "pipe", "pipe"],

@@ -12,6 +12,14 @@ import type { Folders } from "./server.ts";
 /** Texts that every caller may know: they let a search find the planted records without naming a canary. */
 export const LURE = "harbour";
 
+const source = (name: string, text: string) => `export function ${name}(): string {\n  return "${LURE} ${text}";\n}\n`;
+
+/** The files of the own project: enough of them, with paths long enough, that a slow pattern shows. */
+export const OWN_FILES = Array.from({ length: 40 }, (_, number) => ({
+  path: `src/${"long-segment/".repeat(5)}aaaaaaaaaaaaaaaa${number}.ts`,
+  content: source(`own${number}`, "own"),
+}));
+
 export interface World {
   readonly folders: Folders;
   /** The project of the limited keys. */
@@ -72,9 +80,8 @@ export async function plantWorld(): Promise<World> {
   await cairn.knowledge.save({ projectPath: own, question: `Where is our ${LURE}?`, answer: "Here." });
   await cairn.knowledge.save({ scope: "shared", question: `Shared ${LURE} ${plant("shared question")}`, answer: plant("shared answer") });
   const file = `src/${plant("file name")}.ts`;
-  const source = (name: string, text: string) => `export function ${name}(): string {\n  return "${LURE} ${text}";\n}\n`;
   await index(cairn, other, [{ path: file, content: source(plant("symbol"), plant("source text")) }]);
-  await index(cairn, own, [{ path: "src/own.ts", content: source("ownFunction", "own") }]);
+  await index(cairn, own, OWN_FILES);
   await cairn.close();
 
   const run = await plantRun(folders, other, plant);

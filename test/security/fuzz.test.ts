@@ -14,7 +14,7 @@ import { type FuzzRequest, fuzzRequests } from "../attack/fuzz/requests.ts";
 import type { Pools } from "../attack/fuzz/valid.ts";
 import { callAs, findLiveTargets } from "../attack/live.ts";
 import { type AttackedServer, startServer } from "../attack/server.ts";
-import { plantWorld, type World } from "../attack/world.ts";
+import { OWN_FILES, plantWorld, type World } from "../attack/world.ts";
 
 /** `npm run test:attack` also measures the event loop and the time of each call; `npm test` asserts nothing about time. */
 const LONG = process.env.CAIRN_TEST_ATTACK === "1";
@@ -24,6 +24,8 @@ const IN_FLIGHT = LONG ? 8 : 16;
 /** What a client on a busy machine sees beyond the operation's own limit. */
 const MARGIN_MS = 5_000;
 const BLOCK_LIMIT_MS = 250;
+/** Generated requests delete too: after this many, the records are stored again that make the next ones reach deep. */
+const REPLANT_EVERY = 100;
 const WITNESS = "/projects/witness";
 
 let world: World;
@@ -51,8 +53,8 @@ beforeAll(async () => {
     run_id: [world.ids.run],
     system_id: [world.ids.system],
     query: ["harbour", "own harbour function", "*", '"a" OR b'],
-    path: [world.file, "src/own.ts", "src/new.ts"],
-    glob: ["src/**", "!src/**", "**/*.ts", "*"],
+    path: [world.file, OWN_FILES[0]!.path, "src/new.ts"],
+    glob: ["src/**", "!src/**", "**/*.ts", "*", "**?**?**?**?**?!", `${"**/*a".repeat(20)}!`, `${"*a".repeat(30)}!`],
     cursor: live.cursors,
     to: ["postgres://127.0.0.1:1/none", "sqlite"],
     records: [[]],
@@ -79,6 +81,7 @@ describe("requests generated from /openapi.json", () => {
       const warmedUpAt = Date.now();
       const outcome: Outcome = { problems: [], statuses: {}, flights: [], overdue: [], slowest: [] };
       await sendAll([...requests.entries()], IN_FLIGHT, async ([index, sent]) => {
+        if (index % REPLANT_EVERY === 0) await replant();
         const answer = await send(server.port, sent.request);
         note(outcome, index, sent, answer, checks.problems(sent, answer));
       });
@@ -142,6 +145,13 @@ describe("requests generated from /openapi.json", () => {
     await cairn.close();
   });
 });
+
+async function replant(): Promise<void> {
+  const post = (path: string, input: object) => callAs(server.port, callers.harness, "POST", path, input);
+  await post("/v1/checkpoint/save", { project_path: world.own, summary: "Own harbour", description: "harbour ".repeat(1_000) });
+  await post("/v1/knowledge/save", { project_path: world.own, question: "Where is our harbour?", answer: "harbour ".repeat(2_000) });
+  await post("/index", { project_id: world.own, files: OWN_FILES });
+}
 
 interface Outcome {
   readonly problems: { readonly request: string; readonly problem: string; readonly answer: string }[];

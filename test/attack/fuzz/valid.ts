@@ -67,19 +67,47 @@ function range({ minimum, maximum }: JsonSchema): { min: number; max: number } {
   return { min, max: Math.max(min, Math.min(maximum ?? 1_000, 2_147_483_647)) };
 }
 
-function stringOf({ format, pattern, minLength = 0, maxLength = 200 }: JsonSchema & { pattern?: string }): fc.Arbitrary<string> {
+/** Repeated up to the limit of a field, each of these makes some careless pattern take quadratic time or more. */
+const UNITS = [
+  "a",
+  "é ",
+  "word ",
+  "http://",
+  "x:",
+  "key=",
+  "**?",
+  "/a",
+  "\n at ",
+  "- ",
+  "(",
+  "{",
+  '"',
+  "/*",
+  "password: ",
+  "eyJ",
+  "0",
+  " ",
+  "\n",
+  "@",
+  "=",
+  "'",
+];
+/** Characters; the schema of file contents names no limit. */
+const LONGEST = 200_000;
+
+function stringOf({ format, pattern, minLength = 0, maxLength = LONGEST }: JsonSchema & { pattern?: string }): fc.Arbitrary<string> {
   if (format === "date-time")
     return fc.date({ noInvalidDate: true, min: new Date(0), max: new Date("2100-01-01") }).map((date) => date.toISOString());
   if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern));
-  const limit = Math.min(maxLength, 200);
+  const limit = Math.max(minLength, Math.min(maxLength, 200));
+  const length = Math.min(maxLength, LONGEST);
   return fc.oneof(
     { weight: 6, arbitrary: fc.string({ minLength, maxLength: limit }) },
     { weight: 3, arbitrary: fc.string({ unit: "grapheme", minLength, maxLength: Math.max(minLength, Math.floor(limit / 8)) }) },
+    { weight: 1, arbitrary: fc.constantFrom(...UNITS).map((unit) => unit.repeat(Math.ceil(length / unit.length)).slice(0, length)) },
     {
       weight: 1,
-      arbitrary: fc
-        .constantFrom("a", "é ", "word ")
-        .map((unit) => unit.repeat(Math.ceil(maxLength / unit.length)).slice(0, Math.min(maxLength, 50_000))),
+      arbitrary: fc.constantFrom(...UNITS).map((unit) => `${unit.repeat(Math.ceil(length / unit.length)).slice(0, length - 1)}!`),
     },
   );
 }
