@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -10,7 +11,7 @@ import { explainBlocks, type Flight } from "../attack/fuzz/blocks.ts";
 import { answerChecks } from "../attack/fuzz/checks.ts";
 import { type DocumentedOperation, readOperations } from "../attack/fuzz/document.ts";
 import { rawRequests } from "../attack/fuzz/raw.ts";
-import { type FuzzRequest, fuzzRequests } from "../attack/fuzz/requests.ts";
+import { type FuzzRequest, fuzzRequests, maximalRequests } from "../attack/fuzz/requests.ts";
 import type { Pools } from "../attack/fuzz/valid.ts";
 import { callAs, findLiveTargets } from "../attack/live.ts";
 import { type AttackedServer, startServer } from "../attack/server.ts";
@@ -57,7 +58,6 @@ beforeAll(async () => {
     glob: ["src/**", "!src/**", "**/*.ts", "*", "**?**?**?**?**?!", `${"**/*a".repeat(20)}!`, `${"*a".repeat(30)}!`],
     cursor: live.cursors,
     to: ["postgres://127.0.0.1:1/none", "sqlite"],
-    records: [[]],
   };
 });
 afterAll(async () => {
@@ -77,9 +77,19 @@ describe("requests generated from /openapi.json", () => {
         numRuns: REQUESTS,
         seed: SEED,
       });
+      const largest = maximalRequests(operations, callers.harness, {
+        schemas: document.components.schemas,
+        pools: { ...pools, content: [MANY_QUESTIONS], records: [await manyCheckpoints()] },
+      });
       const checks = answerChecks(document, world.folders.dataDir);
       const warmedUpAt = Date.now();
       const outcome: Outcome = { problems: [], statuses: {}, flights: [], overdue: [], slowest: [] };
+      // One at a time, so that a block has one cause.
+      for (const sent of largest) {
+        await replant();
+        const answer = await send(server.port, sent.request);
+        note(outcome, -1, sent, answer, checks.problems(sent, answer));
+      }
       await sendAll([...requests.entries()], IN_FLIGHT, async ([index, sent]) => {
         if (index % REPLANT_EVERY === 0) await replant();
         const answer = await send(server.port, sent.request);
@@ -145,6 +155,21 @@ describe("requests generated from /openapi.json", () => {
     await cairn.close();
   });
 });
+
+const MANY_QUESTIONS = Array.from({ length: 5_000 }, (_, index) =>
+  JSON.stringify({ id: `faq-${index}`, question: `How many of ${index} are there?`, answer: "Some words about it. ".repeat(10) }),
+).join("\n");
+
+/** As many records as one import takes, each as large as a checkpoint may be. */
+async function manyCheckpoints(): Promise<unknown[]> {
+  const { records } = await callAs(server.port, callers.harness, "POST", "/v1/checkpoint/export", { project_path: WITNESS });
+  return Array.from({ length: 100 }, () => ({
+    ...records[0],
+    id: randomUUID(),
+    description: "word ".repeat(2_000),
+    project_path: world.own,
+  }));
+}
 
 async function replant(): Promise<void> {
   const post = (path: string, input: object) => callAs(server.port, callers.harness, "POST", path, input);

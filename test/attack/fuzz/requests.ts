@@ -4,6 +4,7 @@ import type { AttackRequest } from "../client.ts";
 import { mcpRequest } from "../corpus.ts";
 import type { DocumentedOperation } from "./document.ts";
 import { mutate, toJson } from "./hostile.ts";
+import { maximalValue } from "./maximal.ts";
 import { type Grammar, validValue } from "./valid.ts";
 
 export interface FuzzRequest {
@@ -12,6 +13,9 @@ export interface FuzzRequest {
   readonly protocol: "HTTP" | "MCP";
   readonly request: AttackRequest;
 }
+
+/** Characters of a request's texts: close to what the server reads at most. */
+const LARGEST_CHARS = 1_900_000;
 
 type Input = Record<string, unknown>;
 
@@ -31,11 +35,21 @@ export function fuzzRequests(
   return fc.oneof(...each);
 }
 
+/** The largest requests that the description allows, one per operation. */
+export function maximalRequests(operations: readonly DocumentedOperation[], caller: AttackCaller, grammar: Grammar): FuzzRequest[] {
+  return operations
+    .filter(({ body }) => body)
+    .map((operation) => {
+      const request = overHttp(operation, maximalValue(operation.body!, grammar, { chars: LARGEST_CHARS }));
+      return { operation, caller, protocol: "HTTP", request: { ...request, headers: { ...request.headers, ...caller.headers } } };
+    });
+}
+
 function requestsTo(operation: DocumentedOperation, callers: readonly AttackCaller[], grammar: Grammar): fc.Arbitrary<FuzzRequest> {
   const [first, ...others] = callers;
   const caller = fc.oneof({ weight: 5, arbitrary: fc.constant(first!) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
   const input = inputOf(operation, grammar);
-  const payload = fc.oneof({ weight: 2, arbitrary: input }, { weight: 5, arbitrary: input.chain((valid) => mutate(valid)) });
+  const payload = fc.oneof({ weight: 3, arbitrary: input }, { weight: 4, arbitrary: input.chain((valid) => mutate(valid)) });
   const protocol = fc.constantFrom("HTTP", "HTTP", "HTTP", "HTTP", "MCP");
   return fc.tuple(caller, payload, protocol, transport).map(([who, value, over, change]): FuzzRequest => {
     const request = over === "MCP" ? overMcp(operation, value) : overHttp(operation, value);
