@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
+import { mapInSlices } from "../model/map-in-slices.ts";
 import { checkpointText } from "../text/embedding-text.ts";
 import { problemOf } from "../text/problems.ts";
 import type { Redact } from "../text/redact.ts";
@@ -47,17 +48,17 @@ export async function readRecords(
   const records: Checkpoint[] = [];
   const problems: ImportProblem[] = [];
   const redacted: RedactedField[] = [];
-  for (const [index, one] of given.entries()) {
-    const parsed = ImportedRecord.safeParse(one);
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      problems.push({
-        record: index + 1,
-        problem: `${issue?.path.join(".") || "record"}: ${issue ? problemOf(issue) : "is not valid"}`.slice(0, 300),
-      });
+  const parsed = await mapInSlices(given, (one) => {
+    const { success, data, error } = ImportedRecord.safeParse(one);
+    return success ? redactFields(data, redact) : error.issues[0];
+  });
+  for (const [index, one] of parsed.entries()) {
+    if (!one || !("fields" in one)) {
+      const problem = `${one?.path.join(".") || "record"}: ${one ? problemOf(one) : "is not valid"}`.slice(0, 300);
+      problems.push({ record: index + 1, problem });
       continue;
     }
-    const { fields, redacted: found } = redactFields(parsed.data, redact);
+    const { fields, redacted: found } = one;
     redacted.push(...found);
     const { id, summary, description, context, tags, created_at, updated_at } = fields;
     const createdAt = new Date(created_at).toISOString();

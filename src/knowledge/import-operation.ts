@@ -72,8 +72,8 @@ export const knowledgeImport = operation({
     ].join("\n"),
   async run(cairn, { content, format, kind, validate, ...input }, context) {
     assertMayTouch(input, context.mayTouch);
-    const { records, ignored } = readRecords(content, format, kind);
-    const labelled = validate === undefined ? undefined : readLabelled(validate);
+    const { records, ignored } = await readRecords(content, format, kind);
+    const labelled = validate === undefined ? undefined : await readLabelled(validate);
     return { ...(await cairn.knowledge.import({ ...input, records, labelled }, context)), ignoredFields: ignored };
   },
 });

@@ -1,5 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 import { type Knowledge, type KnowledgeContent, knowledgeHash } from "../model/knowledge.ts";
+import { mapInSlices } from "../model/map-in-slices.ts";
 import { databaseOf, type Place } from "../model/place.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
@@ -70,7 +71,7 @@ export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, 
   const { storage, embedders, backfiller, now, redact } = deps;
   const database = databaseOf(given);
   assertDistinct(given.records);
-  const clean = given.records.map((record) => redactContent(record, redact));
+  const clean = await mapInSlices(given.records, (record) => redactContent(record, redact), options.signal);
   const redactedSecrets = clean.flatMap(({ redacted }) => redacted).reduce((sum, { count }) => sum + count, 0);
   const input = { ...given, records: clean.map(({ content }) => content) };
   if (input.dryRun) {

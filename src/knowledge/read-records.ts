@@ -3,6 +3,7 @@ import { CairnError } from "../model/errors.ts";
 import { framedHash } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type KnowledgeKind } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
+import { mapInSlices } from "../model/map-in-slices.ts";
 import { problemOf } from "../text/problems.ts";
 import { type FileRecord, parseRecordFile, type RecordFormat } from "../text/record-file.ts";
 import { Id, text } from "../text/schemas.ts";
@@ -39,9 +40,9 @@ export interface ReadRecords {
 }
 
 /** The records of a file, every one checked, or an error that names the rows that are wrong. */
-export function readRecords(content: string, format: RecordFormat | undefined, fallbackKind: KnowledgeKind): ReadRecords {
+export async function readRecords(content: string, format: RecordFormat | undefined, fallbackKind: KnowledgeKind): Promise<ReadRecords> {
   const rows = bounded(parseRecordFile(content, format)).map(({ where, fields }) => ({ where, fields: renamed(fields) }));
-  const records = checked(rows, RecordFields).map(({ where, value: { id, kind = fallbackKind, ...rest } }) => {
+  const records = (await checked(rows, RecordFields)).map(({ where, value: { id, kind = fallbackKind, ...rest } }) => {
     const content = { kind, ...rest };
     // Without an id of its own a record is known by what it asks, so a new answer is a change and a new question a new record.
     const made = () => `q-${framedHash(kind, rest.category, rest.subcategory, rest.question).slice(0, 24)}`;
@@ -59,12 +60,12 @@ export function readRecords(content: string, format: RecordFormat | undefined, f
 }
 
 /** Questions with the id of the record that answers each. */
-export function readLabelled(content: string): readonly LabelledQuery[] {
+export async function readLabelled(content: string): Promise<readonly LabelledQuery[]> {
   const rows = bounded(parseRecordFile(content)).map(({ where, fields }) => {
     const { question, expected, ...rest } = renamed(fields);
     return { where, fields: { query: question, id: expected, ...rest } };
   });
-  return checked(rows, LabelFields).map(({ value }) => value);
+  return (await checked(rows, LabelFields)).map(({ value }) => value);
 }
 
 function bounded(rows: FileRecord[]): FileRecord[] {
@@ -81,18 +82,19 @@ function renamed(fields: FileRecord["fields"]): Record<string, unknown> {
   return Object.fromEntries(entries);
 }
 
-function checked<Schema extends z.ZodObject>(rows: readonly FileRecord[], schema: Schema): { where: string; value: z.output<Schema> }[] {
+async function checked<Schema extends z.ZodObject>(
+  rows: readonly FileRecord[],
+  schema: Schema,
+): Promise<{ where: string; value: z.output<Schema> }[]> {
   const problems: string[] = [];
-  const values = rows.flatMap(({ where, fields }) => {
+  const values = await mapInSlices(rows, ({ where, fields }) => {
     const parsed = schema.safeParse(fields);
     if (parsed.success) return [{ where, value: parsed.data }];
-    for (const issue of parsed.error.issues) {
-      problems.push(`${where}: ${issue.path.join(".")} ${problemOf(issue)}`);
-    }
+    for (const issue of parsed.error.issues) problems.push(`${where}: ${issue.path.join(".")} ${problemOf(issue)}`);
     return [];
   });
   if (problems.length > 0) throw problem(problems);
-  return values;
+  return values.flat();
 }
 
 const PROBLEMS_SHOWN = 10;

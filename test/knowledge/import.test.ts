@@ -166,7 +166,7 @@ describe("importing", () => {
 describe("the records of a file", () => {
   const read = (content: string) => readRecords(content, undefined, "faq");
 
-  it("are the same from JSON, JSON lines and CSV", () => {
+  it("are the same from JSON, JSON lines and CSV", async () => {
     const records = [
       { id: "1", kind: "faq", category: "a,b", subcategory: "", question: 'Say "hi"?', answer: "two\nlines" },
       { id: "2", kind: "skill", category: "", subcategory: "ё", question: "Как?", answer: "Так." },
@@ -176,13 +176,13 @@ describe("the records of a file", () => {
     const csv =
       '\ufefftemplate_id,kind,category,subcategory,question_text,answer_text\r\n1,faq,"a,b",,"Say ""hi""?","two\nlines"\r\n2,skill,,ё,Как?,Так.';
     const semicolons = 'id;kind;category;subcategory;question;answer\n1;faq;a,b;"";"Say ""hi""?";"two\nlines"\n\n2;skill;;ё;Как?;Так.\n';
-    for (const content of [json, lines, csv, semicolons]) expect(read(content)).toEqual({ records, ignored: [] });
+    for (const content of [json, lines, csv, semicolons]) expect(await read(content)).toEqual({ records, ignored: [] });
   });
 
-  it("have an id made from the question where the file has none, and tell which fields were not used", () => {
-    const { records, ignored } = read('[{"question":"q","answer":"a","rating":5}]');
+  it("have an id made from the question where the file has none, and tell which fields were not used", async () => {
+    const { records, ignored } = await read('[{"question":"q","answer":"a","rating":5}]');
     expect(records[0]!.id).toMatch(/^q-[0-9a-f]{24}$/);
-    expect(read('[{"question":"q","answer":"b"}]').records[0]!.id).toBe(records[0]!.id);
+    expect((await read('[{"question":"q","answer":"b"}]')).records[0]!.id).toBe(records[0]!.id);
     expect(ignored).toEqual(["rating"]);
   });
 
@@ -200,26 +200,26 @@ describe("the records of a file", () => {
     ['id,question,answer\n1,"q\nq",a\n1,q,a', /^line 4: the id "1" is that of line 2/],
     [`id,question,answer\n1,q,${"a".repeat(20_001)}`, /^line 2: answer must have at most 20000/],
     ['[{"question":"q\\u0000","answer":"a"}]', /^row 1: question contains a NUL/],
-  ])("are refused with the place of the fault: %j", (content, message) => {
-    expect(() => read(content)).toThrowError(message);
+  ])("are refused with the place of the fault: %j", async (content, message) => {
+    await expect(read(content)).rejects.toThrowError(message);
   });
 
-  it("come out of CSV as they went in", () => {
+  it("come out of CSV as they went in", async () => {
     const cell = fc.oneof(fc.string(), fc.constantFrom('"', ",", "\n", "\r\n", '""', ";", " "), fc.string({ unit: "grapheme" }));
     const text = fc.array(cell, { minLength: 1, maxLength: 4 }).map((cells) => `x${cells.join("").replaceAll("\0", "")}`);
     const quote = (value: string) => `"${value.replaceAll('"', '""')}"`;
-    fc.assert(
-      fc.property(fc.array(fc.tuple(text, text), { maxLength: 5 }), (pairs) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(text, text), { maxLength: 5 }), async (pairs) => {
         const wellFormed = pairs.map(([q, a]) => [q.toWellFormed(), a.toWellFormed()] as const);
         const csv = ["id,question,answer", ...wellFormed.map(([q, a], index) => `${index},${quote(q)},${quote(a)}`)].join("\r\n");
-        expect(read(csv).records.map(({ question, answer }) => [question, answer])).toEqual(wellFormed.map((pair) => [...pair]));
+        expect((await read(csv)).records.map(({ question, answer }) => [question, answer])).toEqual(wellFormed.map((pair) => [...pair]));
       }),
     );
   });
 
-  it("name queries and the records that answer them, for a validation", () => {
-    expect(readLabelled("query,template_id\nhow,1\n")).toEqual([{ query: "how", id: "1" }]);
-    expect(readLabelled('[{"question":"how","expected":"1"}]')).toEqual([{ query: "how", id: "1" }]);
-    expect(() => readLabelled("query\nhow\n")).toThrowError(/line 2: id is missing/);
+  it("name queries and the records that answer them, for a validation", async () => {
+    expect(await readLabelled("query,template_id\nhow,1\n")).toEqual([{ query: "how", id: "1" }]);
+    expect(await readLabelled('[{"question":"how","expected":"1"}]')).toEqual([{ query: "how", id: "1" }]);
+    await expect(readLabelled("query\nhow\n")).rejects.toThrowError(/line 2: id is missing/);
   });
 });

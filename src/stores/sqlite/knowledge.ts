@@ -1,12 +1,14 @@
+import { CairnError, type ErrorCode, type ErrorOptions } from "../../model/errors.ts";
 import type { Knowledge, KnowledgeKind } from "../../model/knowledge.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
-import type { KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../ports/knowledge-store.ts";
+import type { KnowledgeBatch, KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../ports/knowledge-store.ts";
 import { knowledgeText, knowledgeWords } from "../../text/embedding-text.ts";
 import { errorSignature } from "../../text/normalise-error.ts";
 import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
+import { inThread } from "./thread.ts";
 import { putWords, rankByWords, removeWords, type Where } from "./words.ts";
 
 const RECORDS: EmbeddedRecords = {
@@ -89,18 +91,9 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     },
 
     async apply(batch) {
-      return (await database()).write((tx) => {
-        const revisionOf = (id: string) => tx.get<{ revision: number }>("SELECT revision FROM knowledge WHERE id = ?", id)?.revision;
-        const asExpected =
-          batch.add.every(({ record }) => revisionOf(record.id) === undefined) &&
-          batch.replace.every(({ record }) => revisionOf(record.id) === record.revision - 1) &&
-          batch.remove.every(({ id, revision }) => revisionOf(id) === revision);
-        if (!asExpected) return "changed meanwhile";
-        for (const write of batch.add) add(tx, write);
-        for (const write of batch.replace) replace(tx, write);
-        for (const { id } of batch.remove) remove(tx, id);
-        return "applied";
-      });
+      const opened = await database();
+      const records = batch.add.length + batch.replace.length + batch.remove.length;
+      return records > THREAD_RECORDS ? applyInThread(opened.path, batch) : opened.write((tx) => applyBatch(tx, batch));
     },
 
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
@@ -119,6 +112,34 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       return (await database()).read((tx) => cosines(tx, RECORDS, versionId, vector, ids));
     },
   };
+}
+
+/** Records; a larger batch would keep the event loop for longer than a few milliseconds. */
+const THREAD_RECORDS = 100;
+
+/** Applies the batch if its records are still as expected: all of it or nothing. */
+export function applyBatch(tx: SqliteTx, batch: KnowledgeBatch): "applied" | "changed meanwhile" {
+  const revisionOf = (id: string) => tx.get<{ revision: number }>("SELECT revision FROM knowledge WHERE id = ?", id)?.revision;
+  const asExpected =
+    batch.add.every(({ record }) => revisionOf(record.id) === undefined) &&
+    batch.replace.every(({ record }) => revisionOf(record.id) === record.revision - 1) &&
+    batch.remove.every(({ id, revision }) => revisionOf(id) === revision);
+  if (!asExpected) return "changed meanwhile";
+  for (const write of batch.add) add(tx, write);
+  for (const write of batch.replace) replace(tx, write);
+  for (const { id } of batch.remove) remove(tx, id);
+  return "applied";
+}
+
+type ApplyMessage =
+  | { readonly outcome: "applied" | "changed meanwhile" }
+  | { readonly failure: ErrorOptions & { readonly code: ErrorCode; readonly message: string } };
+
+async function applyInThread(path: string, batch: KnowledgeBatch): Promise<"applied" | "changed meanwhile"> {
+  const message = await inThread<ApplyMessage>("knowledge-worker.js", { path, batch });
+  if ("outcome" in message) return message.outcome;
+  const { code, message: text, ...options } = message.failure;
+  throw new CairnError(code, text, options);
 }
 
 interface Row {
