@@ -4,17 +4,21 @@ import { sha256Hex } from "../../src/model/ids.ts";
 import { loadEngine } from "../../src/stores/sqlite/engine.ts";
 import type { Folders } from "./server.ts";
 
-/** Digests of everything stored, one per database and table, and the key file byte for byte. */
-export async function digests({ dataDir, stateDir }: Folders): Promise<Record<string, string>> {
+/** Digests of everything stored, one per database and table, and the key file byte for byte. Files whose name contains `except` are left out. */
+export async function digests({ dataDir, stateDir }: Folders, except: string): Promise<Record<string, string>> {
   const { DatabaseSync } = await loadEngine();
   const found: Record<string, string> = { keys: sha256Hex(readFileSync(join(dataDir, "keys.json"))) };
   for (const folder of [dataDir, stateDir])
-    for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".db"))) {
+    for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+      (name) => name.endsWith(".db") && !name.includes(except),
+    )) {
       const database = new DatabaseSync(join(folder, file), { readOnly: true });
       try {
         const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all() as { name: string }[];
         for (const { name } of tables) {
-          const rows = database.prepare(`SELECT * FROM "${name}"`).all().map(rowText);
+          const select = database.prepare(`SELECT * FROM "${name}"`);
+          select.setReadBigInts(true); // full-text indexes have ids beyond the safe integers
+          const rows = select.all().map(rowText);
           found[`${file} ${name}`] = `${rows.length} rows, ${sha256Hex(rows.sort().join("\n"))}`;
         }
       } finally {
