@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { settingByKey } from "../../src/config/settings.ts";
 import { killed } from "../support/processes.ts";
 
 const MAIN = join(import.meta.dirname, "../../dist/cli/main.js");
@@ -41,7 +40,6 @@ export async function startServer({ dataDir, stateDir, home }: Folders, { measur
       CAIRN_DATA_DIR: dataDir,
       CAIRN_STATE_DIR: stateDir,
       CAIRN_EMBEDDER_KIND: "none",
-      ...(settingByKey.has("http.require_key") && { CAIRN_HTTP_REQUIRE_KEY: "true" }),
       CAIRN_HTTP_RATE_LIMIT_PER_SECOND: "1000000",
       CAIRN_HTTP_RATE_LIMIT_BURST: "1000000",
       CAIRN_MCP_TOOLSETS: "core,code,knowledge,runs,systems,admin",
