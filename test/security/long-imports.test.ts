@@ -29,19 +29,9 @@ const manyRecords = (count: number) =>
   }));
 
 describe("an import as large as a write key may send", () => {
-  it("leaves the event loop to other callers, and is stored whole", async () => {
-    let ended = false;
-    let turns = 0;
-    const imported = cairn.knowledge.import({ ...project, records: manyRecords(2_000) }).finally(() => {
-      ended = true;
-    });
-    while (!ended) {
-      await new Promise((resolve) => setImmediate(resolve));
-      turns++;
-    }
-    expect(await imported).toMatchObject({ added: 2_000, changed: 0 });
-    // One transaction on the event loop allows a handful of turns before and after it.
-    expect(turns).toBeGreaterThan(50);
+  // That it leaves the event loop to other callers is measured by `npm run test:attack`.
+  it("is stored whole", async () => {
+    expect(await cairn.knowledge.import({ ...project, records: manyRecords(2_000) })).toMatchObject({ added: 2_000, changed: 0 });
     const found = await cairn.knowledge.search({ projectPath: "/p", query: "how many of 1999", mode: "keyword" });
     expect(found.hits[0]?.record.id).toBe("faq-1999");
   });
