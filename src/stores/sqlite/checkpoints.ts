@@ -125,7 +125,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
       const where = whereOf(filter);
       const db = await database();
-      const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
+      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
       const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, WORDS, "checkpoints", words, where, limit));
       return { lexical, dense: (await near) ?? [] };
     },

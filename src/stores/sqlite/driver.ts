@@ -2,10 +2,11 @@ import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "no
 import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CairnError } from "../../model/errors.ts";
+import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { isMoving, movingError } from "../../model/move.ts";
-import { loadEngine } from "./engine.ts";
+import { assertNotDeleted } from "./deleted-file.ts";
+import { type Engine, loadEngine } from "./engine.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
 import { closedError, DURABLE, groupCommit, type WriteOptions } from "./group-commit.ts";
 import { type Migration, migrateSqlite } from "./migrations.ts";
@@ -41,6 +42,8 @@ export interface SqliteDatabase {
    * each stands or falls alone. `work` must not be asynchronous and may be run again, if the lock was lost or given up to somebody else.
    */
   write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions): Promise<T>;
+  /** Copies the database as it is at one moment to a new file, without blocking the event loop. */
+  copyTo(path: string): Promise<void>;
   close(): void;
 }
 
@@ -110,6 +113,12 @@ export async function openSqlite({
         writes.add({ work, derived: options?.derived ?? false, resolve: resolve as (value: unknown) => void, reject });
       });
     },
+    async copyTo(target) {
+      assertOpen();
+      const { backup } = await loadEngine();
+      closeSync(openSync(target, "wx", 0o600));
+      await backup(connection, target);
+    },
     close() {
       if (closed) return;
       closed = true;
@@ -138,6 +147,7 @@ function makeFolder(path: string): void {
 }
 
 function unwritable(cause: unknown, path: string): CairnError {
+  if (isTooManyOpenFiles(cause)) return tooManyOpenFiles(cause);
   return new CairnError(
     "unavailable",
     `The database ${path} cannot be made. Check the permissions of its folder and the room on its disk.`,
@@ -165,13 +175,14 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
   if (path !== ":memory:") {
     if (isOnTheMove(path) && (!existsSync(path) || awayFrom(path) !== undefined)) throw movingError(path);
     if (mustExist && !existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
+    assertNotDeleted(path);
     makeFolder(path);
     makePrivate(path);
   }
   const deadline = Date.now() + lockWaitMs;
   for (;;) {
     const inode = inodeOf(path);
-    const connection = new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true });
+    const connection = openConnection(DatabaseSync, path);
     try {
       // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
       connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${DURABLE}; PRAGMA foreign_keys = ON`);
@@ -186,6 +197,14 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
       if (!isBusy(error) || Date.now() > deadline) throw translateSqliteError(error, path);
       await sleep(5 + Math.random() * 20);
     }
+  }
+}
+
+function openConnection(DatabaseSync: Engine, path: string): DatabaseSync {
+  try {
+    return new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true });
+  } catch (error) {
+    throw translateSqliteError(error, path);
   }
 }
 

@@ -106,7 +106,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
       const where = whereOf(filter);
       const db = await database();
-      const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
+      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
       const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, WORDS, "knowledge", words, where, limit));
       return { lexical, dense: (await near) ?? [] };
     },

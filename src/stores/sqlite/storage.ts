@@ -48,7 +48,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
 
     async find(projectId) {
       const path = pathOf(projectId);
-      if (!existsSync(path) && !isOnTheMove(path)) return undefined;
+      if (!existsSync(path) && !isOnTheMove(path) && !databases.isLost(path)) return undefined;
       const handle = databases.handle({ path, migrations: projectMigrations, onNotice });
       const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything
@@ -115,7 +115,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     },
 
     async close() {
-      databases.close();
+      await databases.close();
     },
   };
 }
