@@ -19,9 +19,13 @@ function underLimit(limit: number, args: readonly string[]) {
 
 describe("open files", () => {
   it("serves many more projects than the limit of open files allows to be open at once", () => {
-    const { stdout, stderr } = spawnSync("bash", underLimit(200, [join(import.meta.dirname, "many-projects.mjs"), join(folder, "many"), "60"]), {
-      encoding: "utf8",
-    });
+    const { stdout, stderr } = spawnSync(
+      "bash",
+      underLimit(200, [join(import.meta.dirname, "many-projects.mjs"), join(folder, "many"), "60"]),
+      {
+        encoding: "utf8",
+      },
+    );
     expect(stderr).toBe("");
     const report = JSON.parse(stdout);
     expect(report).toMatchObject({ limit: 200, failed: 0, failures: [], found: 60, listed: 60, systems: 60 });
@@ -39,16 +43,19 @@ describe("open files", () => {
     expect(after).toBe("Saved after all");
   });
 
-  it.each([["serve", "--port", "0"], ["mcp"]])("refuses to start `cairn %s` under a very low limit, and says which limit to raise", (...args) => {
-    const { status, stderr } = spawnSync("bash", underLimit(32, [join(root, "dist/cli/main.js"), ...args]), {
-      encoding: "utf8",
-      input: "",
-      env: { ...process.env, CAIRN_DATA_DIR: join(folder, "low") },
-    });
-    expect(status).not.toBe(0);
-    expect(stderr).toMatch(/32 files open at once.*at least 128.*ulimit -n/s);
-    expect(stderr).not.toMatch(/\n\s+at /);
-  });
+  it.each([["serve", "--port", "0"], ["mcp"]])(
+    "refuses to start `cairn %s` under a very low limit, and says which limit to raise",
+    (...args) => {
+      const { status, stderr } = spawnSync("bash", underLimit(32, [join(root, "dist/cli/main.js"), ...args]), {
+        encoding: "utf8",
+        input: "",
+        env: { ...process.env, CAIRN_DATA_DIR: join(folder, "low") },
+      });
+      expect(status).not.toBe(0);
+      expect(stderr).toMatch(/32 files open at once.*at least 128.*ulimit -n/s);
+      expect(stderr).not.toMatch(/\n\s+at /);
+    },
+  );
 
   it("starts and answers under the lowest limit that it accepts", async () => {
     const server = spawn("bash", underLimit(OPEN_FILES_MIN, [join(root, "dist/cli/main.js"), "serve", "--port", "0", "--json"]), {

@@ -1,5 +1,5 @@
-import { existsSync, fstatSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, fstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
 import type { SqliteDatabase } from "./driver.ts";
@@ -47,11 +47,7 @@ export function forgetDeletion(path: string): void {
   rmSync(notePath(path), { force: true });
 }
 
-/** Moves the note out of the way. */
-export function setDeletionAside(path: string, target: string): void {
-  renameSync(notePath(path), target);
-}
-
+/** Describes the loss for a report. */
 export function describeDeletion({ rescued }: Pick<DeletionNote, "rescued">): string {
   return `its file was deleted while in use${rescued === null ? "" : `; a copy of its content is in ${rescued}`}`;
 }
@@ -141,4 +137,12 @@ function ownerOf(database: SqliteDatabase): string | null {
 
 function inodeAt(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/** Finds the notes in a folder, by the names of their databases. */
+export function deletionsIn(folder: string): DeletionNote[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((file) =>
+    file.endsWith(".db.deleted") ? (deletionOf(join(folder, file.slice(0, -".deleted".length))) ?? []) : [],
+  );
 }

@@ -7,6 +7,7 @@ import { LIMITS } from "../../model/limits.ts";
 import { isMoving, movingError } from "../../model/move.ts";
 import { assertNotDeleted } from "./deleted-file.ts";
 import { type Engine, loadEngine } from "./engine.ts";
+import { logEraser } from "./erase-log.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
 import { closedError, DURABLE, groupCommit, type WriteOptions } from "./group-commit.ts";
 import { type Migration, migrateSqlite } from "./migrations.ts";
@@ -42,6 +43,11 @@ export interface SqliteDatabase {
    * each stands or falls alone. `work` must not be asynchronous and may be run again, if the lock was lost or given up to somebody else.
    */
   write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions): Promise<T>;
+  /**
+   * Removes what was deleted or replaced from the write-ahead log too. The database itself has it overwritten by the commit. Resolves when
+   * that is done, or after a second while readers of other processes need the log; it is then done in the background.
+   */
+  eraseLog(): Promise<void>;
   /** Copies the database as it is at one moment to a new file, without blocking the event loop. */
   copyTo(path: string): Promise<void>;
   close(): void;
@@ -74,6 +80,7 @@ export async function openSqlite({
   connection.exec(`PRAGMA cache_size = -${cacheKib}`);
   const tx = statements(connection, onNotice);
   const writes = groupCommit(connection, tx, { path, lockWaitMs });
+  const eraser = logEraser(() => truncateLog(connection, tx));
   let closed = false;
 
   const assertOpen = () => {
@@ -113,6 +120,9 @@ export async function openSqlite({
         writes.add({ work, derived: options?.derived ?? false, resolve: resolve as (value: unknown) => void, reject });
       });
     },
+    eraseLog: async () => {
+      if (!closed && path !== ":memory:") await eraser.erase();
+    },
     async copyTo(target) {
       assertOpen();
       const { backup } = await loadEngine();
@@ -123,6 +133,7 @@ export async function openSqlite({
       if (closed) return;
       closed = true;
       writes.close();
+      eraser.close();
       emptyWal(connection);
       tx.forget();
       connection.close();
@@ -221,6 +232,20 @@ function isLeftBehind(connection: DatabaseSync, path: string): boolean {
 
 export function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/** Copies the log into the database and cuts it to zero bytes, without waiting. Returns false while others use the log. */
+function truncateLog(connection: DatabaseSync, tx: SqliteTx): boolean {
+  if (connection.isTransaction) return false;
+  try {
+    connection.exec("PRAGMA busy_timeout = 0");
+    return tx.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    return true; // a damaged or deleted file: the next call reports it
+  } finally {
+    connection.exec("PRAGMA busy_timeout = 5000");
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
+import type { DatabaseSync as NodeDatabaseSync, backup as nodeBackup } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { DatabaseSync as NodeDatabaseSync, backup as nodeBackup } from "node:sqlite";
 
 /** The part of the `node:sqlite` interface that Cairn uses; both engines have it. */
 export type Engine = typeof NodeDatabaseSync;

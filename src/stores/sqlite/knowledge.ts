@@ -27,7 +27,10 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     },
 
     async replace(record, recordVectors) {
-      return (await database()).write((tx) => replace(tx, { record, vectors: recordVectors }));
+      const db = await database();
+      const replaced = await db.write((tx) => replace(tx, { record, vectors: recordVectors }));
+      if (replaced) void db.eraseLog();
+      return replaced;
     },
 
     async get(id) {
@@ -58,7 +61,10 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     },
 
     async delete(id) {
-      return (await database()).write((tx) => remove(tx, id));
+      const db = await database();
+      const removed = await db.write((tx) => remove(tx, id));
+      if (removed) await db.eraseLog();
+      return removed;
     },
 
     async feedback(id, success) {
@@ -89,18 +95,21 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     },
 
     async apply(batch) {
-      return (await database()).write((tx) => {
+      const db = await database();
+      const outcome = await db.write((tx) => {
         const revisionOf = (id: string) => tx.get<{ revision: number }>("SELECT revision FROM knowledge WHERE id = ?", id)?.revision;
         const asExpected =
           batch.add.every(({ record }) => revisionOf(record.id) === undefined) &&
           batch.replace.every(({ record }) => revisionOf(record.id) === record.revision - 1) &&
           batch.remove.every(({ id, revision }) => revisionOf(id) === revision);
-        if (!asExpected) return "changed meanwhile";
+        if (!asExpected) return "changed meanwhile" as const;
         for (const write of batch.add) add(tx, write);
         for (const write of batch.replace) replace(tx, write);
         for (const { id } of batch.remove) remove(tx, id);
-        return "applied";
+        return "applied" as const;
       });
+      if (outcome === "applied" && batch.remove.length + batch.replace.length > 0) await db.eraseLog();
+      return outcome;
     },
 
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {

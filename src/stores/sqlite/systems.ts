@@ -54,7 +54,7 @@ export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): S
         try {
           if (ownerOf(await handleOf(systemId)()) === systemId) found.push(systemId);
         } catch (error) {
-          if (!(error instanceof CairnError && error.details?.damaged)) throw error;
+          if (!(error instanceof CairnError && (error.details?.damaged || error.details?.deleted))) throw error;
           found.push(systemId); // it is there; whoever asks for it is told that it is damaged
         }
       }
