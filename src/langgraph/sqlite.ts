@@ -200,7 +200,7 @@ export function sqliteThreads({ path, now }: { readonly path: string; readonly n
         }
         return bytes;
       });
-      if (gone.length > 0) void db.eraseLog();
+      if (gone.length > 0) db.eraseLogLater();
       return freed;
     },
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
 import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { loadEngine } from "../../src/stores/sqlite/engine.ts";
 import { sqliteRunStore } from "../../src/stores/sqlite/runs.ts";
 import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
 import { encode } from "../../src/stores/sqlite/vectors/codes.ts";
@@ -65,7 +65,7 @@ describe("deleting for good", () => {
     const { id, words } = await saveSecret("a");
     await saveFillers(20);
     expect(holding(words[0]!)).not.toEqual([]);
-    await cairn.checkpoints.delete({ projectPath, ids: [id] } as never).catch(() => cairn.checkpoints.delete({ projectPath, id } as never));
+    await cairn.checkpoints.delete({ projectPath, id });
     expectGone(words);
   });
 
@@ -80,7 +80,7 @@ describe("deleting for good", () => {
     const saved = [];
     for (let round = 0; round < 12; round++) saved.push(await saveSecret(`c${round}-`));
     await saveFillers(30);
-    await cairn.checkpoints.prune({ projectPath, keepLast: 30 } as never);
+    await cairn.checkpoints.prune({ projectPath, keepLast: 30 });
     expect((await cairn.checkpoints.list({ projectPath, limit: 100 })).total).toBe(30);
     for (const { words } of saved) expectGone(words);
   });
@@ -96,16 +96,16 @@ describe("deleting for good", () => {
     const signs = [Buffer.from(vector), Buffer.from(code.buffer, code.byteOffset, code.byteLength)];
     for (const sign of signs) expect(holding(sign)).not.toEqual([]);
     await saveFillers(520); // moves the code into a pack
-    await cairn.checkpoints.delete({ projectPath, id } as never);
+    await cairn.checkpoints.delete({ projectPath, id });
     for (const sign of signs) expect(holding(sign)).toEqual([]);
   });
 
   it("leaves nothing of a deleted or replaced knowledge record, its copy for readers of SQL included", async () => {
     const words = secretWords("e");
     const record = { projectPath, kind: "faq", category: "general", question: `What is ${words[0]}?`, answer: words.join(" ") } as const;
-    const { id } = await cairn.knowledge.save(record as never);
+    const { id } = await cairn.knowledge.save(record);
     expect(holding(words[5]!)).not.toEqual([]);
-    await cairn.knowledge.delete({ projectPath, id } as never);
+    await cairn.knowledge.delete({ projectPath, id });
     expectGone(words);
   });
 
@@ -113,7 +113,7 @@ describe("deleting for good", () => {
     const store = sqliteRunStore({ path: join(dataDir, "runs.db") });
     const words = secretWords("f");
     for (const [index, word] of words.slice(0, 20).entries())
-      await store.save({ runId: index < 10 ? "one" : "two", nodeId: "node", state: { word: `${word} `.repeat(50) } } as never);
+      await store.save({ runId: index < 10 ? "one" : "two", nodeId: "node", state: `${word} `.repeat(50) });
     await store.deleteRun("one");
     expectGone(words.slice(0, 10));
     await store.prune({ keepLast: 1 });
@@ -128,8 +128,8 @@ describe("deleting for good", () => {
     const at = new Date().toISOString();
     const change = { component: "cart", at, messages: [], ports: [] };
     await store.commit({ ...change, version: 0, state: [["key", Buffer.from(word!.repeat(100))]] });
-    await store.beginSnapshot({ id: "s1", createdAt: at, mode: "full" } as never);
-    await store.addSnapshotPart("s1", { component: "cart", checksum: "0", data: Buffer.from(other!.repeat(5_000)) } as never);
+    await store.beginSnapshot({ id: "s1", createdAt: at, mode: "full" });
+    await store.addSnapshotPart("s1", { component: "cart", checksum: "0", data: Buffer.from(other!.repeat(5_000)) });
     await store.deleteSnapshot("s1");
     expectGone([other!]);
     await store.commit({ ...change, version: 1, state: [["key", null]] });
@@ -145,7 +145,7 @@ describe("deleting for good", () => {
     reader.exec("BEGIN; SELECT count(*) FROM checkpoints");
     const statement = reader.prepare("SELECT count(*) AS count FROM checkpoints");
     statement.get();
-    await cairn.checkpoints.delete({ projectPath, id } as never);
+    await cairn.checkpoints.delete({ projectPath, id });
     expect(await cairn.checkpoints.list({ projectPath })).toMatchObject({ total: 0 });
     reader.exec("COMMIT");
     reader.close();

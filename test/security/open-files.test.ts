@@ -82,7 +82,13 @@ describe("open files", () => {
 
   it("waits for an idle database to close, and refuses with a reason when none does", async () => {
     const slots = openSlots(1, 50);
-    const busy = { idle: false, closeIfIdle: () => busy.idle && (slots.free(busy), true) };
+    const busy = {
+      idle: false,
+      closeIfIdle() {
+        if (busy.idle) slots.free(busy);
+        return busy.idle;
+      },
+    };
     const other = { closeIfIdle: () => false };
     await slots.take(busy);
     await expect(slots.take(other)).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("ulimit -n") });

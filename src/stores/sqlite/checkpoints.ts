@@ -76,7 +76,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
         putDerived(tx, row.key, checkpoint, recordVectors);
         return true;
       });
-      if (replaced) void db.eraseLog();
+      if (replaced) db.eraseLogLater();
       return replaced;
     },
 

@@ -48,6 +48,8 @@ export interface SqliteDatabase {
    * that is done, or after a second while readers of other processes need the log; it is then done in the background.
    */
   eraseLog(): Promise<void>;
+  /** The same in the background, within about a second. */
+  eraseLogLater(): void;
   /** Copies the database as it is at one moment to a new file, without blocking the event loop. */
   copyTo(path: string): Promise<void>;
   close(): void;
@@ -122,6 +124,9 @@ export async function openSqlite({
     },
     eraseLog: async () => {
       if (!closed && path !== ":memory:") await eraser.erase();
+    },
+    eraseLogLater() {
+      if (!closed && path !== ":memory:") eraser.eraseLater();
     },
     async copyTo(target) {
       assertOpen();

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface LogEraser {
   /** Resolves once the log is empty. While readers need the log it resolves after a second, and the work continues in the background. */
   erase(): Promise<void>;
+  /** The same within about a second, once for all calls until then: for replaced text, which changes more often than text is deleted. */
+  eraseLater(): void;
   close(): void;
 }
 
@@ -29,13 +31,18 @@ export function logEraser(truncate: () => boolean): LogEraser {
 
   function continueInBackground(left: number): void {
     clearTimeout(background);
+    background = undefined;
     if (left === 0) return;
     background = setTimeout(() => {
+      background = undefined;
       if (!closed && !truncate()) continueInBackground(left - 1);
     }, BACKGROUND_DELAY_MS).unref();
   }
 
   return {
+    eraseLater() {
+      if (!background) continueInBackground(BACKGROUND_ATTEMPTS);
+    },
     erase() {
       attempts ??= attempt().finally(() => {
         attempts = undefined;

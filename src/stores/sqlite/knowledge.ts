@@ -29,7 +29,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     async replace(record, recordVectors) {
       const db = await database();
       const replaced = await db.write((tx) => replace(tx, { record, vectors: recordVectors }));
-      if (replaced) void db.eraseLog();
+      if (replaced) db.eraseLogLater();
       return replaced;
     },
 

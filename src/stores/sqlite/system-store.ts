@@ -37,7 +37,7 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
     async commit(change) {
       const db = await database();
       const applied = await db.write((tx) => applyChange(tx, change));
-      if (applied && [...change.state].some(([, value]) => value === null)) void db.eraseLog();
+      if (applied && [...change.state].some(([, value]) => value === null)) db.eraseLogLater();
       return applied;
     },
 
@@ -81,7 +81,7 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
             limit,
           ).changes,
       );
-      if (swept > 0) void db.eraseLog();
+      if (swept > 0) db.eraseLogLater();
       return swept;
     },
 
