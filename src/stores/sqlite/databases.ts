@@ -102,7 +102,10 @@ export function sqliteDatabases(slots: OpenSlots = processSlots()): SqliteDataba
       slots.touch(known);
       return known.opening;
     },
-    isLost: (path) => losses.has(path) || entries.has(path) || deletionOf(path) !== undefined,
+    isLost(path) {
+      const entry = entries.get(path);
+      return losses.has(path) || deletionOf(path) !== undefined || (entry?.database !== undefined && isDeleted(path, entry.inode));
+    },
     release,
     async close() {
       const lost: Promise<unknown>[] = [...losses.values()].map(({ refusal }) => refusal);

@@ -70,8 +70,14 @@ function deletedError(note: DeletionNote): CairnError {
  */
 export function isDeleted(path: string, inode: number | undefined): boolean {
   if (inode === undefined || path === ":memory:") return false;
-  if (inodeAt(path) === undefined) return !isOnTheMove(path);
+  if (inodeAt(path) === undefined) return !isOnTheMove(path) && !isQuarantined(path, inode);
   return linksOf(inode) === 0;
+}
+
+/** Tells whether `cairn database quarantine` set the file aside, which lets the next use start a new one. */
+function isQuarantined(path: string, inode: number): boolean {
+  const folder = join(dirname(path), "..", "quarantine");
+  return existsSync(folder) && readdirSync(folder).some((name) => inodeAt(join(folder, name)) === inode);
 }
 
 /** Counts the names of a file that this process has open; `undefined` where the system does not list open files. */
