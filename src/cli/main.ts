@@ -9,6 +9,14 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.exit(1);
 }
 
+// Loading the modules of a command opens more files at once than a very low limit allows.
+const { openFilesProblem } = await import("../model/open-files.ts");
+const problem = openFilesProblem();
+if (problem !== undefined) {
+  process.stderr.write(`${problem}\n`);
+  process.exit(1);
+}
+
 // Node 22 and newer can keep compiled code for the next start.
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 

@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { CairnError } from "../model/errors.ts";
+import { openFilesBudget } from "../model/open-files.ts";
 import { startTelemetry } from "../telemetry/start.ts";
 import { DEFAULT_MAX_CONCURRENT, type HttpOptions, httpHandler } from "./app.ts";
 
@@ -51,7 +52,9 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     },
   }) as Server;
   // Idle connections cost memory too, so they are bounded as well, at more than the requests: those over the limit get an answer.
-  server.maxConnections = Math.max(1_024, 4 * (options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT));
+  // Under a low limit of open files they must not take the descriptors that databases need.
+  const connections = Math.max(1_024, 4 * (options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT));
+  server.maxConnections = Math.min(connections, openFilesBudget().sockets);
   try {
     await listening(server, host, port);
   } catch (error) {

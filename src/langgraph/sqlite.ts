@@ -150,6 +150,7 @@ export function sqliteThreads({ path, now }: { readonly path: string; readonly n
         tx.run("DELETE FROM checkpoints WHERE thread_id = ?", threadId);
         tx.run("DELETE FROM writes WHERE thread_id = ?", threadId);
       });
+      await db.eraseLog();
     },
 
     async threads(after, limit) {
@@ -177,7 +178,7 @@ export function sqliteThreads({ path, now }: { readonly path: string; readonly n
 
     async remove(threadId, namespace, gone, hidden) {
       const db = await database();
-      return db.write((tx) => {
+      const freed = await db.write((tx) => {
         let bytes = 0;
         for (const id of hidden)
           tx.run(
@@ -199,6 +200,8 @@ export function sqliteThreads({ path, now }: { readonly path: string; readonly n
         }
         return bytes;
       });
+      if (gone.length > 0) db.eraseLogLater();
+      return freed;
     },
 
     close,

@@ -57,5 +57,20 @@ export function asCairnError(error: unknown): CairnError {
     return new CairnError("timeout", "The call took longer than its time limit. Try again, or ask for less.", { cause: error });
   if (error instanceof Error && error.name === "AbortError")
     return new CairnError("cancelled", "The call was cancelled by its caller.", { cause: error });
+  if (isTooManyOpenFiles(error)) return tooManyOpenFiles(error);
   return new CairnError("internal", "Something went wrong inside Cairn. The log has the details; try again.", { cause: error });
+}
+
+/** Tells whether the operating system refused a file, socket or thread because too many are open. */
+export function isTooManyOpenFiles(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  return code === "EMFILE" || code === "ENFILE" || (code === "ERR_WORKER_INIT_FAILED" && /E[MN]FILE/.test(String(message)));
+}
+
+/** Says that the process has used up its file descriptors. Waiting helps: databases that nothing uses are closed. */
+export function tooManyOpenFiles(cause: unknown): CairnError {
+  return new CairnError("unavailable", "Too many files are open at once. Try again in a moment, or raise the limit with: ulimit -n", {
+    cause,
+    retryAfterMs: 1_000,
+  });
 }

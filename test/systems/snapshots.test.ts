@@ -247,7 +247,7 @@ describe("a damaged snapshot in SQLite", () => {
     const databases = sqliteDatabases();
     const file = await databases.handle({ path: `${place.stateDir}/checkpoints/shop.db` })();
     await file.write((tx) => damage(tx, newer.id));
-    databases.close();
+    await databases.close();
     for (const level of ["count", "integrity", "checksum", "full"] as const) {
       const [report] = await shop.verify({ snapshotId: newer.id, level });
       expect([level, report!.good]).toEqual([level, !levels.includes(level)]);

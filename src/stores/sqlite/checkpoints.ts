@@ -57,7 +57,8 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
     },
 
     async replace(checkpoint, recordVectors = []) {
-      return (await database()).write((tx) => {
+      const db = await database();
+      const replaced = await db.write((tx) => {
         const row = byId(tx, checkpoint.id);
         if (row?.revision !== checkpoint.revision - 1) return false;
         tx.run(
@@ -75,6 +76,8 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
         putDerived(tx, row.key, checkpoint, recordVectors);
         return true;
       });
+      if (replaced) db.eraseLogLater();
+      return replaced;
     },
 
     async get(id) {
@@ -115,17 +118,23 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
     },
 
     async delete(id) {
-      return (await database()).write((tx) => remove(tx, [id]) > 0);
+      const db = await database();
+      const removed = await db.write((tx) => remove(tx, [id]));
+      if (removed > 0) await db.eraseLog();
+      return removed > 0;
     },
 
     async deleteMany(ids) {
-      return (await database()).write((tx) => remove(tx, ids));
+      const db = await database();
+      const removed = await db.write((tx) => remove(tx, ids));
+      if (removed > 0) await db.eraseLog();
+      return removed;
     },
 
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
       const where = whereOf(filter);
       const db = await database();
-      const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
+      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
       const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, WORDS, "checkpoints", words, where, limit));
       return { lexical, dense: (await near) ?? [] };
     },

@@ -152,7 +152,7 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
       const db = await database();
       const where = db.read((tx) => whereOf(tx, filter));
-      const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
+      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
       near?.catch(() => {}); // it is awaited below, unless something else fails before
       const { lexical, similarities } = db.read((tx) => {
         const ranked = words === undefined ? [] : rankByWords(tx, CODE_WORDS, "current_chunks", words, where, limit);

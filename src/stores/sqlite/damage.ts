@@ -48,7 +48,7 @@ export function quarantineFile({ path, folder, at, projectPath, problems }: Quar
   } else {
     for (const suffix of parts) renameSync(path + suffix, target + suffix);
   }
-  return target;
+  return parts.length > 0 ? target : `${target}.json`;
 }
 
 export function linked(from: string, to: string): boolean {

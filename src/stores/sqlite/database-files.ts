@@ -1,9 +1,10 @@
 import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { DatabaseName } from "../../model/backup.ts";
 import { projectDatabaseName, SHARED_DATABASE_NAME, SHARED_PROJECT_ID } from "../../model/ids.ts";
 import type { Migration } from "../../model/migration.ts";
 import { assertSystemId } from "../../model/system-rules.ts";
+import { deletionsIn, describeDeletion } from "./deleted-file.ts";
 import { inFileThread } from "./file-thread.ts";
 import { isAway, movesIn, readMove } from "./move-record.ts";
 import { projectMigrations } from "./project-schema.ts";
@@ -58,6 +59,17 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
   const shared = (): DatabaseFile => ({ kind: "shared", id: SHARED_PROJECT_ID, ...inProjects(SHARED_DATABASE_NAME) });
   const runs = (): DatabaseFile => ({ kind: "runs", id: "runs", path: join(dataDir, "runs.db"), root: dataDir, migrations: runMigrations });
 
+  /** Databases whose file was deleted while in use. Another file may have taken the name. */
+  const deletedFiles = (): DatabaseFile[] =>
+    [...deletionsIn(projects), ...deletionsIn(dataDir), ...deletionsIn(systems)].map((note) => {
+      const name = basename(note.path, ".db");
+      const problem = describeDeletion(note);
+      if (dirname(note.path) === systems) return { ...system(name), problem };
+      if (note.path === runs().path) return { ...runs(), problem };
+      if (name === SHARED_DATABASE_NAME) return { ...shared(), problem };
+      return { kind: "project", id: note.owner ?? name, ...inProjects(name), problem };
+    });
+
   async function projectFiles(): Promise<DatabaseFile[]> {
     const names = namesIn(projects, /^(project_[0-9a-f]{16})\.db$/);
     if (names.length === 0) return [];
@@ -82,7 +94,11 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
       }
       return { ...name, ...inProjects(projectDatabaseName(name.id)) };
     },
-    list: async () => [...(await projectFiles()), ...[shared(), runs()].filter(({ path }) => existsSync(path)), ...systemFiles()],
+    async list() {
+      const deleted = deletedFiles();
+      const present = [...(await projectFiles()), ...[shared(), runs()].filter(({ path }) => existsSync(path)), ...systemFiles()];
+      return [...present.filter(({ path }) => !deleted.some((file) => file.path === path)), ...deleted];
+    },
     systems: systemFiles,
     moving() {
       const ofRuns = readMove(runs().path);

@@ -2,10 +2,12 @@ import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "no
 import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CairnError } from "../../model/errors.ts";
+import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { isMoving, movingError } from "../../model/move.ts";
-import { loadEngine } from "./engine.ts";
+import { assertNotDeleted } from "./deleted-file.ts";
+import { type Engine, loadEngine } from "./engine.ts";
+import { logEraser } from "./erase-log.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
 import { closedError, DURABLE, groupCommit, type WriteOptions } from "./group-commit.ts";
 import { type Migration, migrateSqlite } from "./migrations.ts";
@@ -41,6 +43,15 @@ export interface SqliteDatabase {
    * each stands or falls alone. `work` must not be asynchronous and may be run again, if the lock was lost or given up to somebody else.
    */
   write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions): Promise<T>;
+  /**
+   * Removes what was deleted or replaced from the write-ahead log too. The database itself has it overwritten by the commit. Resolves when
+   * that is done, or after a second while readers of other processes need the log; it is then done in the background.
+   */
+  eraseLog(): Promise<void>;
+  /** The same in the background, within about a second. */
+  eraseLogLater(): void;
+  /** Copies the database as it is at one moment to a new file, without blocking the event loop. */
+  copyTo(path: string): Promise<void>;
   close(): void;
 }
 
@@ -71,6 +82,7 @@ export async function openSqlite({
   connection.exec(`PRAGMA cache_size = -${cacheKib}`);
   const tx = statements(connection, onNotice);
   const writes = groupCommit(connection, tx, { path, lockWaitMs });
+  const eraser = logEraser(() => truncateLog(connection, tx));
   let closed = false;
 
   const assertOpen = () => {
@@ -110,10 +122,23 @@ export async function openSqlite({
         writes.add({ work, derived: options?.derived ?? false, resolve: resolve as (value: unknown) => void, reject });
       });
     },
+    eraseLog: async () => {
+      if (!closed && path !== ":memory:") await eraser.erase();
+    },
+    eraseLogLater() {
+      if (!closed && path !== ":memory:") eraser.eraseLater();
+    },
+    async copyTo(target) {
+      assertOpen();
+      const { backup } = await loadEngine();
+      closeSync(openSync(target, "wx", 0o600));
+      await backup(connection, target);
+    },
     close() {
       if (closed) return;
       closed = true;
       writes.close();
+      eraser.close();
       emptyWal(connection);
       tx.forget();
       connection.close();
@@ -138,6 +163,7 @@ function makeFolder(path: string): void {
 }
 
 function unwritable(cause: unknown, path: string): CairnError {
+  if (isTooManyOpenFiles(cause)) return tooManyOpenFiles(cause);
   return new CairnError(
     "unavailable",
     `The database ${path} cannot be made. Check the permissions of its folder and the room on its disk.`,
@@ -165,13 +191,14 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
   if (path !== ":memory:") {
     if (isOnTheMove(path) && (!existsSync(path) || awayFrom(path) !== undefined)) throw movingError(path);
     if (mustExist && !existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
+    assertNotDeleted(path);
     makeFolder(path);
     makePrivate(path);
   }
   const deadline = Date.now() + lockWaitMs;
   for (;;) {
     const inode = inodeOf(path);
-    const connection = new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true });
+    const connection = openConnection(DatabaseSync, path);
     try {
       // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
       connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${DURABLE}; PRAGMA foreign_keys = ON`);
@@ -189,6 +216,14 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
   }
 }
 
+function openConnection(DatabaseSync: Engine, path: string): DatabaseSync {
+  try {
+    return new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true });
+  } catch (error) {
+    throw translateSqliteError(error, path);
+  }
+}
+
 /**
  * A database that left just now while it was being opened: SQLite has made an empty file in its place. There is a note of where it
  * went, and the empty file must not hide that.
@@ -202,6 +237,20 @@ function isLeftBehind(connection: DatabaseSync, path: string): boolean {
 
 export function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/** Copies the log into the database and cuts it to zero bytes, without waiting. Returns false while others use the log. */
+function truncateLog(connection: DatabaseSync, tx: SqliteTx): boolean {
+  if (connection.isTransaction) return false;
+  try {
+    connection.exec("PRAGMA busy_timeout = 0");
+    return tx.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    return true; // a damaged or deleted file: the next call reports it
+  } finally {
+    connection.exec("PRAGMA busy_timeout = 5000");
+  }
 }
 
 /**

@@ -96,7 +96,8 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
     },
 
     async dropVersion(versionId) {
-      return (await database()).write((tx) => {
+      const db = await database();
+      const dropped = await db.write((tx) => {
         if (assertVersion(tx, versionId).isCurrent)
           throw new CairnError("conflict", "The current embedding version cannot be deleted. Switch to another first.");
         const { count } = tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE space = ?", spaceOf(tx, versionId))!;
@@ -104,6 +105,8 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
         tx.run("DELETE FROM embedding_versions WHERE version_id = ?", versionId);
         return count;
       });
+      await db.eraseLog();
+      return dropped;
     },
 
     async dropDamaged(versionId) {

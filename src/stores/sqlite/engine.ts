@@ -1,4 +1,7 @@
 import type { DatabaseSync as NodeDatabaseSync, backup as nodeBackup } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 /** The part of the `node:sqlite` interface that Cairn uses; both engines have it. */
 export type Engine = typeof NodeDatabaseSync;
@@ -27,6 +30,24 @@ async function choose(): Promise<LoadedEngine> {
   const bundled = await import("@photostructure/sqlite");
   const { DatabaseSync, backup } = bundled as unknown as Pick<LoadedEngine, "DatabaseSync" | "backup">;
   return { DatabaseSync, backup, name: "@photostructure/sqlite" };
+}
+
+/**
+ * Frees the files and locks of connections that were closed. The bundled engine cannot finalize a statement: a closed connection keeps
+ * its descriptors until its statements are collected as garbage, and their finalizers run in the next turn of the event loop.
+ */
+export async function releaseClosedConnections(): Promise<void> {
+  if ((await loadEngine()).name === "node:sqlite") return;
+  collectGarbage ??= exposeGarbageCollection();
+  collectGarbage();
+  await nextTurn();
+}
+
+let collectGarbage: (() => void) | undefined;
+
+function exposeGarbageCollection(): () => void {
+  setFlagsFromString("--expose-gc");
+  return runInNewContext("gc") as () => void;
 }
 
 function isComplete(DatabaseSync: Engine): boolean {

@@ -1,4 +1,6 @@
-import { CairnError } from "../../model/errors.ts";
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
+import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../model/errors.ts";
 import { movingError } from "../../model/move.ts";
 
 /** What the triggers of a database that is being moved say. */
@@ -50,17 +52,38 @@ export function translateSqliteError(error: unknown, path: string): unknown {
       });
     case READONLY:
     case CANTOPEN:
+      if (areDescriptorsUsedUp()) return tooManyOpenFiles(error);
       return new CairnError(
         "unavailable",
         `The database ${path} cannot be opened for writing. Check the permissions of the file and its folder.`,
         { cause: error, details },
       );
     case IOERR:
+      if (areDescriptorsUsedUp()) return tooManyOpenFiles(error);
       return new CairnError("unavailable", `Reading or writing ${path} failed. Check the disk.`, { cause: error, details });
     case CONSTRAINT:
       return new CairnError("conflict", "The record contradicts one that is already stored.", { cause: error, details });
     default:
-      return error;
+      return isTooManyOpenFiles(error) ? tooManyOpenFiles(error) : error;
+  }
+}
+
+/** How many files SQLite opens for one connection, and one for the folder that it syncs. */
+const PROBED_FILES = 4;
+
+/**
+ * Finds out whether SQLite could not open a file because too many are open: its error does not say so, and it has given back the
+ * descriptors that it got.
+ */
+function areDescriptorsUsedUp(): boolean {
+  const opened: number[] = [];
+  try {
+    while (opened.length < PROBED_FILES) opened.push(openSync(devNull, "r"));
+    return false;
+  } catch (error) {
+    return isTooManyOpenFiles(error);
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
   }
 }
 

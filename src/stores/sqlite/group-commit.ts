@@ -52,8 +52,12 @@ const IMPATIENT_RETRY_MS = 1;
  */
 const WAL_PAGES = 4_000;
 const WAL_PAGES_DERIVED = 250;
-const DERIVED = `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${WAL_PAGES_DERIVED}`;
-export const DURABLE = `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES}`;
+/**
+ * Deleted records are overwritten with zeros. The code index is made from files that the user has, so what leaves it is overwritten only
+ * where that costs no further write.
+ */
+const DERIVED = `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${WAL_PAGES_DERIVED}; PRAGMA secure_delete = FAST`;
+export const DURABLE = `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES}; PRAGMA secure_delete = ON`;
 
 /** What can wait gives up the lock. */
 class Yield extends Error {}

@@ -63,7 +63,8 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
 function described(file: DatabaseFile, probe: FileProbe | FailedProbe, windowSeconds: number): ProbedDatabase {
   const { kind, id, path } = file;
   const base = { kind, id, location: path, bytes: sizeWithLog(path) };
-  if ("problem" in probe) return { ...base, schema: "unknown", halfSnapshots: [], problem: probe.problem };
+  const problem = file.problem ?? ("problem" in probe ? probe.problem : undefined);
+  if (problem !== undefined || "problem" in probe) return { ...base, schema: "unknown", halfSnapshots: [], problem };
   const { schema, halfSnapshots } = probe;
   const known = new Set(file.migrations.map((migration) => migration.id));
   const state = schema.some((step) => !known.has(step.id)) ? "newer" : schema.length < known.size ? "older" : "current";

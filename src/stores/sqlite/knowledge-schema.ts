@@ -23,9 +23,11 @@ CREATE TABLE knowledge (
 CREATE INDEX knowledge_created ON knowledge (created_at DESC, id);
 CREATE INDEX knowledge_category ON knowledge (category, subcategory);
 CREATE INDEX knowledge_signature ON knowledge (signature) WHERE signature <> '';
+-- The words are stored beside the index, because secure-delete must know them to remove them from every page of it.
 CREATE VIRTUAL TABLE knowledge_words USING fts5 (
-  words, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+  words, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
 );
+INSERT INTO knowledge_words (knowledge_words, rank) VALUES ('secure-delete', 1);
 CREATE TABLE embedding_records (
   record_id INTEGER PRIMARY KEY AUTOINCREMENT,
   template_id TEXT NOT NULL REFERENCES knowledge (id),

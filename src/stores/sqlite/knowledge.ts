@@ -29,7 +29,10 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     },
 
     async replace(record, recordVectors) {
-      return (await database()).write((tx) => replace(tx, { record, vectors: recordVectors }));
+      const db = await database();
+      const replaced = await db.write((tx) => replace(tx, { record, vectors: recordVectors }));
+      if (replaced) db.eraseLogLater();
+      return replaced;
     },
 
     async get(id) {
@@ -60,7 +63,10 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     },
 
     async delete(id) {
-      return (await database()).write((tx) => remove(tx, id));
+      const db = await database();
+      const removed = await db.write((tx) => remove(tx, id));
+      if (removed) await db.eraseLog();
+      return removed;
     },
 
     async feedback(id, success) {
@@ -93,13 +99,15 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     async apply(batch) {
       const opened = await database();
       const records = batch.add.length + batch.replace.length + batch.remove.length;
-      return records > THREAD_RECORDS ? applyInThread(opened.path, batch) : opened.write((tx) => applyBatch(tx, batch));
+      const outcome = await (records > THREAD_RECORDS ? applyInThread(opened.path, batch) : opened.write((tx) => applyBatch(tx, batch)));
+      if (outcome === "applied" && batch.remove.length + batch.replace.length > 0) await opened.eraseLog();
+      return outcome;
     },
 
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
       const where = whereOf(filter);
       const db = await database();
-      const near = dense && nearest(db, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
+      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
       const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, WORDS, "knowledge", words, where, limit));
       return { lexical, dense: (await near) ?? [] };
     },

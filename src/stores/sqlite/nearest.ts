@@ -1,4 +1,5 @@
 import type { Ranked } from "../../ports/recall-store.ts";
+import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteDatabase, SqliteTx } from "./driver.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 import type { Keyed } from "./known-keys.ts";
@@ -39,17 +40,20 @@ const ATTEMPTS = 10;
  * missing because its old vector was found and its new one was not.
  */
 export async function nearest(
-  db: SqliteDatabase,
+  opened: SqliteDatabase,
+  database: DatabaseHandle,
   vectors: VectorSearcher,
   { collection, table }: EmbeddedRecords,
   { versionId, vector, limit, where, signal }: NearestQuery,
 ): Promise<(Ranked & Keyed)[]> {
+  let db = opened;
   for (let attempt = 1; ; attempt++) {
     const change = (tx: SqliteTx) => findSpace(tx, collection, versionId)?.change;
     const { allow, before } = db.read((tx) => ({ allow: where && matchingKeys(tx, table, where), before: change(tx) }));
     signal?.throwIfAborted();
     if (allow?.length === 0) return [];
     const hits = await vectors.search({ collection, versionId, query: vector, limit, allow, signal });
+    db = await database(); // the scan may have taken long enough for an idle database to be closed
     const { found, settled } = db.read((tx) => {
       const known = hits.flatMap(({ key, score }) => {
         const row = tx.get<{ id: string }>(`SELECT id FROM ${table} WHERE key = ?`, key);

@@ -26,7 +26,7 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
           await fill(sqliteProject(projectId, path, handle));
         } finally {
           vectorSearcher({ path }).close();
-          databases.close();
+          await databases.close();
         }
         await exportDatabase(path, file, signal);
       });
@@ -44,7 +44,7 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
           return await work(sqliteProject(projectId, path, databases.handle({ path, migrations: projectMigrations })));
         } finally {
           vectorSearcher({ path }).close();
-          databases.close();
+          await databases.close();
         }
       });
     },

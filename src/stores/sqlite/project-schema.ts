@@ -56,9 +56,11 @@ export const projectMigrations: readonly Migration[] = [
       CREATE UNIQUE INDEX idx_embedding_versions_current ON embedding_versions (collection) WHERE is_current = 1;
       ${VECTOR_SCHEMA}
       -- Words are split by us, identifiers into their parts too; underscores belong to a word.
+      -- The words are stored beside the index, because secure-delete must know them to remove them from every page of it.
       CREATE VIRTUAL TABLE checkpoint_words USING fts5 (
-        words, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+        words, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
       );
+      INSERT INTO checkpoint_words (checkpoint_words, rank) VALUES ('secure-delete', 1);
     `,
   },
   { id: 3, name: "knowledge", sql: KNOWLEDGE_SCHEMA },

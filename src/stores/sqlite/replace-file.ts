@@ -1,13 +1,12 @@
 import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { CairnError } from "../../model/errors.ts";
 import { syncFolder } from "./copy-file.ts";
 import { linked } from "./damage.ts";
+import { forgetDeletion } from "./deleted-file.ts";
 import { inodeOf } from "./driver.ts";
-import { loadEngine } from "./engine.ts";
+import { loadEngine, releaseClosedConnections } from "./engine.ts";
 import { isBusy, isDamage, translateSqliteError } from "./errors.ts";
 import { isOnTheMove } from "./move-record.ts";
 import { otherUsers } from "./other-users.ts";
@@ -50,6 +49,7 @@ export async function replaceFile({ path, by, aside, waitMs = WAIT_MS }: Replace
     rmSync(`${path}-shm`, { force: true }); // nothing but an index of that log
     if (there) renameSync(by, path);
     else placeNew(by, path);
+    forgetDeletion(path);
     syncFolder(dirname(path));
     return there ? aside : undefined;
   } finally {
@@ -104,7 +104,7 @@ async function takeAlone(path: string, waitMs: number): Promise<() => void> {
       if (!isBusy(error) && !isDamage(error)) throw translateSqliteError(error, path);
       if (Date.now() > deadline) throw inUse(path, error);
     }
-    releaseClosedConnections();
+    await releaseClosedConnections();
     await sleep(20);
   }
 }
@@ -117,10 +117,4 @@ function inUse(path: string, cause: unknown): CairnError {
     `The database ${path} is in use by ${who}. Nothing was changed. Stop what uses it (servers, MCP sessions, runs), then restore again.`,
     { cause, details: { path, processes } },
   );
-}
-
-/** The engine for Node 20 keeps a closed connection, with its lock, until its statements are collected as garbage. */
-function releaseClosedConnections(): void {
-  setFlagsFromString("--expose-gc");
-  (runInNewContext("gc") as () => void)();
 }

@@ -28,6 +28,7 @@ export async function pruneSqliteRuns(database: SqliteDatabase, options: PruneOp
       more = !removed.last;
     }
   }
+  if (report.checkpoints + report.runs > 0) await database.eraseLog();
   return report;
 }
 

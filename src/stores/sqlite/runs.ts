@@ -73,6 +73,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
     async delete(runId, nodeId) {
       const db = await database();
       await db.write((tx) => tx.run("DELETE FROM checkpoints WHERE run_id = ? AND node_id = ?", runId, nodeId));
+      await db.eraseLog();
     },
 
     async deleteRun(runId) {
@@ -81,6 +82,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
         tx.run("DELETE FROM checkpoints WHERE run_id = ?", runId);
         tx.run(BURY, runId);
       });
+      await db.eraseLog();
     },
 
     async getRun(runId) {

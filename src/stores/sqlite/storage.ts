@@ -5,6 +5,7 @@ import { projectDatabaseName } from "../../model/ids.ts";
 import type { Storage } from "../../ports/storage.ts";
 import { checkFile, quarantineFile } from "./damage.ts";
 import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
+import { deletionOf, describeDeletion, forgetDeletion } from "./deleted-file.ts";
 import { isOnTheMove } from "./move-record.ts";
 import { assertOwner, claim, ownerOf, sqliteProject } from "./project.ts";
 import { exportDatabase } from "./project-files.ts";
@@ -48,7 +49,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
 
     async find(projectId) {
       const path = pathOf(projectId);
-      if (!existsSync(path) && !isOnTheMove(path)) return undefined;
+      if (!existsSync(path) && !isOnTheMove(path) && !databases.isLost(path)) return undefined;
       const handle = databases.handle({ path, migrations: projectMigrations, onNotice });
       const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything
@@ -66,7 +67,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
           if (owner !== undefined) owners.push(owner);
         } catch (error) {
           // Whose a damaged file is cannot be told; the others must not suffer for it.
-          if (!(error instanceof CairnError && error.details?.damaged)) throw error;
+          if (!(error instanceof CairnError && (error.details?.damaged || error.details?.deleted))) throw error;
         }
       }
       return owners;
@@ -80,6 +81,8 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
 
     async checkProject(projectId) {
       const location = pathOf(projectId);
+      const deleted = deletionOf(location);
+      if (deleted) return { projectPath: projectId, location, state: "damaged", problems: [describeDeletion(deleted)] };
       if (!existsSync(location)) return { projectPath: projectId, location, state: "absent", problems: [] };
       const problems = await checkFile(location);
       return { projectPath: projectId, location, state: problems.length > 0 ? "damaged" : "sound", problems };
@@ -87,10 +90,14 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
 
     async quarantine(projectId, problems) {
       const location = pathOf(projectId);
-      if (!existsSync(location)) throw new CairnError("not_found", `There is no database ${location}, so nothing was set aside.`);
+      const deleted = deletionOf(location) !== undefined;
+      if (!existsSync(location) && !deleted)
+        throw new CairnError("not_found", `There is no database ${location}, so nothing was set aside.`);
       release(location);
       const quarantine = { path: location, folder: join(dataDir, "quarantine"), at: now(), projectPath: projectId, problems };
-      return { projectPath: projectId, location, movedTo: quarantineFile(quarantine), problems };
+      const movedTo = quarantineFile(quarantine);
+      if (deleted) forgetDeletion(location); // the report has it, and the next write starts a new database
+      return { projectPath: projectId, location, movedTo, problems };
     },
 
     async copyTo(projectId, file, { signal } = {}) {
@@ -115,7 +122,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     },
 
     async close() {
-      databases.close();
+      await databases.close();
     },
   };
 }

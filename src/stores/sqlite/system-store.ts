@@ -35,7 +35,10 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
     },
 
     async commit(change) {
-      return (await database()).write((tx) => applyChange(tx, change));
+      const db = await database();
+      const applied = await db.write((tx) => applyChange(tx, change));
+      if (applied && [...change.state].some(([, value]) => value === null)) db.eraseLogLater();
+      return applied;
     },
 
     async messages({ component, port, status, after, limit }) {
@@ -65,7 +68,8 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
     },
 
     async sweep(component, port, { upTo, limit }) {
-      return (await database()).write(
+      const db = await database();
+      const swept = await db.write(
         (tx) =>
           tx.run(
             `DELETE FROM checkpoints WHERE id IN (
@@ -77,6 +81,8 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
             limit,
           ).changes,
       );
+      if (swept > 0) db.eraseLogLater();
+      return swept;
     },
 
     async overview() {
@@ -88,7 +94,9 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
     },
 
     async restore(images, at) {
-      await (await database()).write((tx) => restoreImages(tx, images, at));
+      const db = await database();
+      await db.write((tx) => restoreImages(tx, images, at));
+      await db.eraseLog();
     },
 
     async beginSnapshot({ id, createdAt, mode }) {
@@ -138,7 +146,9 @@ export function sqliteSystemStore(systemId: string, database: DatabaseHandle): S
     },
 
     async deleteSnapshot(id) {
-      await (await database()).write((tx) => tx.run("DELETE FROM snapshots WHERE id = ?", id));
+      const db = await database();
+      await db.write((tx) => tx.run("DELETE FROM snapshots WHERE id = ?", id));
+      await db.eraseLog();
     },
   };
 }

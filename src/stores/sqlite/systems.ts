@@ -36,11 +36,12 @@ export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): S
 
     async find(systemId) {
       assertSystemId(systemId);
-      if (!existsSync(pathOf(systemId)) && !isOnTheMove(pathOf(systemId))) return undefined;
+      const path = pathOf(systemId);
+      if (!existsSync(path) && !isOnTheMove(path) && !databases.isLost(path)) return undefined;
       const handle = handleOf(systemId);
       const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything
-      if (owner !== systemId) throw wrongOwner(pathOf(systemId), owner, systemId);
+      if (owner !== systemId) throw wrongOwner(path, owner, systemId);
       return sqliteSystemStore(systemId, handle);
     },
 
@@ -53,7 +54,7 @@ export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): S
         try {
           if (ownerOf(await handleOf(systemId)()) === systemId) found.push(systemId);
         } catch (error) {
-          if (!(error instanceof CairnError && error.details?.damaged)) throw error;
+          if (!(error instanceof CairnError && (error.details?.damaged || error.details?.deleted))) throw error;
           found.push(systemId); // it is there; whoever asks for it is told that it is damaged
         }
       }
@@ -71,7 +72,7 @@ export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): S
     },
 
     async close() {
-      databases.close();
+      await databases.close();
     },
   };
 }

@@ -10,15 +10,13 @@ export interface Where {
   readonly params: readonly SqlValue[];
 }
 
-/** Makes a record's text findable by its words, in place of what was there. */
+/** Makes a record's text findable by its words, in place of what was there. Erasing words from the index costs more than comparing them. */
 export function putWords(tx: SqliteTx, table: string, key: number, text: string): void {
+  const words = storedWords(text);
+  const before = tx.get<{ words: string }>(`SELECT words FROM ${table} WHERE rowid = ?`, key);
+  if (before?.words === words) return;
   removeWords(tx, table, key);
-  addWords(tx, table, key, text);
-}
-
-/** The same for a record that has none yet. */
-export function addWords(tx: SqliteTx, table: string, key: number, text: string): void {
-  insertWords(tx, table, key, storedWords(text));
+  insertWords(tx, table, key, words);
 }
 
 /** The words of a text as they are stored. */

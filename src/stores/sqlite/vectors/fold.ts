@@ -21,8 +21,11 @@ const OVERRIDDEN_SHARE = 1 / 64;
 const REWRITE_MAX = 64;
 const REWRITE_PER_CHANGE = 1 / 8;
 
-/** Records the changes of a transaction in the codes: as recent rows, or in packs when enough have gathered. */
-export function recordChanges(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>): void {
+/**
+ * Records the changes of a transaction in the codes: as recent rows, or in packs when enough have gathered. With `erase` no code of a key
+ * that was removed or replaced stays in a pack, because a code tells what the deleted text was about.
+ */
+export function recordChanges(tx: SqliteTx, space: Space, changes: ReadonlyMap<number, Change>, { erase = false } = {}): void {
   if (changes.size === 0) return;
   const change = space.change + 1;
   // Counted as if every change brought one more of its kind; a key that changes twice only makes this a little early.
@@ -31,13 +34,26 @@ export function recordChanges(tx: SqliteTx, space: Space, changes: ReadonlyMap<n
   const overriddenMax =
     waiting.overridden <= OVERRIDDEN_MAX ? OVERRIDDEN_MAX : Math.max(OVERRIDDEN_MAX, packedCount(tx, space.id) * OVERRIDDEN_SHARE);
   const rewrite = waiting.overridden > overriddenMax;
-  const full = rewrite || waiting.fresh > FRESH_MAX;
-  const limits = rewrite
-    ? { keep: overriddenMax / 2, rewriteMax: Math.max(REWRITE_MAX, changes.size * REWRITE_PER_CHANGE) }
-    : { keep: Number.POSITIVE_INFINITY, rewriteMax: 0 };
+  const erasing = erase && anyPacked(tx, space.id, changes);
+  const full = rewrite || erasing || waiting.fresh > FRESH_MAX;
+  const limits = erasing
+    ? { keep: 0, rewriteMax: Number.POSITIVE_INFINITY }
+    : rewrite
+      ? { keep: overriddenMax / 2, rewriteMax: Math.max(REWRITE_MAX, changes.size * REWRITE_PER_CHANGE) }
+      : { keep: Number.POSITIVE_INFINITY, rewriteMax: 0 };
   if (full) fold(tx, space, changes, limits);
   else for (const [key, { code, existed }] of changes) writeRecent(tx, space.id, change, key, { code, packed: existed ? 1 : 0 });
   tx.run("UPDATE vector_spaces SET change = ?, layout = layout + ? WHERE id = ?", change, full ? 1 : 0, space.id);
+}
+
+/** Tells whether a pack may hold the old code of one of these keys. */
+function anyPacked(tx: SqliteTx, space: number, changes: ReadonlyMap<number, Change>): boolean {
+  for (const [key, { existed }] of changes) {
+    if (!existed) continue;
+    const recent = tx.get<{ packed: number }>("SELECT packed FROM vector_recent WHERE space = ? AND key = ?", space, key);
+    if (recent?.packed !== 0) return true;
+  }
+  return false;
 }
 
 interface FoldLimits {

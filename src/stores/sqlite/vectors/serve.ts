@@ -1,8 +1,10 @@
 import { setImmediate as setImmediatePromise } from "node:timers/promises";
 import type { MessagePort } from "node:worker_threads";
 import { asCairnError, CairnError } from "../../../model/errors.ts";
+import { openFilesBudget } from "../../../model/open-files.ts";
 import { isSameFile } from "../databases.ts";
 import { inodeOf, openSqlite, type SqliteDatabase, type SqliteTx } from "../driver.ts";
+import { releaseClosedConnections } from "../engine.ts";
 import { arrange, needsArranging } from "./arrange.ts";
 import { calibrate } from "./calibrate.ts";
 import { type PackCache, packCache } from "./pack-cache.ts";
@@ -17,8 +19,10 @@ import { allPacks, currentView, type View } from "./view.ts";
 const CACHE_BYTES = 512 * 1024 * 1024;
 /** Codes are kept here in a form of their own; the pages they came in are not needed again. */
 const CACHE_KIB = 2_000;
-/** Connections kept open. */
+/** Connections kept open where descriptors are plentiful. */
 const FILES_MAX = 64;
+/** The part of the connections that is closed together: closing for real takes a garbage collection with one of the engines. */
+const CLOSE_SHARE = 0.25;
 const ARRANGE_AGAIN_MS = 30_000;
 /** A space that is being filled is arranged when nothing has come for so long: before, it would soon be out of date and only take time. */
 const RESTING_MS = 10_000;
@@ -168,7 +172,8 @@ export function serve(port: MessagePort): void {
     if (file) files.delete(path);
     else {
       const number = ++fileCount;
-      file = openSqlite({ path, mustExist: true, cacheKib: CACHE_KIB }).then((database) => {
+      file = makeRoom().then(async () => {
+        const database = await openSqlite({ path, mustExist: true, cacheKib: CACHE_KIB });
         inodes.set(path, inodeOf(path));
         return {
           number,
@@ -183,11 +188,16 @@ export function serve(port: MessagePort): void {
       file.catch(() => files.delete(path));
     }
     files.set(path, file);
-    for (const oldest of files.keys()) {
-      if (files.size <= FILES_MAX) break;
-      void close(oldest);
-    }
     return file;
+  }
+
+  /** Closes the files that were not used for longest, if as many are open as may be. */
+  async function makeRoom(): Promise<void> {
+    const max = Math.min(FILES_MAX, openFilesBudget().searched);
+    if (files.size < max) return;
+    const oldest = [...files.keys()].slice(0, Math.max(1, Math.floor(max * CLOSE_SHARE)));
+    await Promise.all(oldest.map(close));
+    await releaseClosedConnections();
   }
 
   async function close(path: string): Promise<void> {

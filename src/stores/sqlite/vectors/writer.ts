@@ -27,13 +27,16 @@ export interface VectorWriterOptions {
   readonly onRepair?: ((report: RepairReport) => void) | undefined;
 }
 
+/** Its records are made from files that the user has, and change too often to rewrite packs for each. */
+const DERIVED_COLLECTION = "code";
+
 /** The largest key: the kernel counts in 32 bits. */
 export const MAX_KEY = 2 ** 31 - 1;
 
 export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {}): VectorWriter {
   function record(collection: string, versionId: number, space: Space, changes: ReadonlyMap<number, Change>): void {
     try {
-      recordChanges(tx, space, changes);
+      recordChanges(tx, space, changes, { erase: collection !== DERIVED_COLLECTION });
     } catch (error) {
       if (!(error instanceof DamagedCodes)) throw error;
       // The vectors are stored by now, so the codes made from them include these changes.
