@@ -1,16 +1,17 @@
 import { posix, win32 } from "node:path";
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { unstorable } from "./clean.ts";
+import { isBlank, unstorable } from "./clean.ts";
 
-/** A string that every store can hold, with a length limit. */
+/** A string that every store can hold, with a length limit. One that must not be empty must also show something: a blank name or summary identifies nothing. */
 export function text(max: number, min = 0): z.ZodString {
   return z
     .string()
     .min(min, min === 1 ? "must not be empty" : `must have at least ${min} characters`)
     .max(max, `must have at most ${max} characters`)
     .check((context) => {
-      const problem = unstorable(context.value);
+      const blank = min > 0 && context.value.length >= min && isBlank(context.value);
+      const problem = blank ? "must not be blank: it has no visible character" : unstorable(context.value);
       if (problem) context.issues.push({ code: "custom", message: problem, input: context.value });
     });
 }
