@@ -23,6 +23,8 @@ export function checkpointOf(projectPath: string, n: number, more: Partial<Check
     tokenCount: 20 + n,
     createdAt: AT,
     updatedAt: AT,
+    createdOrder: more.createdAt ?? AT,
+    updatedOrder: more.updatedAt ?? AT,
     revision: 1,
     ...more,
   };

@@ -18,9 +18,11 @@ CREATE TABLE knowledge (
   source TEXT NOT NULL,
   created_at TIMESTAMP NOT NULL,
   updated_at TIMESTAMP NOT NULL,
-  revision INTEGER NOT NULL
+  created_order TIMESTAMP NOT NULL,
+  revision INTEGER NOT NULL,
+  checksum TEXT NOT NULL
 );
-CREATE INDEX knowledge_created ON knowledge (created_at DESC, id);
+CREATE INDEX knowledge_created ON knowledge (created_order DESC, id);
 CREATE INDEX knowledge_category ON knowledge (category, subcategory);
 CREATE INDEX knowledge_signature ON knowledge (signature) WHERE signature <> '';
 CREATE VIRTUAL TABLE knowledge_words USING fts5 (

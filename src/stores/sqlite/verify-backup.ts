@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type BackupEntry, includes, type VerifiedDatabase, type VerifyLevel } from "../../model/backup.ts";
+import type { FileCheck } from "./check-records.ts";
 import { differences, fileHash } from "./copy-file.ts";
 import { checkFile } from "./damage.ts";
 import { inFileThread } from "./file-thread.ts";
@@ -46,7 +47,7 @@ interface Look {
 }
 
 const LOOKS: readonly Look[] = [
-  { level: "integrity", problems: (path) => checkFile(path) },
+  { level: "integrity", problems: async (path) => allProblems(await checkFile(path)) },
   {
     level: "checksum",
     problems: async (path, { sha256 }) => ((await fileHash(path)) === sha256 ? [] : ["its checksum is not the one in the manifest"]),
@@ -56,6 +57,11 @@ const LOOKS: readonly Look[] = [
     problems: async (path, { tables }, signal) => differences(tables, (await inFileThread({ kind: "inspect", path }, { signal })).tables),
   },
 ];
+
+/** A damaged record is no fault of the backup, but a restore would bring it back. */
+function allProblems({ problems, damaged, stale }: FileCheck): string[] {
+  return [...problems, ...damaged.map(({ collection, id, reason }) => `${collection} ${JSON.stringify(id)}: ${reason}`), ...stale];
+}
 
 async function countProblems(path: string, entry: BackupEntry, signal: AbortSignal | undefined): Promise<string[]> {
   const { size } = statSync(path); // first, because a shortened file cannot even be read
