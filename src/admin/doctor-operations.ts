@@ -15,7 +15,19 @@ const Trigger = z.object({
 });
 
 const Finding = z.object({
-  check: z.enum(["integrity", "records", "schema", "size", "disk", "leftovers", "leases", "embeddings", "snapshots", "recovery", "storage"]),
+  check: z.enum([
+    "integrity",
+    "records",
+    "schema",
+    "size",
+    "disk",
+    "leftovers",
+    "leases",
+    "embeddings",
+    "snapshots",
+    "recovery",
+    "storage",
+  ]),
   severity: z.enum(["problem", "note"]),
   subject: z.string(),
   message: z.string(),
@@ -59,8 +71,14 @@ export const doctorExamine = operation({
   annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.backupTimeoutMs },
   toolset: "admin",
+  http: { method: "POST", path: "/v1/doctor" },
   cli: {
-    examples: ["cairn doctor", "cairn doctor --quick --json", "cairn doctor --repair", "cairn doctor --set doctor.size_max_bytes=500000000"],
+    examples: [
+      "cairn doctor",
+      "cairn doctor --quick --json",
+      "cairn doctor --repair",
+      "cairn doctor --set doctor.size_max_bytes=500000000",
+    ],
     attention: ({ healthy }) => healthy === false,
   },
   render: ({ healthy, versions, databases, systems, findings, repairs, checks }) =>

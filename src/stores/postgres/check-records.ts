@@ -13,6 +13,7 @@ import { knowledgeWords } from "../../text/embedding-text.ts";
 import { errorSignature } from "../../text/normalise-error.ts";
 import { checkpointWords } from "./checkpoints.ts";
 import type { PostgresTx } from "./driver.ts";
+import { mirrorDifferences, repairMirror } from "./mirror.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { toTimestamp } from "./time.ts";
 import { wordsText } from "./words.ts";
@@ -78,11 +79,7 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
       await derive(tx, key, row.record);
       rebuilt.add(`derived columns of ${collection}`);
     }
-    if ((await mirrorDifferences(tx)) > 0) {
-      await tx.run("DELETE FROM embedding_records");
-      await tx.run(FILL_MIRROR);
-      rebuilt.add("embedding_records");
-    }
+    if ((await repairMirror(tx)) > 0) rebuilt.add("embedding_records");
     return { quarantined, rebuilt: [...rebuilt] };
   });
 }
@@ -152,20 +149,4 @@ async function derive(tx: PostgresTx, key: number, record: Checkpoint | Knowledg
     await tx.run("UPDATE checkpoints SET folded_tags = $2, words = to_tsvector('english', $3) WHERE key = $1", key, folded, terms);
   } else
     await tx.run("UPDATE knowledge SET signature = $2, words = to_tsvector('english', $3) WHERE key = $1", key, signatureOf(record), terms);
-}
-
-const MIRRORED = `SELECT k.id, v.version_id, v.vector, k.category, k.subcategory, k.question, k.answer, k.content_hash,
-    ((k.successes + 1.0) / (k.uses + 2))::real, k.uses FROM knowledge k JOIN vectors v ON v.key = k.key AND v.collection = 'knowledge'`;
-const MIRROR_COLUMNS =
-  "template_id, version_id, embedding_vector, category, subcategory, question_text, answer_text, content_hash, success_rate, usage_count";
-
-/** Fills an empty `embedding_records` from the knowledge and its vectors. */
-export const FILL_MIRROR = `INSERT INTO embedding_records (${MIRROR_COLUMNS}) ${MIRRORED}`;
-
-async function mirrorDifferences(tx: PostgresTx): Promise<number> {
-  const row = await tx.get<{ wrong: number }>(
-    `SELECT (SELECT count(*) FROM (${MIRRORED} EXCEPT SELECT ${MIRROR_COLUMNS} FROM embedding_records) AS lacking) +
-            (SELECT count(*) FROM (SELECT ${MIRROR_COLUMNS} FROM embedding_records EXCEPT ${MIRRORED}) AS extra) AS wrong`,
-  );
-  return row!.wrong;
 }

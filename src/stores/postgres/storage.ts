@@ -1,3 +1,4 @@
+import type { RecordReport } from "../../model/damaged-record.ts";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
@@ -132,6 +133,11 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     return known.get(projectId) ?? remember(projectId, () => locate(projectId));
   }
 
+  async function recordReport(projectId: string): Promise<RecordReport> {
+    const there = (await find(projectId)) !== undefined;
+    return there ? checkRecords(await tablesOf(projectId)) : { damaged: [], stale: [], quarantined: 0 };
+  }
+
   return {
     async create(projectId) {
       return (await known.get(projectId)) ?? remember(projectId, () => make(projectId));
@@ -172,16 +178,13 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
       const schema = projectDatabaseName(projectId);
       const location = `${database.where} (schema ${schema})`;
       const problems = await schemaProblems(database, schema);
-      const found = problems?.length === 0 ? await this.checkRecords(projectId) : { damaged: [], stale: [], quarantined: 0 };
+      const found = problems?.length === 0 ? await recordReport(projectId) : { damaged: [], stale: [], quarantined: 0 };
       const count = (problems?.length ?? 0) + found.damaged.length + found.stale.length;
       const state = !problems ? "absent" : count > 0 ? "damaged" : "sound";
       return { projectPath: projectId, location, state, problems: problems ?? [], ...found };
     },
 
-    async checkRecords(projectId) {
-      const there = (await find(projectId)) !== undefined;
-      return there ? checkRecords(await tablesOf(projectId)) : { damaged: [], stale: [], quarantined: 0 };
-    },
+    checkRecords: recordReport,
 
     async repairRecords(projectId) {
       const there = (await find(projectId)) !== undefined;

@@ -55,13 +55,10 @@ export const DERIVED_PARTS: readonly DerivedPart[] = [
   {
     name: "embedding_records",
     problem(tx) {
-      const { wrong } = tx.get<{ wrong: number }>(MIRROR_DIFFERENCES)!;
+      const wrong = mirrorDifferences(tx);
       return wrong > 0 ? `${wrong} rows of embedding_records do not match the knowledge and its vectors` : undefined;
     },
-    rebuild(tx) {
-      tx.run("DELETE FROM embedding_records");
-      tx.run(FILL_MIRROR);
-    },
+    rebuild: fillMirror,
   },
 ];
 
@@ -84,6 +81,22 @@ const MIRROR_DIFFERENCES = `SELECT
   (SELECT count(*) FROM embedding_records m WHERE NOT EXISTS
     (SELECT 1 FROM knowledge k JOIN vectors v ON v.key = k.key JOIN vector_spaces s ON s.id = v.space AND s.collection = 'knowledge'
       WHERE k.id = m.template_id AND s.version_id = m.version_id)) AS wrong`;
+
+function mirrorDifferences(tx: Reader): number {
+  return tx.get<{ wrong: number }>(MIRROR_DIFFERENCES)!.wrong;
+}
+
+function fillMirror(tx: SqliteTx): void {
+  tx.run("DELETE FROM embedding_records");
+  tx.run(FILL_MIRROR);
+}
+
+/** Writes the mirror again if it does not match; returns how many rows were wrong. */
+export function repairMirror(tx: SqliteTx): number {
+  const wrong = mirrorDifferences(tx);
+  if (wrong > 0) fillMirror(tx);
+  return wrong;
+}
 
 function words<T extends Checkpoint | Knowledge>(
   table: string,

@@ -2,6 +2,7 @@ import { CairnError } from "../../model/errors.ts";
 import type { CollectionName } from "../../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../ports/embedding-store.ts";
 import type { DatabaseHandle } from "./databases.ts";
+import { repairMirror } from "./derived-parts.ts";
 import type { SqliteTx } from "./driver.ts";
 import type { Keyed, KnownKeys } from "./known-keys.ts";
 import { sqliteOutbox } from "./outbox.ts";
@@ -33,6 +34,8 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
 
   return {
     outbox: sqliteOutbox(records, database),
+
+    ...(collection === "knowledge" && { repairMirror: async () => (await database()).write(repairMirror) }),
 
     async versions() {
       return (await database()).read((tx) => readVersions(tx, collection));

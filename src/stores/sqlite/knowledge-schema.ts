@@ -54,7 +54,7 @@ END;
 CREATE TRIGGER knowledge_vector_added AFTER INSERT ON vectors
   WHEN (SELECT collection FROM vector_spaces WHERE id = NEW.space) = 'knowledge'
 BEGIN
-  INSERT INTO embedding_records
+  INSERT OR REPLACE INTO embedding_records
     (template_id, version_id, embedding_vector, category, subcategory, question_text, answer_text, content_hash, success_rate, usage_count)
     SELECT k.id, s.version_id, NEW.vector, k.category, k.subcategory, k.question, k.answer, k.content_hash, (k.successes + 1.0) / (k.uses + 2), k.uses
       FROM knowledge k JOIN vector_spaces s ON s.id = NEW.space WHERE k.key = NEW.key;
