@@ -315,7 +315,7 @@ function rawRow(row: NamedValues, columns: Readonly<Record<string, string>>, mor
 
 /** A time as records have it; one that is finer than milliseconds or beyond JavaScript's times is none of theirs. */
 function timeText(micros: bigint): string {
-  const date = new Date(Number(micros) / 1_000);
+  const date = new Date(Number(micros / 1_000n));
   return micros % 1_000n !== 0n || Number.isNaN(date.getTime()) ? String(micros) : date.toISOString();
 }
 

@@ -7,8 +7,8 @@ export function moveBehind<Order extends string, Stored extends { readonly id: s
   savedAt: string,
 ): void {
   const latest = latestPlace(savedAt);
-  [...byId.values()]
+  const ahead = [...byId.values()]
     .filter((record) => record[order] > latest)
-    .sort((a, b) => newestFirst({ id: a.id, at: a[order] }, { id: b.id, at: b[order] }))
-    .forEach((record, index) => byId.set(record.id, { ...record, [order]: placeBefore(savedAt, index) }));
+    .sort((a, b) => newestFirst({ id: a.id, at: a[order] }, { id: b.id, at: b[order] }));
+  for (const [index, record] of ahead.entries()) byId.set(record.id, { ...record, [order]: placeBefore(savedAt, index) });
 }
