@@ -129,7 +129,7 @@ describe("verifying a backup", () => {
     const verify = async (level: "count" | "integrity" | "checksum" | "full") => {
       const { sound, databases: verified } = await cairn.backups.verify({ id, level });
       expect(sound).toBe(verified.every(({ problems }) => problems.length === 0));
-      return verified.flatMap(({ problems }) => problems).join("; ");
+      return verified.flatMap(({ problems, damaged }) => [...problems, ...damaged]).join("; ");
     };
     return { cairn, id, location, path, verify };
   }
@@ -161,7 +161,7 @@ describe("verifying a backup", () => {
     expect(await verify("integrity")).not.toBe("");
   });
 
-  it("checksum finds one flipped bit in a text, which the structure does not show", async () => {
+  it("integrity reports one flipped bit in a text as a damaged record, and checksum refuses the file", async () => {
     const { cairn, id, path, verify } = await made();
     const bytes = readFileSync(path);
     const where = bytes.indexOf("hay hay hay");
@@ -169,7 +169,7 @@ describe("verifying a backup", () => {
     writeFileSync(path, bytes);
     expect(await verify("count")).toBe("");
     expect(await verify("integrity")).toMatch(/does not match its checksum/);
-    expect(await verify("checksum")).toMatch(/checksum/);
+    expect(await verify("checksum")).toMatch(/its checksum is not the one in the manifest/);
     await expect(cairn.backups.restore({ id, which: project, overwrite: true })).rejects.toMatchObject({ code: "unavailable" });
     expect(await summaries(cairn)).toHaveLength(40);
   });

@@ -17,12 +17,14 @@ export async function verifyEntry(
   signal?: AbortSignal,
 ): Promise<VerifiedDatabase> {
   const path = join(location, entry.file);
+  const damaged: string[] = [];
   const said = (problems: readonly string[]): VerifiedDatabase => ({
     kind: entry.kind,
     id: entry.id,
     file: entry.file,
     rows: entry.tables.reduce((sum, { rows }) => sum + rows, 0),
     problems,
+    damaged,
   });
   if (!existsSync(path)) return said(["the file is missing"]);
   try {
@@ -31,7 +33,7 @@ export async function verifyEntry(
     for (const look of LOOKS) {
       signal?.throwIfAborted();
       if (!includes(level, look.level)) break;
-      const found = await look.problems(path, entry, signal);
+      const found = await look.problems(path, entry, signal, damaged);
       if (found.length > 0) return said(found);
     }
     return said([]);
@@ -43,11 +45,11 @@ export async function verifyEntry(
 
 interface Look {
   readonly level: VerifyLevel;
-  problems(path: string, entry: BackupEntry, signal: AbortSignal | undefined): Promise<readonly string[]>;
+  problems(path: string, entry: BackupEntry, signal: AbortSignal | undefined, damaged: string[]): Promise<readonly string[]>;
 }
 
 const LOOKS: readonly Look[] = [
-  { level: "integrity", problems: async (path) => allProblems(await checkFile(path)) },
+  { level: "integrity", problems: async (path, _, __, damaged) => recordDamage(await checkFile(path), damaged) },
   {
     level: "checksum",
     problems: async (path, { sha256 }) => ((await fileHash(path)) === sha256 ? [] : ["its checksum is not the one in the manifest"]),
@@ -58,9 +60,10 @@ const LOOKS: readonly Look[] = [
   },
 ];
 
-/** A damaged record is no fault of the backup, but a restore would bring it back. */
-function allProblems({ problems, damaged, stale }: FileCheck): string[] {
-  return [...problems, ...damaged.map(({ collection, id, reason }) => `${collection} ${JSON.stringify(id)}: ${reason}`), ...stale];
+/** Damaged records are no fault of the backup and do not keep it from being restored, but the restore brings them back. */
+function recordDamage({ problems, damaged, stale }: FileCheck, found: string[]): readonly string[] {
+  found.push(...damaged.map(({ collection, id, reason }) => `${collection} ${JSON.stringify(id)}: ${reason}`), ...stale);
+  return problems;
 }
 
 async function countProblems(path: string, entry: BackupEntry, signal: AbortSignal | undefined): Promise<string[]> {
