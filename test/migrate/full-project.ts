@@ -61,8 +61,9 @@ export async function fillProject(storage: Storage, projectPath: string, { recor
         source: "test",
         createdAt: AT,
         updatedAt: AT,
+        createdOrder: AT,
         revision: 1,
-      } as never,
+      },
       [{ versionId: known.versionId, vector: unitVector(n + 40) }],
     );
 
