@@ -97,7 +97,10 @@ async function fill(storage: ReturnType<typeof sqliteStorage>, projectPath: stri
           tags: ["bench"],
         };
         const vector = unit(embedder.dimension);
-        return checkpoints.put({ ...record, tokenCount: 6, createdAt: at, updatedAt: at, revision: 1 }, [{ versionId, vector }]);
+        return checkpoints.put(
+          { ...record, tokenCount: 6, createdAt: at, updatedAt: at, createdOrder: at, updatedOrder: at, revision: 1 },
+          [{ versionId, vector }],
+        );
       }),
     );
 }

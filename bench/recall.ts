@@ -79,6 +79,8 @@ async function load(store: CheckpointStore, set: RecallSet, embedder: Embedder):
       tokenCount: 0,
       createdAt: at,
       updatedAt: at,
+      createdOrder: at,
+      updatedOrder: at,
       revision: 1,
     };
     await Promise.all(

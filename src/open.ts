@@ -107,6 +107,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const versions = embeddings({
     embedders,
     find: async ({ projectPath, collection }) => (await storage.find(projectPath))?.[collection].embeddings,
+    checkRecords: (projectPath) => storage.checkRecords(projectPath),
     inBackground(work) {
       const ended = work(closing.signal)
         .catch(() => {})

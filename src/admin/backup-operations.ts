@@ -85,7 +85,7 @@ export const backupVerify = operation({
     location: z.string(),
     level: z.enum(VERIFY_LEVELS),
     sound: z.boolean(),
-    databases: z.array(Database.extend({ file: z.string(), rows: z.int(), problems: z.array(z.string()) })),
+    databases: z.array(Database.extend({ file: z.string(), rows: z.int(), problems: z.array(z.string()), damaged: z.array(z.string()) })),
   }),
   access: "admin",
   annotations: { readOnly: true, destructive: false, idempotent: true },
@@ -101,6 +101,7 @@ export const backupVerify = operation({
     [
       `${id}: ${sound ? "sound" : "DAMAGED"} (${level})`,
       ...databases.map((one) => `  ${databaseLabel(one)}: ${one.problems.length > 0 ? one.problems.join("; ") : `${one.rows} rows`}`),
+      ...databases.flatMap((one) => one.damaged.map((record) => `  ${databaseLabel(one)}: damaged when it was backed up: ${record}`)),
     ].join("\n"),
   async run(cairn, { id, level }, context) {
     onlyForAllProjects(context);

@@ -12,14 +12,27 @@ export const databaseCheck = operation({
     project_path: z.string(),
     location: z.string(),
     state: z.enum(["absent", "sound", "damaged"]),
-    problems: z.array(z.string()),
+    problems: z.array(z.string()).describe("Of the file or schema itself: restore a backup."),
+    damaged: z
+      .array(z.object({ collection: z.string(), id: z.string(), reason: z.string() }))
+      .describe("Records that do not match their checksums."),
+    stale: z.array(z.string()).describe("Derived data that does not match the records."),
+    quarantined: z.int().describe("Records that earlier repairs set aside."),
   }),
   access: "admin",
   annotations: { readOnly: true, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "none",
   cli: { examples: ["cairn database check", "cairn database check --scope shared --json"] },
-  render: ({ location, state, problems }) => [`${location}: ${state}`, ...problems.map((problem) => `  ${problem}`)].join("\n"),
+  render: ({ location, state, problems, damaged, stale, quarantined }) =>
+    [
+      `${location}: ${state}`,
+      ...problems.map((problem) => `  ${problem}`),
+      ...damaged.map(({ collection, id, reason }) => `  ${collection} ${id}: ${reason}`),
+      ...stale.map((problem) => `  ${problem}`),
+      ...(damaged.length + stale.length > 0 ? ["Set damaged records aside and build derived data again with: cairn doctor --repair"] : []),
+      ...(quarantined > 0 ? [`${quarantined} damaged records were set aside earlier.`] : []),
+    ].join("\n"),
   run: async (cairn, input, { mayTouch }) => cairn.databases.check(located(input, mayTouch)),
 });
 

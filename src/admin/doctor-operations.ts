@@ -15,7 +15,19 @@ const Trigger = z.object({
 });
 
 const Finding = z.object({
-  check: z.enum(["integrity", "schema", "size", "disk", "leftovers", "leases", "embeddings", "snapshots", "recovery", "storage"]),
+  check: z.enum([
+    "integrity",
+    "records",
+    "schema",
+    "size",
+    "disk",
+    "leftovers",
+    "leases",
+    "embeddings",
+    "snapshots",
+    "recovery",
+    "storage",
+  ]),
   severity: z.enum(["problem", "note"]),
   subject: z.string(),
   message: z.string(),
@@ -29,6 +41,10 @@ export const doctorExamine = operation({
     "Measures processes, write rate, size, and how long a restore takes (by a trial restore), against the settings under doctor. Ends with exit code 11 when something deserves attention.",
   input: z.strictObject({
     quick: z.boolean().default(false).describe("Without reading whole databases and without a trial restore."),
+    repair: z
+      .boolean()
+      .default(false)
+      .describe("Move damaged records to the table quarantined_records, with their raw content, and build derived data again."),
   }),
   output: z.object({
     healthy: z.boolean(),
@@ -39,18 +55,33 @@ export const doctorExamine = operation({
     ),
     systems: z.array(z.object({ system_id: z.string(), location: z.string(), triggers: z.array(Trigger), command: z.string().optional() })),
     findings: z.array(Finding),
+    repairs: z
+      .array(
+        z.object({
+          subject: z.string(),
+          quarantined: z.array(z.object({ collection: z.string(), id: z.string(), reason: z.string() })),
+          rebuilt: z.array(z.string()),
+        }),
+      )
+      .optional()
+      .describe("What repair did; absent without it."),
     checks: z.array(z.string()),
   }),
   access: "admin",
-  annotations: { readOnly: true, destructive: false, idempotent: true },
+  annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.backupTimeoutMs },
   toolset: "admin",
-  http: { method: "GET", path: "/v1/doctor" },
+  http: { method: "POST", path: "/v1/doctor" },
   cli: {
-    examples: ["cairn doctor", "cairn doctor --quick --json", "cairn doctor --set doctor.size_max_bytes=500000000"],
+    examples: [
+      "cairn doctor",
+      "cairn doctor --quick --json",
+      "cairn doctor --repair",
+      "cairn doctor --set doctor.size_max_bytes=500000000",
+    ],
     attention: ({ healthy }) => healthy === false,
   },
-  render: ({ healthy, versions, databases, systems, findings, checks }) =>
+  render: ({ healthy, versions, databases, systems, findings, repairs, checks }) =>
     [
       `cairn ${versions.cairn}, node ${versions.node}, ${versions.database}`,
       ...databases.map((one) => `  ${databaseLabel(one)}: ${megabytes(one.bytes)}`),
@@ -60,14 +91,20 @@ export const doctorExamine = operation({
         ...triggers.map(({ name, fired, message }) => `  ${fired ? "FIRED" : "ok   "}  ${name}: ${message}`),
         ...(command === undefined ? [] : [`         ${command}`]),
       ]),
+      ...(repairs ?? []).flatMap(({ subject, quarantined, rebuilt }) => [
+        ...quarantined.map(({ collection, id, reason }) => `repaired  ${subject}: ${collection} ${id} was set aside (${reason})`),
+        ...rebuilt.map((part) => `repaired  ${subject}: ${part} was built again`),
+      ]),
       ...findings.flatMap(({ severity, subject, message, command }) => [
         `${severity === "problem" ? "PROBLEM" : "note"}  ${subject}: ${message}`,
         ...(command === undefined ? [] : [`         ${command}`]),
       ]),
       healthy ? "Nothing needs attention." : "Something needs attention.",
     ].join("\n"),
-  async run(cairn, { quick }, { allProjects, signal, progress }) {
+  async run(cairn, { quick, repair }, { allProjects, signal, progress }) {
     if (!allProjects) throw new CairnError("forbidden", "This concerns every project, so it needs an admin key for all projects.");
-    return cairn.doctor.examine({ quick, signal, progress });
+    if (quick && repair)
+      throw new CairnError("invalid_input", "repair: cannot be combined with quick, because a repair reads whole databases.");
+    return cairn.doctor.examine({ quick, repair, signal, progress });
   },
 });

@@ -1,5 +1,5 @@
 import { databaseLabel } from "../model/backup.ts";
-import type { DoctorReport, DoctorSettings, Finding, HealthCheck, SystemReport } from "../model/doctor.ts";
+import type { DatabaseRepair, DoctorReport, DoctorSettings, Finding, HealthCheck, SystemReport } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { BackupStore, LongCall } from "../ports/backup-store.ts";
@@ -8,14 +8,17 @@ import type { HealthProbe, ProbedDatabase } from "../ports/health-probe.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import { awayFindings, databaseFindings, diskFindings, embeddingFindings, leaseFindings, leftoverFindings } from "./findings.ts";
+import { recordFindings, repairAll } from "./record-findings.ts";
 import { triggersOf } from "./triggers.ts";
 
 export interface Examination extends LongCall {
   /** Without reading whole databases and without a trial restore. */
   readonly quick?: boolean | undefined;
+  /** Sets damaged records aside and builds derived data again, before anything is reported. */
+  readonly repair?: boolean | undefined;
 }
 
-/** Says whether a system has outgrown its file, and what else deserves attention. Changes nothing. */
+/** Says whether a system has outgrown its file, and what else deserves attention. Changes nothing, unless told to repair. */
 export interface Doctor {
   examine(options?: Examination): Promise<DoctorReport>;
   /** Only the conditions of the systems, without a trial restore: what metrics tell. */
@@ -61,8 +64,9 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
 
   return {
     async examine(options = {}) {
-      const { quick = false, signal, progress } = options;
+      const { quick = false, repair = false, signal, progress } = options;
       const findings: Finding[] = [];
+      const repairs: DatabaseRepair[] = [];
       const unusable = await storageFinding(storage);
       if (unusable) findings.push(unusable);
       const databases = unusable && !backups ? [] : ((await probe?.databases(settings.windowSeconds)) ?? []);
@@ -89,6 +93,8 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
         // Files are known by now, those that cannot be opened too; asking the storage for all would fail with the first of these.
         const usable = ({ kind, problem, schema }: ProbedDatabase) => kind === "project" && problem === undefined && schema !== "newer";
         const projects = backups ? databases.filter(usable).map(({ id }) => id) : await storage.projects();
+        if (repair) repairs.push(...(await repairAll(storage, projects, signal)));
+        if (!quick) findings.push(...(await recordFindings(storage, projects, signal)));
         findings.push(...(await embeddingFindings(storage, projects, settings, signal)));
       }
       const fired = systems.some(({ triggers }) => triggers.some((trigger) => trigger.fired));
@@ -99,7 +105,8 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
         databases: databases.map(({ kind, id, location, bytes }) => ({ kind, id, location, bytes })),
         systems,
         findings,
-        checks: CHECKS.filter((check) => !(quick && (check === "integrity" || check === "recovery"))),
+        ...(repair && { repairs }),
+        checks: CHECKS.filter((check) => !(quick && WHOLE_DATABASE.includes(check))),
       };
     },
 
@@ -109,9 +116,13 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
   };
 }
 
+/** Left out of a quick examination. */
+const WHOLE_DATABASE: readonly HealthCheck[] = ["integrity", "records", "recovery"];
+
 const CHECKS: readonly HealthCheck[] = [
   "storage",
   "integrity",
+  "records",
   "schema",
   "size",
   "disk",

@@ -3,7 +3,7 @@ import type { ApiKey } from "../model/api-key.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { type CallContext, operation } from "../operation.ts";
-import { unstorable } from "../text/clean.ts";
+import { isBlank, unstorable } from "../text/clean.ts";
 
 const Line = (max: number) =>
   z
@@ -11,7 +11,8 @@ const Line = (max: number) =>
     .min(1, "must not be empty")
     .max(max, `must have at most ${max} characters`)
     .check((context) => {
-      const problem = unstorable(context.value);
+      const problem =
+        context.value !== "" && isBlank(context.value) ? "must not be blank: it has no visible character" : unstorable(context.value);
       if (problem) context.issues.push({ code: "custom", message: problem, input: context.value });
     });
 

@@ -1,12 +1,21 @@
+import type { Checkpoint } from "../model/checkpoint.ts";
+import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
+import type { Knowledge } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { FileOptions, ProjectFiles } from "../ports/project-files.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
 
+/** Pages of a project's records, and the damaged ones between them. */
+interface Page<RecordType> {
+  readonly records: readonly RecordType[];
+  readonly damaged: readonly DamagedRecord[];
+}
+
 /** A project as one database file, to keep as a backup or to carry elsewhere. */
 export interface Transfer {
   /** Writes the project to a new file. It is the same kind of file whatever the projects are stored in. */
-  export(input: ProjectFile, options?: TransferOptions): Promise<void>;
+  export(input: ProjectFile, options?: TransferOptions): Promise<{ readonly damaged: readonly DamagedRecord[] }>;
   /** Takes over what such a file holds, into this project. What is there already stays as it is, so that an import may be repeated. */
   import(input: ProjectFile, options?: TransferOptions): Promise<TransferReport>;
 }
@@ -53,25 +62,31 @@ export interface TransferDeps {
 }
 
 const PROBLEMS_SHOWN = 20;
+const NONE: Stored = { imported: 0, present: 0, problems: [] };
 
 export function transfer({ storage, files, checkpoints, knowledge }: TransferDeps): Transfer {
   return {
     async export({ projectPath, file }, { signal, progress } = {}) {
-      if (await storage.copyTo?.(projectPath, file, { signal })) return;
+      // A copy of the file holds damaged rows as they are; records that are written one by one leave them out.
+      if (await storage.copyTo?.(projectPath, file, { signal })) return { damaged: (await storage.checkRecords(projectPath)).damaged };
       const project = await storage.find(projectPath);
       if (!project) throw new CairnError("not_found", "Nothing was ever stored for this project, so there is nothing to copy.");
+      const damaged: DamagedRecord[] = [];
       const fill = async (copy: ProjectStore) => {
         const told = counting(progress);
         for await (const page of checkpointPages(project, signal)) {
-          await Promise.all(page.map((checkpoint) => copy.checkpoints.put(checkpoint)));
-          told(page.length);
+          await Promise.all(page.records.map((checkpoint) => copy.checkpoints.put(checkpoint)));
+          damaged.push(...page.damaged);
+          told(page.records.length);
         }
         for await (const page of knowledgePages(project, signal)) {
-          await Promise.all(page.map((record) => copy.knowledge.put(record)));
-          told(page.length);
+          await Promise.all(page.records.map((record) => copy.knowledge.put(record)));
+          damaged.push(...page.damaged);
+          told(page.records.length);
         }
       };
       await files.write(file, projectPath, fill, { signal });
+      return { damaged };
     },
 
     import: ({ projectPath, file }, { signal, progress } = {}) =>
@@ -79,15 +94,20 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
         file,
         async (project) => {
           const told = counting(progress);
-          const take = async (pages: AsyncIterable<readonly unknown[]>, store: Store): Promise<Taken> => {
+          const take = async (pages: AsyncIterable<Page<unknown>>, store: Store): Promise<Taken> => {
             const taken = { imported: 0, present: 0, failed: 0, problems: [] as string[] };
             for await (const page of pages) {
-              const { imported, present, problems } = await store(projectPath, page, { signal });
+              const {
+                imported,
+                present,
+                problems: refused,
+              } = page.records.length > 0 ? await store(projectPath, page.records, { signal }) : NONE;
+              const problems = [...refused, ...page.damaged.map(({ id, reason }) => ({ problem: `${id} is damaged: ${reason}` }))];
               taken.imported += imported;
               taken.present += present;
               taken.failed += problems.length;
               taken.problems.push(...problems.slice(0, PROBLEMS_SHOWN - taken.problems.length).map(({ problem }) => problem));
-              told(page.length);
+              told(page.records.length);
             }
             return taken;
           };
@@ -110,24 +130,24 @@ function counting(progress: TransferOptions["progress"]): (more: number) => void
   };
 }
 
-async function* checkpointPages({ checkpoints }: ProjectStore, signal: AbortSignal | undefined) {
+async function* checkpointPages({ checkpoints }: ProjectStore, signal: AbortSignal | undefined): AsyncGenerator<Page<Checkpoint>> {
   for (let after: { at: string; id: string } | undefined; ; ) {
     signal?.throwIfAborted();
     const page = await checkpoints.list({ limit: LIMITS.transferRecords, offset: 0, sortBy: "created_at", after });
+    yield { records: page.checkpoints, damaged: page.damaged };
     const last = page.checkpoints.at(-1);
-    if (!last) return;
-    yield page.checkpoints;
-    after = { at: last.createdAt, id: last.id };
+    if (!last || page.checkpoints.length < LIMITS.transferRecords) return;
+    after = { at: last.createdOrder, id: last.id };
   }
 }
 
-async function* knowledgePages({ knowledge }: ProjectStore, signal: AbortSignal | undefined) {
+async function* knowledgePages({ knowledge }: ProjectStore, signal: AbortSignal | undefined): AsyncGenerator<Page<Knowledge>> {
   for (let after: { at: string; id: string } | undefined; ; ) {
     signal?.throwIfAborted();
-    const { records } = await knowledge.list({ limit: LIMITS.transferRecords, after });
+    const { records, damaged } = await knowledge.list({ limit: LIMITS.transferRecords, after });
+    yield { records, damaged };
     const last = records.at(-1);
-    if (!last) return;
-    yield records;
-    after = { at: last.createdAt, id: last.id };
+    if (!last || records.length < LIMITS.transferRecords) return;
+    after = { at: last.createdOrder, id: last.id };
   }
 }

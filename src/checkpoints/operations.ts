@@ -3,7 +3,7 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
 import type { Hit } from "../recall/search.ts";
-import { Context, Id, MaxTokens, ProjectPath, Tags, text } from "../text/schemas.ts";
+import { Context, Damaged, damagedField, damagedNote, Id, MaxTokens, ProjectPath, Tags, text } from "../text/schemas.ts";
 import { fitCheckpoints } from "./fit.ts";
 import type { SavedCheckpoint } from "./service.ts";
 import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";
@@ -63,6 +63,7 @@ export const checkpointSearch = operation({
   output: z.object({
     results: z.array(SearchResult),
     degraded: z.array(z.string()).describe("What was missing, if anything."),
+    damaged: Damaged,
     model: z.string().optional(),
     note: z.string().optional().describe("What was left out and how to get it."),
   }),
@@ -75,18 +76,19 @@ export const checkpointSearch = operation({
     examples: ['cairn checkpoint search "where did the login tests break"', 'cairn checkpoint search "retry" --tags http --top-k 3'],
     view: { table: "results", columns: ["score", "checkpoint.id", "checkpoint.created_at", "checkpoint.summary"] },
   },
-  render: ({ results, degraded, note }) =>
+  render: ({ results, degraded, damaged, note }) =>
     [
       ...(results.length === 0 ? ["No checkpoints found."] : []),
       ...results.map(
         ({ checkpoint, score }) => `${score.toFixed(2)}  ${checkpoint.id}  ${checkpoint.created_at.slice(0, 16)}  ${checkpoint.summary}`,
       ),
       ...degraded.map((part) => `Note: ${part}.`),
+      ...damagedNote(damaged),
       ...(note ? [note] : []),
     ].join("\n"),
   run: async (cairn, { maxTokens, ...input }, { signal }) => {
-    const { hits, degraded, model } = await cairn.checkpoints.search(input, { signal });
-    return { ...resultsWithin(hits, maxTokens), degraded, model };
+    const { hits, degraded, damaged, model } = await cairn.checkpoints.search(input, { signal });
+    return { ...resultsWithin(hits, maxTokens), degraded, ...damagedField(damaged), model };
   },
 });
 
@@ -134,6 +136,7 @@ export const checkpointList = operation({
   }),
   output: z.object({
     checkpoints: z.array(CheckpointOutput),
+    damaged: Damaged,
     total: z.int(),
     next_cursor: z.string().optional(),
     note: z.string().optional(),
@@ -146,23 +149,28 @@ export const checkpointList = operation({
     examples: ["cairn checkpoint list", "cairn checkpoint list --limit 50 --sort-by updated_at --json"],
     view: { table: "checkpoints", columns: ["id", "created_at", "summary", "tags"] },
   },
-  render: ({ checkpoints, total, next_cursor, note }) =>
+  render: ({ checkpoints, damaged, total, next_cursor, note }) =>
     [
       `${checkpoints.length} of ${total} checkpoints`,
       ...checkpoints.map((checkpoint) => `${checkpoint.id}  ${checkpoint.created_at}  ${checkpoint.summary}`),
+      ...damagedNote(damaged),
       next_cursor ? `More: call again with cursor ${next_cursor}` : "",
       note ?? "",
     ]
       .filter(Boolean)
       .join("\n"),
   run: async (cairn, input) => {
-    const { cut, ...page } = await cairn.checkpoints.list(input);
+    const { cut, damaged, ...page } = await cairn.checkpoints.list(input);
     const short = page.checkpoints.length < Math.min(input.limit, page.total) && page.nextCursor !== undefined;
     const parts = [
       ...(cut > 0 ? [`${cut} were cut: checkpoint_get has them in full`] : []),
       ...(short ? ["the page is shorter than asked: next_cursor goes on"] : []),
     ];
-    return { ...page, ...(parts.length > 0 && { note: `To stay within ${input.maxTokens} tokens, ${parts.join("; ")}.` }) };
+    return {
+      ...page,
+      ...damagedField(damaged),
+      ...(parts.length > 0 && { note: `To stay within ${input.maxTokens} tokens, ${parts.join("; ")}.` }),
+    };
   },
 });
 
@@ -179,6 +187,7 @@ export const checkpointResume = operation({
     level: z.string(),
     checkpoint: CheckpointOutput.partial({ description: true, context: true }).omit({ token_count: true }),
     text: z.string().describe("What to read."),
+    damaged: Damaged,
     note: z.string().optional(),
   }),
   access: "read",
@@ -186,8 +195,11 @@ export const checkpointResume = operation({
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "core",
   cli: { positional: ["id"], examples: ["cairn checkpoint resume", "cairn checkpoint resume --level full"] },
-  render: ({ text: words, note }) => [words, note].filter(Boolean).join("\n\n"),
-  run: (cairn, input) => cairn.checkpoints.resume(input),
+  render: ({ text: words, damaged, note }) => [words, ...damagedNote(damaged), note].filter(Boolean).join("\n\n"),
+  run: async (cairn, input) => {
+    const { damaged, ...resumed } = await cairn.checkpoints.resume(input);
+    return { ...resumed, ...damagedField(damaged) };
+  },
 });
 
 export const checkpointUpdate = operation({

@@ -38,7 +38,7 @@ export async function prune(
     const { checkpoints } = await store.list({ limit: 1, offset: keepLast - 1, sortBy: "created_at" });
     const [last] = checkpoints;
     if (!last) return none; // there are no more than are to stay
-    after = { at: last.createdAt, id: last.id };
+    after = { at: last.createdOrder, id: last.id };
   }
   let matched = 0;
   let deleted = 0;
@@ -50,8 +50,9 @@ export async function prune(
     if (!last) break;
     matched += checkpoints.length;
     if (examples.length < EXAMPLES) examples.push(...checkpoints.slice(0, EXAMPLES - examples.length));
-    if (!dryRun) deleted += await store.deleteMany(checkpoints.map(({ id }) => id));
-    after = { at: last.createdAt, id: last.id };
+    // What was deleted is gone from the next page; the last one that stays is a place that cannot move past the others.
+    if (dryRun) after = { at: last.createdOrder, id: last.id };
+    else deleted += await store.deleteMany(checkpoints.map(({ id }) => id));
     progress?.(matched);
   }
   return { matched, deleted, dryRun, examples: examples.map(({ id, summary, createdAt }) => ({ id, summary, createdAt })) };

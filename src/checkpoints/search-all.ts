@@ -1,5 +1,7 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
+import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError } from "../model/errors.ts";
+import { newestFirst } from "../model/record-order.ts";
 import type { CheckpointFilter } from "../ports/checkpoint-store.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { Storage } from "../ports/storage.ts";
@@ -16,6 +18,8 @@ export interface SearchAllCheckpoints extends CheckpointFilter {
 export interface SearchAllAnswer {
   readonly hits: readonly Hit<Checkpoint>[];
   readonly degraded: readonly string[];
+  /** Records that were found and could not be read. */
+  readonly damaged: readonly (DamagedRecord & { readonly projectPath: string })[];
   /** How many projects were searched. */
   readonly projects: number;
   /** `score` where all vectors are of one model; else `rank`, because scores of two models cannot be compared. */
@@ -35,6 +39,7 @@ export async function searchAll(
   const paths = (await storage.projects()).filter((path) => mayTouch(path));
   const answers: RecallAnswer<Checkpoint>[] = [];
   const degraded = new Set<string>();
+  const damaged: (DamagedRecord & { readonly projectPath: string })[] = [];
   const waiting = [...paths];
   const work = async () => {
     for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
@@ -44,6 +49,7 @@ export async function searchAll(
         if (!project) continue;
         const answer = await recall(project.checkpoints, embedders, { query, topK, mode, filter, signal });
         answers.push(answer);
+        damaged.push(...answer.damaged.map((record) => ({ ...record, projectPath: path })));
         for (const part of answer.degraded) degraded.add(part);
       } catch (error) {
         signal?.throwIfAborted();
@@ -54,7 +60,7 @@ export async function searchAll(
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   const models = new Set(answers.filter(({ hits }) => hits.length > 0).map(({ model }) => model));
   const mergedBy = models.size === 1 && !models.has(undefined) ? "score" : "rank";
-  return { hits: merge(answers, mergedBy).slice(0, topK), degraded: [...degraded], projects: paths.length, mergedBy };
+  return { hits: merge(answers, mergedBy).slice(0, topK), degraded: [...degraded], damaged, projects: paths.length, mergedBy };
 }
 
 function merge(answers: readonly RecallAnswer<Checkpoint>[], by: "score" | "rank"): Hit<Checkpoint>[] {
@@ -62,12 +68,10 @@ function merge(answers: readonly RecallAnswer<Checkpoint>[], by: "score" | "rank
     .flatMap(({ hits }) => hits.map((hit, rank) => ({ hit, rank })))
     .sort(
       (a, b) =>
-        (by === "score" ? b.hit.score - a.hit.score || a.rank - b.rank : a.rank - b.rank) || newestFirst(a.hit.record, b.hit.record),
+        (by === "score" ? b.hit.score - a.hit.score || a.rank - b.rank : a.rank - b.rank) ||
+        newestFirst(placeOf(a.hit.record), placeOf(b.hit.record)),
     )
     .map(({ hit }) => hit);
 }
 
-function newestFirst(a: Checkpoint, b: Checkpoint): number {
-  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1;
-  return a.id < b.id ? -1 : 1;
-}
+const placeOf = ({ id, createdOrder }: Checkpoint) => ({ id, at: createdOrder });

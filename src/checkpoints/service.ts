@@ -1,4 +1,5 @@
 import type { Checkpoint, CheckpointSort } from "../model/checkpoint.ts";
+import { type DamagedRecord, damagedRecordError } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
 import type { CheckpointFilter, CheckpointStore } from "../ports/checkpoint-store.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -62,6 +63,8 @@ export interface ListCheckpoints extends CheckpointFilter {
 
 export interface CheckpointList {
   readonly checkpoints: readonly Checkpoint[];
+  /** Records within the page that are damaged and were skipped. They count in `total`. */
+  readonly damaged: readonly DamagedRecord[];
   readonly total: number;
   /** Where the next page starts; absent on the last page. */
   readonly nextCursor?: string | undefined;
@@ -96,7 +99,7 @@ export interface Checkpoints {
   update(input: UpdateCheckpoint, options?: CallOptions): Promise<SavedCheckpoint>;
   delete(input: CheckpointRef): Promise<{ readonly deleted: boolean }>;
   /** What a session that goes on should read, at a level. */
-  resume(input: ResumeCheckpoint): Promise<Resumed>;
+  resume(input: ResumeCheckpoint): Promise<Resumed & { readonly damaged: readonly DamagedRecord[] }>;
   /** Searches every project that the caller may see. */
   searchAll(input: SearchAllCheckpoints, options?: CallOptions): Promise<SearchAllAnswer>;
   /** Deletes old ones by age and count. */
@@ -138,8 +141,10 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
     const made = await vectorsFor(project.checkpoints.embeddings, embedders, "checkpoints", [checkpointText(checkpoint)], {
       signal,
     });
-    if ((await project.checkpoints[verb](checkpoint, made.vectors[0]!)) === false) return undefined;
-    const embedded = made.embedded && (await coversCurrent(project.checkpoints.embeddings, made.vectors[0]!));
+    const vectors = made.vectors[0]!;
+    if (verb === "put") await project.checkpoints.put(checkpoint, vectors, { savedAt: checkpoint.createdAt });
+    else if (!(await project.checkpoints.replace(checkpoint, vectors))) return undefined;
+    const embedded = made.embedded && (await coversCurrent(project.checkpoints.embeddings, vectors));
     if (!embedded) fillLater(checkpoint.projectPath, project.checkpoints);
     return { ...checkpoint, embedded };
   }
@@ -164,6 +169,8 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
         tokenCount: await countTokens(checkpointText({ summary, description })),
         createdAt: at,
         updatedAt: at,
+        createdOrder: at,
+        updatedOrder: at,
         revision: 1,
       };
       return told((await store(await storage.create(projectPath), checkpoint, "put", signal))!, redacted);
@@ -171,7 +178,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
 
     async search({ projectPath, query, topK = 5, mode, ...filter }, { signal } = {}) {
       const project = await storage.find(projectPath);
-      if (!project) return { hits: [], degraded: [] };
+      if (!project) return { hits: [], degraded: [], damaged: [] };
       // The question goes to the embedding model as well.
       const answer = await recall(project.checkpoints, embedders, {
         query: redact(query).text,
@@ -196,7 +203,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
     async list({ projectPath, limit = 10, offset = 0, cursor, sortBy = "created_at", maxTokens, ...filter }) {
       const after = cursor === undefined ? undefined : decodeCursor(cursor, sortBy);
       const project = await storage.find(projectPath);
-      if (!project) return { checkpoints: [], total: 0, cut: 0 };
+      if (!project) return { checkpoints: [], damaged: [], total: 0, cut: 0 };
       // One more than asked for tells whether there is another page.
       const page = await project.checkpoints.list({ filter: utcRange(filter), limit: limit + 1, offset, sortBy, after });
       const asked = page.checkpoints.slice(0, limit);
@@ -205,9 +212,10 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       const more = last && page.checkpoints.length > shown.length;
       return {
         checkpoints: shown,
+        damaged: page.damaged,
         total: page.total,
         cut,
-        nextCursor: more ? encodeCursor(sortBy, sortBy === "created_at" ? last.createdAt : last.updatedAt, last.id) : undefined,
+        nextCursor: more ? encodeCursor(sortBy, sortBy === "created_at" ? last.createdOrder : last.updatedOrder, last.id) : undefined,
       };
     },
 
@@ -226,10 +234,12 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
           context: context ?? before.context,
           tags: tags ? distinct(tags) : before.tags,
         };
+        const at = now();
         const after: Checkpoint = {
           ...edited,
           tokenCount: await countTokens(checkpointText(edited)),
-          updatedAt: now(),
+          updatedAt: at,
+          updatedOrder: at,
           revision: before.revision + 1,
         };
         const saved = await store(project, after, "replace", signal);
@@ -245,10 +255,11 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
 
     async resume({ projectPath, id, level = "context", maxTokens = RESUME_TOKENS }) {
       const project = await storage.find(projectPath);
-      const latest = async () => (await project?.checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }))?.checkpoints[0];
-      const checkpoint = id === undefined ? await latest() : await project?.checkpoints.get(id);
-      if (checkpoint) return resumeAt(checkpoint, level, maxTokens);
+      const newest = id === undefined ? await project?.checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }) : undefined;
+      const checkpoint = id === undefined ? newest?.checkpoints[0] : await project?.checkpoints.get(id);
+      if (checkpoint) return { ...resumeAt(checkpoint, level, maxTokens), damaged: newest?.damaged ?? [] };
       if (id !== undefined) throw missing(id);
+      if (newest?.damaged[0]) throw damagedRecordError(newest.damaged[0]);
       throw new CairnError("not_found", "This project has no checkpoint to resume from. Save one when a step is done.");
     },
 
@@ -264,10 +275,11 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
     },
 
     async import({ projectPath, records: given }, { signal, progress } = {}) {
-      const { records, problems, redacted } = await readRecords(given, projectPath, { redact, countTokens });
+      const { records, problems, redacted } = await readRecords(given, projectPath, { redact, countTokens, now: now() });
       if (records.length === 0) return { imported: 0, present: 0, problems, redacted };
       const { checkpoints: kept } = await storage.create(projectPath);
-      const known = new Set((await kept.getMany(records.map(({ id }) => id))).map(({ id }) => id));
+      const there = await kept.getMany(records.map(({ id }) => id));
+      const known = new Set([...there.records, ...there.damaged].map(({ id }) => id));
       const added = records.filter(({ id }) => !known.has(id) && known.add(id));
       for (let start = 0; start < added.length; start += IMPORT_BATCH) {
         signal?.throwIfAborted();

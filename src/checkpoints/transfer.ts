@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { mapInSlices } from "../model/map-in-slices.ts";
+import { orderTime } from "../model/record-order.ts";
 import { checkpointText } from "../text/embedding-text.ts";
 import { problemOf } from "../text/problems.ts";
 import type { Redact } from "../text/redact.ts";
@@ -43,7 +44,7 @@ export interface ReadRecords {
 export async function readRecords(
   given: readonly unknown[],
   projectPath: string,
-  { redact, countTokens }: { readonly redact: Redact; readonly countTokens: (text: string) => Promise<number> },
+  { redact, countTokens, now }: { readonly redact: Redact; readonly countTokens: (text: string) => Promise<number>; readonly now: string },
 ): Promise<ReadRecords> {
   const records: Checkpoint[] = [];
   const problems: ImportProblem[] = [];
@@ -62,9 +63,11 @@ export async function readRecords(
     redacted.push(...found);
     const { id, summary, description, context, tags, created_at, updated_at } = fields;
     const createdAt = new Date(created_at).toISOString();
+    const updatedAt = updated_at === undefined ? createdAt : new Date(updated_at).toISOString();
     records.push({
-      ...{ id, projectPath, summary, description, context, tags, createdAt },
-      updatedAt: updated_at === undefined ? createdAt : new Date(updated_at).toISOString(),
+      ...{ id, projectPath, summary, description, context, tags, createdAt, updatedAt },
+      createdOrder: orderTime(createdAt, now),
+      updatedOrder: orderTime(updatedAt, now),
       tokenCount: await countTokens(checkpointText({ summary, description })),
       revision: 1,
     });

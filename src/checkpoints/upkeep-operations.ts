@@ -3,7 +3,7 @@ import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
 import { pointInTime } from "../text/point-in-time.ts";
-import { MaxTokens, ProjectPath, text } from "../text/schemas.ts";
+import { Damaged, damagedField, damagedNote, MaxTokens, ProjectPath, text } from "../text/schemas.ts";
 import { resultsWithin } from "./operations.ts";
 import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";
 
@@ -21,6 +21,7 @@ export const checkpointSearchAll = operation({
   output: z.object({
     results: z.array(SearchResult),
     degraded: z.array(z.string()),
+    damaged: Damaged,
     projects: z.int().describe("How many projects were searched."),
     merged_by: z.enum(["score", "rank"]),
     note: z.string().optional(),
@@ -30,16 +31,17 @@ export const checkpointSearchAll = operation({
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "admin",
   cli: { positional: ["query"], examples: ['cairn checkpoint search-all "how did we rotate the certificates"'] },
-  render: ({ results, degraded, projects, note }) =>
+  render: ({ results, degraded, damaged, projects, note }) =>
     [
       results.length === 0 ? `No checkpoints found in ${projects} projects.` : `From ${projects} projects:`,
       ...results.map(({ checkpoint, score }) => `${score.toFixed(2)}  ${checkpoint.project_path}  ${checkpoint.id}  ${checkpoint.summary}`),
       ...degraded.map((part) => `Note: ${part}.`),
+      ...damagedNote(damaged),
       ...(note ? [note] : []),
     ].join("\n"),
   run: async (cairn, { maxTokens, ...input }, { signal, mayTouch }) => {
-    const { hits, ...answer } = await cairn.checkpoints.searchAll({ ...input, mayTouch }, { signal });
-    return { ...answer, ...resultsWithin(hits, maxTokens) };
+    const { hits, damaged, ...answer } = await cairn.checkpoints.searchAll({ ...input, mayTouch }, { signal });
+    return { ...answer, ...damagedField(damaged), ...resultsWithin(hits, maxTokens) };
   },
 });
 
@@ -86,7 +88,7 @@ export const checkpointExport = operation({
     limit: z.int().min(1).max(LIMITS.transferRecords).default(LIMITS.transferRecords),
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
   }),
-  output: z.object({ records: z.array(CheckpointOutput), total: z.int(), next_cursor: z.string().optional() }),
+  output: z.object({ records: z.array(CheckpointOutput), damaged: Damaged, total: z.int(), next_cursor: z.string().optional() }),
   access: "read",
   annotations: READ,
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
@@ -96,8 +98,8 @@ export const checkpointExport = operation({
       .filter(Boolean)
       .join("\n"),
   run: async (cairn, input) => {
-    const { checkpoints, total, nextCursor } = await cairn.checkpoints.list(input);
-    return { records: checkpoints, total, nextCursor };
+    const { checkpoints, damaged, total, nextCursor } = await cairn.checkpoints.list(input);
+    return { records: checkpoints, ...damagedField(damaged), total, nextCursor };
   },
 });
 

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import type { Taken } from "../admin/transfer.ts";
 import type { Cairn } from "../cairn.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import { damagedField } from "../text/schemas.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
@@ -27,10 +28,23 @@ export const exportDatabaseCommand: Command = {
   usesProject: true,
   async run(call) {
     const file = fileOf(call);
-    await withProgress(call, "copied", (cairn, options) => cairn.transfer.export({ projectPath: placeOf(call), file }, options));
+    const { damaged } = await withProgress(call, "copied", (cairn, options) =>
+      cairn.transfer.export({ projectPath: placeOf(call), file }, options),
+    );
     const bytes = statSync(file).size;
-    if (call.json) printJson(call.host, { file, bytes });
-    else print(call.host, `The project was written to ${file} (${bytes} bytes) and the file checked.`);
+    const shown = damagedField(damaged);
+    if (damaged.length > 0) call.endWith(EXIT_ATTENTION);
+    if (call.json) printJson(call.host, { file, bytes, ...shown });
+    else
+      print(
+        call.host,
+        [
+          `The project was written to ${file} (${bytes} bytes) and the file checked.`,
+          ...(damaged.length > 0
+            ? [`${damaged.length} damaged records will be skipped by every read of it. Set them aside with: cairn doctor --repair`]
+            : []),
+        ].join("\n"),
+      );
   },
 };
 

@@ -4,8 +4,10 @@ import { createInterface } from "node:readline";
 import type { Cairn } from "../cairn.ts";
 import type { Imported } from "../checkpoints/transfer.ts";
 import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
+import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { damagedField, damagedNote } from "../text/schemas.ts";
 import { toWire } from "../wire.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command } from "./command.ts";
@@ -34,24 +36,35 @@ export const exportCommand: Command = {
     const file = values.file === undefined || values.file === "-" ? undefined : filePath(host, values.file);
     if (call.json && file === undefined) throw usage("With --json the answer stands on standard output: name a file to write to.");
     await withCairn(call, async (cairn) => {
-      const lines = exportLines(cairn, call.project(), host);
+      const damaged = new Map<string, DamagedRecord>();
+      const lines = exportLines(cairn, call.project(), host, damaged);
       if (file === undefined) {
         for await (const line of lines) await written(host, line);
-        return;
+      } else {
+        const records = (await writeFile(file, lines)) - 1;
+        if (call.json) printJson(host, { file, records, ...damagedField([...damaged.values()]) });
+        else print(host, `${records} checkpoints written to ${file}`);
       }
-      const records = (await writeFile(file, lines)) - 1;
-      if (call.json) printJson(host, { file, records });
-      else print(host, `${records} checkpoints written to ${file}`);
+      if (damaged.size === 0) return;
+      call.endWith(EXIT_ATTENTION);
+      for (const note of damagedNote([...damaged.values()])) host.stderr.write(`${note}\n`);
     });
   },
 };
 
-async function* exportLines(cairn: Cairn, projectPath: string, { now, signal }: Host): AsyncGenerator<string> {
+/** The lines of an export; damaged records are left out and added to the map. */
+async function* exportLines(
+  cairn: Cairn,
+  projectPath: string,
+  { now, signal }: Host,
+  damaged: Map<string, DamagedRecord>,
+): AsyncGenerator<string> {
   yield `${JSON.stringify({ ...FORMAT, project_path: projectPath, exported_at: now().toISOString() })}\n`;
   let cursor: string | undefined;
   do {
     signal.throwIfAborted();
     const page = await cairn.checkpoints.list({ projectPath, limit: LIMITS.transferRecords, cursor });
+    for (const record of page.damaged) damaged.set(record.id, record);
     for (const checkpoint of page.checkpoints) yield `${JSON.stringify(toWire(CheckpointOutput, checkpoint))}\n`;
     cursor = page.nextCursor;
   } while (cursor !== undefined);

@@ -91,7 +91,8 @@ export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, 
   const embed = embedOnce(store, embedders, options);
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const { add, replace, remove, counts } = compare(input, await store.marks());
-    const before = new Map((await store.getMany(replace.map(({ record }) => record.id))).map((record) => [record.id, record]));
+    const stored = await store.getMany(replace.map(({ record }) => record.id));
+    const before = new Map(stored.records.map((record) => [record.id, record]));
     const needsVector = ({ record }: Compared) => {
       const old = before.get(record.id);
       return input.force || !old || knowledgeText(old) !== knowledgeText(record);
@@ -103,7 +104,7 @@ export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, 
       record: toRecord(compared, before.get(compared.record.id), input.source, at),
       vectors: needsVector(compared) ? embed.vectorsOf(knowledgeText(compared.record)) : undefined,
     });
-    if ((await store.apply({ add: add.map(write), replace: replace.map(write), remove })) === "changed meanwhile") continue;
+    if ((await store.apply({ add: add.map(write), replace: replace.map(write), remove, savedAt: at })) === "changed meanwhile") continue;
     // What an earlier import left without a vector is made up for now, unless the provider is still away.
     const late = embed.failed() > 0 ? { embedded: 0, failed: embed.failed() } : await backfill(store.embeddings, embedders, options);
     if (late.failed > 0) backfiller.schedule(`knowledge ${database}`, store.embeddings);
@@ -159,9 +160,9 @@ function compare({ records, source, force, keepMissing }: ImportKnowledge, marks
 
 function toRecord({ record, hash, revision }: Compared, before: Knowledge | undefined, source: string, at: string): Knowledge {
   const { id, kind, category, subcategory, question, answer } = record;
-  const { successes = 0, uses = 0, createdAt = at } = before ?? {};
+  const { successes = 0, uses = 0, createdAt = at, createdOrder = at } = before ?? {};
   const content = { kind, category, subcategory, question, answer };
-  return { id, ...content, contentHash: hash, successes, uses, source, createdAt, updatedAt: at, revision: revision + 1 };
+  return { id, ...content, contentHash: hash, successes, uses, source, createdAt, updatedAt: at, createdOrder, revision: revision + 1 };
 }
 
 /** Embeds texts in batches and remembers them, so that an attempt that came too late costs nothing anew. */

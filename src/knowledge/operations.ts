@@ -4,7 +4,7 @@ import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/place.ts";
 import { operation } from "../operation.ts";
-import { Id, MaxTokens, PlaceFields, text } from "../text/schemas.ts";
+import { Damaged, damagedField, damagedNote, Id, MaxTokens, PlaceFields, text } from "../text/schemas.ts";
 import { fitKnowledge } from "./fit.ts";
 import type { SavedKnowledge } from "./service.ts";
 
@@ -105,6 +105,7 @@ export const knowledgeSearch = operation({
     ),
     scopes: z.array(z.string()).describe("Where was searched."),
     degraded: z.array(z.string()),
+    damaged: Damaged,
     model: z.string().optional(),
     note: z.string().optional().describe("What was left out and how to get it."),
   }),
@@ -116,7 +117,7 @@ export const knowledgeSearch = operation({
     positional: ["query"],
     examples: ['cairn knowledge search "how do we release"', "cairn knowledge search - --kind remediation --ranking success < error.log"],
   },
-  render: ({ results, degraded, note }) =>
+  render: ({ results, degraded, damaged, note }) =>
     [
       ...(results.length === 0 ? ["Nothing is known about this yet."] : []),
       ...results.map(({ knowledge, scope, score, confidence, same_error, warning }) =>
@@ -127,19 +128,20 @@ export const knowledgeSearch = operation({
         ].join("\n"),
       ),
       ...degraded.map((part) => `Note: ${part}.`),
+      ...damagedNote(damaged),
       ...(note ? [note] : []),
     ].join("\n"),
   async run(cairn, { maxTokens, ...input }, context) {
     const maySeeShared = context.mayTouch(SHARED_PROJECT_ID);
     const scope = input.scope ?? (maySeeShared ? "both" : "project");
     if (scope !== "both") assertMayTouch({ projectPath: input.projectPath, scope }, context.mayTouch);
-    const { hits, ...rest } = await cairn.knowledge.search({ ...input, scope }, context);
+    const { hits, damaged, ...rest } = await cairn.knowledge.search({ ...input, scope }, context);
     const fitted = fitKnowledge(
       hits.map(({ record }) => record),
       maxTokens,
     );
     const results = fitted.shown.map((record, index) => ({ ...hits[index], knowledge: shown(record) }));
-    return { ...rest, results, ...noteOn(maxTokens, fitted) };
+    return { ...rest, ...damagedField(damaged), results, ...noteOn(maxTokens, fitted) };
   },
 });
 
@@ -179,6 +181,7 @@ export const knowledgeList = operation({
   }),
   output: z.object({
     knowledge: z.array(KnowledgeOutput),
+    damaged: Damaged,
     total: z.int(),
     next_cursor: z.string().optional(),
     note: z.string().optional(),
@@ -191,10 +194,11 @@ export const knowledgeList = operation({
     examples: ["cairn knowledge list", "cairn knowledge list --scope shared --kind faq --limit 50"],
     view: { table: "knowledge", columns: ["id", "kind", "category", "question", "usage_count"] },
   },
-  render: ({ knowledge, total, next_cursor, note }) =>
+  render: ({ knowledge, damaged, total, next_cursor, note }) =>
     [
       `${knowledge.length} of ${total}`,
       ...knowledge.map(({ id, kind, question }) => `${id}  ${kind}  ${question.split("\n")[0]}`),
+      ...damagedNote(damaged),
       next_cursor ? `More: call again with cursor ${next_cursor}` : "",
       note ?? "",
     ]
@@ -202,8 +206,8 @@ export const knowledgeList = operation({
       .join("\n"),
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
-    const { records, cut, ...rest } = await cairn.knowledge.list(input);
-    return { knowledge: records.map(shown), ...rest, ...noteOn(input.maxTokens, { cut, left: 0 }) };
+    const { records, damaged, cut, ...rest } = await cairn.knowledge.list(input);
+    return { knowledge: records.map(shown), ...damagedField(damaged), ...rest, ...noteOn(input.maxTokens, { cut, left: 0 }) };
   },
 });
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { KNOWLEDGE_KINDS, type Knowledge, knowledgeHash } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
+import { orderTime } from "../model/record-order.ts";
 import { problemOf } from "../text/problems.ts";
 import type { Redact } from "../text/redact.ts";
 import { Id, text } from "../text/schemas.ts";
@@ -34,7 +35,11 @@ const RestoredRecord = z
   .refine(({ successes, uses }) => successes <= uses, "successes: are more than the uses");
 
 /** The records that can be stored, without their secrets and with their counts, and what is wrong with the others. */
-export function readRestored(given: readonly unknown[], redact: Redact): { records: Knowledge[]; problems: Restored["problems"] } {
+export function readRestored(
+  given: readonly unknown[],
+  redact: Redact,
+  now: string,
+): { records: Knowledge[]; problems: Restored["problems"] } {
   const records: Knowledge[] = [];
   const problems: { record: number; problem: string }[] = [];
   for (const [index, one] of given.entries()) {
@@ -48,12 +53,13 @@ export function readRestored(given: readonly unknown[], redact: Redact): { recor
       continue;
     }
     const { content } = redactContent(parsed.data, redact);
-    const { createdAt, updatedAt } = parsed.data;
+    const createdAt = new Date(parsed.data.createdAt).toISOString();
     records.push({
       ...content,
       contentHash: knowledgeHash(content),
-      createdAt: new Date(createdAt).toISOString(),
-      updatedAt: new Date(updatedAt).toISOString(),
+      createdAt,
+      updatedAt: new Date(parsed.data.updatedAt).toISOString(),
+      createdOrder: orderTime(createdAt, now),
       revision: 1,
     });
   }

@@ -1,3 +1,4 @@
+import type { DamagedRecord } from "../model/damaged-record.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { type Knowledge, successRate } from "../model/knowledge.ts";
 import { databaseOf, type Scope } from "../model/place.ts";
@@ -39,6 +40,8 @@ export interface KnowledgeAnswer {
   readonly hits: readonly KnowledgeHit[];
   readonly scopes: readonly Scope[];
   readonly degraded: readonly string[];
+  /** Records that were found and could not be read. */
+  readonly damaged: readonly DamagedRecord[];
   readonly model?: string | undefined;
 }
 
@@ -46,6 +49,7 @@ interface PlaceAnswer {
   readonly sameError: readonly KnowledgeHit[];
   readonly ranked: readonly KnowledgeHit[];
   readonly degraded: readonly string[];
+  readonly damaged: readonly DamagedRecord[];
   /** The vector space that ranked them; two spaces are never compared. */
   readonly space: EmbeddingVersion | undefined;
 }
@@ -87,6 +91,7 @@ export async function searchPlaces(
     hits: hits.slice(0, topK),
     scopes: databases.map(scopeOf),
     degraded: [...new Set(answers.flatMap(({ degraded }) => degraded))],
+    damaged: answers.flatMap(({ damaged }) => damaged),
     model: [...new Set(answers.flatMap(({ space }) => space?.model ?? []))].join(", ") || undefined,
   };
 }
@@ -115,7 +120,8 @@ async function searchPlace(
   const same = new Set(signature === "" ? [] : await store.withSignature(signature, filter, topK));
 
   const known = new Map(answer.hits.map(({ record, score, found }) => [record.id, { record, score, found }]));
-  for (const record of await store.getMany([...same].filter((id) => !known.has(id)))) known.set(record.id, { record, score: 0, found: {} });
+  const read = await store.getMany([...same].filter((id) => !known.has(id)));
+  for (const record of read.records) known.set(record.id, { record, score: 0, found: {} });
   const hits = [...known.values()].map(({ record, score, found }): KnowledgeHit => {
     const sameError = same.has(record.id);
     const rankScore = ranking === "success" ? 0.7 * score + 0.3 * successRate(record) : score;
@@ -127,6 +133,7 @@ async function searchPlace(
     sameError: hits.filter(({ sameError }) => sameError).sort(byRank),
     ranked: ranking === "success" ? rest.sort(byRank) : rest,
     degraded: answer.degraded,
+    damaged: [...answer.damaged, ...read.damaged],
     space,
   };
 }

@@ -1,3 +1,4 @@
+import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { type Knowledge, type KnowledgeContent, type KnowledgeKind, knowledgeHash } from "../model/knowledge.ts";
@@ -50,6 +51,8 @@ export interface ListKnowledge extends Place, KnowledgeFilter {
 
 export interface KnowledgeList {
   readonly records: readonly Knowledge[];
+  /** Records within the page that are damaged and were skipped. They count in `total`. */
+  readonly damaged: readonly DamagedRecord[];
   readonly total: number;
   readonly nextCursor?: string | undefined;
   /** How many records were shortened to stay within `maxTokens`. */
@@ -140,18 +143,19 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const { content, redacted } = redactContent({ kind, category, subcategory, question, answer }, redact);
       const { knowledge: store } = await storage.create(database);
       const at = now();
-      const fresh = { successes: 0, uses: 0, source: "", createdAt: at, updatedAt: at, revision: 1 };
+      const fresh = { successes: 0, uses: 0, source: "", createdAt: at, updatedAt: at, createdOrder: at, revision: 1 };
       const record: Knowledge = { id, ...content, contentHash: knowledgeHash(content), ...fresh };
-      const saved = await embedAndStore(database, store, record, signal, (vectors) => store.put(record, vectors));
+      const saved = await embedAndStore(database, store, record, signal, (vectors) => store.put(record, vectors, { savedAt: at }));
       if (saved) return { ...saved, redacted };
       throw new CairnError("conflict", `There is knowledge ${JSON.stringify(id)} already. Update it, or save under another id.`);
     },
 
     async restore({ database, records: given }, { signal } = {}) {
-      const { records, problems } = readRestored(given, redact);
+      const { records, problems } = readRestored(given, redact, now());
       if (records.length === 0) return { imported: 0, present: 0, problems };
       const { knowledge: store } = await storage.create(database);
-      const known = new Set((await store.getMany(records.map(({ id }) => id))).map(({ id }) => id));
+      const there = await store.getMany(records.map(({ id }) => id));
+      const known = new Set([...there.records, ...there.damaged].map(({ id }) => id));
       const added = records.filter(({ id }) => !known.has(id));
       let imported = 0;
       for (let start = 0; start < added.length; start += RESTORE_BATCH) {
@@ -178,13 +182,14 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
     async list({ projectPath, scope, limit = 10, cursor, maxTokens = Number.POSITIVE_INFINITY, ...filter }) {
       const after = cursor === undefined ? undefined : decodeCursor(cursor, "knowledge");
       const store = await find({ projectPath, scope });
-      if (!store) return { records: [], total: 0, cut: 0 };
+      if (!store) return { records: [], damaged: [], total: 0, cut: 0 };
       // One more than asked for tells whether there is another page.
       const page = await store.list({ filter, limit: limit + 1, after });
       const { shown, cut } = fitKnowledge(page.records.slice(0, limit), maxTokens);
       const last = shown.at(-1);
       const more = last && page.records.length > shown.length;
-      return { records: shown, total: page.total, cut, nextCursor: more ? encodeCursor("knowledge", last.createdAt, last.id) : undefined };
+      const nextCursor = more ? encodeCursor("knowledge", last.createdOrder, last.id) : undefined;
+      return { records: shown, damaged: page.damaged, total: page.total, cut, nextCursor };
     },
 
     async update({ id, projectPath, scope, ...changes }, { signal } = {}) {

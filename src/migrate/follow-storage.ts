@@ -23,6 +23,8 @@ export function followingStorage(local: Storage, { away, ...options }: Away<Stor
     },
     sizeBytes: (projectId) => places.at(projectId, (storage) => storage.sizeBytes(projectId)),
     checkProject: (projectId) => places.at(projectId, (storage) => storage.checkProject(projectId)),
+    checkRecords: (projectId) => places.at(projectId, (storage) => storage.checkRecords(projectId)),
+    repairRecords: (projectId) => places.at(projectId, (storage) => storage.repairRecords(projectId)),
     quarantine: (projectId, problems) => places.at(projectId, (storage) => storage.quarantine(projectId, problems)),
     copyTo: (projectId, file, more) => places.at(projectId, async (storage) => (await storage.copyTo?.(projectId, file, more)) ?? false),
     check: () => local.check(),

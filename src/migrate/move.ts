@@ -1,7 +1,7 @@
 import { asCairnError, CairnError } from "../model/errors.ts";
 import type { MoveRecord, TableDigest } from "../model/move.ts";
 import type { Counters, DatabaseShape, MoveJournal, MoveSource, MoveTarget, ReturnTarget, Trace } from "../ports/move.ts";
-import { assertFitsSqlite, differences, scan, type Watch } from "./scan.ts";
+import { assertFitsSqlite, assertSound, differences, scan, type Watch } from "./scan.ts";
 
 /** The two ends of one move, and what it is watched by. */
 export interface Move {
@@ -27,7 +27,10 @@ export async function plan({ source, target, shape, watch }: Move, direction: Mo
       "conflict",
       `${target.where} holds data already, and a move never mixes two databases. Set that one aside first, or move elsewhere. Nothing was changed.`,
     );
-  return scan(source, shape, watch, direction === "down" ? assertFitsSqlite : undefined);
+  return scan(source, shape, watch, (table, rows) => {
+    if (direction === "down") assertFitsSqlite(table, rows);
+    assertSound(table, rows);
+  });
 }
 
 /**

@@ -1,7 +1,16 @@
 import { setImmediate as others } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
 import type { TableDigest } from "../model/move.ts";
-import type { ColumnType, DatabaseShape, MoveSource, MoveTarget, Row, TableShape, Value } from "../ports/move.ts";
+import {
+  type ColumnType,
+  type DatabaseShape,
+  type MoveSource,
+  type MoveTarget,
+  namedValues,
+  type Row,
+  type TableShape,
+  type Value,
+} from "../ports/move.ts";
 import { digester } from "./digest.ts";
 
 export interface Watch {
@@ -43,6 +52,25 @@ export function differences(expected: readonly TableDigest[], found: readonly Ta
   });
 }
 
+/** A damaged record is not carried over unnoticed: the repair sets it aside, and what was set aside comes along. */
+export function assertSound(table: TableShape, rows: readonly Row[]): void {
+  const { damage } = table;
+  if (!damage) return;
+  const named = namedValues(table);
+  for (const row of rows) {
+    const reason = damage(named(row));
+    if (reason !== undefined)
+      throw new CairnError(
+        "conflict",
+        `The row of ${table.name} with ${keyOf(table, row)} is damaged: ${reason}. ${REPAIR} Nothing was changed.`,
+        { details: { table: table.name, reason } },
+      );
+  }
+}
+
+/** What to do about a row that cannot be carried over. */
+const REPAIR = 'Run "cairn doctor --repair" to set it aside, then migrate again.';
+
 const MAX_MS = 8_640_000_000_000_000n;
 
 /** What SQLite and JavaScript cannot hold though PostgreSQL can: refused before anything is touched. */
@@ -56,7 +84,7 @@ export function assertFitsSqlite(table: TableShape, rows: readonly Row[]): void 
       if (problem)
         throw new CairnError(
           "conflict",
-          `The row of ${table.name} with ${keyOf(table, row)} cannot be moved: its ${name} ${problem}. Correct or delete that row, then try again. Nothing was changed.`,
+          `The row of ${table.name} with ${keyOf(table, row)} cannot be moved: its ${name} ${problem}. ${table.damage ? REPAIR : "Correct or delete that row, then try again."} Nothing was changed.`,
           {
             details: { table: table.name, column: name },
           },

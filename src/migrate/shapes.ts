@@ -1,4 +1,12 @@
-import type { Column, ColumnType, DatabaseKind, DatabaseShape, TableShape } from "../ports/move.ts";
+import {
+  CHECKPOINT_COLUMNS,
+  KNOWLEDGE_COLUMNS,
+  type RawRow,
+  readCheckpoint,
+  readKnowledge,
+  type StoredRecord,
+} from "../model/stored-record.ts";
+import type { Column, ColumnType, DatabaseKind, DatabaseShape, NamedValues, TableShape } from "../ports/move.ts";
 import { chunkWords } from "../text/code/index-text.ts";
 import { unpack } from "../text/code/text-blocks.ts";
 import { checkpointText, knowledgeWords } from "../text/embedding-text.ts";
@@ -19,9 +27,13 @@ export const PROJECT_SHAPE = database("project", {
         token_count: "int4",
         created_at: "time",
         updated_at: "time",
+        created_order: "time",
+        updated_order: "time",
         revision: "int4",
+        checksum: "text",
       }),
       counter: "key",
+      damage: (row) => damageOf(readCheckpoint(rawRow(row, CHECKPOINT_COLUMNS, { tags: row.value("tags") }), "")),
       words: ({ text, value }) =>
         `${checkpointText({ summary: text("summary"), description: text("description") })} ${(value("tags") as string[]).join(" ")}`,
     },
@@ -53,9 +65,12 @@ export const PROJECT_SHAPE = database("project", {
         source: "text",
         created_at: "time",
         updated_at: "time",
+        created_order: "time",
         revision: "int4",
+        checksum: "text",
       }),
       counter: "key",
+      damage: (row) => damageOf(readKnowledge(rawRow(row, KNOWLEDGE_COLUMNS))),
       words: ({ text }) =>
         knowledgeWords({
           kind: text("kind"),
@@ -67,22 +82,15 @@ export const PROJECT_SHAPE = database("project", {
     },
     table("vectors", "version_id key", { version_id: "int4", key: "int8", collection: "text", vector: "vector" }),
     {
-      ...table("embedding_records", "template_id version_id", {
-        record_id: "int4",
-        template_id: "text",
-        version_id: "int4",
-        embedding_vector: "vector",
-        category: "text",
-        subcategory: "text",
-        question_text: "text",
-        answer_text: "text",
-        content_hash: "text",
-        success_rate: "float4",
-        usage_count: "int8",
-        created_at: "time",
-        updated_at: "time",
+      ...table("quarantined_records", "quarantine_id", {
+        quarantine_id: "int8",
+        collection: "text",
+        record_id: "text",
+        reason: "text",
+        quarantined_at: "time",
+        raw: "text",
       }),
-      counter: "record_id",
+      counter: "quarantine_id",
     },
     table("vector_index", "collection", { collection: "text", name: "text" }),
     {
@@ -156,6 +164,7 @@ export const PROJECT_SHAPE = database("project", {
   derived: [
     "schema_migrations",
     "checkpoint_tags", // columns of the checkpoints on PostgreSQL, and moved with them
+    "embedding_records", // a mirror of the knowledge and its vectors, filled again on the other side
     "vector_spaces",
     "vector_recent",
     "vector_packs",
@@ -293,6 +302,26 @@ export const SYSTEM_SHAPE = database("system", {
   ],
   derived: ["schema_migrations", "write_activity"], // PostgreSQL needs no measuring of when to leave it
 });
+
+/** A row as the readers of records take it. */
+function rawRow(row: NamedValues, columns: Readonly<Record<string, string>>, more: RawRow = {}): RawRow {
+  const read = ([name, type]: [string, string]) => {
+    const value = row.value(name);
+    if (value === null) return [name, null];
+    return [name, type === "text" ? row.text(name) : type === "time" ? timeText(value as bigint) : Number(value)];
+  };
+  return { ...Object.fromEntries(Object.entries(columns).map(read)), ...more };
+}
+
+/** A time as records have it; one that is finer than milliseconds or beyond JavaScript's times is none of theirs. */
+function timeText(micros: bigint): string {
+  const date = new Date(Number(micros / 1_000n));
+  return micros % 1_000n !== 0n || Number.isNaN(date.getTime()) ? String(micros) : date.toISOString();
+}
+
+function damageOf(stored: StoredRecord<unknown>): string | undefined {
+  return "damaged" in stored ? stored.damaged.reason : undefined;
+}
 
 type Described = Readonly<Record<string, ColumnType | `${ColumnType}?`>>;
 type Table = Omit<TableShape, "kind">;

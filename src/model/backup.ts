@@ -61,6 +61,8 @@ export interface VerifiedDatabase extends DatabaseName {
   readonly file: string;
   readonly rows: number;
   readonly problems: readonly string[];
+  /** Records within it that were damaged when the backup was made; it can be restored all the same. */
+  readonly damaged: readonly string[];
 }
 
 export interface BackupVerification {

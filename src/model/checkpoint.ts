@@ -10,6 +10,9 @@ export interface Checkpoint {
   /** ISO 8601 in UTC with milliseconds, like every time in Cairn. */
   readonly createdAt: string;
   readonly updatedAt: string;
+  /** The times that lists are ordered and filtered by: those above, unless they lay in the future. */
+  readonly createdOrder: string;
+  readonly updatedOrder: string;
   /** 1 when new; grows by one with each edit. */
   readonly revision: number;
 }

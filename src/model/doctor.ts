@@ -1,4 +1,5 @@
 import type { DatabaseName } from "./backup.ts";
+import type { RecordRepair } from "./damaged-record.ts";
 
 /** When a system has outgrown a file, and what else deserves attention. Every figure can be configured. */
 export interface DoctorSettings {
@@ -67,6 +68,7 @@ export interface SystemReport {
 
 export type HealthCheck =
   | "integrity"
+  | "records"
   | "schema"
   | "size"
   | "disk"
@@ -93,6 +95,12 @@ export interface DatabaseSize extends DatabaseName {
   readonly bytes: number;
 }
 
+/** What a repair did in one project's database. */
+export interface DatabaseRepair extends RecordRepair {
+  /** `project <path>` or `shared`. */
+  readonly subject: string;
+}
+
 export interface DoctorReport {
   /** No trigger fired and no problem was found. */
   readonly healthy: boolean;
@@ -101,6 +109,8 @@ export interface DoctorReport {
   readonly databases: readonly DatabaseSize[];
   readonly systems: readonly SystemReport[];
   readonly findings: readonly Finding[];
+  /** What a repair did, by database; absent when none was asked for. */
+  readonly repairs?: readonly DatabaseRepair[] | undefined;
   /** What was looked at. */
   readonly checks: readonly HealthCheck[];
 }

@@ -16,6 +16,8 @@ export interface Knowledge extends KnowledgeContent {
   readonly source: string;
   readonly createdAt: string;
   readonly updatedAt: string;
+  /** The time that lists are ordered by: `createdAt`, unless it lay in the future. */
+  readonly createdOrder: string;
   /** 1 when new; grows by one with each edit, not with feedback. */
   readonly revision: number;
 }

@@ -62,7 +62,9 @@ export interface Compacted {
  * The code of one project. A batch is one step: readers see all of it or nothing, and a process that dies leaves the one or the
  * other. A file's content hash becomes visible together with its chunks, so a file that failed never counts as unchanged.
  */
-export interface CodeStore extends RecallStore<CodeChunk, CodeFilter> {
+export interface CodeStore extends RecallStore<CodeFilter> {
+  /** In the order asked, without those that are gone. */
+  getMany(ids: readonly string[]): Promise<readonly CodeChunk[]>;
   commit(batch: CodeBatch): Promise<CommitResult>;
   /** Those of these paths that are in the index. */
   filesAt(paths: readonly string[]): Promise<readonly IndexedFile[]>;

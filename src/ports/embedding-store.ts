@@ -52,4 +52,6 @@ export interface EmbeddingStore {
   dropVersion(versionId: number): Promise<number>;
   /** Removes vectors that cannot be right (length, not finite, not unit length), so that they count as missing; gives their records' ids. */
   dropDamaged(versionId: number): Promise<readonly string[]>;
+  /** Writes the mirror `embedding_records` again if it does not match the records and their vectors; says how many rows were wrong. */
+  repairMirror?(): Promise<number>;
 }

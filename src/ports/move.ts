@@ -30,6 +30,8 @@ export interface TableShape {
   readonly counter?: string;
   /** Columns of another table that come along at the end of each row; they are read, not stored. */
   readonly aside?: readonly Column[];
+  /** Why a row with a checksum cannot be trusted; absent where rows have none. */
+  readonly damage?: (row: NamedValues) => string | undefined;
   /** The text under whose words the row is found. Full-text rows are not moved but made again. */
   readonly words?: (row: NamedValues) => string;
 }

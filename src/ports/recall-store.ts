@@ -1,3 +1,4 @@
+import type { DamagedRecord } from "../model/damaged-record.ts";
 import type { EmbeddingStore } from "./embedding-store.ts";
 
 export interface Ranked {
@@ -35,13 +36,23 @@ export interface Candidates {
 }
 
 /** Records that can be found by meaning and by words. Filters come first: one never makes a matching record unreachable. */
-export interface RecallStore<RecordType, Filter> {
+export interface RecallStore<Filter> {
   readonly embeddings: EmbeddingStore;
   candidates(query: CandidateQuery<Filter>): Promise<Candidates>;
   /** The ids of the records that a filter lets through; `many` when there are more than the limit. */
   matching?(filter: Filter, limit: number): Promise<"all" | "many" | readonly string[]>;
   /** The cosine of each record that has a vector in this version. */
   similarities(versionId: number, vector: Float32Array, ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
-  /** In the order asked, without those that are gone. */
-  getMany(ids: readonly string[]): Promise<readonly RecordType[]>;
+}
+
+export interface ReadRecords<RecordType> {
+  /** In the order asked, without those that are gone or damaged. */
+  readonly records: readonly RecordType[];
+  /** Those that are there and cannot be read. */
+  readonly damaged: readonly DamagedRecord[];
+}
+
+/** A recall store of records with checksums. */
+export interface RecordStore<RecordType, Filter> extends RecallStore<Filter> {
+  getMany(ids: readonly string[]): Promise<ReadRecords<RecordType>>;
 }

@@ -1,3 +1,4 @@
+import type { RecordRepair, RecordReport } from "../model/damaged-record.ts";
 import type { DatabaseReport, QuarantineReport } from "../model/database-report.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import type { CodeStore } from "./code-store.ts";
@@ -27,6 +28,10 @@ export interface Storage {
   sizeBytes(projectId: string): Promise<number | undefined>;
   /** Looks through all of the project's database for damage, and changes nothing. */
   checkProject(projectId: string): Promise<DatabaseReport>;
+  /** Verifies every record and what is derived from them, and changes nothing. Nothing is wrong with a project that is not there. */
+  checkRecords(projectId: string): Promise<RecordReport>;
+  /** Moves damaged records to the table `quarantined_records` with their raw content, and builds derived data again. */
+  repairRecords(projectId: string): Promise<RecordRepair>;
   /** Sets the project's database aside, whole, with these problems as the reason; the next write makes a new one. Raises `not_found` if there is none. */
   quarantine(projectId: string, problems: readonly string[]): Promise<QuarantineReport>;
   /**

@@ -1,3 +1,4 @@
+import type { DamagedRecord, RecordReport } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
@@ -28,10 +29,14 @@ export interface UpgradeResult {
 }
 
 export interface VerifyResult {
+  /** Rows of the mirror `embedding_records` that did not match the knowledge and its vectors, and were written again. */
+  readonly mirrorRepaired: number;
   readonly checked: number;
   readonly damaged: readonly string[];
   readonly recomputed: number;
   readonly missing: number;
+  /** Records of the collection that do not match their checksums. */
+  readonly damagedRecords: readonly DamagedRecord[];
 }
 
 /** Embedding versions of a collection: change the model without losing anything, and go back. */
@@ -51,11 +56,12 @@ export interface EmbeddingsDeps {
   readonly embedders: Embedders;
   /** The collection's embedding store, or `undefined` if nothing was ever stored in it. */
   readonly find: (ref: CollectionRef) => Promise<EmbeddingStore | undefined>;
+  readonly checkRecords: (projectPath: string) => Promise<RecordReport>;
   /** Takes work that goes on after the answer; it sees to its failure, and aborts it when the process ends. */
   readonly inBackground: (work: (signal: AbortSignal) => Promise<unknown>) => void;
 }
 
-export function embeddings({ embedders, find, inBackground }: EmbeddingsDeps): Embeddings {
+export function embeddings({ embedders, find, checkRecords, inBackground }: EmbeddingsDeps): Embeddings {
   const existing = async (ref: CollectionRef): Promise<EmbeddingStore> => {
     const store = await find(ref);
     if (!store) throw new CairnError("not_found", `Nothing is stored in ${ref.collection} of ${ref.projectPath} yet.`);
@@ -124,12 +130,16 @@ export function embeddings({ embedders, find, inBackground }: EmbeddingsDeps): E
     async verify(ref, options = {}) {
       const store = await existing(ref);
       const current = (await store.versions()).find(({ isCurrent }) => isCurrent);
-      if (!current) return { checked: 0, damaged: [], recomputed: 0, missing: 0 };
-      const damaged = await store.dropDamaged(current.versionId);
+      const { damaged: records } = await checkRecords(ref.projectPath);
+      const damagedRecords = records.filter(({ collection }) => collection === ref.collection);
+      const damaged = current ? await store.dropDamaged(current.versionId) : [];
+      const mirrorRepaired = (await store.repairMirror?.()) ?? 0;
+      if (!current) return { checked: 0, damaged, recomputed: 0, missing: 0, mirrorRepaired, damagedRecords };
       const embedder = await embedders.serving(current);
       const { embedded } = embedder ? await fill(store, current.versionId, embedder, options) : { embedded: 0 };
-      const { records, vectors } = await store.counts(current.versionId);
-      return { checked: vectors - embedded + damaged.length, damaged, recomputed: embedded, missing: records - vectors };
+      const counts = await store.counts(current.versionId);
+      const checked = counts.vectors - embedded + damaged.length;
+      return { checked, damaged, recomputed: embedded, missing: counts.records - counts.vectors, mirrorRepaired, damagedRecords };
     },
 
     async prune(ref) {

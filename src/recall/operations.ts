@@ -2,7 +2,7 @@ import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { located } from "../model/place.ts";
 import { operation } from "../operation.ts";
-import { PlaceFields, text } from "../text/schemas.ts";
+import { damagedNote, PlaceFields, text } from "../text/schemas.ts";
 
 const Scope = {
   ...PlaceFields,
@@ -91,14 +91,27 @@ export const embeddingsVerify = operation({
   name: "embeddings_verify",
   summary: "Check every vector of the current version; recompute those that are damaged or missing.",
   input: z.strictObject(Scope),
-  output: z.object({ checked: z.int(), damaged: z.array(z.string()), recomputed: z.int(), missing: z.int() }),
+  output: z.object({
+    checked: z.int(),
+    damaged: z.array(z.string()),
+    recomputed: z.int(),
+    missing: z.int(),
+    mirror_repaired: z.int().describe("Rows of embedding_records that did not match and were written again."),
+    damaged_records: z
+      .array(z.object({ id: z.string(), reason: z.string() }))
+      .describe("Records that do not match their checksums; cairn doctor --repair sets them aside."),
+  }),
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: FILL_TIMEOUT_MS },
   toolset: "admin",
   cli: { examples: ["cairn embeddings verify", "cairn embeddings verify --collection knowledge --scope shared"] },
-  render: ({ checked, damaged, recomputed, missing }) =>
-    `${checked} vectors checked, ${damaged.length} damaged, ${recomputed} computed anew${missing > 0 ? `, ${missing} still missing (is the model available?)` : ""}.`,
+  render: ({ checked, damaged, recomputed, missing, mirror_repaired, damaged_records }) =>
+    [
+      `${checked} vectors checked, ${damaged.length} damaged, ${recomputed} computed anew${missing > 0 ? `, ${missing} still missing (is the model available?)` : ""}.`,
+      ...(mirror_repaired > 0 ? [`${mirror_repaired} rows of embedding_records did not match and were written again.`] : []),
+      ...damagedNote(damaged_records.length > 0 ? damaged_records : undefined),
+    ].join("\n"),
   run: async (cairn, input, context) => cairn.embeddings.verify(located(input, context.mayTouch), context),
 });
 

@@ -1,7 +1,9 @@
+import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
+import { newestFirst } from "../model/record-order.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
-import type { Candidates, Ranked, RecallStore } from "../ports/recall-store.ts";
+import type { Candidates, Ranked, RecallStore, RecordStore } from "../ports/recall-store.ts";
 import { type Candidate, fuse } from "../text/fuse.ts";
 import { embedWithin } from "./embed-within.ts";
 import { meaningWeight } from "./weights.ts";
@@ -37,6 +39,8 @@ export interface RecallAnswer<RecordType> {
   readonly hits: readonly Hit<RecordType>[];
   /** What was missing, in words a person understands; empty when nothing was. */
   readonly degraded: readonly string[];
+  /** Records that were found and could not be read. */
+  readonly damaged: readonly DamagedRecord[];
   /** The model that the ranking by meaning used. */
   readonly model?: string | undefined;
 }
@@ -54,8 +58,8 @@ export interface FusedCandidates {
   readonly model?: string | undefined;
 }
 
-export async function fusedCandidates<RecordType, Filter>(
-  store: RecallStore<RecordType, Filter>,
+export async function fusedCandidates<Filter>(
+  store: RecallStore<Filter>,
   embedders: Embedders,
   asked: RecallQuery<Filter>,
 ): Promise<FusedCandidates> {
@@ -87,23 +91,24 @@ export async function fusedCandidates<RecordType, Filter>(
 }
 
 /** One search for the collections of records: each hit with its reason, newer ones first among equals. */
-export async function recall<RecordType extends { readonly id: string; readonly createdAt: string }, Filter>(
-  store: RecallStore<RecordType, Filter>,
+export async function recall<RecordType extends { readonly id: string; readonly createdOrder: string }, Filter>(
+  store: RecordStore<RecordType, Filter>,
   embedders: Embedders,
   asked: RecallQuery<Filter>,
 ): Promise<RecallAnswer<RecordType>> {
   const { topK } = asked;
   const { order, cosine, found, degraded, model } = await fusedCandidates(store, embedders, asked);
-  const records = new Map((await store.getMany(order.slice(0, topK * 2).map(({ id }) => id))).map((record) => [record.id, record]));
+  const read = await store.getMany(order.slice(0, topK * 2).map(({ id }) => id));
+  const records = new Map(read.records.map((record) => [record.id, record]));
   const hits = order
     .flatMap(({ id, score }) => {
       const record = records.get(id);
       return record ? [{ record, fused: score }] : [];
     })
-    .sort((a, b) => b.fused - a.fused || newestFirst(a.record, b.record))
+    .sort((a, b) => b.fused - a.fused || newestFirst(placeOf(a.record), placeOf(b.record)))
     .slice(0, topK)
     .map(({ record }) => ({ record, score: Math.min(1, Math.max(0, cosine(record.id) ?? 0)), found: found(record.id) }));
-  return { hits, degraded, model };
+  return { hits, degraded, damaged: read.damaged, model };
 }
 
 type QueryVector = { readonly versionId: number; readonly vector: Float32Array; readonly version: EmbeddingVersion };
@@ -136,7 +141,7 @@ async function isCurrent(embeddings: EmbeddingStore, versionId: number): Promise
 
 /** Candidates that only the words found get their cosine too, so that both parts of the fused score are known. */
 async function withSimilarities(
-  store: Pick<RecallStore<unknown, unknown>, "similarities">,
+  store: Pick<RecallStore<unknown>, "similarities">,
   dense: QueryVector | undefined,
   { lexical, dense: near, similarities }: Candidates,
 ): Promise<Candidate[]> {
@@ -149,10 +154,4 @@ async function withSimilarities(
   return [...new Set([...cosine.keys(), ...byWords.keys()])].map((id) => ({ id, cosine: cosine.get(id), lexical: byWords.get(id) }));
 }
 
-function newestFirst(
-  a: { readonly id: string; readonly createdAt: string },
-  b: { readonly id: string; readonly createdAt: string },
-): number {
-  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1;
-  return a.id < b.id ? -1 : 1;
-}
+const placeOf = (record: { readonly id: string; readonly createdOrder: string }) => ({ id: record.id, at: record.createdOrder });

@@ -1,3 +1,4 @@
+import { isBlank } from "../text/clean.ts";
 import { END, type Exit, type NodeDefinition, RESERVED, successors } from "./definition.ts";
 
 export interface GraphFault {
@@ -66,11 +67,11 @@ export function faultsOf(
 
 export function nameFault(name: string, taken: boolean): GraphFault | undefined {
   if (RESERVED.includes(name)) return { kind: "reserved_name", node: name, message: `The name ${quoted(name)} is reserved.` };
-  if (!/^[^\s#/][^#/]{0,99}$/u.test(name))
+  if (!/^[^\s#/][^#/]{0,99}$/u.test(name) || isBlank(name))
     return {
       kind: "invalid_name",
       node: name,
-      message: `${quoted(name)} is not a name: 1 to 100 characters, not beginning with a space, without # and /.`,
+      message: `${quoted(name)} is not a name: 1 to 100 characters, not blank, not beginning with a space, without # and /.`,
     };
   return taken ? { kind: "duplicate_name", node: name, message: `There are two nodes named ${quoted(name)}.` } : undefined;
 }

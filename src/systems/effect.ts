@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { unstorable } from "../text/clean.ts";
+import { isBlank, unstorable } from "../text/clean.ts";
 import { decodeState, encodeText } from "../text/plain-data.ts";
 import type { Draft } from "./draft.ts";
 
@@ -113,8 +113,10 @@ export function assertText(field: string, value: unknown, maxChars: number): ass
       ? "must be text"
       : value === ""
         ? "must not be empty"
-        : value.length > maxChars
-          ? `must have at most ${maxChars} characters`
-          : unstorable(value);
+        : isBlank(value)
+          ? "must not be blank: it has no visible character"
+          : value.length > maxChars
+            ? `must have at most ${maxChars} characters`
+            : unstorable(value);
   if (problem) throw new CairnError("invalid_input", `${field}: ${problem}.`);
 }

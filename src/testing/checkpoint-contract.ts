@@ -48,7 +48,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.equal(await store.delete(gone.id), true);
     assert.equal(await store.delete(gone.id), false);
     assert.equal(await store.get(gone.id), undefined);
-    assert.deepEqual(await store.list(everything), { checkpoints: [kept], total: 1 });
+    assert.deepEqual(await store.list(everything), { checkpoints: [kept], damaged: [], total: 1 });
     await store.put(gone);
     assert.deepEqual(await store.get(gone.id), gone);
   }),
@@ -148,12 +148,12 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
   }),
 
   on("gives an empty page beyond the end, with the exact total", async (store, project) => {
-    assert.deepEqual(await store.list(everything), { checkpoints: [], total: 0 });
+    assert.deepEqual(await store.list(everything), { checkpoints: [], damaged: [], total: 0 });
     await store.put(sampleCheckpoint(project));
-    assert.deepEqual(await store.list({ ...everything, offset: 1 }), { checkpoints: [], total: 1 });
-    assert.deepEqual(await store.list({ ...everything, offset: 1_000_000 }), { checkpoints: [], total: 1 });
+    assert.deepEqual(await store.list({ ...everything, offset: 1 }), { checkpoints: [], damaged: [], total: 1 });
+    assert.deepEqual(await store.list({ ...everything, offset: 1_000_000 }), { checkpoints: [], damaged: [], total: 1 });
     const long = { at: "0000-01-01T00:00:00.000Z", id: "x" };
-    assert.deepEqual(await store.list({ ...everything, after: long }), { checkpoints: [], total: 1 });
+    assert.deepEqual(await store.list({ ...everything, after: long }), { checkpoints: [], damaged: [], total: 1 });
   }),
 
   on("takes and gives copies, so that a caller's later changes touch nothing", async (store, project) => {

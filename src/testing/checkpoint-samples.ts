@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 
+const AT = "2026-01-02T03:04:05.678Z";
+
 /** A project of its own for every case, so that cases can share one database. */
 export function freshProject(): string {
   return `/contract/${randomUUID()}`;
@@ -16,8 +18,10 @@ export function sampleCheckpoint(projectPath: string, changes: Partial<Checkpoin
     context: { branch: "main" },
     tags: ["parser"],
     tokenCount: 12,
-    createdAt: "2026-01-02T03:04:05.678Z",
-    updatedAt: "2026-01-02T03:04:05.678Z",
+    createdAt: AT,
+    updatedAt: AT,
+    createdOrder: changes.createdAt ?? AT,
+    updatedOrder: changes.updatedAt ?? AT,
     revision: 1,
     ...changes,
   };

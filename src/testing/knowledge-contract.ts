@@ -25,6 +25,7 @@ export function sampleKnowledge(changes: Partial<Knowledge> = {}): Knowledge {
     source: "",
     createdAt: "2026-01-02T03:04:05.678Z",
     updatedAt: "2026-01-02T03:04:05.678Z",
+    createdOrder: changes.createdAt ?? "2026-01-02T03:04:05.678Z",
     revision: 1,
     ...content,
   };
@@ -43,7 +44,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     for (const record of records) assert.deepEqual(await store.get(record.id), record);
     const wanted = records.map(({ id }) => id).toReversed();
     assert.deepEqual(
-      (await store.getMany(["never", ...wanted])).map(({ id }) => id),
+      (await store.getMany(["never", ...wanted])).records.map(({ id }) => id),
       wanted,
     );
     assert.equal((await store.list({ limit: 100 })).total, records.length);

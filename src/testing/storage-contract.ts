@@ -110,7 +110,7 @@ const STORAGE_CASES: readonly StorageCase[] = [
       assert.equal(await storage.find(project), undefined);
       await (await storage.create(project)).checkpoints.put(sampleCheckpoint(project));
       const { location, ...report } = await storage.checkProject(project);
-      assert.deepEqual(report, { projectPath: project, state: "sound", problems: [] });
+      assert.deepEqual(report, { projectPath: project, state: "sound", problems: [], damaged: [], stale: [], quarantined: 0 });
       assert.ok(location);
     },
   },

@@ -4,3 +4,11 @@ export function unstorable(text: string): string | undefined {
   if (!text.isWellFormed()) return "contains half of a surrogate pair, which is not valid Unicode; remove it";
   return undefined;
 }
+
+/**
+ * Whether a text shows nothing: only white space, control characters and characters that are not displayed, such as zero-width spaces.
+ * One pass over the text.
+ */
+export function isBlank(text: string): boolean {
+  return !/[^\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text);
+}

@@ -3,7 +3,7 @@ import * as zlib from "node:zlib";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { NewRunCheckpoint, StoredState } from "../model/run.ts";
-import { unstorable } from "./clean.ts";
+import { isBlank, unstorable } from "./clean.ts";
 
 /** How a state is stored: bytes or text, as they are or compressed. */
 export type PayloadEncoding = "raw" | "gzip" | "zstd" | "text" | "text-gzip" | "text-zstd";
@@ -95,8 +95,10 @@ function assertKey(name: string, value: string): void {
   const problem =
     typeof value !== "string" || value === ""
       ? "must not be empty"
-      : value.length > LIMITS.runKeyChars
-        ? `must have at most ${LIMITS.runKeyChars} characters`
-        : unstorable(value);
+      : isBlank(value)
+        ? "must not be blank: it has no visible character"
+        : value.length > LIMITS.runKeyChars
+          ? `must have at most ${LIMITS.runKeyChars} characters`
+          : unstorable(value);
   if (problem) throw new CairnError("invalid_input", `${name}: ${problem}`, { details: { field: name } });
 }

@@ -1,16 +1,18 @@
 import { posix, win32 } from "node:path";
 import { z } from "zod";
+import { DAMAGED_SHOWN } from "../model/damaged-record.ts";
 import { LIMITS } from "../model/limits.ts";
-import { unstorable } from "./clean.ts";
+import { isBlank, unstorable } from "./clean.ts";
 
-/** A string that every store can hold, with a length limit. */
+/** A string that every store can hold, with a length limit. One that must not be empty must also show something: a blank name or summary identifies nothing. */
 export function text(max: number, min = 0): z.ZodString {
   return z
     .string()
     .min(min, min === 1 ? "must not be empty" : `must have at least ${min} characters`)
     .max(max, `must have at most ${max} characters`)
     .check((context) => {
-      const problem = unstorable(context.value);
+      const blank = min > 0 && context.value.length >= min && isBlank(context.value);
+      const problem = blank ? "must not be blank: it has no visible character" : unstorable(context.value);
       if (problem) context.issues.push({ code: "custom", message: problem, input: context.value });
     });
 }
@@ -45,6 +47,27 @@ export const MaxTokens = z
   .max(LIMITS.answerTokensMax)
   .default(LIMITS.answerTokens)
   .describe("About how much the answer may cost.");
+
+/** Records that a read skipped because they do not match their checksums. Absent when there are none. */
+export const Damaged = z
+  .array(z.object({ id: z.string(), reason: z.string(), project_path: z.string().optional(), collection: z.string().optional() }))
+  .optional()
+  .describe("Damaged records that were skipped; cairn doctor --repair sets them aside.");
+
+/** The field of an answer that reports damaged records, and nothing if there are none. */
+export function damagedField<Record extends { readonly id: string; readonly reason: string }>(
+  damaged: readonly Record[],
+): { damaged?: readonly Record[] } {
+  return damaged.length > 0 ? { damaged: damaged.slice(0, DAMAGED_SHOWN) } : {};
+}
+
+/** The same for a person. */
+export function damagedNote(damaged: z.output<typeof Damaged>): string[] {
+  if (!damaged) return [];
+  const named = damaged.slice(0, 3).map(({ id, reason }) => `${id} (${reason})`);
+  const more = damaged.length > named.length ? ` and ${damaged.length - named.length} more` : "";
+  return [`Skipped ${damaged.length} damaged: ${named.join(", ")}${more}. Run cairn doctor --repair.`];
+}
 
 /** Where records are kept that may belong to a project or to all of them. */
 export const PlaceFields = {

@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Cairn } from "../../src/cairn.ts";
+import type { Checkpoint } from "../../src/model/checkpoint.ts";
+import { checkpointChecksum } from "../../src/model/stored-record.ts";
 import { open } from "../../src/open.ts";
 import { openSqlite } from "../../src/stores/sqlite/driver.ts";
 import { projectMigrations } from "../../src/stores/sqlite/project-schema.ts";
+import { sampleCheckpoint } from "../../src/testing/checkpoint-samples.ts";
 import { plantedSecrets } from "../redaction/planted.ts";
 import { transferSuite } from "./transfer.ts";
 
@@ -63,13 +66,21 @@ it("refuses files that are no sound project, says why, and changes nothing", asy
   await refused("newer.db", "unavailable", /newer/);
 });
 
+const old1 = {
+  ...sampleCheckpoint("/old", { id: "o1", summary: "Old", description: "", context: { a: "b" }, tags: [], tokenCount: 1, revision: 3 }),
+  updatedAt: "2026-01-03T00:00:00.000Z",
+};
+
 it("takes over a file that an older version made, and leaves it as it was", async () => {
   const old = await openSqlite({ path: path("old.db"), migrations: projectMigrations.slice(0, 2) });
   await old.write((tx) => {
     tx.run("INSERT INTO project_info (id, project_id, created_at) VALUES (1, '/old', '2026-01-01T00:00:00.000Z')");
     tx.run(
-      `INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, revision)
-       VALUES ('o1', 'Old', '', '{"a":"b"}', 1, '2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z', 3)`,
+      `INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, created_order, updated_order, revision, checksum)
+       VALUES ('o1', 'Old', '', '{"a":"b"}', 1, ?1, ?2, ?1, ?2, 3, ?3)`,
+      old1.createdAt,
+      old1.updatedAt,
+      checkpointChecksum(old1),
     );
   });
   old.close();
@@ -87,17 +98,29 @@ it("takes over a file that an older version made, and leaves it as it was", asyn
 it("checks every record of a file that someone prepared, and takes out its secrets", async () => {
   copyFileSync(path("good.db"), path("prepared.db"));
   const { text, secret } = plantedSecrets(9).find((one) => !one.secret.includes("\n"))!;
+  const { checkpoints: all } = await cairn.checkpoints.list({ projectPath: "/p", limit: 100 });
   const prepared = await openSqlite({ path: path("prepared.db") });
   await prepared.write((tx) => {
-    tx.run("UPDATE checkpoints SET description = ? WHERE summary = 'Step 1'", text);
-    tx.run("UPDATE checkpoints SET summary = ? WHERE summary = 'Step 2'", "x".repeat(100_000));
+    const forge = (summary: string, changes: Partial<Checkpoint>) => {
+      const forged = { ...all.find((one) => one.summary === summary)!, ...changes };
+      const { id, description } = forged;
+      tx.run(
+        "UPDATE checkpoints SET summary = ?, description = ?, checksum = ? WHERE id = ?",
+        forged.summary,
+        description,
+        checkpointChecksum(forged),
+        id,
+      );
+    };
+    forge("Step 1", { description: text });
+    forge("Step 2", { summary: "x".repeat(100_000) });
     tx.run("UPDATE checkpoints SET created_at = 'yesterday' WHERE summary = 'Step 3'");
     tx.exec("CREATE TRIGGER sly AFTER INSERT ON schema_migrations BEGIN DELETE FROM checkpoints; END");
   });
   prepared.close();
   const { checkpoints } = await cairn.transfer.import({ projectPath: "/prepared", file: path("prepared.db") });
   expect(checkpoints).toMatchObject({ imported: 48, failed: 2 });
-  expect(checkpoints.problems.join()).toMatch(/summary: .*created_at: |created_at: .*summary: /);
+  expect(checkpoints.problems.join()).toMatch(/summary: .*created_at is not a time|created_at is not a time.*summary: /);
   const { checkpoints: stored } = await cairn.checkpoints.list({ projectPath: "/prepared", limit: 100 });
   expect(stored.find(({ summary }) => summary === "Step 1")!.description).not.toContain(secret);
 });

@@ -129,7 +129,7 @@ describe("verifying a backup", () => {
     const verify = async (level: "count" | "integrity" | "checksum" | "full") => {
       const { sound, databases: verified } = await cairn.backups.verify({ id, level });
       expect(sound).toBe(verified.every(({ problems }) => problems.length === 0));
-      return verified.flatMap(({ problems }) => problems).join("; ");
+      return verified.flatMap(({ problems, damaged }) => [...problems, ...damaged]).join("; ");
     };
     return { cairn, id, location, path, verify };
   }
@@ -161,21 +161,31 @@ describe("verifying a backup", () => {
     expect(await verify("integrity")).not.toBe("");
   });
 
-  it("checksum finds one flipped bit in a text, which the structure does not show", async () => {
+  it("checksum finds one flipped bit in a text, which the counts do not show", async () => {
     const { cairn, id, path, verify } = await made();
     const bytes = readFileSync(path);
     const where = bytes.indexOf("hay hay hay");
     bytes[where] = bytes[where]! ^ 1;
     writeFileSync(path, bytes);
-    expect(await verify("integrity")).toBe("");
-    expect(await verify("checksum")).toMatch(/checksum/);
+    expect(await verify("count")).toBe("");
+    expect(await verify("checksum")).toMatch(/its checksum is not the one in the manifest/);
     await expect(cairn.backups.restore({ id, which: project, overwrite: true })).rejects.toMatchObject({ code: "unavailable" });
     expect(await summaries(cairn)).toHaveLength(40);
   });
 
+  it("integrity reports a record that was damaged when it was backed up, and the backup can be restored", async () => {
+    const { cairn, location, path, id, verify } = await made();
+    await change(path, "UPDATE checkpoints SET summary = 'Needle X' WHERE key = 3");
+    const bytes = readFileSync(path);
+    forgeManifest(location, ({ databases: [entry] }) => Object.assign(entry!, { sha256: sha256Hex(bytes), bytes: bytes.length }));
+    expect(await verify("integrity")).toMatch(/checkpoints .*does not match its checksum/);
+    await cairn.backups.restore({ id, which: project, overwrite: true });
+    expect((await cairn.checkpoints.list({ projectPath: PROJECT, limit: 100 })).damaged).toHaveLength(1);
+  });
+
   it("full finds a changed value even where file and manifest agree", async () => {
     const { location, path, verify } = await made();
-    await change(path, "UPDATE checkpoints SET summary = 'Needle X' WHERE key = 3");
+    await change(path, "UPDATE checkpoints SET created_order = '2020-01-01T00:00:00.000Z' WHERE key = 3");
     const bytes = readFileSync(path);
     forgeManifest(location, ({ databases: [entry] }) => Object.assign(entry!, { sha256: sha256Hex(bytes), bytes: bytes.length }));
     expect(await verify("checksum")).toBe("");

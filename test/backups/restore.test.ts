@@ -59,7 +59,7 @@ describe("a restore", () => {
     expect(await summaries(cairn)).toEqual(["Kept"]);
     const { replaced, location } = databases[0]!;
     expect(location).toBe(at.file());
-    expect(await checkFile(replaced!)).toEqual([]);
+    expect((await checkFile(replaced!)).problems).toEqual([]);
     // What was set aside is itself a whole database that holds everything.
     const again = join(at.folder, "again");
     mkdirSync(join(again, "projects"), { recursive: true });

@@ -102,8 +102,8 @@ describe("over HTTP", () => {
     expect((await call("POST", "/v1/restore", { id: body.id, project_path: "/other", overwrite: true }, mine)).status).toBe(403);
     expect((await call("POST", "/v1/restore", { id: body.id, project_path: PROJECT, overwrite: true }, mine)).status).toBe(200);
     expect((await cairn.checkpoints.list({ projectPath: PROJECT })).total).toBe(1);
-    expect((await call("GET", "/v1/doctor?quick=true", undefined, mine)).status).toBe(403);
-    expect((await call("GET", "/v1/doctor?quick=true", undefined, all)).body).toMatchObject({
+    expect((await call("POST", "/v1/doctor", { quick: true }, mine)).status).toBe(403);
+    expect((await call("POST", "/v1/doctor", { quick: true }, all)).body).toMatchObject({
       databases: [{ kind: "project" }, { kind: "project" }],
     });
   });

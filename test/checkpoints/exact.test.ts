@@ -26,7 +26,9 @@ it("a filter that leaves 3 of 100,000 records finds those 3, by meaning and by w
         const at = createdAt(number);
         const tags = RARE.has(number) ? ["common", "rare"] : ["common"];
         const record = { id: `id-${number}`, projectPath, summary: `step ${number}`, description: "", context: {}, tags, tokenCount: 1 };
-        return checkpoints.put({ ...record, createdAt: at, updatedAt: at, revision: 1 }, [{ versionId, vector: vector! }]);
+        return checkpoints.put({ ...record, createdAt: at, updatedAt: at, createdOrder: at, updatedOrder: at, revision: 1 }, [
+          { versionId, vector: vector! },
+        ]);
       }),
     );
   await storage.close();

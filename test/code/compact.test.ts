@@ -51,6 +51,6 @@ it("gives the room of removed files back and says how much, while others read an
   expect((await cairn.code.search({ projectId, query: "number 30 words", mode: "semantic" })).hits.length).toBeGreaterThan(0);
   await cairn.close();
   await other.close();
-  expect(await checkFile(path)).toEqual([]);
+  expect((await checkFile(path)).problems).toEqual([]);
   rmSync(dataDir, { recursive: true });
 });

@@ -114,7 +114,7 @@ async function expectNothingLeft(storage: Storage, dataDir: string, kind: string
   if (kind === "sqlite") {
     const path = join(dataDir, "projects", `${projectDatabaseName(projectId)}.db`);
     expect(await differingCodes(path)).toEqual([]);
-    expect(await checkFile(path)).toEqual([]);
+    expect((await checkFile(path)).problems).toEqual([]);
   }
   if (!standIn) return;
   await vi.waitFor(

@@ -80,6 +80,6 @@ describe("the code index under kill -9", () => {
         await storage.close();
       }
     }
-    expect(await checkFile(join(dataDir, "projects", `${projectDatabaseName(project)}.db`))).toEqual([]);
+    expect((await checkFile(join(dataDir, "projects", `${projectDatabaseName(project)}.db`))).problems).toEqual([]);
   });
 });

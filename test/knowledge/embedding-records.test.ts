@@ -132,7 +132,10 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("embedding_re
     const damage = kind === "sqlite" ? "x'00'" : "array_fill(0.5::real, ARRAY[64])::vector";
     await sql(`UPDATE vectors SET vector = ${damage} WHERE key = (SELECT key FROM knowledge WHERE id = 'tmpl_003')`);
     const calls = fresh.calls;
-    expect(await cairn.embeddings.verify(vectors)).toEqual({ checked: 5, damaged: ["tmpl_003"], recomputed: 1, missing: 0 });
+    expect(await cairn.embeddings.verify(vectors)).toEqual({
+      ...{ checked: 5, damaged: ["tmpl_003"], recomputed: 1, missing: 0 },
+      ...{ mirrorRepaired: 0, damagedRecords: [] },
+    });
     expect(fresh.calls).toBe(calls + 1);
     expect((await cairn.knowledge.search({ ...shared, query: templates(3)[2]!.question })).hits[0]!.record.id).toBe("tmpl_003");
     expect(await cairn.embeddings.verify(vectors)).toMatchObject({ damaged: [], recomputed: 0 });

@@ -23,6 +23,8 @@ export function checkpointOf(projectPath: string, n: number, more: Partial<Check
     tokenCount: 20 + n,
     createdAt: AT,
     updatedAt: AT,
+    createdOrder: more.createdAt ?? AT,
+    updatedOrder: more.updatedAt ?? AT,
     revision: 1,
     ...more,
   };
@@ -59,8 +61,9 @@ export async function fillProject(storage: Storage, projectPath: string, { recor
         source: "test",
         createdAt: AT,
         updatedAt: AT,
+        createdOrder: AT,
         revision: 1,
-      } as never,
+      },
       [{ versionId: known.versionId, vector: unitVector(n + 40) }],
     );
 

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { checkpointChecksum } from "../../src/model/stored-record.ts";
 import { loadEngine } from "../../src/stores/sqlite/engine.ts";
 import { counts } from "../faults/processes.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
-import { unitVector } from "./full-project.ts";
+import { checkpointOf, unitVector } from "./full-project.ts";
 import { migrator } from "./migrator.ts";
 import { makeProject, places, projectFile, projectNamed } from "./place.ts";
 
@@ -52,14 +53,17 @@ async function enlarge(path: string, size: number): Promise<void> {
   text.run(randomBytes(size / 32));
   for (let bytes = size / 32; bytes < size; bytes += 16_384) text.run(randomBytes(16_384));
   const checkpoint = db.prepare(
-    "INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, revision) SELECT ?, ?, ?, context, 7, created_at, updated_at, 1 FROM checkpoints LIMIT 1",
+    "INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, created_order, updated_order, revision, checksum) VALUES (?1, ?2, ?3, '{}', 7, ?4, ?4, ?4, ?4, 1, ?5)",
   );
   const vector = db.prepare(
     "INSERT INTO vectors (space, key, vector) SELECT id, ?, ? FROM vector_spaces WHERE collection = 'checkpoints' LIMIT 1",
   );
   const rows = Math.round(size / (128 * 1024));
   for (let n = 0; n < rows; n++) {
-    const { lastInsertRowid } = checkpoint.run(`large-${n}`, `Большой ${n}`, `Step ${n} of a long way. `.repeat(150));
+    const more = { id: `large-${n}`, summary: `Большой ${n}`, description: `Step ${n} of a long way. `.repeat(150) };
+    const large = checkpointOf("", n, { ...more, context: {}, tags: [], tokenCount: 7 });
+    const { id, summary, description, createdAt } = large;
+    const { lastInsertRowid } = checkpoint.run(id, summary, description, createdAt, checkpointChecksum(large));
     vector.run(lastInsertRowid, new Uint8Array(unitVector(n + 1_000).buffer));
   }
   db.exec("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");

@@ -42,6 +42,9 @@ async function leaveBehind(): Promise<void> {
       text,
     );
     tx.run("INSERT INTO code_words (rowid, words) VALUES (?, 'half of it')", key);
+    tx.run(
+      "INSERT INTO quarantined_records (collection, record_id, reason, quarantined_at, raw) VALUES ('checkpoints', 'x', 'altered', '2026-01-01T00:00:00.000Z', '{}')",
+    );
   });
   db.close();
 }

@@ -5,6 +5,7 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
+import { checkpointChecksum } from "../../src/model/stored-record.ts";
 import { openPostgres } from "../../src/stores/postgres/driver.ts";
 import { migratePostgres } from "../../src/stores/postgres/migrations.ts";
 import { projectMigrations } from "../../src/stores/postgres/project-schema.ts";
@@ -42,12 +43,14 @@ it("an index of the older form is emptied, hashes too, and the next run brings i
   );
   await older.close();
   await admin.query(`SET search_path TO ${schema}, public`);
-  const { id, summary, description, tags } = sampleCheckpoint(projectId, { id: "kept" });
+  const at = "2026-01-01T00:00:00.000Z";
+  const kept = sampleCheckpoint(projectId, { id: "kept", context: {}, tokenCount: 1, createdAt: at, updatedAt: at });
+  const { id, summary, description, tags } = kept;
   await admin.query("INSERT INTO project_info (id, project_id, created_at) VALUES (1, $1, '2026-01-01')", [projectId]);
   await admin.query(
-    `INSERT INTO checkpoints (id, summary, description, context, tags, folded_tags, token_count, created_at, updated_at, revision, words)
-     VALUES ($1, $2, $3, '{}', $4, $4, 1, '2026-01-01', '2026-01-01', 1, '')`,
-    [id, summary, description, tags],
+    `INSERT INTO checkpoints (id, summary, description, context, tags, folded_tags, token_count, created_at, updated_at, created_order, updated_order, revision, checksum, words)
+     VALUES ($1, $2, $3, '{}', $4, $4, 1, $5, $5, $5, $5, 1, $6, '')`,
+    [id, summary, description, tags, at, checkpointChecksum(kept)],
   );
   await admin.query(
     `UPDATE code_generation SET last = 41;

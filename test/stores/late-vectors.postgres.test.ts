@@ -14,7 +14,7 @@ it("leaves no vector of a record that was deleted while its vector was filled in
     for (let round = 0; round < 100; round++) {
       const id = `r${round}`;
       const text = { projectPath: "/late", summary: id, description: "", context: {}, tags: [], tokenCount: 1 };
-      await checkpoints.put({ id, ...text, createdAt: now(), updatedAt: now(), revision: 1 });
+      await checkpoints.put({ id, ...text, createdAt: now(), updatedAt: now(), createdOrder: now(), updatedOrder: now(), revision: 1 });
       const filled = embeddings.putVectors(versionId, [{ id, revision: 1, vector: Float32Array.of(1, 0) }]);
       await Promise.all([filled, checkpoints.delete(id)]);
     }

@@ -38,6 +38,8 @@ describe.each([
           tokenCount: 1,
           createdAt: now(),
           updatedAt: now(),
+          createdOrder: now(),
+          updatedOrder: now(),
           revision: 1,
         },
         [{ versionId, vector: vectorOf(i, dimension) }],

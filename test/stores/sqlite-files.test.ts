@@ -217,13 +217,13 @@ describe("the check of a file", () => {
     await database.write((tx) => tx.exec("CREATE TABLE parent (id INTEGER PRIMARY KEY); CREATE TABLE child (parent_id REFERENCES parent)"));
     database.close();
     await otherProcess(file, "PRAGMA foreign_keys = OFF; INSERT INTO child VALUES (7)");
-    expect(await checkFile(file)).toEqual(["row 1 of child refers to a row of parent that is not there"]);
+    expect((await checkFile(file)).problems).toEqual(["row 1 of child refers to a row of parent that is not there"]);
   });
 
   it("finds nothing wrong with a file that is being written", async () => {
     const { checkpoints } = await openStorage().create(project);
     const writes = Promise.all(Array.from({ length: 300 }, () => checkpoints.put(sampleCheckpoint(project))));
-    expect(await checkFile(path)).toEqual([]);
+    expect((await checkFile(path)).problems).toEqual([]);
     await writes;
   });
 });

@@ -1,8 +1,10 @@
 import type { Checkpoint, CheckpointSort } from "../../model/checkpoint.ts";
+import { newestFirst, orderTime, type Placed } from "../../model/record-order.ts";
 import type { CheckpointFilter, CheckpointStore } from "../../ports/checkpoint-store.ts";
 import { bm25 } from "../../text/bm25.ts";
 import { checkpointText } from "../../text/embedding-text.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
+import { moveBehind } from "./move-behind.ts";
 
 export function memoryCheckpoints(): CheckpointStore {
   const byId = new Map<string, Checkpoint>();
@@ -14,28 +16,31 @@ export function memoryCheckpoints(): CheckpointStore {
 
   return {
     embeddings,
-    async put(checkpoint, vectors = []) {
+    async put(checkpoint, vectors = [], { savedAt } = {}) {
       if (byId.has(checkpoint.id)) return;
+      if (savedAt !== undefined) for (const order of ["createdOrder", "updatedOrder"] as const) moveBehind(byId, order, savedAt);
       byId.set(checkpoint.id, structuredClone(checkpoint));
       embeddings.put(checkpoint.id, vectors);
     },
     async replace(checkpoint, vectors = []) {
       if (byId.get(checkpoint.id)?.revision !== checkpoint.revision - 1) return false;
-      byId.set(checkpoint.id, structuredClone(checkpoint));
+      moveBehind(byId, "updatedOrder", checkpoint.updatedAt);
+      byId.set(checkpoint.id, { ...structuredClone(checkpoint), createdOrder: byId.get(checkpoint.id)!.createdOrder });
       embeddings.remove(checkpoint.id);
       embeddings.put(checkpoint.id, vectors);
       return true;
     },
     get: async (id) => structuredClone(byId.get(id)),
-    getMany: async (ids) => structuredClone(ids.flatMap((id) => byId.get(id) ?? [])),
+    getMany: async (ids) => ({ records: structuredClone(ids.flatMap((id) => byId.get(id) ?? [])), damaged: [] }),
     async list({ filter = {}, limit, offset, sortBy, after }) {
-      const time = TIME[sortBy];
-      const position = (checkpoint: Checkpoint): Position => ({ at: time(checkpoint), id: checkpoint.id });
+      const order = ORDER[sortBy];
+      const position = (checkpoint: Checkpoint): Placed => ({ at: checkpoint[order], id: checkpoint.id });
+      const from = after && { ...after, at: orderTime(after.at, byId.get(after.id)?.[order] ?? after.at) };
       const matching = [...byId.values()].filter((checkpoint) => matches(checkpoint, filter));
       const rest = matching
         .sort((a, b) => newestFirst(position(a), position(b)))
-        .filter((checkpoint) => !after || newestFirst(position(checkpoint), after) > 0);
-      return { checkpoints: structuredClone(rest.slice(offset, offset + limit)), total: matching.length };
+        .filter((checkpoint) => !from || newestFirst(position(checkpoint), from) > 0);
+      return { checkpoints: structuredClone(rest.slice(offset, offset + limit)), damaged: [], total: matching.length };
     },
     async delete(id) {
       embeddings.remove(id);
@@ -65,20 +70,10 @@ export function memoryCheckpoints(): CheckpointStore {
 }
 
 function matches(checkpoint: Checkpoint, { tags = [], tagMatch = "exact", createdFrom, createdBefore }: CheckpointFilter): boolean {
-  if (createdFrom !== undefined && checkpoint.createdAt < createdFrom) return false;
-  if (createdBefore !== undefined && checkpoint.createdAt >= createdBefore) return false;
+  if (createdFrom !== undefined && checkpoint.createdOrder < createdFrom) return false;
+  if (createdBefore !== undefined && checkpoint.createdOrder >= createdBefore) return false;
   const own = checkpoint.tags.map((tag) => tag.toLowerCase());
   return tags.every((tag) => own.some((has) => (tagMatch === "exact" ? has === tag.toLowerCase() : has.includes(tag.toLowerCase()))));
 }
 
-interface Position {
-  readonly at: string;
-  readonly id: string;
-}
-
-const newestFirst = (a: Position, b: Position) => (a.at === b.at ? (a.id < b.id ? -1 : a.id > b.id ? 1 : 0) : a.at < b.at ? 1 : -1);
-
-const TIME: Record<CheckpointSort, (checkpoint: Checkpoint) => string> = {
-  created_at: (checkpoint) => checkpoint.createdAt,
-  updated_at: (checkpoint) => checkpoint.updatedAt,
-};
+const ORDER: Record<CheckpointSort, "createdOrder" | "updatedOrder"> = { created_at: "createdOrder", updated_at: "updatedOrder" };

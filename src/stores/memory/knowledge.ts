@@ -1,10 +1,12 @@
 import type { Knowledge } from "../../model/knowledge.ts";
+import { newestFirst, orderTime } from "../../model/record-order.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../../ports/knowledge-store.ts";
 import { bm25 } from "../../text/bm25.ts";
 import { knowledgeText, knowledgeWords } from "../../text/embedding-text.ts";
 import { errorSignature } from "../../text/normalise-error.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
+import { moveBehind } from "./move-behind.ts";
 
 export function memoryKnowledge(): KnowledgeStore {
   const byId = new Map<string, Knowledge>();
@@ -25,14 +27,15 @@ export function memoryKnowledge(): KnowledgeStore {
     return byId.delete(id);
   };
   const withCounts = (record: Knowledge): Knowledge => {
-    const { successes, uses, createdAt } = byId.get(record.id)!;
-    return { ...record, successes, uses, createdAt };
+    const { successes, uses, createdAt, createdOrder } = byId.get(record.id)!;
+    return { ...record, successes, uses, createdAt, createdOrder };
   };
 
   return {
     embeddings,
-    async put(record, vectors = []) {
+    async put(record, vectors = [], { savedAt } = {}) {
       if (byId.has(record.id)) return false;
+      if (savedAt !== undefined) moveBehind(byId, "createdOrder", savedAt);
       write(record, vectors);
       return true;
     },
@@ -42,11 +45,12 @@ export function memoryKnowledge(): KnowledgeStore {
       return true;
     },
     get: async (id) => structuredClone(byId.get(id)),
-    getMany: async (ids) => structuredClone(ids.flatMap((id) => byId.get(id) ?? [])),
+    getMany: async (ids) => ({ records: structuredClone(ids.flatMap((id) => byId.get(id) ?? [])), damaged: [] }),
     async list({ filter = {}, limit, after }) {
-      const all = matching(filter).sort(newestFirst);
-      const rest = after ? all.filter((record) => newestFirst(record, { createdAt: after.at, id: after.id }) > 0) : all;
-      return { records: structuredClone(rest.slice(0, limit)), total: all.length };
+      const all = matching(filter).sort(byPlace);
+      const from = after && { id: after.id, createdOrder: orderTime(after.at, byId.get(after.id)?.createdOrder ?? after.at) };
+      const rest = from ? all.filter((record) => byPlace(record, from) > 0) : all;
+      return { records: structuredClone(rest.slice(0, limit)), damaged: [], total: all.length };
     },
     delete: async (id) => remove(id),
     async feedback(id, success) {
@@ -59,7 +63,7 @@ export function memoryKnowledge(): KnowledgeStore {
     async withSignature(signature, filter, limit) {
       return matching(filter)
         .filter(({ kind, question }) => kind === "remediation" && errorSignature(question) === signature)
-        .sort((a, b) => newestFirst(b, a))
+        .sort((a, b) => byPlace(b, a))
         .slice(0, limit)
         .map(({ id }) => id);
     },
@@ -70,6 +74,7 @@ export function memoryKnowledge(): KnowledgeStore {
         batch.replace.every(({ record }) => byId.get(record.id)?.revision === record.revision - 1) &&
         batch.remove.every(({ id, revision }) => byId.get(id)?.revision === revision);
       if (!asExpected) return "changed meanwhile";
+      if (batch.savedAt !== undefined) moveBehind(byId, "createdOrder", batch.savedAt);
       for (const { record, vectors = [] } of batch.add) write(record, vectors);
       for (const { record, vectors } of batch.replace) write(withCounts(record), vectors);
       for (const { id } of batch.remove) remove(id);
@@ -99,7 +104,6 @@ function matches(record: Knowledge, filter: KnowledgeFilter): boolean {
 
 const FILTERS = ["kind", "category", "subcategory", "source"] as const;
 
-type Placed = Pick<Knowledge, "id" | "createdAt">;
+type Place = Pick<Knowledge, "id" | "createdOrder">;
 
-const newestFirst = (a: Placed, b: Placed) =>
-  a.createdAt === b.createdAt ? (a.id < b.id ? -1 : a.id > b.id ? 1 : 0) : a.createdAt < b.createdAt ? 1 : -1;
+const byPlace = (a: Place, b: Place) => newestFirst({ id: a.id, at: a.createdOrder }, { id: b.id, at: b.createdOrder });

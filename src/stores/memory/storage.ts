@@ -22,8 +22,10 @@ export function memoryStorage(): Storage {
     projects: async () => [...projects.keys()].filter((id) => id !== SHARED_PROJECT_ID),
     sizeBytes: async () => undefined,
     async checkProject(projectId) {
-      return { projectPath: projectId, location: MEMORY, state: projects.has(projectId) ? "sound" : "absent", problems: [] };
+      return { projectPath: projectId, location: MEMORY, state: projects.has(projectId) ? "sound" : "absent", problems: [], ...SOUND };
     },
+    checkRecords: async () => SOUND,
+    repairRecords: async () => ({ quarantined: [], rebuilt: [] }),
     async quarantine(projectId, problems) {
       const project = projects.get(projectId);
       if (!project) throw new CairnError("not_found", "There is no such project in memory, so nothing was set aside.");
@@ -35,5 +37,8 @@ export function memoryStorage(): Storage {
     close: async () => projects.clear(),
   };
 }
+
+/** Nothing is derived here, and nothing is read back from a disk. */
+const SOUND = { damaged: [], stale: [], quarantined: 0 };
 
 const MEMORY = "the memory of this process";

@@ -1,9 +1,12 @@
 import type { Checkpoint, CheckpointSort } from "../../model/checkpoint.ts";
+import { damagedRecordError } from "../../model/damaged-record.ts";
+import { CHECKPOINT_COLUMNS, checkpointChecksum, type RawRow, readCheckpoint, splitStored } from "../../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../../ports/checkpoint-store.ts";
 import { checkpointText } from "../../text/embedding-text.ts";
 import type { PgValue, PostgresTx } from "./driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
 import type { ProjectTables } from "./project-tables.ts";
+import { minPlace, moveBehind, readPage } from "./record-rows.ts";
 import { toTimestamp } from "./time.ts";
 import { rankByWords, type Where, wordsText } from "./words.ts";
 
@@ -16,30 +19,21 @@ const RECORDS: EmbeddedRecords = {
 
 /** The checkpoints of one project in its PostgreSQL schema. */
 export function postgresCheckpoints(projectPath: string, tables: ProjectTables): CheckpointStore {
-  const toCheckpoint = (row: Row): Checkpoint => ({
-    id: row.id,
-    projectPath,
-    summary: row.summary,
-    description: row.description,
-    context: JSON.parse(row.context),
-    tags: row.tags,
-    tokenCount: row.token_count,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    revision: row.revision,
-  });
+  const read = (row: RawRow) => readCheckpoint(row, projectPath);
 
   return {
     embeddings: postgresEmbeddings(RECORDS, tables),
 
-    async put(checkpoint, vectors = []) {
+    async put(checkpoint, vectors = [], { savedAt } = {}) {
       await tables.write(
         async (tx) => {
+          if (savedAt !== undefined) await moveBehind(tx, "checkpoints", Object.values(SORT_COLUMN), savedAt);
           const added = await tx.run(
-            `INSERT INTO checkpoints (id, created_at, ${EDITABLE}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, to_tsvector('english', $11))
-             ON CONFLICT (id) DO NOTHING`,
+            `INSERT INTO checkpoints (id, created_at, created_order, ${EDITABLE})
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, to_tsvector('english', $14)) ON CONFLICT (id) DO NOTHING`,
             checkpoint.id,
             toTimestamp(checkpoint.createdAt),
+            toTimestamp(checkpoint.createdOrder),
             ...editable(checkpoint),
           );
           if (added > 0) await putRecordVectors(tx, tables, checkpoint.id, "checkpoints", vectors);
@@ -50,8 +44,9 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
 
     async replace(checkpoint, vectors = []) {
       return tables.write(async (tx) => {
+        await moveBehind(tx, "checkpoints", ["updated_order"], checkpoint.updatedAt);
         const changed = await tx.run(
-          `UPDATE checkpoints SET (${EDITABLE}) = ($3, $4, $5, $6, $7, $8, $9, $10, to_tsvector('english', $11)) WHERE id = $1 AND revision = $2`,
+          `UPDATE checkpoints SET (${EDITABLE}) = ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_tsvector('english', $13)) WHERE id = $1 AND revision = $2`,
           checkpoint.id,
           checkpoint.revision - 1,
           ...editable(checkpoint),
@@ -67,14 +62,17 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
     },
 
     async get(id) {
-      const row = await tables.read((tx) => tx.get<Row>(`SELECT ${COLUMNS} FROM checkpoints WHERE id = $1`, id));
-      return row && toCheckpoint(row);
+      const row = await tables.read((tx) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM checkpoints WHERE id = $1`, id));
+      if (!row) return undefined;
+      const stored = read(row);
+      if ("damaged" in stored) throw damagedRecordError(stored.damaged);
+      return stored.record;
     },
 
     async getMany(ids) {
-      const rows = await tables.read((tx) => tx.all<Row>(`SELECT ${COLUMNS} FROM checkpoints WHERE id = ANY ($1::text[])`, ids));
-      const byId = new Map(rows.map((row) => [row.id, toCheckpoint(row)]));
-      return ids.flatMap((id) => byId.get(id) ?? []);
+      const rows = await tables.read((tx) => tx.all<RawRow>(`SELECT ${COLUMNS} FROM checkpoints WHERE id = ANY ($1::text[])`, ids));
+      const byId = new Map(rows.map((row) => [row.id, read(row)]));
+      return splitStored(ids.flatMap((id) => byId.get(id) ?? []));
     },
 
     async list({ filter = {}, limit, offset, sortBy, after }) {
@@ -86,15 +84,21 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
           ...(counting?.params ?? []),
         );
         const where = whereOf(filter, after ? 5 : 3);
-        const rows = await tx.all<Row>(
-          `SELECT ${COLUMNS} FROM checkpoints r WHERE ${where?.sql ?? "true"} ${after ? `AND ${column} <= $3 AND (${column} < $3 OR id > $4)` : ""}
-            ORDER BY ${column} DESC, id LIMIT $1 OFFSET $2`,
+        const from = minPlace("checkpoints", column, "$3", "$4");
+        const page = await readPage(
           limit,
-          offset,
-          ...(after ? [toTimestamp(after.at), after.id] : []),
-          ...(where?.params ?? []),
+          (count, skipped) =>
+            tx.all<RawRow>(
+              `SELECT ${COLUMNS} FROM checkpoints r WHERE ${where?.sql ?? "true"} ${after ? `AND ${column} <= ${from} AND (${column} < ${from} OR id > $4)` : ""}
+                ORDER BY ${column} DESC, id LIMIT $1 OFFSET $2`,
+              count,
+              offset + skipped,
+              ...(after ? [toTimestamp(after.at), after.id] : []),
+              ...(where?.params ?? []),
+            ),
+          read,
         );
-        return { checkpoints: rows.map(toCheckpoint), total: counted!.total };
+        return { checkpoints: page.records, damaged: page.damaged, total: counted!.total };
       });
     },
 
@@ -117,8 +121,8 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
   };
 }
 
-const EDITABLE = "summary, description, context, tags, folded_tags, token_count, updated_at, revision, words";
-const COLUMNS = "id, summary, description, context, tags, token_count, created_at, updated_at, revision";
+const EDITABLE = "summary, description, context, tags, folded_tags, token_count, updated_at, updated_order, revision, checksum, words";
+const COLUMNS = ["tags", ...Object.keys(CHECKPOINT_COLUMNS)].join(", ");
 
 /** In the order of EDITABLE. */
 function editable(checkpoint: Checkpoint): PgValue[] {
@@ -130,25 +134,20 @@ function editable(checkpoint: Checkpoint): PgValue[] {
     checkpoint.tags.map((tag) => tag.toLowerCase()),
     checkpoint.tokenCount,
     toTimestamp(checkpoint.updatedAt),
+    toTimestamp(checkpoint.updatedOrder),
     checkpoint.revision,
-    wordsText(`${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`),
+    checkpointChecksum(checkpoint),
+    checkpointWords(checkpoint),
   ];
 }
 
-interface Row {
-  id: string;
-  summary: string;
-  description: string;
-  context: string;
-  tags: string[];
-  token_count: number;
-  created_at: string;
-  updated_at: string;
-  revision: number;
+/** The text under whose terms a checkpoint is found. */
+export function checkpointWords(checkpoint: Checkpoint): string {
+  return wordsText(`${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
 }
 
 /** The only way a caller's choice of order reaches SQL. */
-const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_at", updated_at: "updated_at" };
+const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_order", updated_at: "updated_order" };
 
 async function remove(tx: PostgresTx, ids: readonly string[]): Promise<number> {
   await tx.run("SELECT 1 FROM checkpoints WHERE id = ANY ($1::text[]) ORDER BY key FOR UPDATE", ids); // no vector is filled in meanwhile
@@ -168,7 +167,7 @@ function whereOf({ tags = [], tagMatch = "exact", createdFrom, createdBefore }: 
   if (folded.length > 0 && tagMatch === "exact") conditions.push(`r.folded_tags @> ${bind(folded)}::text[]`);
   if (tagMatch === "substring")
     for (const tag of folded) conditions.push(`EXISTS (SELECT 1 FROM unnest(r.folded_tags) AS tag WHERE strpos(tag, ${bind(tag)}) > 0)`);
-  if (createdFrom !== undefined) conditions.push(`r.created_at >= ${bind(toTimestamp(createdFrom))}::timestamptz`);
-  if (createdBefore !== undefined) conditions.push(`r.created_at < ${bind(toTimestamp(createdBefore))}::timestamptz`);
+  if (createdFrom !== undefined) conditions.push(`r.created_order >= ${bind(toTimestamp(createdFrom))}::timestamptz`);
+  if (createdBefore !== undefined) conditions.push(`r.created_order < ${bind(toTimestamp(createdBefore))}::timestamptz`);
   return conditions.length === 0 ? undefined : { sql: conditions.join(" AND "), params };
 }

@@ -3,6 +3,7 @@ import type { CollectionName } from "../../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../ports/embedding-store.ts";
 import type { Ranked } from "../../ports/recall-store.ts";
 import type { PostgresTx } from "./driver.ts";
+import { repairMirror } from "./mirror.ts";
 import { postgresOutbox } from "./outbox.ts";
 import { indexedType, toPgvector, vectorIndexSql } from "./pgvector.ts";
 import type { ProjectTables } from "./project-tables.ts";
@@ -36,6 +37,8 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
 
   return {
     outbox: postgresOutbox(records, tables),
+
+    ...(collection === "knowledge" && { repairMirror: () => tables.write(repairMirror) }),
 
     versions: () => tables.read((tx) => readVersions(tx, collection)),
 

@@ -19,11 +19,13 @@ CREATE TABLE knowledge (
   source text NOT NULL,
   created_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
+  created_order timestamptz NOT NULL,
   revision integer NOT NULL,
+  checksum text NOT NULL,
   words tsvector NOT NULL
 );
 CREATE INDEX knowledge_words ON knowledge USING gin (words);
-CREATE INDEX knowledge_created ON knowledge (created_at DESC, id);
+CREATE INDEX knowledge_created ON knowledge (created_order DESC, id);
 CREATE INDEX knowledge_category ON knowledge (category, subcategory);
 CREATE INDEX knowledge_signature ON knowledge (signature) WHERE signature <> '';
 CREATE TABLE embedding_records (

@@ -1,10 +1,13 @@
-import type { Knowledge, KnowledgeKind } from "../../model/knowledge.ts";
+import { damagedRecordError } from "../../model/damaged-record.ts";
+import type { Knowledge } from "../../model/knowledge.ts";
+import { KNOWLEDGE_COLUMNS, knowledgeChecksum, type RawRow, readKnowledge, splitStored } from "../../model/stored-record.ts";
 import type { KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../ports/knowledge-store.ts";
 import { knowledgeText, knowledgeWords } from "../../text/embedding-text.ts";
 import { errorSignature } from "../../text/normalise-error.ts";
 import type { PgValue, PostgresTx } from "./driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
 import type { ProjectTables } from "./project-tables.ts";
+import { minPlace, moveBehind, readPage } from "./record-rows.ts";
 import { toTimestamp } from "./time.ts";
 import { rankByWords, type Where, wordsText } from "./words.ts";
 
@@ -21,19 +24,23 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
     embeddings: postgresEmbeddings(RECORDS, tables),
 
     // Whether the id was taken before or by this very call cannot be told after a lost answer, so neither is repeated.
-    put: (record, vectors = []) => tables.write((tx) => add(tx, tables, { record, vectors })),
+    put: (record, vectors = [], { savedAt } = {}) =>
+      tables.write(async (tx) => {
+        if (savedAt !== undefined) await moveBehind(tx, "knowledge", ["created_order"], savedAt);
+        return add(tx, tables, { record, vectors });
+      }),
 
     replace: (record, vectors) => tables.write((tx) => replace(tx, tables, { record, vectors })),
 
     async get(id) {
-      const row = await tables.read((tx) => tx.get<Row>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1`, id));
-      return row && toKnowledge(row);
+      const row = await tables.read((tx) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1`, id));
+      return row && sound(row);
     },
 
     async getMany(ids) {
-      const rows = await tables.read((tx) => tx.all<Row>(`SELECT ${COLUMNS} FROM knowledge WHERE id = ANY ($1::text[])`, ids));
-      const found = new Map(rows.map((row) => [row.id, toKnowledge(row)]));
-      return ids.flatMap((id) => found.get(id) ?? []);
+      const rows = await tables.read((tx) => tx.all<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = ANY ($1::text[])`, ids));
+      const found = new Map(rows.map((row) => [row.id, readKnowledge(row)]));
+      return splitStored(ids.flatMap((id) => found.get(id) ?? []));
     },
 
     async list({ filter = {}, limit, after }) {
@@ -43,15 +50,23 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
           `SELECT count(*) AS total FROM knowledge r WHERE ${counting?.sql ?? "true"}`,
           ...(counting?.params ?? []),
         );
-        const where = whereOf(filter, after ? 4 : 2);
-        const rows = await tx.all<Row>(
-          `SELECT ${COLUMNS} FROM knowledge r WHERE ${where?.sql ?? "true"} ${after ? "AND created_at <= $2 AND (created_at < $2 OR id > $3)" : ""}
-            ORDER BY created_at DESC, id LIMIT $1`,
+        const where = whereOf(filter, after ? 5 : 3);
+        const from = minPlace("knowledge", "created_order", "$3", "$4");
+        const page = await readPage(
           limit,
-          ...(after ? [toTimestamp(after.at), after.id] : []),
-          ...(where?.params ?? []),
+          (count, skipped) =>
+            tx.all<RawRow>(
+              `SELECT ${COLUMNS} FROM knowledge r
+                WHERE ${where?.sql ?? "true"} ${after ? `AND created_order <= ${from} AND (created_order < ${from} OR id > $4)` : ""}
+                ORDER BY created_order DESC, id LIMIT $1 OFFSET $2`,
+              count,
+              skipped,
+              ...(after ? [toTimestamp(after.at), after.id] : []),
+              ...(where?.params ?? []),
+            ),
+          readKnowledge,
         );
-        return { records: rows.map(toKnowledge), total: counted!.total };
+        return { ...page, total: counted!.total };
       });
     },
 
@@ -59,21 +74,27 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
 
     async feedback(id, success) {
       // Not idempotent: a use whose commit was cut off is reported instead of being counted twice.
-      const row = await tables.write((tx) =>
-        tx.get<Row>(
-          `UPDATE knowledge SET uses = uses + 1, successes = successes + $2 WHERE id = $1 RETURNING ${COLUMNS}`,
+      return tables.write(async (tx) => {
+        const row = await tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1 FOR UPDATE`, id);
+        if (!row) return undefined;
+        const before = sound(row);
+        const record = { ...before, uses: before.uses + 1, successes: before.successes + (success ? 1 : 0) };
+        await tx.run(
+          "UPDATE knowledge SET uses = $2, successes = $3, checksum = $4 WHERE id = $1",
           id,
-          success ? 1 : 0,
-        ),
-      );
-      return row && toKnowledge(row);
+          record.uses,
+          record.successes,
+          knowledgeChecksum(record),
+        );
+        return record;
+      });
     },
 
     async withSignature(signature, filter, limit) {
       const where = whereOf(filter, 3);
       const rows = await tables.read((tx) =>
         tx.all<{ id: string }>(
-          `SELECT r.id FROM knowledge r WHERE r.signature = $1 AND r.signature <> '' AND ${where?.sql ?? "true"} ORDER BY r.created_at, r.id DESC LIMIT $2`,
+          `SELECT r.id FROM knowledge r WHERE r.signature = $1 AND r.signature <> '' AND ${where?.sql ?? "true"} ORDER BY r.created_order, r.id DESC LIMIT $2`,
           signature,
           limit,
           ...(where?.params ?? []),
@@ -99,6 +120,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
             batch.replace.every(({ record }) => revisions.get(record.id) === record.revision - 1) &&
             batch.remove.every(({ id, revision }) => revisions.get(id) === revision);
           if (!asExpected) return "changed meanwhile";
+          if (batch.savedAt !== undefined) await moveBehind(tx, "knowledge", ["created_order"], batch.savedAt);
           // Another import may add the same id at this moment; the unique index lets one of them through, and the other one fails whole.
           for (const write of batch.add) if (!(await add(tx, tables, write))) throw new AddedMeanwhile();
           for (const write of batch.replace) await replace(tx, tables, write);
@@ -126,54 +148,42 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
 /** Undoes the whole transaction. */
 class AddedMeanwhile extends Error {}
 
-const COLUMNS =
-  "id, kind, category, subcategory, question, answer, content_hash, successes, uses, source, created_at, updated_at, revision";
-const EDITABLE = "kind, category, subcategory, question, answer, content_hash, signature, source, updated_at, revision, words";
+const COLUMNS = Object.keys(KNOWLEDGE_COLUMNS).join(", ");
+const WRITTEN =
+  "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum, words";
 
-interface Row {
-  id: string;
-  kind: KnowledgeKind;
-  category: string;
-  subcategory: string;
-  question: string;
-  answer: string;
-  content_hash: string;
-  successes: number;
-  uses: number;
-  source: string;
-  created_at: string;
-  updated_at: string;
-  revision: number;
-}
-
-function toKnowledge(row: Row): Knowledge {
-  const { id, kind, category, subcategory, question, answer, successes, uses, source, revision } = row;
-  const times = { createdAt: row.created_at, updatedAt: row.updated_at };
-  return { id, kind, category, subcategory, question, answer, contentHash: row.content_hash, successes, uses, source, ...times, revision };
+function sound(row: RawRow): Knowledge {
+  const stored = readKnowledge(row);
+  if ("damaged" in stored) throw damagedRecordError(stored.damaged);
+  return stored.record;
 }
 
 async function add(tx: PostgresTx, tables: ProjectTables, { record, vectors = [] }: KnowledgeWrite): Promise<boolean> {
   const added = await tx.run(
-    `INSERT INTO knowledge (id, successes, uses, created_at, ${EDITABLE})
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, to_tsvector('english', $15)) ON CONFLICT (id) DO NOTHING`,
+    `INSERT INTO knowledge (id, ${WRITTEN})
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, to_tsvector('english', $17)) ON CONFLICT (id) DO NOTHING`,
     record.id,
-    record.successes,
-    record.uses,
-    toTimestamp(record.createdAt),
-    ...editable(record),
+    ...written(record),
   );
   if (added > 0) await putRecordVectors(tx, tables, record.id, "knowledge", vectors);
   return added > 0;
 }
 
+/** What only feedback and the first save may set is kept, unless it cannot be trusted. */
 async function replace(tx: PostgresTx, tables: ProjectTables, { record, vectors }: KnowledgeWrite): Promise<boolean> {
-  const changed = await tx.run(
-    `UPDATE knowledge SET (${EDITABLE}) = ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_tsvector('english', $13)) WHERE id = $1 AND revision = $2`,
+  const row = await tx.get<RawRow>(
+    `SELECT ${COLUMNS} FROM knowledge WHERE id = $1 AND revision = $2 FOR UPDATE`,
     record.id,
     record.revision - 1,
-    ...editable(record),
   );
-  if (changed === 0) return false;
+  if (!row) return false;
+  const before = readKnowledge(row);
+  const { successes, uses, createdAt, createdOrder } = "record" in before ? before.record : record;
+  await tx.run(
+    `UPDATE knowledge SET (${WRITTEN}) = ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, to_tsvector('english', $17)) WHERE id = $1`,
+    record.id,
+    ...written({ ...record, successes, uses, createdAt, createdOrder }),
+  );
   if (vectors) {
     await removeVectors(tx, record.id);
     await putRecordVectors(tx, tables, record.id, "knowledge", vectors);
@@ -181,12 +191,13 @@ async function replace(tx: PostgresTx, tables: ProjectTables, { record, vectors 
   return true;
 }
 
-/** In the order of EDITABLE. */
-function editable(record: Knowledge): PgValue[] {
-  const { kind, category, subcategory, question, answer, contentHash, source, updatedAt, revision } = record;
+/** In the order of WRITTEN. */
+function written(record: Knowledge): PgValue[] {
+  const { kind, category, subcategory, question, answer, contentHash, successes, uses, source, revision } = record;
   const signature = kind === "remediation" ? errorSignature(question) : "";
-  const words = wordsText(knowledgeWords(record));
-  return [kind, category, subcategory, question, answer, contentHash, signature, source, toTimestamp(updatedAt), revision, words];
+  const content = [kind, category, subcategory, question, answer, contentHash, signature];
+  const times = [record.createdAt, record.updatedAt, record.createdOrder].map(toTimestamp);
+  return [...content, successes, uses, source, ...times, revision, knowledgeChecksum(record), wordsText(knowledgeWords(record))];
 }
 
 async function removeVectors(tx: PostgresTx, id: string): Promise<void> {

@@ -5,6 +5,7 @@ import type { Migration } from "../../model/migration.ts";
 import { type DatabaseShape, type MoveTarget, namedValues, type Row, type TableShape, type Trace } from "../../ports/move.ts";
 import { openPostgres, quoteName } from "./driver.ts";
 import { migratePostgres } from "./migrations.ts";
+import { FILL_MIRROR } from "./mirror.ts";
 import { COPY_HEADER, COPY_TRAILER, encodeRows } from "./move-binary.ts";
 import {
   connectTo,
@@ -111,7 +112,7 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
         await db.query(`LOCK TABLE ${tables.map(quoteName).join(", ")} IN ACCESS EXCLUSIVE MODE`);
         if ((await state()) === "occupied") throw occupied(where);
         await raiseFence(db, schema, { moveId, role: "target" });
-        await db.query(`TRUNCATE ${shape.tables.map(({ name }) => quoteName(name)).join(", ")}`);
+        await db.query(`TRUNCATE ${shape.tables.map(({ name }) => quoteName(name)).join(", ")} CASCADE`);
         // What they would write comes along, or is written by us.
         for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} DISABLE TRIGGER USER`);
         const staged = new Set<string>();
@@ -119,6 +120,7 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
           await put(db, table, rows, staged);
           trace(`filled ${table.name}`);
         });
+        if (shape.kind === "project") await db.query(FILL_MIRROR);
         for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} ENABLE TRIGGER USER`);
         for (const table of shape.tables) if (table.counter) await setCounter(db, table, counters[table.name] ?? "0");
         if (pgvector) for (const sql of await vectorIndexes(db, pgvector)) await db.query(sql);

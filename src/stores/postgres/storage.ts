@@ -1,6 +1,8 @@
+import type { RecordReport } from "../../model/damaged-record.ts";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
+import { checkRecords, repairRecords } from "./check-records.ts";
 import { postgresCheckpoints } from "./checkpoints.ts";
 import { postgresCode } from "./code.ts";
 import { renameSchema, schemaProblems } from "./damage.ts";
@@ -81,9 +83,9 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     return stores(projectId);
   }
 
-  async function stores(projectId: string): Promise<ProjectStore> {
+  async function tablesOf(projectId: string): Promise<ProjectTables> {
     const schema = projectDatabaseName(projectId);
-    const tables: ProjectTables = {
+    return {
       pgvector: await pgvector(),
       exactMax,
       async read(work) {
@@ -115,6 +117,10 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
         }
       },
     };
+  }
+
+  async function stores(projectId: string): Promise<ProjectStore> {
+    const tables = await tablesOf(projectId);
     return {
       projectId,
       checkpoints: postgresCheckpoints(projectId, tables),
@@ -123,14 +129,21 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     };
   }
 
+  async function find(projectId: string): Promise<ProjectStore | undefined> {
+    return known.get(projectId) ?? remember(projectId, () => locate(projectId));
+  }
+
+  async function recordReport(projectId: string): Promise<RecordReport> {
+    const there = (await find(projectId)) !== undefined;
+    return there ? checkRecords(await tablesOf(projectId)) : { damaged: [], stale: [], quarantined: 0 };
+  }
+
   return {
     async create(projectId) {
       return (await known.get(projectId)) ?? remember(projectId, () => make(projectId));
     },
 
-    async find(projectId) {
-      return known.get(projectId) ?? remember(projectId, () => locate(projectId));
-    },
+    find,
 
     async projects() {
       return database.read("pg_catalog", async (tx) => {
@@ -165,12 +178,17 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
       const schema = projectDatabaseName(projectId);
       const location = `${database.where} (schema ${schema})`;
       const problems = await schemaProblems(database, schema);
-      return {
-        projectPath: projectId,
-        location,
-        state: !problems ? "absent" : problems.length > 0 ? "damaged" : "sound",
-        problems: problems ?? [],
-      };
+      const found = problems?.length === 0 ? await recordReport(projectId) : { damaged: [], stale: [], quarantined: 0 };
+      const count = (problems?.length ?? 0) + found.damaged.length + found.stale.length;
+      const state = !problems ? "absent" : count > 0 ? "damaged" : "sound";
+      return { projectPath: projectId, location, state, problems: problems ?? [], ...found };
+    },
+
+    checkRecords: recordReport,
+
+    async repairRecords(projectId) {
+      const there = (await find(projectId)) !== undefined;
+      return there ? repairRecords(await tablesOf(projectId), now()) : { quarantined: [], rebuilt: [] };
     },
 
     async quarantine(projectId, problems) {

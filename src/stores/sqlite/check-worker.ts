@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { findProblems } from "./find-problems.ts";
+import { checkWholeFile } from "./check-records.ts";
 
 /** A thread of its own, because a check reads the whole file. */
-parentPort!.postMessage(await findProblems(workerData as string));
+parentPort!.postMessage(await checkWholeFile(workerData as string));

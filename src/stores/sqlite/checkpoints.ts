@@ -1,4 +1,7 @@
 import type { Checkpoint, CheckpointSort } from "../../model/checkpoint.ts";
+import { damagedRecordError } from "../../model/damaged-record.ts";
+import { orderTime } from "../../model/record-order.ts";
+import { CHECKPOINT_COLUMNS, checkpointChecksum, type RawRow, readCheckpoint, splitStored } from "../../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../../ports/checkpoint-store.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import { checkpointText } from "../../text/embedding-text.ts";
@@ -6,6 +9,7 @@ import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
+import { columnList, moveBehind, readPage } from "./record-rows.ts";
 import { putWords, rankByWords, removeWords, type Where } from "./words.ts";
 
 const RECORDS: EmbeddedRecords = {
@@ -18,39 +22,22 @@ const WORDS = "checkpoint_words";
 
 /** The checkpoints of one project in its SQLite file. */
 export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle, vectors: VectorSearcher): CheckpointStore {
-  const toCheckpoint = (tx: SqliteTx, row: Row): Checkpoint => ({
-    id: row.id,
-    projectPath,
-    summary: row.summary,
-    description: row.description,
-    context: JSON.parse(row.context),
-    tags: tx
-      .all<{ tag: string }>("SELECT tag FROM checkpoint_tags WHERE checkpoint_key = ? ORDER BY position", row.key)
-      .map(({ tag }) => tag),
-    tokenCount: row.token_count,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    revision: row.revision,
-  });
-
-  const byId = (tx: SqliteTx, id: string) => tx.get<Row>("SELECT * FROM checkpoints WHERE id = ?", id);
+  const read = (tx: SqliteTx) => (row: RawRow) => readCheckpoint({ ...row, tags: tagsOf(tx, row.key as number) }, projectPath);
+  const byId = (tx: SqliteTx, id: string) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM checkpoints r WHERE id = ?`, id);
 
   return {
     embeddings: sqliteEmbeddings(RECORDS, database),
 
-    async put(checkpoint, recordVectors = []) {
+    async put(checkpoint, recordVectors = [], { savedAt } = {}) {
       await (await database()).write((tx) => {
+        if (savedAt !== undefined) for (const column of Object.values(SORT_COLUMN)) moveBehind(tx, "checkpoints", column, savedAt);
         const { changes, lastId } = tx.run(
-          `INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, revision)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+          `INSERT INTO checkpoints (id, created_at, created_order, summary, description, context, token_count, updated_at, updated_order, revision, checksum)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
           checkpoint.id,
-          checkpoint.summary,
-          checkpoint.description,
-          JSON.stringify(checkpoint.context),
-          checkpoint.tokenCount,
           checkpoint.createdAt,
-          checkpoint.updatedAt,
-          checkpoint.revision,
+          checkpoint.createdOrder,
+          ...editable(checkpoint),
         );
         if (changes > 0) putDerived(tx, lastId, checkpoint, recordVectors);
       });
@@ -61,19 +48,17 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
       const replaced = await db.write((tx) => {
         const row = byId(tx, checkpoint.id);
         if (row?.revision !== checkpoint.revision - 1) return false;
+        const key = row.key as number;
+        moveBehind(tx, "checkpoints", "updated_order", checkpoint.updatedAt);
         tx.run(
-          "UPDATE checkpoints SET summary = ?, description = ?, context = ?, token_count = ?, updated_at = ?, revision = ? WHERE key = ?",
-          checkpoint.summary,
-          checkpoint.description,
-          JSON.stringify(checkpoint.context),
-          checkpoint.tokenCount,
-          checkpoint.updatedAt,
-          checkpoint.revision,
-          row.key,
+          `UPDATE checkpoints SET summary = ?, description = ?, context = ?, token_count = ?, updated_at = ?, updated_order = ?, revision = ?,
+             checksum = ? WHERE key = ?`,
+          ...editable(checkpoint),
+          key,
         );
-        tx.run("DELETE FROM checkpoint_tags WHERE checkpoint_key = ?", row.key);
-        removeRecordVectors(tx, "checkpoints", [row.key]);
-        putDerived(tx, row.key, checkpoint, recordVectors);
+        tx.run("DELETE FROM checkpoint_tags WHERE checkpoint_key = ?", key);
+        removeRecordVectors(tx, "checkpoints", [key]);
+        putDerived(tx, key, checkpoint, recordVectors);
         return true;
       });
       if (replaced) db.eraseLogLater();
@@ -83,16 +68,21 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
     async get(id) {
       return (await database()).read((tx) => {
         const row = byId(tx, id);
-        return row && toCheckpoint(tx, row);
+        if (!row) return undefined;
+        const stored = read(tx)(row);
+        if ("damaged" in stored) throw damagedRecordError(stored.damaged);
+        return stored.record;
       });
     },
 
     async getMany(ids) {
       return (await database()).read((tx) =>
-        ids.flatMap((id) => {
-          const row = byId(tx, id);
-          return row ? [toCheckpoint(tx, row)] : [];
-        }),
+        splitStored(
+          ids.flatMap((id) => {
+            const row = byId(tx, id);
+            return row ? [read(tx)(row)] : [];
+          }),
+        ),
       );
     },
 
@@ -104,16 +94,22 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
           `SELECT count(*) AS total FROM checkpoints r WHERE ${where?.sql ?? "true"}`,
           ...(where?.params ?? []),
         )!;
-        const rows = tx.all<Row>(
-          `SELECT r.* FROM checkpoints r
-            WHERE ${where?.sql ?? "true"} ${after ? `AND (r.${column} < ? OR (r.${column} = ? AND r.id > ?))` : ""}
-            ORDER BY r.${column} DESC, r.id LIMIT ? OFFSET ?`,
-          ...(where?.params ?? []),
-          ...(after ? [after.at, after.at, after.id] : []),
+        const from = after && { at: minPlace(tx, column, after), id: after.id };
+        const page = readPage(
           limit,
-          offset,
+          (count, skipped) =>
+            tx.all<RawRow>(
+              `SELECT ${COLUMNS} FROM checkpoints r
+                WHERE ${where?.sql ?? "true"} ${from ? `AND (r.${column} < ? OR (r.${column} = ? AND r.id > ?))` : ""}
+                ORDER BY r.${column} DESC, r.id LIMIT ? OFFSET ?`,
+              ...(where?.params ?? []),
+              ...(from ? [from.at, from.at, from.id] : []),
+              count,
+              offset + skipped,
+            ),
+          read(tx),
         );
-        return { checkpoints: rows.map((row) => toCheckpoint(tx, row)), total };
+        return { checkpoints: page.records, damaged: page.damaged, total };
       });
     },
 
@@ -149,20 +145,26 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
   };
 }
 
-interface Row {
-  key: number;
-  id: string;
-  summary: string;
-  description: string;
-  context: string;
-  token_count: number;
-  created_at: string;
-  updated_at: string;
-  revision: number;
+const COLUMNS = columnList(CHECKPOINT_COLUMNS);
+
+/** The tags of a record in their order, whatever stands in their rows. */
+export function tagsOf(tx: Pick<SqliteTx, "all">, key: number): unknown[] {
+  return tx.all<{ tag: unknown }>("SELECT tag FROM checkpoint_tags WHERE checkpoint_key = ? ORDER BY position", key).map(({ tag }) => tag);
 }
 
 /** The only way a caller's choice of order reaches SQL. */
-const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_at", updated_at: "updated_at" };
+const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_order", updated_at: "updated_order" };
+
+/** In the order in which both statements above name the columns. */
+function editable(checkpoint: Checkpoint): SqlValue[] {
+  const { summary, description, context, tokenCount, updatedAt, updatedOrder, revision } = checkpoint;
+  return [summary, description, JSON.stringify(context), tokenCount, updatedAt, updatedOrder, revision, checkpointChecksum(checkpoint)];
+}
+
+/** Where the record of a cursor is now, if it was moved down since: then what follows it has not been shown yet. */
+function minPlace(tx: SqliteTx, column: string, { at, id }: { readonly at: string; readonly id: string }): string {
+  return orderTime(at, tx.get<{ at: string }>(`SELECT ${column} AS at FROM checkpoints WHERE id = ?`, id)?.at ?? at);
+}
 
 /** Everything that follows from the record: tags, words, vectors. */
 function putDerived(tx: SqliteTx, key: number, checkpoint: Checkpoint, vectors: readonly VersionedVector[]): void {
@@ -198,11 +200,11 @@ function whereOf({ tags = [], tagMatch = "exact", createdFrom, createdBefore }: 
     params.push(tag.toLowerCase());
   }
   if (createdFrom !== undefined) {
-    conditions.push("r.created_at >= ?");
+    conditions.push("r.created_order >= ?");
     params.push(createdFrom);
   }
   if (createdBefore !== undefined) {
-    conditions.push("r.created_at < ?");
+    conditions.push("r.created_order < ?");
     params.push(createdBefore);
   }
   return conditions.length === 0 ? undefined : { sql: conditions.join(" AND "), params };

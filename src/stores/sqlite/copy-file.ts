@@ -45,7 +45,7 @@ export async function copyDatabase(from: string, to: string, onProgress: (donePa
     copy.close();
   }
   syncFile(to);
-  const problems = await findProblems(to);
+  const { problems } = await findProblems(to);
   if (problems.length > 0) throw unsound(`The copy of ${from} is not sound: ${problems[0]}`);
   const facts = await inspectFile(to);
   const differing = differences(expected, facts.tables);

@@ -1,11 +1,12 @@
 import { existsSync, linkSync, mkdirSync, renameSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { CairnError } from "../../model/errors.ts";
+import type { FileCheck } from "./check-records.ts";
 import { otherUsers } from "./other-users.ts";
 import { inThread } from "./thread.ts";
 
-/** Reads the whole file, in a thread, and says what is wrong with it: nothing, if it is sound. Changes nothing. */
-export function checkFile(path: string): Promise<readonly string[]> {
+/** Reads the whole file and every record in it, in a thread. Changes nothing. */
+export function checkFile(path: string): Promise<FileCheck> {
   return inThread("check-worker.js", path);
 }
 

@@ -2,9 +2,11 @@ import { CairnError } from "../../model/errors.ts";
 import type { CollectionName } from "../../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../ports/embedding-store.ts";
 import type { DatabaseHandle } from "./databases.ts";
+import { repairMirror } from "./derived-parts.ts";
 import type { SqliteTx } from "./driver.ts";
 import type { Keyed, KnownKeys } from "./known-keys.ts";
 import { sqliteOutbox } from "./outbox.ts";
+import { safeInteger } from "./record-rows.ts";
 import { findSpace } from "./vectors/spaces.ts";
 import { vectorWriter } from "./vectors/writer.ts";
 
@@ -26,10 +28,14 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
   };
   /** The space's id, or one that no space has: a version without any vector has no space yet. */
   const spaceOf = (tx: SqliteTx, versionId: number) => findSpace(tx, collection, versionId)?.id ?? -1;
+  // A damaged row gets no vector: its text is not what was saved.
+  const readable = collection === "code" ? "" : records.textColumns.map((name) => `AND typeof(r.${name}) = 'text' `).join("");
   const missingFrom = `FROM ${table} r WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.space = ? AND v.key = r.key)`;
 
   return {
     outbox: sqliteOutbox(records, database),
+
+    ...(collection === "knowledge" && { repairMirror: async () => (await database()).write(repairMirror) }),
 
     async versions() {
       return (await database()).read((tx) => readVersions(tx, collection));
@@ -57,7 +63,7 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
       return (await database()).read((tx) => {
         assertVersion(tx, versionId);
         const rows = tx.all<{ id: string; revision: number } & Record<string, string>>(
-          `SELECT r.id, r.revision, ${records.textColumns.map((column) => `r.${column}`).join(", ")} ${missingFrom} AND r.id > ? ORDER BY r.id LIMIT ?`,
+          `SELECT r.id, ${safeInteger("r.revision")} AS revision, ${records.textColumns.map((column) => `r.${column}`).join(", ")} ${missingFrom} ${readable}AND r.id > ? ORDER BY r.id LIMIT ?`,
           spaceOf(tx, versionId),
           afterId,
           limit,

@@ -7,7 +7,7 @@ import { findProblems } from "./find-problems.ts";
  * copied: the copy might look sound, because damaged indexes are made anew in it.
  */
 const { from, to } = workerData as { readonly from: string; readonly to: string };
-let problems = await findProblems(from);
+let { problems } = await findProblems(from);
 if (problems.length === 0) {
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(from, { readOnly: true, timeout: 5_000 });
@@ -16,6 +16,6 @@ if (problems.length === 0) {
   } finally {
     connection.close();
   }
-  problems = await findProblems(to);
+  ({ problems } = await findProblems(to));
 }
 parentPort!.postMessage(problems);

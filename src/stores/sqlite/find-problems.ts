@@ -1,11 +1,19 @@
 import { statSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
 import { loadEngine } from "./engine.ts";
 
 /** As many problems as are worth reading; a damaged file can have millions. */
 const PROBLEMS_MAX = 100;
 
-/** Reads the whole file and says what is wrong with it. Changes nothing. */
-export async function findProblems(path: string): Promise<string[]> {
+export interface FileProblems {
+  /** What is wrong with the file: only a backup helps. */
+  readonly problems: string[];
+  /** What is wrong within the tables of records, whose rows have checksums, and with their indexes: a repair helps. */
+  readonly repairable: string[];
+}
+
+/** Reads the whole file and reports what is wrong with it. Changes nothing. */
+export async function findProblems(path: string): Promise<FileProblems> {
   const { DatabaseSync } = await loadEngine();
   try {
     // Read-only, so that closing it does not write the WAL into a file that may be damaged.
@@ -18,11 +26,41 @@ export async function findProblems(path: string): Promise<string[]> {
       const { page_size } = connection.prepare("PRAGMA page_size").get() as { page_size: number };
       // SQLite takes the missing bytes of a last page for zeros and finds nothing wrong with that.
       if (statSync(path).size % page_size !== 0) found.push("the file ends in the middle of a page");
-      return found.flatMap((text) => text.split("\n")).slice(0, PROBLEMS_MAX);
+      const isRepairable = repairableIn(connection);
+      const lines = found.flatMap((text) => text.split("\n")).slice(0, PROBLEMS_MAX);
+      return { problems: lines.filter((line) => !isRepairable(line)), repairable: lines.filter(isRepairable) };
     } finally {
       connection.close();
     }
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    return { problems: [error instanceof Error ? error.message : String(error)], repairable: [] };
   }
+}
+
+const TABLES = "checkpoints|checkpoint_tags|knowledge|embedding_records";
+const PATTERNS = [
+  new RegExp(`^(?:NULL|CHECK|[A-Z]+) (?:value|constraint failed) in (?:${TABLES})(?:\\.|$)`),
+  /^row \d+ of (?:checkpoint_tags|embedding_records) refers to/,
+  /FTS5 table \S*(?:checkpoint|knowledge)_words/,
+];
+
+/** Only in a project's database: those of runs and systems have tables of the same names. */
+function repairableIn(connection: DatabaseSync): (line: string) => boolean {
+  const names = new Set(
+    (
+      connection.prepare("SELECT name, tbl_name AS parent, type FROM sqlite_master").all() as {
+        name: string;
+        parent: string;
+        type: string;
+      }[]
+    )
+      .filter(({ type, parent }) => type === "index" && TABLES.split("|").includes(parent))
+      .map(({ name }) => name),
+  );
+  const isProject = connection.prepare("SELECT 1 FROM sqlite_master WHERE name = 'quarantined_records'").get() !== undefined;
+  return (line) => {
+    if (!isProject) return false;
+    const index = /(?:missing from|entries in|entry in) index (\S+)$/.exec(line)?.[1];
+    return index === undefined ? PATTERNS.some((pattern) => pattern.test(line)) : names.has(index);
+  };
 }

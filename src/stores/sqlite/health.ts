@@ -40,7 +40,7 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
     },
     databases: async (windowSeconds) => probed(await files.list(), windowSeconds),
     systems: (windowSeconds) => probed(files.systems(), windowSeconds),
-    check: ({ location }) => checkFile(location),
+    check: async ({ location }) => (await checkFile(location)).problems,
     away: async () => files.moving().filter(({ away }) => away),
     async disks() {
       const places = [dataDir, stateDir, backupDir].filter((path) => existsSync(path));

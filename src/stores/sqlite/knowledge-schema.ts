@@ -18,9 +18,11 @@ CREATE TABLE knowledge (
   source TEXT NOT NULL,
   created_at TIMESTAMP NOT NULL,
   updated_at TIMESTAMP NOT NULL,
-  revision INTEGER NOT NULL
+  created_order TIMESTAMP NOT NULL,
+  revision INTEGER NOT NULL,
+  checksum TEXT NOT NULL
 );
-CREATE INDEX knowledge_created ON knowledge (created_at DESC, id);
+CREATE INDEX knowledge_created ON knowledge (created_order DESC, id);
 CREATE INDEX knowledge_category ON knowledge (category, subcategory);
 CREATE INDEX knowledge_signature ON knowledge (signature) WHERE signature <> '';
 -- The words are stored beside the index, because secure-delete must know them to remove them from every page of it.
@@ -54,7 +56,7 @@ END;
 CREATE TRIGGER knowledge_vector_added AFTER INSERT ON vectors
   WHEN (SELECT collection FROM vector_spaces WHERE id = NEW.space) = 'knowledge'
 BEGIN
-  INSERT INTO embedding_records
+  INSERT OR REPLACE INTO embedding_records
     (template_id, version_id, embedding_vector, category, subcategory, question_text, answer_text, content_hash, success_rate, usage_count)
     SELECT k.id, s.version_id, NEW.vector, k.category, k.subcategory, k.question, k.answer, k.content_hash, (k.successes + 1.0) / (k.uses + 2), k.uses
       FROM knowledge k JOIN vector_spaces s ON s.id = NEW.space WHERE k.key = NEW.key;

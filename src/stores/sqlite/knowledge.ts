@@ -1,5 +1,15 @@
+import { damagedRecordError } from "../../model/damaged-record.ts";
 import { CairnError, type ErrorCode, type ErrorOptions } from "../../model/errors.ts";
-import type { Knowledge, KnowledgeKind } from "../../model/knowledge.ts";
+import type { Knowledge } from "../../model/knowledge.ts";
+import { orderTime } from "../../model/record-order.ts";
+import {
+  KNOWLEDGE_COLUMNS,
+  knowledgeChecksum,
+  type RawRow,
+  readKnowledge,
+  type StoredRecord,
+  splitStored,
+} from "../../model/stored-record.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import type { KnowledgeBatch, KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../ports/knowledge-store.ts";
 import { knowledgeText, knowledgeWords } from "../../text/embedding-text.ts";
@@ -8,6 +18,7 @@ import type { DatabaseHandle } from "./databases.ts";
 import type { SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
+import { columnList, moveBehind, readPage, safeInteger } from "./record-rows.ts";
 import { inThread } from "./thread.ts";
 import { putWords, rankByWords, removeWords, type Where } from "./words.ts";
 
@@ -24,8 +35,11 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
   return {
     embeddings: sqliteEmbeddings(RECORDS, database),
 
-    async put(record, recordVectors = []) {
-      return (await database()).write((tx) => add(tx, { record, vectors: recordVectors }));
+    async put(record, recordVectors = [], { savedAt } = {}) {
+      return (await database()).write((tx) => {
+        if (savedAt !== undefined) moveBehind(tx, "knowledge", "created_order", savedAt);
+        return add(tx, { record, vectors: recordVectors });
+      });
     },
 
     async replace(record, recordVectors) {
@@ -36,11 +50,11 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     },
 
     async get(id) {
-      return (await database()).read((tx) => byId(tx, id));
+      return (await database()).read((tx) => sound(byId(tx, id)));
     },
 
     async getMany(ids) {
-      return (await database()).read((tx) => ids.flatMap((id) => byId(tx, id) ?? []));
+      return (await database()).read((tx) => splitStored(ids.flatMap((id) => byId(tx, id) ?? [])));
     },
 
     async list({ filter = {}, limit, after }) {
@@ -50,15 +64,22 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
           `SELECT count(*) AS total FROM knowledge r WHERE ${where?.sql ?? "true"}`,
           ...(where?.params ?? []),
         )!;
-        const rows = tx.all<Row>(
-          `SELECT r.* FROM knowledge r
-            WHERE ${where?.sql ?? "true"} ${after ? "AND (r.created_at < ? OR (r.created_at = ? AND r.id > ?))" : ""}
-            ORDER BY r.created_at DESC, r.id LIMIT ?`,
-          ...(where?.params ?? []),
-          ...(after ? [after.at, after.at, after.id] : []),
+        const from = after && { at: minPlace(tx, after), id: after.id };
+        const page = readPage(
           limit,
+          (count, skipped) =>
+            tx.all<RawRow>(
+              `SELECT ${COLUMNS} FROM knowledge r
+                WHERE ${where?.sql ?? "true"} ${from ? "AND (r.created_order < ? OR (r.created_order = ? AND r.id > ?))" : ""}
+                ORDER BY r.created_order DESC, r.id LIMIT ? OFFSET ?`,
+              ...(where?.params ?? []),
+              ...(from ? [from.at, from.at, from.id] : []),
+              count,
+              skipped,
+            ),
+          readKnowledge,
         );
-        return { records: rows.map(toKnowledge), total };
+        return { ...page, total };
       });
     },
 
@@ -71,8 +92,17 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
 
     async feedback(id, success) {
       return (await database()).write((tx) => {
-        tx.run("UPDATE knowledge SET uses = uses + 1, successes = successes + ? WHERE id = ?", success ? 1 : 0, id);
-        return byId(tx, id);
+        const before = sound(byId(tx, id));
+        if (!before) return undefined;
+        const record = { ...before, uses: before.uses + 1, successes: before.successes + (success ? 1 : 0) };
+        tx.run(
+          "UPDATE knowledge SET uses = ?, successes = ?, checksum = ? WHERE id = ?",
+          record.uses,
+          record.successes,
+          knowledgeChecksum(record),
+          id,
+        );
+        return record;
       });
     },
 
@@ -81,7 +111,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       return (await database()).read((tx) =>
         tx
           .all<{ id: string }>(
-            `SELECT r.id FROM knowledge r WHERE r.signature = ? AND r.signature <> '' AND ${where?.sql ?? "true"} ORDER BY r.created_at, r.id DESC LIMIT ?`,
+            `SELECT r.id FROM knowledge r WHERE r.signature = ? AND r.signature <> '' AND ${where?.sql ?? "true"} ORDER BY r.created_order, r.id DESC LIMIT ?`,
             signature,
             ...(where?.params ?? []),
             limit,
@@ -92,7 +122,9 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
 
     async marks() {
       return (await database()).read((tx) =>
-        tx.all<KnowledgeMark>("SELECT id, source, content_hash AS contentHash, revision FROM knowledge ORDER BY id"),
+        tx.all<KnowledgeMark>(
+          `SELECT id, source, content_hash AS contentHash, ${safeInteger("revision")} AS revision FROM knowledge ORDER BY id`,
+        ),
       );
     },
 
@@ -133,6 +165,7 @@ export function applyBatch(tx: SqliteTx, batch: KnowledgeBatch): "applied" | "ch
     batch.replace.every(({ record }) => revisionOf(record.id) === record.revision - 1) &&
     batch.remove.every(({ id, revision }) => revisionOf(id) === revision);
   if (!asExpected) return "changed meanwhile";
+  if (batch.savedAt !== undefined) moveBehind(tx, "knowledge", "created_order", batch.savedAt);
   for (const write of batch.add) add(tx, write);
   for (const write of batch.replace) replace(tx, write);
   for (const { id } of batch.remove) remove(tx, id);
@@ -150,67 +183,58 @@ async function applyInThread(path: string, batch: KnowledgeBatch): Promise<"appl
   throw new CairnError(code, text, options);
 }
 
-interface Row {
-  key: number;
-  id: string;
-  kind: KnowledgeKind;
-  category: string;
-  subcategory: string;
-  question: string;
-  answer: string;
-  content_hash: string;
-  successes: number;
-  uses: number;
-  source: string;
-  created_at: string;
-  updated_at: string;
-  revision: number;
+const COLUMNS = columnList(KNOWLEDGE_COLUMNS);
+
+function byId(tx: SqliteTx, id: string): StoredRecord<Knowledge> | undefined {
+  const row = tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge r WHERE id = ?`, id);
+  return row && readKnowledge(row);
 }
 
-function toKnowledge(row: Row): Knowledge {
-  const { id, kind, category, subcategory, question, answer, successes, uses, source, revision } = row;
-  const times = { createdAt: row.created_at, updatedAt: row.updated_at };
-  return { id, kind, category, subcategory, question, answer, contentHash: row.content_hash, successes, uses, source, ...times, revision };
+function sound(stored: StoredRecord<Knowledge> | undefined): Knowledge | undefined {
+  if (stored && "damaged" in stored) throw damagedRecordError(stored.damaged);
+  return stored?.record;
 }
 
-function byId(tx: SqliteTx, id: string): Knowledge | undefined {
-  const row = tx.get<Row>("SELECT * FROM knowledge WHERE id = ?", id);
-  return row && toKnowledge(row);
+/** Where the record of a cursor is now, if it was moved down since: then what follows it has not been shown yet. */
+function minPlace(tx: SqliteTx, { at, id }: { readonly at: string; readonly id: string }): string {
+  return orderTime(at, tx.get<{ at: string }>("SELECT created_order AS at FROM knowledge WHERE id = ?", id)?.at ?? at);
 }
 
 function add(tx: SqliteTx, { record, vectors = [] }: KnowledgeWrite): boolean {
   const { changes, lastId } = tx.run(
-    `INSERT INTO knowledge (id, successes, uses, created_at, kind, category, subcategory, question, answer, content_hash, signature, source, updated_at, revision)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    `INSERT INTO knowledge (id, ${WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     record.id,
-    record.successes,
-    record.uses,
-    record.createdAt,
-    ...editable(record),
+    ...written(record),
   );
   if (changes === 0) return false;
   putDerived(tx, lastId, record, vectors);
   return true;
 }
 
+/** What only feedback and the first save may set is kept, unless it cannot be trusted. */
 function replace(tx: SqliteTx, { record, vectors }: KnowledgeWrite): boolean {
-  const row = tx.get<{ key: number }>("SELECT key FROM knowledge WHERE id = ? AND revision = ?", record.id, record.revision - 1);
+  const row = tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge r WHERE id = ? AND revision = ?`, record.id, record.revision - 1);
   if (!row) return false;
-  if (vectors) removeRecordVectors(tx, "knowledge", [row.key]);
-  tx.run(
-    `UPDATE knowledge SET kind = ?, category = ?, subcategory = ?, question = ?, answer = ?, content_hash = ?, signature = ?, source = ?,
-       updated_at = ?, revision = ? WHERE key = ?`,
-    ...editable(record),
-    row.key,
-  );
-  putDerived(tx, row.key, record, vectors ?? []);
+  const before = readKnowledge(row);
+  const { successes, uses, createdAt, createdOrder } = "record" in before ? before.record : record;
+  const after = { ...record, successes, uses, createdAt, createdOrder };
+  const key = row.key as number;
+  if (vectors) removeRecordVectors(tx, "knowledge", [key]);
+  tx.run(`UPDATE knowledge SET (${WRITTEN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?`, ...written(after), key);
+  putDerived(tx, key, after, vectors ?? []);
   return true;
 }
 
-function editable(record: Knowledge): SqlValue[] {
-  const { kind, category, subcategory, question, answer, contentHash, source, updatedAt, revision } = record;
+const WRITTEN =
+  "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum";
+
+/** In the order of WRITTEN. */
+function written(record: Knowledge): SqlValue[] {
+  const { kind, category, subcategory, question, answer, contentHash, successes, uses, source, revision } = record;
   const signature = kind === "remediation" ? errorSignature(question) : "";
-  return [kind, category, subcategory, question, answer, contentHash, signature, source, updatedAt, revision];
+  const content = [kind, category, subcategory, question, answer, contentHash, signature];
+  const { createdAt, updatedAt, createdOrder } = record;
+  return [...content, successes, uses, source, createdAt, updatedAt, createdOrder, revision, knowledgeChecksum(record)];
 }
 
 function putDerived(tx: SqliteTx, key: number, record: Knowledge, vectors: readonly VersionedVector[]): void {

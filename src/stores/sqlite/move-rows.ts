@@ -217,7 +217,7 @@ function refusal(table: TableShape, raw: readonly unknown[], column: Column, pro
   const key = table.key.map((name) => `${name} ${shown(raw[table.columns.findIndex((known) => known.name === name)])}`).join(", ");
   return new CairnError(
     "conflict",
-    `The row of ${table.name} with ${key} cannot be moved: its ${column.name} ${problem}. Correct or delete that row, then try again. Nothing was changed.`,
+    `The row of ${table.name} with ${key} cannot be moved: its ${column.name} ${problem}. ${table.damage ? 'Run "cairn doctor --repair" to set it aside, then migrate again.' : "Correct or delete that row, then try again."} Nothing was changed.`,
     { details: { table: table.name, column: column.name, key } },
   );
 }

@@ -4,6 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { CairnError } from "../../model/errors.ts";
 import { type Column, type Counters, namedValues, type ReturnTarget, type Row, type TableShape, type Value } from "../../ports/move.ts";
 import { searchWords } from "../../text/words.ts";
+import { FILL_MIRROR } from "./derived-parts.ts";
 import { openSqlite } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import { vectorCodes } from "./move-codes.ts";
@@ -70,6 +71,7 @@ export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: 
         trace(`filled ${table.name}`);
       });
       setCounters(db, counters);
+      if (shape.kind === "project") db.exec(FILL_MIRROR);
       vectorCodes(db, shape)?.rebuildCodes();
       for (const { sql } of triggers) db.exec(sql);
       const broken = db.prepare("PRAGMA foreign_key_check").all();

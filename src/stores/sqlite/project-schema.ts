@@ -24,10 +24,23 @@ export const projectMigrations: readonly Migration[] = [
         token_count INTEGER NOT NULL CHECK (token_count >= 0),
         created_at TIMESTAMP NOT NULL,
         updated_at TIMESTAMP NOT NULL,
-        revision INTEGER NOT NULL
+        -- The places in the two orders: the times above, unless they lay in the future.
+        created_order TIMESTAMP NOT NULL,
+        updated_order TIMESTAMP NOT NULL,
+        revision INTEGER NOT NULL,
+        checksum TEXT NOT NULL
       );
-      CREATE INDEX checkpoints_created ON checkpoints (created_at DESC, id);
-      CREATE INDEX checkpoints_updated ON checkpoints (updated_at DESC, id);
+      CREATE INDEX checkpoints_created ON checkpoints (created_order DESC, id);
+      CREATE INDEX checkpoints_updated ON checkpoints (updated_order DESC, id);
+      -- Damaged records that a repair set aside, their rows as JSON.
+      CREATE TABLE quarantined_records (
+        quarantine_id INTEGER PRIMARY KEY AUTOINCREMENT,
+        collection TEXT NOT NULL,
+        record_id TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        quarantined_at TIMESTAMP NOT NULL,
+        raw TEXT NOT NULL
+      );
       -- Tags are rows, so that a comma, a quote or a percent sign in one is just a character.
       CREATE TABLE checkpoint_tags (
         checkpoint_key INTEGER NOT NULL REFERENCES checkpoints (key) ON DELETE CASCADE,

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { RecordReport } from "../../model/damaged-record.ts";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { Storage } from "../../ports/storage.ts";
@@ -10,6 +11,7 @@ import { isOnTheMove } from "./move-record.ts";
 import { assertOwner, claim, ownerOf, sqliteProject } from "./project.ts";
 import { exportDatabase } from "./project-files.ts";
 import { projectMigrations } from "./project-schema.ts";
+import { repairRecords } from "./repair-records.ts";
 import { vectorSearcher } from "./vectors/searcher.ts";
 
 export interface SqliteStorageOptions {
@@ -23,6 +25,11 @@ export interface SqliteStorageOptions {
 export interface SqliteStorage extends Storage {
   /** Closes this file in this process, if it is open. The next use opens whatever is there then. */
   release(path: string): void;
+}
+
+/** Without keys, which mean nothing outside the file. */
+function reported({ damaged, stale, quarantined }: RecordReport): RecordReport {
+  return { damaged: damaged.map(({ collection, id, reason }) => ({ collection, id, reason })), stale, quarantined };
 }
 
 /** Projects as SQLite files, one each. Copying a project's file moves the project. */
@@ -81,11 +88,30 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
 
     async checkProject(projectId) {
       const location = pathOf(projectId);
+      const none = { problems: [], damaged: [], stale: [], quarantined: 0 };
       const deleted = deletionOf(location);
-      if (deleted) return { projectPath: projectId, location, state: "damaged", problems: [describeDeletion(deleted)] };
-      if (!existsSync(location)) return { projectPath: projectId, location, state: "absent", problems: [] };
-      const problems = await checkFile(location);
-      return { projectPath: projectId, location, state: problems.length > 0 ? "damaged" : "sound", problems };
+      if (deleted) return { projectPath: projectId, location, state: "damaged", ...none, problems: [describeDeletion(deleted)] };
+      if (!existsSync(location)) return { projectPath: projectId, location, state: "absent", ...none };
+      const { problems, ...found } = await checkFile(location);
+      const sound = problems.length + found.damaged.length + found.stale.length === 0;
+      return { projectPath: projectId, location, state: sound ? "sound" : "damaged", problems, ...reported(found) };
+    },
+
+    async checkRecords(projectId) {
+      return existsSync(pathOf(projectId)) ? reported(await checkFile(pathOf(projectId))) : { damaged: [], stale: [], quarantined: 0 };
+    },
+
+    async repairRecords(projectId) {
+      const path = pathOf(projectId);
+      if (!existsSync(path)) return { quarantined: [], rebuilt: [] };
+      const found = await checkFile(path);
+      if (found.problems.length > 0)
+        throw new CairnError("conflict", `The file ${path} is damaged itself (${found.problems[0]}). Restore a backup first.`, {
+          details: { path },
+        });
+      if (found.damaged.length + found.stale.length === 0) return { quarantined: [], rebuilt: [] };
+      const database = await databases.handle({ path, migrations: projectMigrations, onNotice })();
+      return database.write((tx) => repairRecords(tx, found, now()));
     },
 
     async quarantine(projectId, problems) {

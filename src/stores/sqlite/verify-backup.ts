@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type BackupEntry, includes, type VerifiedDatabase, type VerifyLevel } from "../../model/backup.ts";
+import type { FileCheck } from "./check-records.ts";
 import { differences, fileHash } from "./copy-file.ts";
 import { checkFile } from "./damage.ts";
 import { inFileThread } from "./file-thread.ts";
@@ -16,12 +17,14 @@ export async function verifyEntry(
   signal?: AbortSignal,
 ): Promise<VerifiedDatabase> {
   const path = join(location, entry.file);
+  const damaged: string[] = [];
   const said = (problems: readonly string[]): VerifiedDatabase => ({
     kind: entry.kind,
     id: entry.id,
     file: entry.file,
     rows: entry.tables.reduce((sum, { rows }) => sum + rows, 0),
     problems,
+    damaged,
   });
   if (!existsSync(path)) return said(["the file is missing"]);
   try {
@@ -30,7 +33,7 @@ export async function verifyEntry(
     for (const look of LOOKS) {
       signal?.throwIfAborted();
       if (!includes(level, look.level)) break;
-      const found = await look.problems(path, entry, signal);
+      const found = await look.problems(path, entry, signal, damaged);
       if (found.length > 0) return said(found);
     }
     return said([]);
@@ -42,11 +45,11 @@ export async function verifyEntry(
 
 interface Look {
   readonly level: VerifyLevel;
-  problems(path: string, entry: BackupEntry, signal: AbortSignal | undefined): Promise<readonly string[]>;
+  problems(path: string, entry: BackupEntry, signal: AbortSignal | undefined, damaged: string[]): Promise<readonly string[]>;
 }
 
 const LOOKS: readonly Look[] = [
-  { level: "integrity", problems: (path) => checkFile(path) },
+  { level: "integrity", problems: async (path, _, __, damaged) => recordDamage(await checkFile(path), damaged) },
   {
     level: "checksum",
     problems: async (path, { sha256 }) => ((await fileHash(path)) === sha256 ? [] : ["its checksum is not the one in the manifest"]),
@@ -56,6 +59,12 @@ const LOOKS: readonly Look[] = [
     problems: async (path, { tables }, signal) => differences(tables, (await inFileThread({ kind: "inspect", path }, { signal })).tables),
   },
 ];
+
+/** Damaged records are no fault of the backup and do not keep it from being restored, but the restore brings them back. */
+function recordDamage({ problems, damaged, stale }: FileCheck, found: string[]): readonly string[] {
+  found.push(...damaged.map(({ collection, id, reason }) => `${collection} ${JSON.stringify(id)}: ${reason}`), ...stale);
+  return problems;
+}
 
 async function countProblems(path: string, entry: BackupEntry, signal: AbortSignal | undefined): Promise<string[]> {
   const { size } = statSync(path); // first, because a shortened file cannot even be read

@@ -25,8 +25,8 @@ export interface QdrantSearch {
  * Candidates by meaning from Qdrant; everything else, the scores included, from the database. Changes that Qdrant does not have yet
  * are compared by the database, so a search finds what was saved a moment ago. Without Qdrant the database does it all, and says so.
  */
-export function qdrantCandidates<RecordType, Filter>(
-  store: RecallStore<RecordType, Filter>,
+export function qdrantCandidates<Filter>(
+  store: RecallStore<Filter>,
   { client, prefix, outbox, onBehind, pause }: QdrantSearch,
 ): (query: CandidateQuery<Filter>) => Promise<Candidates> {
   const byDatabase = async (query: CandidateQuery<Filter>, reason: string): Promise<Candidates> => ({

@@ -18,7 +18,7 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
   const met = new Set<string>();
   const pause = pauseAfterFailure(options.pauseMs ?? 5_000);
 
-  async function mirrored<Store extends RecallStore<unknown, never>>(
+  async function mirrored<Store extends RecallStore<never>>(
     store: Store,
     projectId: string,
     collection: string,

@@ -1,0 +1,61 @@
+import type { DatabaseRepair, Finding } from "../model/doctor.ts";
+import { CairnError } from "../model/errors.ts";
+import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import type { Storage } from "../ports/storage.ts";
+
+const NAMED = 3;
+
+/** Records that do not match their checksums, derived data that does not match the records, and what earlier repairs set aside. */
+export async function recordFindings(storage: Storage, projectIds: readonly string[], signal?: AbortSignal): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const projectId of [...projectIds, SHARED_PROJECT_ID]) {
+    signal?.throwIfAborted();
+    const subject = subjectOf(projectId);
+    const { damaged, stale, quarantined } = await readable(() => storage.checkRecords(projectId), NOTHING);
+    if (damaged.length > 0) {
+      const few = damaged.slice(0, NAMED).map(({ collection, id, reason }) => `${collection} ${id}: ${reason}`);
+      const more = damaged.length > NAMED ? `; and ${damaged.length - NAMED} more` : "";
+      const message = `${damaged.length} damaged records are skipped by every read (${few.join("; ")}${more}). Restore a backup, or set them aside.`;
+      found.push({ check: "records", severity: "problem", subject, message, command: "cairn doctor --repair" });
+    }
+    if (stale.length > 0) {
+      const message = `Derived data does not match the records: ${stale.slice(0, NAMED).join("; ")}. It can be built again.`;
+      found.push({ check: "records", severity: "problem", subject, message, command: "cairn doctor --repair" });
+    }
+    if (quarantined > 0)
+      found.push({
+        check: "records",
+        severity: "note",
+        subject,
+        message: `${quarantined} damaged records were set aside in its table quarantined_records. docs/doctor.md says how to inspect and drop them.`,
+      });
+  }
+  return found;
+}
+
+/** Repairs what can be repaired; the findings report what is left. */
+export async function repairAll(storage: Storage, projectIds: readonly string[], signal?: AbortSignal): Promise<DatabaseRepair[]> {
+  const repairs: DatabaseRepair[] = [];
+  for (const projectId of [...projectIds, SHARED_PROJECT_ID]) {
+    signal?.throwIfAborted();
+    const { quarantined, rebuilt } = await readable(() => storage.repairRecords(projectId), { quarantined: [], rebuilt: [] });
+    if (quarantined.length + rebuilt.length > 0) repairs.push({ subject: subjectOf(projectId), quarantined, rebuilt });
+  }
+  return repairs;
+}
+
+const NOTHING = { damaged: [], stale: [], quarantined: 0 };
+
+function subjectOf(projectId: string): string {
+  return projectId === SHARED_PROJECT_ID ? "shared" : `project ${projectId}`;
+}
+
+/** A database that is damaged as a whole, or written by a newer version, is reported by other checks. */
+async function readable<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CairnError && (error.code === "unavailable" || error.code === "conflict")) return otherwise;
+    throw error;
+  }
+}

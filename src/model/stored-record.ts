@@ -1,0 +1,143 @@
+import type { Checkpoint } from "./checkpoint.ts";
+import type { DamagedRecord, RecordCollection } from "./damaged-record.ts";
+import { framedHash } from "./ids.ts";
+import { KNOWLEDGE_KINDS, type Knowledge, type KnowledgeKind } from "./knowledge.ts";
+
+/** A row as an engine returned it. In a damaged row any value may stand in any column. */
+export type RawRow = Readonly<Record<string, unknown>>;
+
+/** A record, or why the row is not one. */
+export type StoredRecord<T> = { readonly record: T } | { readonly damaged: DamagedRecord };
+
+/** The checksum that a checkpoint is stored with. Its place in the order is not part of it, because a wrong clock may change that later. */
+export function checkpointChecksum(checkpoint: Checkpoint): string {
+  const { id, summary, description, context, tags, tokenCount, createdAt, updatedAt, revision } = checkpoint;
+  const texts = [id, summary, description, JSON.stringify(context)];
+  return framedHash("checkpoint", ...texts, tokenCount, createdAt, updatedAt, revision, tags.length, ...tags);
+}
+
+/** The checksum that a piece of knowledge is stored with, its counts included. */
+export function knowledgeChecksum(record: Knowledge): string {
+  const { id, kind, category, subcategory, question, answer, contentHash, successes, uses, source, createdAt, updatedAt, revision } =
+    record;
+  const texts = [id, kind, category, subcategory, question, answer, contentHash, source];
+  return framedHash("knowledge", ...texts, successes, uses, createdAt, updatedAt, revision);
+}
+
+/** Reads a row of `checkpoints` with its `tags`, and verifies it. */
+export function readCheckpoint(row: RawRow, projectPath: string): StoredRecord<Checkpoint> {
+  const context = parseContext(row.context);
+  const tags = row.tags;
+  const problem =
+    columnProblem(row, CHECKPOINT_COLUMNS) ??
+    (context === undefined ? "context is not valid JSON" : undefined) ??
+    (Array.isArray(tags) && tags.every((tag) => typeof tag === "string") ? undefined : "tags are not a list of texts");
+  if (problem !== undefined) return { damaged: damagedRow("checkpoints", row, problem) };
+  const { id, summary, description, token_count, created_at, updated_at, created_order, updated_order, revision } = row as unknown as {
+    [column in keyof typeof CHECKPOINT_COLUMNS]: never;
+  };
+  const times = { createdAt: created_at, updatedAt: updated_at, createdOrder: created_order, updatedOrder: updated_order };
+  const record: Checkpoint = {
+    ...{ id, projectPath, summary, description, context: context!, tags: tags as string[], tokenCount: token_count },
+    ...times,
+    revision,
+  };
+  return checkpointChecksum(record) === row.checksum ? { record } : { damaged: damagedRow("checkpoints", row, MISMATCH) };
+}
+
+/** Reads a row of `knowledge` and verifies it. */
+export function readKnowledge(row: RawRow): StoredRecord<Knowledge> {
+  const problem =
+    columnProblem(row, KNOWLEDGE_COLUMNS) ?? (KNOWLEDGE_KINDS.includes(row.kind as KnowledgeKind) ? undefined : "its kind is unknown");
+  if (problem !== undefined) return { damaged: damagedRow("knowledge", row, problem) };
+  const { id, kind, category, subcategory, question, answer, successes, uses, source, revision } = row as unknown as Knowledge;
+  const times = { createdAt: row.created_at as string, updatedAt: row.updated_at as string, createdOrder: row.created_order as string };
+  const contentHash = row.content_hash as string;
+  const record: Knowledge = {
+    ...{ id, kind, category, subcategory, question, answer, contentHash, successes, uses, source },
+    ...times,
+    revision,
+  };
+  return knowledgeChecksum(record) === row.checksum ? { record } : { damaged: damagedRow("knowledge", row, MISMATCH) };
+}
+
+/** Separates sound records from damaged ones and keeps their order. */
+export function splitStored<T>(stored: readonly StoredRecord<T>[]): { records: T[]; damaged: DamagedRecord[] } {
+  const records: T[] = [];
+  const damaged: DamagedRecord[] = [];
+  for (const one of stored) {
+    if ("record" in one) records.push(one.record);
+    else damaged.push(one.damaged);
+  }
+  return { records, damaged };
+}
+
+/** What each column of the two tables holds; stores select exactly these, and `tags` beside them. */
+export const CHECKPOINT_COLUMNS = {
+  id: "text",
+  summary: "text",
+  description: "text",
+  context: "text",
+  token_count: "integer",
+  created_at: "time",
+  updated_at: "time",
+  created_order: "time",
+  updated_order: "time",
+  revision: "integer",
+  checksum: "text",
+} as const;
+
+export const KNOWLEDGE_COLUMNS = {
+  id: "text",
+  kind: "text",
+  category: "text",
+  subcategory: "text",
+  question: "text",
+  answer: "text",
+  content_hash: "text",
+  successes: "integer",
+  uses: "integer",
+  source: "text",
+  created_at: "time",
+  updated_at: "time",
+  created_order: "time",
+  revision: "integer",
+  checksum: "text",
+} as const;
+
+const MISMATCH = "its content does not match its checksum";
+
+function columnProblem(row: RawRow, columns: Readonly<Record<string, "text" | "integer" | "time">>): string | undefined {
+  for (const [name, type] of Object.entries(columns)) {
+    const value = row[name];
+    if (value === null || value === undefined) return `${name} is empty`;
+    if (type === "integer") {
+      if (!Number.isSafeInteger(value)) return `${name} is not a whole number`;
+    } else if (typeof value !== "string") return `${name} is not text`;
+    else if (type === "time" && !isTime(value)) return `${name} is not a time`;
+  }
+  return undefined;
+}
+
+/** Whether a text is a time as Cairn writes it: ISO 8601 in UTC with milliseconds. */
+export function isTime(text: string): boolean {
+  const at = Date.parse(text);
+  return !Number.isNaN(at) && new Date(at).toISOString() === text;
+}
+
+/** The damage of a row, with an id that can be shown and sent whatever the column holds. */
+export function damagedRow(collection: RecordCollection, row: RawRow, reason: string): DamagedRecord {
+  const { id } = row;
+  const text = typeof id === "string" ? id : id instanceof Uint8Array ? Buffer.from(id).toString("utf8") : String(id);
+  return { collection, id: text.toWellFormed().replaceAll("\0", "\ufffd").slice(0, 200), reason };
+}
+
+function parseContext(text: unknown): Readonly<Record<string, string>> | undefined {
+  if (typeof text !== "string") return undefined;
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed) ? (parsed as Record<string, string>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
