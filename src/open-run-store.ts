@@ -1,8 +1,10 @@
 import { followStore } from "./migrate/follow.ts";
+import { databaseFlags } from "./model/backup.ts";
 import { CairnError } from "./model/errors.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { RunStore } from "./ports/run-store.ts";
 import { memoryRunStore } from "./stores/memory/runs.ts";
+import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom } from "./stores/sqlite/move-record.ts";
 
 export type RunStoreOptions =
@@ -36,6 +38,7 @@ export async function openRunStore(options: RunStoreOptions): Promise<RunStore> 
         local: sqliteRunStore(options),
         locate: () => awayFrom(path),
         openAway: (url) => openRunStore({ storage: "postgres", url, poolMax: 5 }),
+        findAbandoned: () => findAbandonedMove(path, databaseFlags({ kind: "runs", id: "runs" })),
       });
     }
     case "postgres": {

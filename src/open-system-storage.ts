@@ -1,7 +1,9 @@
 import { join, resolve } from "node:path";
 import { followingSystems } from "./migrate/follow-storage.ts";
+import { databaseFlags } from "./model/backup.ts";
 import { CairnError } from "./model/errors.ts";
 import type { SystemStorage } from "./ports/system-store.ts";
+import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom, awayFromFolder, isAway, readMove } from "./stores/sqlite/move-record.ts";
 import type { SqliteSystemStorage } from "./stores/sqlite/systems.ts";
 
@@ -34,6 +36,7 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
         },
         away: () => awayFromFolder(folder),
         openAway: (url) => openSystemStorage({ storage: "postgres", url }),
+        findAbandoned: (systemId) => findAbandonedMove(fileOf(systemId), databaseFlags({ kind: "system", id: systemId })),
       });
       return { ...following, release: local.release };
     }

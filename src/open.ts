@@ -17,6 +17,7 @@ import { patiently } from "./code/patiently.ts";
 import { code } from "./code/service.ts";
 import { knowledge } from "./knowledge/service.ts";
 import { followingStorage } from "./migrate/follow-storage.ts";
+import { databaseFlags } from "./model/backup.ts";
 import { DOCTOR_DEFAULTS, type DoctorSettings } from "./model/doctor.ts";
 import { CairnError } from "./model/errors.ts";
 import { newId, projectDatabaseName, SHARED_PROJECT_ID } from "./model/ids.ts";
@@ -42,6 +43,7 @@ import { memorySystemStorage } from "./stores/memory/systems.ts";
 import { sqliteBackups } from "./stores/sqlite/backups.ts";
 import { type DatabaseFile, databaseFiles } from "./stores/sqlite/database-files.ts";
 import { sqliteHealth } from "./stores/sqlite/health.ts";
+import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom, awayFromFolder } from "./stores/sqlite/move-record.ts";
 import { sqliteProjectFiles } from "./stores/sqlite/project-files.ts";
 import { type SqliteStorage, sqliteStorage } from "./stores/sqlite/storage.ts";
@@ -248,8 +250,10 @@ async function openDatabase(
   if (storage === "sqlite") {
     const local = sqliteStorage({ dataDir, now, onNotice });
     const folder = join(dataDir, "projects");
+    const fileOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
     const following = followingStorage(local, {
-      locate: (projectId) => awayFrom(join(folder, `${projectDatabaseName(projectId)}.db`)),
+      locate: (projectId) => awayFrom(fileOf(projectId)),
+      findAbandoned: (id) => findAbandonedMove(fileOf(id), databaseFlags({ kind: id === SHARED_PROJECT_ID ? "shared" : "project", id })),
       away: () => awayFromFolder(folder),
       openAway: (url) => openDatabase({ storage: url }, dataDir, now),
     });

@@ -75,6 +75,7 @@ export type HealthCheck =
   | "embeddings"
   | "snapshots"
   | "recovery"
+  | "migrations"
   | "storage";
 
 /** Something that deserves attention. A note can wait; a problem makes the report unhealthy. */

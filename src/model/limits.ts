@@ -70,7 +70,7 @@ export const LIMITS = {
   codeContextLines: 100,
   /** How long one call may wait for a job; proxies give up on silent connections after a minute or so. */
   codeJobWaitMs: 20_000,
-  /** How long a write waits for other processes before it is refused as unavailable. */
+  /** Milliseconds that a call waits at most for a lock, a connection or a migration; a call with a shorter time limit waits less. */
   lockWaitMs: 30_000,
   /** A run or node id is a name, not a document. */
   runKeyChars: 200,

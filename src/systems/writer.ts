@@ -2,6 +2,7 @@ import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises"
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { MessageHead } from "../model/system.ts";
+import { waitLimitMs } from "../model/time-limit.ts";
 import type { SystemStore } from "../ports/system-store.ts";
 import { Draft, type View, viewOf } from "./draft.ts";
 import type { Job } from "./jobs.ts";
@@ -82,7 +83,7 @@ export function componentWriter({ store: open, component, commitsPerSecond, now 
     for (const { signal, reject } of batch) if (signal?.aborted) reject(signal.reason);
     const jobs = batch.filter(({ signal }) => !signal?.aborted);
     if (jobs.length === 0) return;
-    const deadline = Date.now() + LIMITS.lockWaitMs;
+    const deadline = Date.now() + waitLimitMs();
     try {
       for (let attempt = 1; ; attempt++) {
         const answers = await attemptCommit(jobs);
