@@ -114,3 +114,6 @@ export const LIMITS = {
   systemSnapshotBytes: 256 * 1024 * 1024,
   systemSnapshotsKept: 1_000,
 } as const;
+
+/** PostgreSQL connections that one process opens at most, by what they are for. */
+export const POOL_SIZES = { poolSize: 10, runsPoolSize: 5, systemsPoolSize: 5 } as const;

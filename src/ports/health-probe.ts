@@ -7,7 +7,7 @@ export interface ProbedDatabase extends DatabaseSize {
   /** Why it could not even be opened. */
   readonly problem?: string | undefined;
   /** Only of a system that is a file: what its triggers are judged by. */
-  readonly activity?: Pick<SystemMeasures, "processes" | "writesPerSecond" | "windowSeconds"> | undefined;
+  readonly activity?: Pick<SystemMeasures, "processes" | "commitsPerSecond" | "busiestComponent" | "windowSeconds"> | undefined;
   /** The database itself refuses writes, because a migration paused it. */
   readonly fenced?: boolean | undefined;
   /** Snapshots of a system that were begun long ago and never completed. */

@@ -171,7 +171,11 @@ export const systemVerify = operation({
   annotations: READ,
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "systems",
-  cli: { positional: ["system_id"], examples: ["cairn system verify billing", "cairn system verify billing --level full"] },
+  cli: {
+    positional: ["system_id"],
+    examples: ["cairn system verify billing", "cairn system verify billing --level full"],
+    attention: ({ snapshots }) => (snapshots as readonly { good: boolean }[]).some(({ good }) => !good),
+  },
   render: ({ snapshots }) =>
     snapshots
       .map(

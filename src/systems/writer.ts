@@ -25,6 +25,9 @@ export interface WriterOptions {
   readonly component: string;
   readonly commitsPerSecond: number;
   readonly now: () => string;
+  /** Milliseconds that only go forward, and how to wait for them; tests have their own. */
+  readonly ticks?: (() => number) | undefined;
+  readonly wait?: ((ms: number) => Promise<unknown>) | undefined;
 }
 
 interface Waiting {
@@ -38,7 +41,8 @@ interface Waiting {
 const REST_MS = 15;
 const RETRY_MS = 5;
 
-export function componentWriter({ store: open, component, commitsPerSecond, now }: WriterOptions): ComponentWriter {
+export function componentWriter(options: WriterOptions): ComponentWriter {
+  const { store: open, component, commitsPerSecond, now, ticks = () => performance.now(), wait = sleep } = options;
   const queue: Waiting[] = [];
   const held: Waiting[] = []; // what came during a pause
   let queuedBytes = 0;
@@ -60,8 +64,8 @@ export function componentWriter({ store: open, component, commitsPerSecond, now 
   async function workOff(): Promise<void> {
     while (queue.length > 0) {
       // Until the budget allows the next commit, messages gather; the turn lets those of the last answers in.
-      const waitMs = nextCommitAt - performance.now();
-      if (waitMs > 1) await sleep(waitMs);
+      const waitMs = nextCommitAt - ticks();
+      if (waitMs > 0) await wait(waitMs);
       else await turn();
       await commitTogether(take());
     }
@@ -88,7 +92,7 @@ export function componentWriter({ store: open, component, commitsPerSecond, now 
       for (let attempt = 1; ; attempt++) {
         const answers = await attemptCommit(jobs);
         if (answers) {
-          nextCommitAt = Math.max(nextCommitAt, attempt > 1 ? performance.now() + REST_MS * (0.5 + Math.random()) : 0);
+          nextCommitAt = Math.max(nextCommitAt, attempt > 1 ? ticks() + REST_MS * (0.5 + Math.random()) : 0);
           for (const answer of answers) answer();
           return;
         }
@@ -123,7 +127,7 @@ export function componentWriter({ store: open, component, commitsPerSecond, now 
         answers.push(() => reject(error));
       }
     if (draft.changed) {
-      const startedAt = performance.now();
+      const startedAt = ticks();
       if (!(await store.commit(draft.change(now())))) {
         view = undefined;
         return undefined;

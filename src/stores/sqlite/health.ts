@@ -82,9 +82,14 @@ function described(file: DatabaseFile, probe: FileProbe | FailedProbe, windowSec
   const known = new Set(file.migrations.map((migration) => migration.id));
   const state = schema.some((step) => !known.has(step.id)) ? "newer" : schema.length < known.size ? "older" : "current";
   if (kind !== "system") return { ...base, schema: state, halfSnapshots, fenced };
-  const { commits, seconds, processes } = probe.activity ?? { commits: 0, seconds: windowSeconds, processes: [] };
+  const { busiest, seconds, processes } = probe.activity ?? { seconds: windowSeconds, processes: [] };
   const here = (otherUsers(path) ?? []).map((pid) => `${pid}@${hostname()}`);
-  const activity = { processes: [...new Set([...processes, ...here])], writesPerSecond: commits / seconds, windowSeconds: seconds };
+  const activity = {
+    processes: [...new Set([...processes, ...here])],
+    commitsPerSecond: (busiest?.commits ?? 0) / seconds,
+    busiestComponent: busiest?.component,
+    windowSeconds,
+  };
   return { ...base, schema: state, halfSnapshots, fenced, activity };
 }
 
