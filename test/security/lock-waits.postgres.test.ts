@@ -41,6 +41,7 @@ function opened(url = database.url, poolSize = 30): Promise<Cairn> {
 /** Locks all tables of a schema, as a long migration or a careless administrator would. */
 async function lockSchema(schema: string): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: database.url });
+  client.on("error", () => {});
   await client.connect();
   const { rows } = await client.query<{ name: string }>(
     "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = $1",
@@ -55,10 +56,11 @@ async function lockSchema(schema: string): Promise<() => Promise<void>> {
 /** Passes everything on to PostgreSQL until it is frozen. */
 async function freezable(): Promise<{ url: string; freeze(): void; close(): void }> {
   const target = new URL(database.url);
+  const upstream = Number(target.port);
   const sockets = new Set<Socket>();
   let frozen = false;
   const server = createServer((socket) => {
-    const other = createConnection(Number(target.port), "127.0.0.1");
+    const other = createConnection(upstream, "127.0.0.1");
     for (const [from, to] of [
       [socket, other],
       [other, socket],
@@ -88,9 +90,8 @@ describe("a caller who makes Cairn wait for PostgreSQL", () => {
     const cairn = await opened();
     expect((await cairn.checkpoints.list({ projectPath: project })).total).toBe(3); // connected before
     const release = await lockSchema(SCHEMAS[held]);
-    const answers = await callAll(cairn, held, project);
+    const answers = await callAll(cairn, held, project).finally(release);
     expect(unlike503(answers)).toEqual([]);
-    await release();
     expect((await cairn.checkpoints.list({ projectPath: project })).total).toBe(3);
     await cairn.close();
   });
@@ -99,8 +100,7 @@ describe("a caller who makes Cairn wait for PostgreSQL", () => {
     const cairn = await opened(database.url, 1);
     expect((await cairn.checkpoints.list({ projectPath: project })).total).toBe(3);
     const release = await lockSchema(SCHEMAS.project);
-    expect(unlike503(await callAll(cairn, "project", project))).toEqual([]);
-    await release();
+    expect(unlike503(await callAll(cairn, "project", project).finally(release))).toEqual([]);
     await cairn.close();
   });
 

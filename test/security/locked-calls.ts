@@ -1,5 +1,7 @@
 import { expect } from "vitest";
-import { type Cairn, CairnError } from "../../src/index.ts";
+import { hasBody, routeOf } from "../../src/http/routes.ts";
+import type { Cairn } from "../../src/index.ts";
+import { projectField } from "../../src/operation.ts";
 import { operations } from "../../src/operations.ts";
 import { type Answer, api } from "../http/api.ts";
 
@@ -36,8 +38,12 @@ export async function callAll(cairn: Cairn, held: Held, project: string): Promis
   const short = operations.map((operation) => ({ ...operation, limits: { ...operation.limits, timeoutMs: LIMIT_MS } }));
   const http = await api({ cairn, operations: short });
   const answers = Object.entries(CALLS[held]).map(async ([name, input]): Promise<[string, Answer]> => {
-    const body = held === "project" ? { project_path: project, ...input } : input;
-    return [name, await http.call("POST", pathOf(name), body)];
+    const operation = operations.find((one) => one.name === name)!;
+    const route = routeOf(operation);
+    const field = projectField(operation);
+    const given = field ? { [field]: project, ...input } : { ...input };
+    if (hasBody(route)) return [name, await http.call(route.method, route.path, given)];
+    return [name, await http.call(route.method, `${route.path}?${new URLSearchParams(given as Record<string, string>)}`)];
   });
   return new Map(await Promise.all(answers));
 }
@@ -50,10 +56,4 @@ export function unlike503(answers: ReadonlyMap<string, Answer>): string[] {
     expect(body.error.message, name).not.toMatch(/time limit/);
     return [];
   });
-}
-
-function pathOf(name: string): string {
-  const noun = name.split("_", 1)[0]!;
-  if (!operations.some((operation) => operation.name === name)) throw new CairnError("internal", `There is no operation ${name}.`);
-  return `/v1/${noun}/${name.slice(noun.length + 1)}`;
 }

@@ -67,7 +67,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     statement_timeout: statementTimeoutMs,
-    lock_timeout: statementTimeoutMs,
+    lock_timeout: Math.ceil(0.9 * statementTimeoutMs), // first, so that a lock is reported as a lock and not as a slow statement
     idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
     query_timeout: statementTimeoutMs + ANSWER_GRACE_MS,
     // However the server is set up, times are written as TYPES reads them.
