@@ -9,8 +9,8 @@ interface CallTime {
 }
 
 const calls = new AsyncLocalStorage<CallTime>();
-const RESERVE_SHARE = 0.2;
-const RESERVE_MAX_MS = 1_000;
+const RESERVE_SHARE = 0.3;
+const RESERVE_MAX_MS = 2_000;
 
 /**
  * Runs a call under its time limit. Waits inside it (locks, connections, migrations) ask `waitLimitMs` and end before the limit, so
