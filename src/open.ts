@@ -23,6 +23,7 @@ import { CairnError } from "./model/errors.ts";
 import { newId, projectDatabaseName, SHARED_PROJECT_ID } from "./model/ids.ts";
 import { POOL_SIZES } from "./model/limits.ts";
 import { SYSTEM_DEFAULTS } from "./model/system-rules.ts";
+import { withoutTimeLimit } from "./model/time-limit.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
 import { defaultStateDir, openSystemStorage } from "./open-system-storage.ts";
@@ -117,7 +118,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     embedders,
     find: async ({ projectPath, collection }) => (await storage.find(projectPath))?.[collection].embeddings,
     inBackground(work) {
-      const ended = work(closing.signal)
+      const ended = withoutTimeLimit(() => work(closing.signal))
         .catch(() => {})
         .finally(() => background.delete(ended)); // what is left undone shows in the list of versions
       background.add(ended);

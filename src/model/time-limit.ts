@@ -35,3 +35,8 @@ export function waitLimitMs(maxMs: number = LIMITS.lockWaitMs, reserveShare = 0)
   if (!call?.open) return maxMs;
   return Math.max(0, Math.min(maxMs, call.endsAt - call.reserveMs * (1 - reserveShare) - performance.now()));
 }
+
+/** Runs background work that a call has started: it may take its time even while that call is still open. */
+export function withoutTimeLimit<T>(work: () => T): T {
+  return calls.run(undefined as unknown as CallTime, work);
+}

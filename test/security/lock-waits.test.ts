@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import { LIMITS } from "../../src/model/limits.ts";
-import { waitLimitMs, withTimeLimit } from "../../src/model/time-limit.ts";
+import { waitLimitMs, withoutTimeLimit, withTimeLimit } from "../../src/model/time-limit.ts";
 import { openRunStore } from "../../src/open-run-store.ts";
 import { operations } from "../../src/operations.ts";
 import { loadEngine } from "../../src/stores/sqlite/engine.ts";
@@ -114,6 +114,13 @@ describe("the time that a call may wait", () => {
         expect(waitLimitMs(), name).toBeLessThanOrEqual(Math.min(LIMITS.lockWaitMs, limits.timeoutMs - 500));
       });
     expect(waitLimitMs()).toBe(LIMITS.lockWaitMs);
+  });
+
+  it("does not bind background work that starts while its call is still open", async () => {
+    await withTimeLimit(1_000, async () => {
+      expect(waitLimitMs()).toBeLessThan(1_000);
+      expect(await withoutTimeLimit(async () => waitLimitMs())).toBe(LIMITS.lockWaitMs);
+    });
   });
 
   it("shrinks as the call goes on, and does not bind work that outlives the call", async () => {
