@@ -1,6 +1,7 @@
 import type { Cairn } from "./cairn.ts";
 import { asCairnError, CairnError } from "./model/errors.ts";
 import { answerCall } from "./model/give-way.ts";
+import { withTimeLimit } from "./model/time-limit.ts";
 import { type Access, type Operation, projectField } from "./operation.ts";
 import type { Log } from "./ports/log.ts";
 import { observe } from "./telemetry/observe.ts";
@@ -57,8 +58,11 @@ async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocat
 
   const context = { progress: progress ?? (() => {}), mayTouch, allProjects: caller.projects === "all" };
   try {
-    const result = await untilAborted(operation.limits.timeoutMs, invocation.signal, (signal) =>
-      operation.run(cairn, toCamel(operation.input, input) as never, { ...context, signal }),
+    const { timeoutMs } = operation.limits;
+    const result = await withTimeLimit(timeoutMs, () =>
+      untilAborted(timeoutMs, invocation.signal, (signal) =>
+        operation.run(cairn, toCamel(operation.input, input) as never, { ...context, signal }),
+      ),
     );
     return operation.output.parse(toWire(operation.output, result)) as Record<string, unknown>;
   } catch (error) {

@@ -1,16 +1,19 @@
 import { followStore } from "./migrate/follow.ts";
+import { databaseFlags } from "./model/backup.ts";
 import { CairnError } from "./model/errors.ts";
+import { POOL_SIZES } from "./model/limits.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { RunStore } from "./ports/run-store.ts";
 import { memoryRunStore } from "./stores/memory/runs.ts";
+import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom } from "./stores/sqlite/move-record.ts";
 
 export type RunStoreOptions =
   | { readonly storage: "memory"; readonly now?: Clock }
   /** A folder of plain files. */
   | { readonly storage: "file"; readonly folder: string; readonly now?: Clock }
-  /** One SQLite file. */
-  | { readonly storage: "sqlite"; readonly path: string; readonly now?: Clock }
+  /** One SQLite file. `poolMax` counts once it has moved to PostgreSQL. */
+  | { readonly storage: "sqlite"; readonly path: string; readonly now?: Clock; readonly poolMax?: number }
   /** The schema `runs` of a PostgreSQL database. */
   | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
 
@@ -31,11 +34,12 @@ export async function openRunStore(options: RunStoreOptions): Promise<RunStore> 
     }
     case "sqlite": {
       const { sqliteRunStore } = await import("./stores/sqlite/runs.ts");
-      const { path } = options;
+      const { path, poolMax = POOL_SIZES.runsPoolSize } = options;
       return followStore({
         local: sqliteRunStore(options),
         locate: () => awayFrom(path),
-        openAway: (url) => openRunStore({ storage: "postgres", url, poolMax: 5 }),
+        openAway: (url) => openRunStore({ storage: "postgres", url, poolMax }),
+        findAbandoned: () => findAbandonedMove(path, databaseFlags({ kind: "runs", id: "runs" })),
       });
     }
     case "postgres": {

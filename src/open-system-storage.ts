@@ -1,15 +1,18 @@
 import { join, resolve } from "node:path";
 import { followingSystems } from "./migrate/follow-storage.ts";
+import { databaseFlags } from "./model/backup.ts";
 import { CairnError } from "./model/errors.ts";
+import { POOL_SIZES } from "./model/limits.ts";
 import type { SystemStorage } from "./ports/system-store.ts";
+import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom, awayFromFolder, isAway, readMove } from "./stores/sqlite/move-record.ts";
 import type { SqliteSystemStorage } from "./stores/sqlite/systems.ts";
 
 export type SystemStorageOptions =
   /** Gone when the process ends. */
   | { readonly storage: "memory" }
-  /** One SQLite file per system, `{stateDir}/checkpoints/{systemId}.db`. */
-  | { readonly storage: "sqlite"; readonly stateDir?: string | undefined }
+  /** One SQLite file per system, `{stateDir}/checkpoints/{systemId}.db`. `poolMax` counts for those that have moved to PostgreSQL. */
+  | { readonly storage: "sqlite"; readonly stateDir?: string | undefined; readonly poolMax?: number }
   /** One schema per system of a PostgreSQL database. */
   | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
 
@@ -22,7 +25,7 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
     }
     case "sqlite": {
       const { sqliteSystemStorage } = await import("./stores/sqlite/systems.ts");
-      const stateDir = options.stateDir ?? defaultStateDir();
+      const { stateDir = defaultStateDir(), poolMax = POOL_SIZES.systemsPoolSize } = options;
       const folder = join(stateDir, "checkpoints");
       const fileOf = (systemId: string) => join(folder, `${systemId}.db`);
       const local = sqliteSystemStorage({ stateDir });
@@ -33,7 +36,8 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
           return record && isAway(record) ? record.where : undefined;
         },
         away: () => awayFromFolder(folder),
-        openAway: (url) => openSystemStorage({ storage: "postgres", url }),
+        openAway: (url) => openSystemStorage({ storage: "postgres", url, poolMax }),
+        findAbandoned: (systemId) => findAbandonedMove(fileOf(systemId), databaseFlags({ kind: "system", id: systemId })),
       });
       return { ...following, release: local.release };
     }

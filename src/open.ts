@@ -17,9 +17,13 @@ import { patiently } from "./code/patiently.ts";
 import { code } from "./code/service.ts";
 import { knowledge } from "./knowledge/service.ts";
 import { followingStorage } from "./migrate/follow-storage.ts";
+import { databaseFlags } from "./model/backup.ts";
 import { DOCTOR_DEFAULTS, type DoctorSettings } from "./model/doctor.ts";
 import { CairnError } from "./model/errors.ts";
 import { newId, projectDatabaseName, SHARED_PROJECT_ID } from "./model/ids.ts";
+import { POOL_SIZES } from "./model/limits.ts";
+import { SYSTEM_DEFAULTS } from "./model/system-rules.ts";
+import { withoutTimeLimit } from "./model/time-limit.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
 import { defaultStateDir, openSystemStorage } from "./open-system-storage.ts";
@@ -42,11 +46,12 @@ import { memorySystemStorage } from "./stores/memory/systems.ts";
 import { sqliteBackups } from "./stores/sqlite/backups.ts";
 import { type DatabaseFile, databaseFiles } from "./stores/sqlite/database-files.ts";
 import { sqliteHealth } from "./stores/sqlite/health.ts";
+import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom, awayFromFolder } from "./stores/sqlite/move-record.ts";
 import { sqliteProjectFiles } from "./stores/sqlite/project-files.ts";
 import { type SqliteStorage, sqliteStorage } from "./stores/sqlite/storage.ts";
 import type { SqliteSystemStorage } from "./stores/sqlite/systems.ts";
-import { systems } from "./systems/service.ts";
+import { type SystemSettings, systems } from "./systems/service.ts";
 import { observeSystems } from "./telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
 import { redactor } from "./text/redact.ts";
@@ -64,7 +69,11 @@ export interface OpenOptions {
   /** Where backups are kept; default `backups` in `dataDir`. */
   readonly backupDir?: string | undefined;
   /** When a system has outgrown its file, and what else deserves attention; what is left out has a default. */
-  readonly doctor?: Partial<DoctorSettings> | undefined;
+  readonly doctor?: Partial<Omit<DoctorSettings, "commitsPerSecond">> | undefined;
+  /** Write budget and snapshots of the systems that `cairn.systems.open` opens. */
+  readonly systems?: SystemSettings | undefined;
+  /** Connections that this process opens to PostgreSQL at most. */
+  readonly postgres?: Partial<Record<keyof typeof POOL_SIZES, number>> | undefined;
   /** Which model to embed with, or embedders of your own in order of preference. */
   readonly embedder?: EmbedderChoice | readonly Embedder[];
   /** A Qdrant server that answers searches by meaning. Its vectors are copies: the database keeps them all. */
@@ -96,7 +105,8 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const upkeep = await openUpkeep({ database, runStore, systemStorage }, { options, dataDir, now });
   const { embedders, usage } = openEmbedders(options.embedder, options.onNotice ?? warn);
   const stopObserving = observeEmbedding(usage);
-  const settings = { ...DOCTOR_DEFAULTS, ...options.doctor };
+  const { commitsPerSecond = SYSTEM_DEFAULTS.commitsPerSecond } = options.systems ?? {};
+  const settings = { ...DOCTOR_DEFAULTS, ...options.doctor, commitsPerSecond };
   const examining = doctor({ storage, runs: runStore, ...upkeep, settings, now, onSystems: (found) => observed.remember(found) });
   const observed = observeSystems(() => examining.systems());
   const later = backfiller({ embedders });
@@ -109,7 +119,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     find: async ({ projectPath, collection }) => (await storage.find(projectPath))?.[collection].embeddings,
     checkRecords: (projectPath) => storage.checkRecords(projectPath),
     inBackground(work) {
-      const ended = work(closing.signal)
+      const ended = withoutTimeLimit(() => work(closing.signal))
         .catch(() => {})
         .finally(() => background.delete(ended)); // what is left undone shows in the list of versions
       background.add(ended);
@@ -156,7 +166,13 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     indexing: indexing({ code: codeIndex, queue }),
     embeddings: versions,
     runs: checkedRuns(runs({ store: runStore, now })),
-    systems: systems({ storage: systemStorage, scratch: async () => memorySystemStorage(), now, newId: services.newId }),
+    systems: systems({
+      storage: systemStorage,
+      scratch: async () => memorySystemStorage(),
+      now,
+      newId: services.newId,
+      settings: options.systems ?? {},
+    }),
     projects: () => storage.projects(),
     check: () => storage.check(),
     async close() {
@@ -188,17 +204,19 @@ async function openIndexQueue(
 }
 
 /** Runs belong to no project's database: one file next to them, or a schema of their own in the same PostgreSQL. */
-async function openRuns({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<RunStore> {
+async function openRuns({ storage = "sqlite", postgres }: OpenOptions, dataDir: string, now: Clock): Promise<RunStore> {
+  const poolMax = postgres?.runsPoolSize ?? POOL_SIZES.runsPoolSize;
   if (storage === "memory") return openRunStore({ storage: "memory", now });
-  if (storage === "sqlite") return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now });
-  return openRunStore({ storage: "postgres", url: storage, poolMax: 5 });
+  if (storage === "sqlite") return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now, poolMax });
+  return openRunStore({ storage: "postgres", url: storage, poolMax });
 }
 
 /** Nor do systems: a file each, or a schema each in the same PostgreSQL. */
-async function openSystems({ storage = "sqlite", stateDir }: OpenOptions): Promise<SystemStorage | SqliteSystemStorage> {
+async function openSystems({ storage = "sqlite", stateDir, postgres }: OpenOptions): Promise<SystemStorage | SqliteSystemStorage> {
+  const poolMax = postgres?.systemsPoolSize ?? POOL_SIZES.systemsPoolSize;
   if (storage === "memory") return openSystemStorage({ storage: "memory" });
-  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir });
-  return openSystemStorage({ storage: "postgres", url: storage, poolMax: 5 });
+  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir, poolMax });
+  return openSystemStorage({ storage: "postgres", url: storage, poolMax });
 }
 
 interface OpenedStores {
@@ -241,7 +259,7 @@ async function withQdrant(storage: Storage, options: OpenOptions): Promise<Stora
 const warn = (message: string) => process.emitWarning(message, "CairnNotice");
 
 async function openDatabase(
-  { storage = "sqlite", onNotice = warn }: OpenOptions,
+  { storage = "sqlite", onNotice = warn, postgres = {} }: OpenOptions,
   dataDir: string,
   now: Clock,
 ): Promise<Storage | SqliteStorage> {
@@ -249,16 +267,18 @@ async function openDatabase(
   if (storage === "sqlite") {
     const local = sqliteStorage({ dataDir, now, onNotice });
     const folder = join(dataDir, "projects");
+    const fileOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
     const following = followingStorage(local, {
-      locate: (projectId) => awayFrom(join(folder, `${projectDatabaseName(projectId)}.db`)),
+      locate: (projectId) => awayFrom(fileOf(projectId)),
+      findAbandoned: (id) => findAbandonedMove(fileOf(id), databaseFlags({ kind: id === SHARED_PROJECT_ID ? "shared" : "project", id })),
       away: () => awayFromFolder(folder),
-      openAway: (url) => openDatabase({ storage: url }, dataDir, now),
+      openAway: (url) => openDatabase({ storage: url, postgres }, dataDir, now),
     });
     return { ...following, release: local.release };
   }
   if (/^postgres(ql)?:\/\//.test(storage)) {
     const { postgresStorage } = await import("./stores/postgres/storage.ts"); // only those who use it pay for loading pg
-    return postgresStorage({ url: storage, now });
+    return postgresStorage({ url: storage, now, poolMax: postgres.poolSize ?? POOL_SIZES.poolSize });
   }
   throw new CairnError(
     "invalid_input",

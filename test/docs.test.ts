@@ -54,7 +54,7 @@ describe("the tables in the docs", () => {
     const attention = [
       String(EXIT_ATTENTION),
       "",
-      "it worked, and what it found asks for attention: `cairn doctor`, `cairn backup verify`, an import that had to leave something out",
+      "it worked, and what it found asks for attention: `cairn doctor`, a `verify` or `check` that found damage, an import that had to leave something out",
     ];
     const lines = tableLines(["exit code", "error code", "when"], [["0", "", "it worked"], ...rows, attention]);
     await expect(withSection("docs/cli.md", "exit codes", lines)).toMatchFileSnapshot(join(root, "docs/cli.md"));

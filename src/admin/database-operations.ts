@@ -23,7 +23,10 @@ export const databaseCheck = operation({
   annotations: { readOnly: true, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "none",
-  cli: { examples: ["cairn database check", "cairn database check --scope shared --json"] },
+  cli: {
+    examples: ["cairn database check", "cairn database check --scope shared --json"],
+    attention: ({ state }) => state === "damaged",
+  },
   render: ({ location, state, problems, damaged, stale, quarantined }) =>
     [
       `${location}: ${state}`,

@@ -26,6 +26,7 @@ const Finding = z.object({
     "embeddings",
     "snapshots",
     "recovery",
+    "migrations",
     "storage",
   ]),
   severity: z.enum(["problem", "note"]),

@@ -7,7 +7,15 @@ import type { Clock } from "../ports/clock.ts";
 import type { HealthProbe, ProbedDatabase } from "../ports/health-probe.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
-import { awayFindings, databaseFindings, diskFindings, embeddingFindings, leaseFindings, leftoverFindings } from "./findings.ts";
+import {
+  awayFindings,
+  databaseFindings,
+  diskFindings,
+  embeddingFindings,
+  leaseFindings,
+  leftoverFindings,
+  migrationFindings,
+} from "./findings.ts";
 import { recordFindings, repairAll } from "./record-findings.ts";
 import { triggersOf } from "./triggers.ts";
 
@@ -82,6 +90,7 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
         systems.push(...systemReport(database, typeof tried === "number" ? tried : undefined));
       }
       onSystems?.(systems);
+      findings.push(...migrationFindings((await probe?.unfinishedMigrations(databases)) ?? []));
       findings.push(...awayFindings((await probe?.away()) ?? []));
       const largest = Math.max(0, ...databases.map(({ bytes }) => bytes));
       findings.push(...diskFindings((await probe?.disks()) ?? [], largest, settings));
@@ -121,6 +130,7 @@ const WHOLE_DATABASE: readonly HealthCheck[] = ["integrity", "records", "recover
 
 const CHECKS: readonly HealthCheck[] = [
   "storage",
+  "migrations",
   "integrity",
   "records",
   "schema",

@@ -1,10 +1,11 @@
-import { type DatabaseName, databaseLabel } from "../model/backup.ts";
+import { type DatabaseName, databaseFlags, databaseLabel } from "../model/backup.ts";
 import type { DoctorSettings, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import { isAbandoned, migrationCommands } from "../model/move.ts";
 import type { UnusableBackup } from "../ports/backup-store.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
-import type { DiskRoom, Leftover, ProbedDatabase } from "../ports/health-probe.ts";
+import type { DiskRoom, Leftover, ProbedDatabase, UnfinishedMigration } from "../ports/health-probe.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import { megabytes } from "./triggers.ts";
@@ -18,7 +19,13 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
   if (damage !== undefined) {
     const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
     const message = `It is damaged: ${damage}${more}. Restore a backup; what is there now is kept aside.`;
-    found.push({ check: "integrity", severity: "problem", subject, message, command: `cairn restore ${flagsOf(database)} --overwrite` });
+    found.push({
+      check: "integrity",
+      severity: "problem",
+      subject,
+      message,
+      command: `cairn restore ${databaseFlags(database)} --overwrite`,
+    });
   }
   if (schema === "newer")
     found.push({
@@ -41,7 +48,7 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
       severity: "problem",
       subject,
       message: `It has ${megabytes(bytes)}; limit ${megabytes(sizeMaxBytes)}.`,
-      command: `cairn migrate --to postgres://… ${flagsOf(database)}`,
+      command: `cairn migrate --to postgres://… ${databaseFlags(database)}`,
     });
   if (halfSnapshots.length > 0)
     found.push({
@@ -51,17 +58,6 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
       message: `${halfSnapshots.length} snapshots were begun and never completed; they are never restored.`,
     });
   return found;
-}
-
-/** How a command is told which database is meant. */
-function flagsOf({ kind, id }: ProbedDatabase): string {
-  if (kind === "runs") return "--runs";
-  return kind === "shared" ? "--scope shared" : `--${kind} ${quoted(id)}`;
-}
-
-/** So that the command can be pasted. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** A backup or a repair needs as much room again as the largest database. */
@@ -104,6 +100,22 @@ export function awayFindings(away: readonly DatabaseName[]): Finding[] {
   ];
 }
 
+/** Reports migrations that have not reached their end: until then the database refuses writes. */
+export function migrationFindings(unfinished: readonly UnfinishedMigration[]): Finding[] {
+  return unfinished.map(({ running, elsewhere, where, direction, startedAt, ...name }) => {
+    const subject = databaseLabel(name);
+    if (running) return { check: "migrations", severity: "note", subject, message: "It is being migrated now, so writes wait." };
+    const { finish, undo } = migrationCommands(databaseFlags(name), where);
+    const what =
+      where === undefined ? "A migration" : `A migration ${direction === "up" ? "to" : "back from"} ${where}, begun ${startedAt},`;
+    const message = `${what} stopped before its end and no process runs it: writes are refused.`;
+    if (elsewhere)
+      return { check: "migrations", severity: "problem", subject, message: `${message} Run cairn doctor on the machine that started it.` };
+    const advice = finish === undefined ? "Undo it." : `Finish it, or undo it with: ${undo}`;
+    return { check: "migrations", severity: "problem", subject, message: `${message} ${advice}`, command: finish ?? undo };
+  });
+}
+
 const RUNS_MAX = 100;
 
 /** Runs that nobody goes on with, though they are not finished. */
@@ -113,7 +125,7 @@ export async function leaseFindings(runs: RunStore, { staleLeaseSeconds }: Docto
   try {
     abandoned = await runs.listRuns({ abandoned: true, limit: RUNS_MAX });
   } catch (error) {
-    if (error instanceof CairnError && error.details?.damaged) return []; // told as damaged
+    if (error instanceof CairnError && (error.details?.damaged || isAbandoned(error))) return []; // reported by another check
     throw error;
   }
   const stale = abandoned.filter(({ leaseUntil, updatedAt }) => Date.parse(leaseUntil ?? updatedAt) < latest);

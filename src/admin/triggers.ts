@@ -2,8 +2,8 @@ import type { DoctorSettings, SystemMeasures, Trigger } from "../model/doctor.ts
 
 /** Judges what was measured of a system by the thresholds: one answer per condition, with its figures. */
 export function triggersOf(measures: SystemMeasures, settings: DoctorSettings): Trigger[] {
-  const { processes, writesPerSecond, windowSeconds, bytes } = measures;
-  const { processesMax, writesPerSecondMax, sizeMaxBytes } = settings;
+  const { processes, windowSeconds, bytes } = measures;
+  const { processesMax, sizeMaxBytes } = settings;
   return [
     {
       name: "processes",
@@ -12,13 +12,7 @@ export function triggersOf(measures: SystemMeasures, settings: DoctorSettings): 
       limit: processesMax,
       message: `${processes.length} process${processes.length === 1 ? "" : "es"} in ${windowSeconds} s${listed(processes)}; limit ${processesMax}`,
     },
-    {
-      name: "write_rate",
-      fired: writesPerSecond > writesPerSecondMax,
-      measured: writesPerSecond,
-      limit: writesPerSecondMax,
-      message: `${writesPerSecond.toFixed(2)} commits/s over ${windowSeconds} s; limit ${writesPerSecondMax}/s`,
-    },
+    writeRate(measures, settings),
     {
       name: "size",
       fired: bytes > sizeMaxBytes,
@@ -29,6 +23,21 @@ export function triggersOf(measures: SystemMeasures, settings: DoctorSettings): 
     recovery(measures, settings),
     compliance(settings),
   ];
+}
+
+/** Share of the write budget above which a component has used it up: group commit cannot put more writes together for long. */
+const BUDGET_SHARE = 0.9;
+
+function writeRate({ commitsPerSecond: measured, busiestComponent, windowSeconds }: SystemMeasures, settings: DoctorSettings): Trigger {
+  const limit = BUDGET_SHARE * settings.commitsPerSecond;
+  const whose = busiestComponent === undefined ? "" : ` by ${busiestComponent}`;
+  return {
+    name: "write_rate",
+    fired: measured > limit,
+    measured,
+    limit,
+    message: `${measured.toFixed(2)} commits/s${whose} over ${windowSeconds} s; limit ${Number(limit.toFixed(3))}/s, 90 % of the write budget`,
+  };
 }
 
 function recovery({ rtoSeconds: measured }: SystemMeasures, { rtoSeconds: required, rtoFloorSeconds: floor }: DoctorSettings): Trigger {

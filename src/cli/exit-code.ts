@@ -16,5 +16,5 @@ export const EXIT_CODE: Record<ErrorCode, number> = {
   cancelled: 130,
 };
 
-/** It worked, and what it found asks for attention: `cairn doctor`, `cairn backup verify`, an import that had to leave something out. */
+/** It worked, and what it found asks for attention: `cairn doctor`, a `verify` or `check` that found damage, an import that had to leave something out. */
 export const EXIT_ATTENTION = 11;

@@ -30,9 +30,10 @@ for (const stream of [process.stdout, process.stderr])
 const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.on(signal, () => {
-    // The first one lets the command end cleanly, the second ends it.
+    // The first one lets the command end cleanly, within the grace period; the second ends it at once.
     if (interrupted.signal.aborted) process.exit(130);
     interrupted.abort();
+    void import("./force-exit.ts").then(({ forceExitAfterGrace }) => forceExitAfterGrace());
   });
 
 const { runCli } = await import("./run.ts");

@@ -1,5 +1,6 @@
 import { watchInThread } from "./code/launch.ts";
 import type { Command } from "./command.ts";
+import { forceExitAfterGrace } from "./force-exit.ts";
 import { openEdge } from "./open-edge.ts";
 
 /** `cairn mcp`: what an agent's client starts. It speaks MCP on stdin and stdout and ends with its parent. */
@@ -35,6 +36,7 @@ export const mcpCommand: Command = {
       toolsets: settings.mcp.toolsets,
       defaultProject,
       log,
+      onEnded: forceExitAfterGrace, // the end of the input is no signal, and must end the process all the same
       onError: (error) => log.warn({ err: error }, "The MCP connection had an error."),
     });
     watched?.stop();

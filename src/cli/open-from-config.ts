@@ -11,6 +11,11 @@ export function openOptions(config: Config): OpenOptions {
     stateDir: config.stateDir,
     backupDir: config.backup.dir,
     doctor: config.doctor,
+    systems: {
+      commitsPerSecond: config.systems.commitsPerSecond,
+      snapshots: { everyMs: config.systems.snapshotSeconds * 1_000, keep: config.systems.snapshotsKept },
+    },
+    postgres: config.postgres,
     embedder: config.embedder,
     code: config.code,
     qdrant: config.qdrant,

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCairnError } from "../model/errors.ts";
 import type { IndexJobStatus, IndexResult, IndexWork } from "../model/index-job.ts";
+import { isAbandoned } from "../model/move.ts";
+import { withoutTimeLimit } from "../model/time-limit.ts";
 import type { PerformIndexWork } from "../ports/index-queue.ts";
 
 /** A database that others hold, or that restarts, is tried again so often: for some ten seconds. */
@@ -11,7 +13,7 @@ export function patiently(
   perform: (work: IndexWork, signal: AbortSignal) => Promise<IndexResult>,
   { retryDelayMs = 200 }: { readonly retryDelayMs?: number } = {},
 ): PerformIndexWork {
-  return async (work, signal) => {
+  const attempts: PerformIndexWork = async (work, signal) => {
     for (let attempt = 1; ; attempt++)
       try {
         const result = await perform(work, signal);
@@ -19,10 +21,11 @@ export function patiently(
       } catch (error) {
         if (signal.aborted) return { status: "cancelled" };
         const { code, message } = asCairnError(error);
-        if (code !== "unavailable" || attempt === ATTEMPTS) return { status: "failed", reason: message };
+        if (code !== "unavailable" || isAbandoned(error) || attempt === ATTEMPTS) return { status: "failed", reason: message };
         await sleep(retryDelayMs * 2 ** (attempt - 1), undefined, { signal }).catch(() => {}); // cancelled: the next attempt sees it
       }
   };
+  return (work, signal) => withoutTimeLimit(() => attempts(work, signal));
 }
 
 /** What a job's files came to, in one word. */

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
+import { LIMITS, POOL_SIZES } from "../model/limits.ts";
+import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
 import { isNetwork } from "../text/networks.ts";
 import type { Camel } from "../wire.ts";
 
@@ -155,10 +157,6 @@ export const ConfigSchema = z.strictObject({
       z.int().min(1).max(10_000).default(DOCTOR_DEFAULTS.processesMax),
       "More processes than this that use one system: it should move to PostgreSQL.",
     ),
-    writes_per_second_max: setting(
-      z.number().positive().max(1_000_000).default(DOCTOR_DEFAULTS.writesPerSecondMax),
-      "More commits per second than this to one system: it should move to PostgreSQL.",
-    ),
     size_max_bytes: setting(
       z.int().min(1).default(DOCTOR_DEFAULTS.sizeMaxBytes),
       "A database larger than this, its write-ahead log included, should move to PostgreSQL.",
@@ -188,6 +186,38 @@ export const ConfigSchema = z.strictObject({
       z.int().min(0).default(DOCTOR_DEFAULTS.staleLeaseSeconds),
       "A run that nobody has gone on with for this long is a problem.",
     ),
+  }),
+  systems: z.strictObject({
+    commits_per_second: setting(
+      z.number().min(0.01).max(100_000).default(SYSTEM_DEFAULTS.commitsPerSecond),
+      "Write budget: commits per second of each component. Messages that come faster share a commit. Using more than 90 % of it fires write_rate.",
+      { notFromProject: true },
+    ),
+    snapshot_seconds: setting(
+      z
+        .number()
+        .min(0)
+        .max(86_400)
+        .default(SYSTEM_DEFAULTS.snapshotEveryMs / 1_000),
+      "Seconds between the snapshots that a running system takes of itself; 0 for none.",
+      { notFromProject: true },
+    ),
+    snapshots_kept: setting(
+      z.int().min(1).max(LIMITS.systemSnapshotsKept).default(SYSTEM_DEFAULTS.snapshotsKept),
+      "Snapshots of a system that are kept; older ones are removed.",
+      { notFromProject: true },
+    ),
+  }),
+  postgres: z.strictObject({
+    pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.poolSize), "Connections of each process for projects.", {
+      notFromProject: true,
+    }),
+    runs_pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.runsPoolSize), "Connections of each process for runs.", {
+      notFromProject: true,
+    }),
+    systems_pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.systemsPoolSize), "Connections of each process for systems.", {
+      notFromProject: true,
+    }),
   }),
   qdrant: z.strictObject({
     url: setting(

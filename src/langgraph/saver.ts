@@ -19,6 +19,7 @@ import {
 import { followStore } from "../migrate/follow.ts";
 import { CairnError } from "../model/errors.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
+import { findAbandonedMove } from "../stores/sqlite/move-lock.ts";
 import { awayFrom } from "../stores/sqlite/move-record.ts";
 import { shortcut } from "./plain-json.ts";
 import { type PrunedThreads, type PruneThreads, pruneThreads } from "./retention.ts";
@@ -259,6 +260,7 @@ async function openThreads(options: CairnSaverOptions): Promise<ThreadStore> {
     return followStore({
       local: sqliteThreads({ path, now }),
       locate: () => awayFrom(path),
+      findAbandoned: () => findAbandonedMove(path, undefined),
       openAway: async (url) => (await import("./postgres.ts")).postgresThreads({ url }),
     });
   }

@@ -3,6 +3,7 @@ import type { SourceFile } from "../code/index-batch.ts";
 import type { Code } from "../code/service.ts";
 import { asCairnError, type CairnError, type ErrorCode } from "../model/errors.ts";
 import type { FileOutcome } from "../model/index-job.ts";
+import { isAbandoned } from "../model/move.ts";
 
 /** Where an index goes: the library in this process, or a server. All of it may be repeated. */
 export interface IndexTarget {
@@ -69,7 +70,7 @@ export function patient(target: IndexTarget, { patienceMs = PATIENCE_MS, firstPa
       } catch (thrown) {
         const error: CairnError = asCairnError(thrown);
         signal.throwIfAborted();
-        if (!PASSING.has(error.code) || performance.now() - succeededAt > patienceMs) throw error;
+        if (!PASSING.has(error.code) || isAbandoned(error) || performance.now() - succeededAt > patienceMs) throw error;
         const pauseMs = Math.min(LONGEST_PAUSE_MS, firstPauseMs * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random());
         await sleep(Math.max(pauseMs, error.retryAfterMs ?? 0), undefined, { signal });
       }

@@ -10,6 +10,8 @@ const PARENT_CHECK_MS = 1_000;
 export interface McpStdioOptions extends McpServerOptions {
   /** Hears of errors of the connection; must not write to stdout. */
   readonly onError?: ((error: Error) => void) | undefined;
+  /** Called when the client is gone and its calls are answered or given up, before Cairn is closed. */
+  readonly onEnded?: (() => void) | undefined;
 }
 
 /**
@@ -33,6 +35,7 @@ export async function runMcpStdio(options: McpStdioOptions): Promise<void> {
     const parent = process.ppid;
     setInterval(() => process.ppid !== parent && !process.stdin.destroyed && stop(), PARENT_CHECK_MS).unref();
   });
+  options.onEnded?.();
   await options.cairn.close();
   process.stdin.destroy();
 }

@@ -1,3 +1,4 @@
+import type { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
 import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
@@ -7,6 +8,8 @@ import { followPlaces } from "./follow.ts";
 interface Away<Place extends Storage | SystemStorage> {
   readonly locate: (id: string) => string | undefined;
   readonly openAway: (url: string) => Promise<Place>;
+  /** Returns the error of a migration of this database that stopped before its end. */
+  readonly findAbandoned: (id: string) => Promise<CairnError | undefined>;
   /** The ids of all that went. */
   readonly away: () => readonly string[];
 }

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
-import { LIMITS } from "../model/limits.ts";
-import { isMoving } from "../model/move.ts";
+import { isAbandoned, isMoving } from "../model/move.ts";
+import { waitLimitMs } from "../model/time-limit.ts";
 
 interface FollowOptions<Store> {
   readonly local: Store;
   /** The URL of where the database is now; undefined while it is here. */
   readonly locate: () => string | undefined;
   readonly openAway: (url: string) => Promise<Store>;
-  /** How long a call waits for a move that is under way. */
-  readonly waitMs?: number;
+  /** Returns the error of a migration that stopped before its end: a call fails with it at once instead of waiting. */
+  readonly findAbandoned: () => Promise<CairnError | undefined>;
 }
 
 /** Runs a piece of work on a database wherever it is now. */
@@ -21,11 +21,11 @@ const LOOK_AGAIN_MS = 40;
  * Calls go straight to where the database was last found, which costs nothing. Only a database that says it is moving or gone makes
  * it look: then the call waits for the move to end and is made again where the database is now. A call that was refused had no effect.
  */
-export function follower<Store>({ local, locate, openAway, waitMs = LIMITS.lockWaitMs }: FollowOptions<Store>): Use<Store> {
+export function follower<Store>({ local, locate, openAway, findAbandoned }: FollowOptions<Store>): Use<Store> {
   let url: string | undefined;
   let current: Promise<Store> = Promise.resolve(local);
   return async (work) => {
-    const deadline = Date.now() + waitMs;
+    const deadline = Date.now() + waitLimitMs();
     for (;;) {
       const used = current;
       try {
@@ -45,7 +45,9 @@ export function follower<Store>({ local, locate, openAway, waitMs = LIMITS.lockW
           }
           continue;
         }
-        if (!moving || Date.now() > deadline) throw error;
+        const abandoned = await findAbandoned();
+        if (abandoned) throw abandoned;
+        if (!moving || isAbandoned(error) || Date.now() > deadline) throw error;
         await sleep(LOOK_AGAIN_MS * (0.5 + Math.random()));
       }
     }
@@ -93,6 +95,7 @@ interface FollowPlacesOptions<Store extends object, Place extends Places<Store>>
   readonly local: Place;
   readonly locate: (id: string) => string | undefined;
   readonly openAway: (url: string) => Promise<Place>;
+  readonly findAbandoned: (id: string) => Promise<CairnError | undefined>;
 }
 
 interface FollowedPlaces<Store, Place> extends Places<Store> {
@@ -108,6 +111,7 @@ export function followPlaces<Store extends object, Place extends Places<Store>>(
   local,
   locate,
   openAway,
+  findAbandoned,
 }: FollowPlacesOptions<Store, Place>): FollowedPlaces<Store, Place> {
   const away = new Map<string, Promise<Place>>();
   const uses = new Map<string, Use<Place>>();
@@ -115,7 +119,12 @@ export function followPlaces<Store extends object, Place extends Places<Store>>(
   function useOf(id: string): Use<Place> {
     let use = uses.get(id);
     if (!use) {
-      use = follower({ local, locate: () => locate(id), openAway: (url) => once(away, url, openAway) });
+      use = follower({
+        local,
+        locate: () => locate(id),
+        openAway: (url) => once(away, url, openAway),
+        findAbandoned: () => findAbandoned(id),
+      });
       uses.set(id, use);
       for (const oldest of uses.keys()) if (uses.size > KNOWN_MAX) uses.delete(oldest);
     }

@@ -24,7 +24,7 @@ export interface Movable {
 }
 
 export interface MigrateInput {
-  /** A postgres:// URL, or `sqlite` for the way back. */
+  /** A postgres:// URL, or `sqlite` for the way back. An unfinished migration is finished without it. */
   readonly to?: string | undefined;
   readonly which: Which | "all";
   /** Checks everything and changes nothing. */
@@ -67,10 +67,11 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
   async function one(movable: Movable, input: MigrateInput): Promise<MovedDatabase> {
     const record = movable.journal.read();
     if (input.rollback) return goBack(movable, input, record);
-    if (input.to === "sqlite") return down(movable, input, record);
-    if (input.to === undefined || !/^postgres(ql)?:\/\//.test(input.to))
+    const to = input.to ?? unfinishedTarget(record);
+    if (to === "sqlite") return down(movable, input, record);
+    if (to === undefined || !/^postgres(ql)?:\/\//.test(to))
       throw new CairnError("invalid_input", 'to: give a postgres:// URL, or "sqlite" for the way back.');
-    return up(movable, input, record, input.to);
+    return up(movable, input, record, to);
   }
 
   async function up(movable: Movable, input: MigrateInput, record: MoveRecord | undefined, url: string): Promise<MovedDatabase> {
@@ -161,7 +162,9 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     async migrate(input) {
       const movables = input.which === "all" ? await all() : [find(input.which)];
       const databases: MovedDatabase[] = [];
-      for (const movable of movables) {
+      const unfinished = movables.filter(({ journal }) => unfinishedTarget(journal.read()) !== undefined);
+      const finishing = input.which === "all" && !input.rollback && input.to === undefined && unfinished.length > 0;
+      for (const movable of finishing ? unfinished : movables) {
         // Of all, those that are where they should be are no reason to stop.
         const backwards = input.rollback || (input.to === "sqlite" && baseUrl === undefined);
         if (input.which === "all" && backwards && !movable.journal.read()) continue;
@@ -170,6 +173,12 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
       return { databases };
     },
   };
+}
+
+/** Returns where an unfinished migration was going, so that it can be finished without naming the target again. */
+function unfinishedTarget(record: MoveRecord | undefined): string | undefined {
+  if (!record || record.state === "moved") return undefined;
+  return record.direction === "down" ? "sqlite" : record.url;
 }
 
 /** How many rows are still to be handled, as far as that is known. */

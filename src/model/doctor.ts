@@ -1,12 +1,14 @@
 import type { DatabaseName } from "./backup.ts";
 import type { RecordRepair } from "./damaged-record.ts";
+import { SYSTEM_DEFAULTS } from "./system-rules.ts";
 
 /** When a system has outgrown a file, and what else deserves attention. Every figure can be configured. */
 export interface DoctorSettings {
   /** Over how many seconds writes and processes are counted. */
   readonly windowSeconds: number;
   readonly processesMax: number;
-  readonly writesPerSecondMax: number;
+  /** The write budget of a component: `systems.commits_per_second`. */
+  readonly commitsPerSecond: number;
   /** The write-ahead log included. */
   readonly sizeMaxBytes: number;
   /** Within how many seconds a system must be back. */
@@ -22,7 +24,7 @@ export interface DoctorSettings {
 export const DOCTOR_DEFAULTS: DoctorSettings = {
   windowSeconds: 60,
   processesMax: 1,
-  writesPerSecondMax: 1,
+  commitsPerSecond: SYSTEM_DEFAULTS.commitsPerSecond,
   sizeMaxBytes: 1_000_000_000,
   rtoSeconds: 30,
   rtoFloorSeconds: 10,
@@ -50,8 +52,10 @@ export interface Trigger {
 export interface SystemMeasures {
   /** Processes that wrote in the window or have the file open now, `<id>@<machine>`. */
   readonly processes: readonly string[];
-  readonly writesPerSecond: number;
-  /** The window as it was measured. */
+  /** Commits per second of the busiest component, all processes together. */
+  readonly commitsPerSecond: number;
+  readonly busiestComponent?: string | undefined;
+  /** The window that was asked for. */
   readonly windowSeconds: number;
   readonly bytes: number;
   /** How long a trial restore took; absent when none was made. */
@@ -77,6 +81,7 @@ export type HealthCheck =
   | "embeddings"
   | "snapshots"
   | "recovery"
+  | "migrations"
   | "storage";
 
 /** Something that deserves attention. A note can wait; a problem makes the report unhealthy. */

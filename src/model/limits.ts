@@ -70,7 +70,7 @@ export const LIMITS = {
   codeContextLines: 100,
   /** How long one call may wait for a job; proxies give up on silent connections after a minute or so. */
   codeJobWaitMs: 20_000,
-  /** How long a write waits for other processes before it is refused as unavailable. */
+  /** Milliseconds that a call waits at most for a lock, a connection or a migration; a call with a shorter time limit waits less. */
   lockWaitMs: 30_000,
   /** A run or node id is a name, not a document. */
   runKeyChars: 200,
@@ -114,3 +114,6 @@ export const LIMITS = {
   systemSnapshotBytes: 256 * 1024 * 1024,
   systemSnapshotsKept: 1_000,
 } as const;
+
+/** PostgreSQL connections that one process opens at most, by what they are for. */
+export const POOL_SIZES = { poolSize: 10, runsPoolSize: 5, systemsPoolSize: 5 } as const;

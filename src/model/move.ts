@@ -36,11 +36,51 @@ export interface MoveRecord {
 
 /** Raised by every store whose database is being moved, or is not here any more. Nothing was stored. */
 export function movingError(where: string, cause?: unknown): CairnError {
+  return new CairnError("unavailable", `The database ${where} is being migrated. Nothing was stored; try again in a moment.`, {
+    cause,
+    details: { where, moving: true },
+    retryAfterMs: 1_000,
+  });
+}
+
+/** Milliseconds after which a caller may try a database whose migration was abandoned: a person has to act first. */
+const ABANDONED_RETRY_MS = 60_000;
+
+/**
+ * Raised for a database whose migration stopped before its end while no process runs it. Waiting does not help, so callers get this at
+ * once. `flags` selects the database on the command line; without it, only a program can migrate it.
+ */
+export function abandonedMove(where: string, flags: string | undefined, record: MoveRecord | undefined): CairnError {
+  const how = migrationCommands(flags, record);
+  const stopped = record
+    ? `A migration of ${where} (${record.direction === "up" ? "to" : "back from"} ${record.where}) stopped before its end, and no process runs it`
+    : `${where} was paused by a migration that has no record any more`;
+  const advice = [how.finish && `Finish it with: ${how.finish}`, `Undo it with: ${how.undo}`].filter(Boolean).join(" — or ");
+  return new CairnError("unavailable", `${stopped}. Nothing was stored. ${advice}`, {
+    details: { where, abandoned: true, commands: how },
+    retryAfterMs: ABANDONED_RETRY_MS,
+  });
+}
+
+/** Returns the commands that end a migration which stopped. One without a record can only be undone. */
+export function migrationCommands(flags: string | undefined, record: unknown): { readonly finish?: string; readonly undo: string } {
+  const command = flags === undefined ? "migrations.migrate({ which })" : `cairn migrate ${flags}`;
+  const undo = flags === undefined ? "migrations.migrate({ which, rollback: true })" : `${command} --rollback`;
+  return record === undefined ? { undo } : { finish: command, undo };
+}
+
+/** Raised by a PostgreSQL schema whose migration was abandoned; the machine that started it has the record and the commands. */
+export function abandonedOnServer(where: string, cause: unknown): CairnError {
   return new CairnError(
     "unavailable",
-    `The database ${where} is being moved. Nothing was stored; try again in a moment. If nobody moves it now, a move was broken off: run "cairn migrate" again to finish it, or "cairn migrate --rollback" to go back.`,
-    { cause, details: { where, moving: true }, retryAfterMs: 1_000 },
+    `A migration of ${where} stopped before its end, and no process runs it. Nothing was stored. On the machine that started it, run "cairn migrate" for this database to finish it, or "cairn migrate --rollback" to undo it ("cairn doctor" there shows the exact command).`,
+    { cause, details: { where, moving: true, abandoned: true }, retryAfterMs: ABANDONED_RETRY_MS },
   );
+}
+
+/** Whether a migration of this database was abandoned: waiting for it does not help. */
+export function isAbandoned(error: unknown): boolean {
+  return error instanceof CairnError && error.details?.abandoned === true;
 }
 
 /** Whether the call failed because its database is moving or has moved; then nothing was stored, and it may be made again. */

@@ -2,6 +2,14 @@ import { CairnError } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 import type { PortPosition } from "./system.ts";
 
+/** How a system behaves unless it is configured otherwise. */
+export const SYSTEM_DEFAULTS = {
+  /** The write budget: one group commit every 25 ms, which keeps receipts within 50 ms and leaves SQLite time for others. */
+  commitsPerSecond: 40,
+  snapshotEveryMs: 60_000,
+  snapshotsKept: 10,
+} as const;
+
 /** A system's id is the name of its file on every kind of disk, so it is plain. */
 export function assertSystemId(systemId: string): void {
   if (typeof systemId !== "string" || systemId.length > LIMITS.systemIdChars || !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(systemId))

@@ -7,9 +7,23 @@ export interface ProbedDatabase extends DatabaseSize {
   /** Why it could not even be opened. */
   readonly problem?: string | undefined;
   /** Only of a system that is a file: what its triggers are judged by. */
-  readonly activity?: Pick<SystemMeasures, "processes" | "writesPerSecond" | "windowSeconds"> | undefined;
+  readonly activity?: Pick<SystemMeasures, "processes" | "commitsPerSecond" | "busiestComponent" | "windowSeconds"> | undefined;
+  /** The database itself refuses writes, because a migration paused it. */
+  readonly fenced?: boolean | undefined;
   /** Snapshots of a system that were begun long ago and never completed. */
   readonly halfSnapshots: readonly string[];
+}
+
+/** A migration between SQLite and PostgreSQL that has not reached its end. */
+export interface UnfinishedMigration extends DatabaseName {
+  /** The PostgreSQL schema at the other end; absent when the record of the migration is gone. */
+  readonly where?: string | undefined;
+  readonly direction?: "up" | "down" | undefined;
+  readonly startedAt?: string | undefined;
+  /** A live process is working on it. */
+  readonly running: boolean;
+  /** The migration was started from another machine, which alone can finish it. */
+  readonly elsewhere?: boolean | undefined;
 }
 
 export interface DiskRoom {
@@ -34,6 +48,8 @@ export interface HealthProbe {
   check(database: ProbedDatabase): Promise<readonly string[]>;
   /** Databases that belong here and are on PostgreSQL. */
   away(): Promise<readonly DatabaseName[]>;
+  /** Of these databases, and of those whose file is gone. */
+  unfinishedMigrations(databases: readonly ProbedDatabase[]): Promise<readonly UnfinishedMigration[]>;
   disks(): Promise<readonly DiskRoom[]>;
   /** Among these databases. */
   leftovers(databases: readonly ProbedDatabase[]): Promise<readonly Leftover[]>;

@@ -1,3 +1,4 @@
+import { withoutTimeLimit } from "../model/time-limit.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import { backfill } from "./fill.ts";
@@ -31,7 +32,10 @@ export function backfiller({
     if (stop.signal.aborted || waiting.has(key) || running.has(key) || waiting.size >= maxWaiting) return;
     const timer = setTimeout(() => {
       waiting.delete(key);
-      running.set(key, pass(key, store, delayMs));
+      running.set(
+        key,
+        withoutTimeLimit(() => pass(key, store, delayMs)),
+      );
     }, delayMs);
     timer.unref();
     waiting.set(key, timer);

@@ -1,3 +1,4 @@
+import { waitLimitMs } from "../model/time-limit.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import { vectorProblem } from "../text/vector-problem.ts";
 
@@ -20,7 +21,9 @@ export async function embedWithin(
   texts: readonly string[],
   { timeoutMs, purpose, signal }: EmbedWithinOptions,
 ): Promise<Embedded> {
-  const timeout = AbortSignal.timeout(timeoutMs);
+  // The rest of the call needs time too: without vectors it can still answer, without time it cannot.
+  const limitMs = Math.floor(Math.min(timeoutMs, waitLimitMs(Number.POSITIVE_INFINITY) / 2));
+  const timeout = AbortSignal.timeout(limitMs);
   const either = signal ? AbortSignal.any([signal, timeout]) : timeout;
   try {
     const vectors = await untilAborted(embedder.embed(texts, { signal: either, purpose }), either);
@@ -28,7 +31,7 @@ export async function embedWithin(
     return problem ? { failure: problem } : { vectors };
   } catch (error) {
     signal?.throwIfAborted();
-    if (timeout.aborted) return { failure: `no answer within ${timeoutMs} ms` };
+    if (timeout.aborted) return { failure: `no answer within ${limitMs} ms` };
     return { failure: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -105,7 +105,11 @@ export const embeddingsVerify = operation({
   annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: FILL_TIMEOUT_MS },
   toolset: "admin",
-  cli: { examples: ["cairn embeddings verify", "cairn embeddings verify --collection knowledge --scope shared"] },
+  cli: {
+    examples: ["cairn embeddings verify", "cairn embeddings verify --collection knowledge --scope shared"],
+    attention: ({ damaged, missing, damaged_records }) =>
+      (damaged as readonly unknown[]).length > 0 || Number(missing) > 0 || (damaged_records as readonly unknown[]).length > 0,
+  },
   render: ({ checked, damaged, recomputed, missing, mirror_repaired, damaged_records }) =>
     [
       `${checked} vectors checked, ${damaged.length} damaged, ${recomputed} computed anew${missing > 0 ? `, ${missing} still missing (is the model available?)` : ""}.`,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
+import { isAbandoned } from "../model/move.ts";
 import type { NewRunCheckpoint, RunCheckpointInfo, RunLease } from "../model/run.ts";
 import type { AcquireOptions, NewRun, RunStore, SaveOptions } from "../ports/run-store.ts";
 
@@ -89,7 +90,7 @@ export function patientStore(store: RunStore, waitMs: number): PatientStore {
   };
 }
 
-/** A store that is away may come back; one that is damaged stays so. */
+/** Whether waiting can help: a damaged database and an abandoned migration need a person first. */
 function passing(error: unknown): boolean {
-  return error instanceof CairnError && error.code === "unavailable" && error.details?.damaged !== true;
+  return error instanceof CairnError && error.code === "unavailable" && error.details?.damaged !== true && !isAbandoned(error);
 }

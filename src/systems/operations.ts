@@ -171,7 +171,11 @@ export const systemVerify = operation({
   annotations: READ,
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "systems",
-  cli: { positional: ["system_id"], examples: ["cairn system verify billing", "cairn system verify billing --level full"] },
+  cli: {
+    positional: ["system_id"],
+    examples: ["cairn system verify billing", "cairn system verify billing --level full"],
+    attention: ({ snapshots }) => (snapshots as readonly { good: boolean }[]).some(({ good }) => !good),
+  },
   render: ({ snapshots }) =>
     snapshots
       .map(
@@ -198,7 +202,11 @@ export const systemRestore = operation({
   annotations: CHANGE,
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "systems",
-  cli: { positional: ["system_id"], examples: ["cairn system restore billing"] },
+  cli: {
+    positional: ["system_id"],
+    examples: ["cairn system restore billing"],
+    attention: ({ skipped }) => (skipped as readonly unknown[]).length > 0,
+  },
   render: ({ snapshot_id, created_at, ports, skipped }) =>
     [
       ...skipped.map(({ snapshot_id: id, problems }) => `Skipped ${id}: ${problems.join("; ")}`),

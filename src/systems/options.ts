@@ -2,11 +2,12 @@ import { CairnError } from "../model/errors.ts";
 import { newId } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { SnapshotMode } from "../model/system.ts";
+import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 
 /** How a system behaves. Everything has a default. */
 export interface SystemOptions {
-  /** The write budget: commits per second of each component in this process. What comes faster is put together, never dropped. Default 500. */
+  /** The write budget: commits per second of each component in this process. What comes faster is put together, never dropped. Default 40. */
   readonly commitsPerSecond?: number | undefined;
   /** How often an effect is tried before its message is a dead letter; default 5. */
   readonly maxAttempts?: number | undefined;
@@ -53,12 +54,15 @@ export interface Settings {
 }
 
 export function settingsOf(options: SystemOptions): Settings {
-  const { snapshots: { everyMs = 60_000, keep = 10, mode = "consistent" } = {}, retention } = options;
+  const {
+    snapshots: { everyMs = SYSTEM_DEFAULTS.snapshotEveryMs, keep = SYSTEM_DEFAULTS.snapshotsKept, mode = "consistent" } = {},
+    retention,
+  } = options;
   if (mode !== "consistent" && mode !== "per_component")
     throw new CairnError("invalid_input", 'snapshots.mode: use "consistent" or "per_component".');
   if (retention) assertRetention(retention);
   return {
-    commitsPerSecond: inRange("commitsPerSecond", options.commitsPerSecond ?? 500, 0.01, 100_000),
+    commitsPerSecond: inRange("commitsPerSecond", options.commitsPerSecond ?? SYSTEM_DEFAULTS.commitsPerSecond, 0.01, 100_000),
     maxAttempts: whole("maxAttempts", options.maxAttempts ?? 5, 1, LIMITS.systemAttempts),
     effectTimeoutMs: inRange("effectTimeoutMs", options.effectTimeoutMs ?? LIMITS.systemEffectTimeoutMs, 1, 3_600_000),
     snapshotEveryMs: everyMs === 0 ? 0 : inRange("snapshots.everyMs", everyMs, 10, 86_400_000),

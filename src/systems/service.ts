@@ -6,6 +6,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ListedMessage, SystemStorage } from "../ports/system-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { decodeState } from "../text/plain-data.ts";
+import type { SystemOptions } from "./options.ts";
 import type { RestoreReport } from "./snapshots.ts";
 import { createSystem, type System } from "./system.ts";
 import type { VerifyLevel, VerifyReport } from "./verify.ts";
@@ -29,9 +30,14 @@ export interface DeadLetterQuery extends Named {
   readonly cursor?: string | undefined;
 }
 
+/** What the configuration says about systems. */
+export type SystemSettings = Pick<SystemOptions, "commitsPerSecond" | "snapshots">;
+
 /** The systems that are stored, whoever runs them. */
 export interface Systems {
-  /** For systems of your own: hand it to `system` of `cairn-memory/systems`. */
+  /** Opens a system with the configured write budget and snapshots, which `options` may override. Nothing is read before its first use. */
+  open(systemId: string, options?: SystemOptions): System;
+  /** Where systems are kept. `system` of `cairn-memory/systems` takes it too, with settings of its own. */
   readonly storage: SystemStorage;
   list(): Promise<{
     readonly systems: readonly { readonly systemId: string; readonly location: string; readonly sizeBytes?: number | undefined }[];
@@ -60,12 +66,13 @@ export interface SystemsDeps {
   readonly scratch: () => Promise<SystemStorage>;
   readonly now: Clock;
   readonly newId: () => string;
+  readonly settings: SystemSettings;
 }
 
 const DATA_SHOWN_CHARS = 10_000;
 const DAY_MS = 86_400_000;
 
-export function systems({ storage, scratch, now, newId }: SystemsDeps): Systems {
+export function systems({ storage, scratch, now, newId, settings }: SystemsDeps): Systems {
   const find = async (systemId: string) => {
     const store = await storage.find(systemId);
     if (!store) throw noSuchSystem(systemId);
@@ -75,7 +82,11 @@ export function systems({ storage, scratch, now, newId }: SystemsDeps): Systems 
   /** Works on a system that somebody else may be running: it only does what it is asked for, and makes no new ones. */
   async function using<T>(systemId: string, work: (system: System) => Promise<T>, keep: number = LIMITS.systemSnapshotsKept): Promise<T> {
     await find(systemId);
-    const opened = createSystem({ systemId, store: () => find(systemId), scratch }, { now, newId, snapshots: { everyMs: 0, keep } });
+    const { commitsPerSecond } = settings;
+    const opened = createSystem(
+      { systemId, store: () => find(systemId), scratch },
+      { now, newId, commitsPerSecond, snapshots: { everyMs: 0, keep } },
+    );
     try {
       return await work(opened);
     } finally {
@@ -85,6 +96,12 @@ export function systems({ storage, scratch, now, newId }: SystemsDeps): Systems 
 
   return {
     storage,
+
+    open: (systemId, options = {}) =>
+      createSystem(
+        { systemId, store: () => storage.create(systemId), scratch },
+        { now, newId, ...settings, ...options, snapshots: { ...settings.snapshots, ...options.snapshots } },
+      ),
 
     async list() {
       const listed = [];

@@ -2,6 +2,7 @@ import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises"
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { MessageHead } from "../model/system.ts";
+import { waitLimitMs } from "../model/time-limit.ts";
 import type { SystemStore } from "../ports/system-store.ts";
 import { Draft, type View, viewOf } from "./draft.ts";
 import type { Job } from "./jobs.ts";
@@ -24,6 +25,9 @@ export interface WriterOptions {
   readonly component: string;
   readonly commitsPerSecond: number;
   readonly now: () => string;
+  /** Milliseconds that only go forward, and how to wait for them; tests have their own. */
+  readonly ticks?: (() => number) | undefined;
+  readonly wait?: ((ms: number) => Promise<unknown>) | undefined;
 }
 
 interface Waiting {
@@ -37,7 +41,8 @@ interface Waiting {
 const REST_MS = 15;
 const RETRY_MS = 5;
 
-export function componentWriter({ store: open, component, commitsPerSecond, now }: WriterOptions): ComponentWriter {
+export function componentWriter(options: WriterOptions): ComponentWriter {
+  const { store: open, component, commitsPerSecond, now, ticks = () => performance.now(), wait = sleep } = options;
   const queue: Waiting[] = [];
   const held: Waiting[] = []; // what came during a pause
   let queuedBytes = 0;
@@ -59,8 +64,8 @@ export function componentWriter({ store: open, component, commitsPerSecond, now 
   async function workOff(): Promise<void> {
     while (queue.length > 0) {
       // Until the budget allows the next commit, messages gather; the turn lets those of the last answers in.
-      const waitMs = nextCommitAt - performance.now();
-      if (waitMs > 1) await sleep(waitMs);
+      const waitMs = nextCommitAt - ticks();
+      if (waitMs > 0) await wait(waitMs);
       else await turn();
       await commitTogether(take());
     }
@@ -82,12 +87,12 @@ export function componentWriter({ store: open, component, commitsPerSecond, now 
     for (const { signal, reject } of batch) if (signal?.aborted) reject(signal.reason);
     const jobs = batch.filter(({ signal }) => !signal?.aborted);
     if (jobs.length === 0) return;
-    const deadline = Date.now() + LIMITS.lockWaitMs;
+    const deadline = Date.now() + waitLimitMs();
     try {
       for (let attempt = 1; ; attempt++) {
         const answers = await attemptCommit(jobs);
         if (answers) {
-          nextCommitAt = Math.max(nextCommitAt, attempt > 1 ? performance.now() + REST_MS * (0.5 + Math.random()) : 0);
+          nextCommitAt = Math.max(nextCommitAt, attempt > 1 ? ticks() + REST_MS * (0.5 + Math.random()) : 0);
           for (const answer of answers) answer();
           return;
         }
@@ -122,7 +127,7 @@ export function componentWriter({ store: open, component, commitsPerSecond, now 
         answers.push(() => reject(error));
       }
     if (draft.changed) {
-      const startedAt = performance.now();
+      const startedAt = ticks();
       if (!(await store.commit(draft.change(now())))) {
         view = undefined;
         return undefined;

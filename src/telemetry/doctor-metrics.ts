@@ -7,7 +7,7 @@ const REMEMBER_MS = 15_000;
 
 const FIGURES: Readonly<Record<Exclude<TriggerName, "compliance">, readonly [name: string, description: string]>> = {
   processes: ["system.processes", "Processes that wrote to the system in the window or have it open"],
-  write_rate: ["system.writes_per_second", "Commits per second over the window"],
+  write_rate: ["system.writes_per_second", "Commits per second of the busiest component over the window"],
   size: ["system.size_bytes", "Size of the system's database, its write-ahead log included"],
   rto: ["system.rto_seconds", "How long the last trial restore took"],
 };

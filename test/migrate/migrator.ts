@@ -13,7 +13,7 @@ export interface Migrated {
 }
 
 /** Runs a migration in a process of its own, which may kill itself right after a write. */
-export async function migrator({ dataDir, stateDir }: Place, input: MigrateInput, dieAt?: number): Promise<Migrated> {
+export async function migrator({ dataDir, stateDir }: Place, input: MigrateInput, dieAt?: number | string): Promise<Migrated> {
   const args = [join(import.meta.dirname, "migrator.mjs"), JSON.stringify({ dataDir, stateDir, input, dieAt })];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";

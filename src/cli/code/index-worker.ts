@@ -1,6 +1,7 @@
 import { constants, setPriority } from "node:os";
 import { text } from "node:stream/consumers";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { forceExitAfterGrace } from "../force-exit.ts";
 import { type IndexWork, runIndexWork } from "./index-job.ts";
 import { type WatchWork, watchIndex } from "./watch-index.ts";
 
@@ -11,7 +12,12 @@ import { type WatchWork, watchIndex } from "./watch-index.ts";
 const stop = new AbortController();
 parentPort?.once("message", () => stop.abort());
 parentPort?.unref();
-if (isMainThread) for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
+if (isMainThread)
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.once(signal, () => {
+      stop.abort();
+      forceExitAfterGrace(); // a thread is ended by the process that started it
+    });
 
 // Linux counts this for the one thread and those that it starts: whoever waits for an answer comes first. Elsewhere it would be the process.
 if (isMainThread || process.platform === "linux") setPriority(constants.priority.PRIORITY_LOW);

@@ -2,6 +2,7 @@ import { link, open, rename, rm, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
 import { newId } from "../../model/ids.ts";
+import { waitLimitMs } from "../../model/time-limit.ts";
 
 /** The work under a lock takes milliseconds, so an older lock was left behind by a process that died. */
 const STALE_MS = 10_000;
@@ -9,7 +10,7 @@ const WAIT_MS = 20_000;
 
 /** Runs short work that no other process runs at the same time. The lock is a file, made exclusively; one left by a dead process is cleared. */
 export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + WAIT_MS;
+  const deadline = Date.now() + waitLimitMs(WAIT_MS);
   while (!(await tryLock(path))) {
     if (Date.now() > deadline)
       throw new CairnError("unavailable", `Another process holds ${path}. Try again; if none runs, remove the file.`, {

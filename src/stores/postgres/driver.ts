@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { CairnError } from "../../model/errors.ts";
 import { sha256Hex } from "../../model/ids.ts";
-import { isCollision, isConnectionLoss, translatePostgresError } from "./errors.ts";
+import { waitLimitMs } from "../../model/time-limit.ts";
+import { isCollision, isConnectionLoss, POOL_TIMEOUT, translatePostgresError } from "./errors.ts";
 import { fromTimestamp } from "./time.ts";
 
 export type PgValue = string | number | boolean | null | Uint8Array | readonly (string | number | Uint8Array | null)[];
@@ -20,6 +21,8 @@ export interface PostgresTx {
 export interface WriteOptions {
   /** Running `work` twice has the effect of running it once. Then even a write whose commit was cut off is repeated. */
   readonly idempotent?: boolean;
+  /** The statement cannot run inside a transaction, as VACUUM cannot. */
+  readonly outsideTransaction?: boolean;
 }
 
 /**
@@ -64,17 +67,55 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     statement_timeout: statementTimeoutMs,
-    lock_timeout: statementTimeoutMs,
+    lock_timeout: Math.ceil(0.9 * statementTimeoutMs), // first, so that a lock is reported as a lock and not as a slow statement
     idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
-    // The server's own timeout comes first; this one is for a network that swallows the answer.
-    query_timeout: statementTimeoutMs + 5_000,
+    query_timeout: statementTimeoutMs + ANSWER_GRACE_MS,
     // However the server is set up, times are written as TYPES reads them.
     options: "-c DateStyle=ISO -c TimeZone=UTC",
     types: TYPES,
   });
   pool.on("error", () => {}); // an idle connection that breaks is replaced; the next call tells if the server is gone
+  const connections = new Set<pg.PoolClient>();
+  pool.on("connect", (client) => connections.add(client));
+  pool.on("remove", (client) => connections.delete(client));
   let reached = false;
   let closed = false;
+
+  /** Gets a connection of the pool within the time that the call has left. A connection that comes later goes back to the pool. */
+  async function connect(): Promise<pg.PoolClient> {
+    const connecting = pool.connect();
+    const waitMs = waitLimitMs(connectTimeoutMs);
+    if (waitMs >= connectTimeoutMs) return connecting;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(POOL_TIMEOUT)), waitMs);
+    });
+    try {
+      return await Promise.race([connecting, late]);
+    } catch (error) {
+      connecting.then((client) => client.release()).catch(() => {});
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Returns the server's time limits for a transaction of a call that must answer sooner than the connection's own limits. */
+  function timeouts(): string {
+    const lockMs = waitLimitMs(statementTimeoutMs);
+    if (lockMs >= statementTimeoutMs) return "";
+    const statementMs = waitLimitMs(statementTimeoutMs, 0.3);
+    return `; SET LOCAL lock_timeout = ${Math.ceil(lockMs) + 1}; SET LOCAL statement_timeout = ${Math.ceil(statementMs) + 1}`;
+  }
+
+  /** Sends one query and gives up the connection rather than keep a call beyond its limit. The server's own limits come first. */
+  function ask(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
+    const limited: pg.QueryConfig & { query_timeout: number } = {
+      ...query,
+      query_timeout: Math.ceil(waitLimitMs(statementTimeoutMs + ANSWER_GRACE_MS, 0.6)) + 1,
+    };
+    return client.query(limited);
+  }
 
   async function attempt<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, committing: () => void): Promise<T> {
     if (closed) throw new CairnError("unavailable", `The connection to ${where} was closed. Open it again.`, { details: { where } });
@@ -82,7 +123,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
       throw new CairnError("unavailable", `${pool.waitingCount} calls wait for ${where} already. Try again later.`, {
         retryAfterMs: 1_000,
       });
-    const client = await pool.connect();
+    const client = await connect();
     reached = true;
     let broken: unknown;
     const onBreak = (error: Error) => {
@@ -92,19 +133,19 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     try {
       if (begin === undefined) {
         committing(); // a statement on its own commits by itself
-        return await work(statements(client));
+        return await work(statements((query) => ask(client, query)));
       }
-      await client.query(begin);
-      const value = await work(statements(client));
+      await ask(client, { text: begin + timeouts() });
+      const value = await work(statements((query) => ask(client, query)));
       if (broken) throw broken; // known to have had no effect, since the commit was not sent
       committing();
-      const { command } = await client.query("COMMIT");
+      const { command } = await ask(client, { text: "COMMIT" });
       // A transaction in which a statement failed is undone by COMMIT, without an error.
       if (command !== "COMMIT") throw new Error("A statement of the transaction failed, and its error was not passed on.");
       return value;
     } catch (error) {
       if (isConnectionLoss(error)) broken ??= error;
-      else if (begin !== undefined) broken ??= await client.query("ROLLBACK").then(() => undefined, identity);
+      else if (begin !== undefined) broken ??= await ask(client, { text: "ROLLBACK" }).then(() => undefined, identity);
       throw error;
     } finally {
       client.off("error", onBreak);
@@ -113,7 +154,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
   }
 
   async function transact<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, idempotent: boolean): Promise<T> {
-    const deadline = Date.now() + reconnectMs;
+    const deadline = Date.now() + waitLimitMs(reconnectMs);
     for (let attempts = 1; ; attempts++) {
       let commitSent = false;
       try {
@@ -134,14 +175,26 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     where,
     read: (schema, work) => transact(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${lookIn(schema)}`, work, true),
     write: (schema, work, { idempotent = false } = {}) => transact(`BEGIN; ${lookIn(schema)}`, work, idempotent),
-    statement: <Row>(sql: string, params: readonly PgValue[], { idempotent = false }: WriteOptions = {}) =>
-      transact(undefined, (tx) => tx.all<Row>(sql, ...params), idempotent),
+    statement<Row>(sql: string, params: readonly PgValue[], { idempotent = false, outsideTransaction = false }: WriteOptions = {}) {
+      const begin = !outsideTransaction && timeouts() !== "" ? "BEGIN" : undefined; // limits of its own need a transaction
+      return transact(begin, (tx) => tx.all<Row>(sql, ...params), idempotent);
+    },
     async close() {
       if (closed) return;
       closed = true;
+      setTimeout(() => cutOff(connections), CLOSE_MS).unref(); // a server that has stopped answering must not keep the process alive
       await pool.end();
     },
   };
+}
+
+/** Milliseconds that connections have to end by themselves once the database is closed; then they are cut off. */
+const CLOSE_MS = 5_000;
+/** Milliseconds by which the client's limit on a query exceeds the server's, for a network that swallows the answer. */
+const ANSWER_GRACE_MS = 5_000;
+
+function cutOff(connections: ReadonlySet<pg.PoolClient>): void {
+  for (const client of connections) (client as unknown as { connection: pg.Connection }).connection.stream.destroy();
 }
 
 /** Only this schema, not `public`: if it is gone the statement fails, instead of finding a namesake elsewhere. */
@@ -155,13 +208,13 @@ export function quoteName(name: string): string {
   return `"${name}"`;
 }
 
-function statements(client: pg.PoolClient): PostgresTx {
-  const query = (text: string, values: readonly PgValue[]) => client.query({ name: statementName(text), text, values: [...values] });
+function statements(ask: (query: pg.QueryConfig) => Promise<pg.QueryResult>): PostgresTx {
+  const query = (text: string, values: readonly PgValue[]) => ask({ name: statementName(text), text, values: [...values] });
   return {
     run: async (sql, ...params) => (await query(sql, params)).rowCount ?? 0,
     get: async <Row>(sql: string, ...params: readonly PgValue[]) => (await query(sql, params)).rows[0] as Row | undefined,
     all: async <Row>(sql: string, ...params: readonly PgValue[]) => (await query(sql, params)).rows as Row[],
-    exec: async <Row>(sql: string) => (await client.query(sql)).rows as Row[],
+    exec: async <Row>(sql: string) => (await ask({ text: sql })).rows as Row[],
   };
 }
 

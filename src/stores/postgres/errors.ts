@@ -1,5 +1,5 @@
 import { CairnError } from "../../model/errors.ts";
-import { movingError } from "../../model/move.ts";
+import { abandonedOnServer, movingError } from "../../model/move.ts";
 
 /** The server went away, or this connection to it did; another connection may work. */
 export function isConnectionLoss(error: unknown): boolean {
@@ -48,7 +48,7 @@ export function translatePostgresError(error: unknown, where: string, outcome: "
 }
 
 /** What pg says when every connection of the pool stayed busy for too long. */
-const POOL_TIMEOUT = "timeout exceeded when trying to connect";
+export const POOL_TIMEOUT = "timeout exceeded when trying to connect";
 
 /** Socket errors, and what a server says when it stops, has crashed, or is just starting. */
 const LOST: ReadonlySet<string> = new Set(
@@ -72,6 +72,7 @@ const MEANING: Readonly<Record<string, (error: unknown, where: string, unavailab
   "53300": (_, where, unavailable) => unavailable(`${where} has no connection left. Raise max_connections or use a smaller pool.`, 1_000),
   "55P03": (_, where, unavailable) => unavailable(`${where} is locked by another change. Nothing was stored; try again.`, 1_000),
   CR001: (error, where) => movingError(where, error),
+  CR002: (error, where) => abandonedOnServer(where, error),
   "57014": (error, where) =>
     new CairnError("timeout", `A statement in ${where} took longer than its time limit and was stopped. Try again, or ask for less.`, {
       cause: error,

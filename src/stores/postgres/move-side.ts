@@ -9,8 +9,9 @@ import { isCollision, translatePostgresError } from "./errors.ts";
 import { rowDecoder } from "./move-binary.ts";
 
 export const FENCE_TABLE = "cairn_move";
-/** What a fenced table says; no class of SQLSTATE that PostgreSQL uses. */
-export const MOVING_STATE = "CR001";
+/** SQLSTATE of a fenced table, in a class that PostgreSQL does not use: a migration runs, or it was abandoned. */
+const MOVING_STATE = "CR001";
+const ABANDONED_STATE = "CR002";
 
 /** How a table is read where it needs more than its own columns. */
 const READING: Readonly<Record<string, { from?: string; columns?: Record<string, string> }>> = {
@@ -80,6 +81,10 @@ export async function raiseFence(client: pg.Client, schema: string, { moveId, ro
   await client.query(`CREATE OR REPLACE FUNCTION cairn_move_refuse() RETURNS trigger LANGUAGE plpgsql AS $body$
     BEGIN
       IF current_setting('cairn.move', true) IS DISTINCT FROM '${literal(moveId)}' THEN
+        -- The migration's own connection holds this lock as long as it lives.
+        IF pg_try_advisory_xact_lock_shared(hashtextextended('${moveLockName(literalSchema(schema))}', 0)) THEN
+          RAISE EXCEPTION 'cairn: a migration of this database was abandoned' USING ERRCODE = '${ABANDONED_STATE}';
+        END IF;
         RAISE EXCEPTION 'cairn: this database is being moved' USING ERRCODE = '${MOVING_STATE}';
       END IF;
       RETURN NULL;
@@ -159,11 +164,16 @@ export async function schemaExists(client: pg.Client, schema: string): Promise<b
 /** The server may take a moment to notice that a process was killed. */
 const HOLD_WAIT_MS = 15_000;
 
+/** Names the advisory lock that a migration holds on its schema for as long as it runs. */
+export function moveLockName(schema: string): string {
+  return `cairn move of ${schema}`;
+}
+
 /** One move at a time per schema, whoever runs it. Held until the connection ends, however it ends. */
 export async function holdSchema(client: pg.Client, schema: string, where: string): Promise<void> {
   for (const deadline = Date.now() + HOLD_WAIT_MS; ; ) {
     const { rows } = await client.query<{ held: boolean }>("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held", [
-      `cairn move of ${schema}`,
+      moveLockName(schema),
     ]);
     if (rows[0]!.held) return;
     if (Date.now() > deadline) throw new CairnError("conflict", `Another process is moving ${where} just now. Wait until it is done.`);
@@ -179,6 +189,12 @@ function told(error: unknown, where: string): unknown {
       cause: error,
     });
   return translatePostgresError(error, where);
+}
+
+/** Returns the schema's name if it may stand inside SQL text. */
+function literalSchema(schema: string): string {
+  quoteName(schema);
+  return schema;
 }
 
 function literal(moveId: string): string {

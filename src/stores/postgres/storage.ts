@@ -103,7 +103,8 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
           return (await database.statement<{ bytes: number }>(sql, [tableNames], { idempotent: true }))[0]!.bytes;
         };
         const before = await size();
-        for (const name of tableNames) await database.statement(`VACUUM (ANALYZE) ${name}`, [], { idempotent: true });
+        for (const name of tableNames)
+          await database.statement(`VACUUM (ANALYZE) ${name}`, [], { idempotent: true, outsideTransaction: true });
         return Math.max(0, before - (await size()));
       },
       async write(work, writeOptions) {

@@ -1,6 +1,6 @@
 import type { CodeKind } from "../../model/code-chunk.ts";
 import { type CodeChunk, type CodeOutline, chunkPrint, type FileMove, type IndexedFile } from "../../model/code-index.ts";
-import { LIMITS } from "../../model/limits.ts";
+import { waitLimitMs } from "../../model/time-limit.ts";
 import type { CodeStore } from "../../ports/code-store.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import { embeddingText } from "../../text/code/embedding-text.ts";
@@ -146,7 +146,7 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
           keepMoves,
         ).changes;
       });
-      return { forgottenMoves, freedBytes: await vacuumFile({ path: db.path, lockWaitMs: LIMITS.lockWaitMs }) };
+      return { forgottenMoves, freedBytes: await vacuumFile({ path: db.path, lockWaitMs: waitLimitMs() }) };
     },
 
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {

@@ -25,7 +25,7 @@ const PAGES_PER_STEP = 2_048;
 export async function copyDatabase(from: string, to: string, onProgress: (donePages: number, pages: number) => void): Promise<FileFacts> {
   const { DatabaseSync, backup } = await loadEngine();
   closeSync(openSync(to, "wx", 0o600));
-  const source = new DatabaseSync(from, { readOnly: true, timeout: 30_000 });
+  const source = new DatabaseSync(from, { readOnly: true, timeout: 5_000 });
   let expected: readonly TableFacts[];
   try {
     source.exec("BEGIN");

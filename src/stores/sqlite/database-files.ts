@@ -3,6 +3,7 @@ import { basename, dirname, join } from "node:path";
 import type { DatabaseName } from "../../model/backup.ts";
 import { projectDatabaseName, SHARED_DATABASE_NAME, SHARED_PROJECT_ID } from "../../model/ids.ts";
 import type { Migration } from "../../model/migration.ts";
+import type { MoveRecord } from "../../model/move.ts";
 import { assertSystemId } from "../../model/system-rules.ts";
 import { deletionsIn, describeDeletion } from "./deleted-file.ts";
 import { inFileThread } from "./file-thread.ts";
@@ -23,8 +24,7 @@ export interface DatabaseFile extends DatabaseName {
 
 /** A database of which a move is noted, finished or not. Its file may be here or not. */
 export interface MovingDatabase extends DatabaseName {
-  /** Host, database and schema. */
-  readonly where: string;
+  readonly record: MoveRecord;
   /** It is on PostgreSQL now. */
   readonly away: boolean;
 }
@@ -111,7 +111,7 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
         ...movesIn(systems).map((record) => ({ kind: "system" as const, record })),
       ];
       return moves.flatMap(({ kind, record }) =>
-        record.projectId === undefined ? [] : [{ kind, id: record.projectId, where: record.where, away: isAway(record) }],
+        record.projectId === undefined ? [] : [{ kind, id: record.projectId, record, away: isAway(record) }],
       );
     },
   };

@@ -5,11 +5,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { isMoving, movingError } from "../../model/move.ts";
+import { waitLimitMs } from "../../model/time-limit.ts";
 import { assertNotDeleted } from "./deleted-file.ts";
 import { type Engine, loadEngine } from "./engine.ts";
 import { logEraser } from "./erase-log.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
-import { closedError, DURABLE, groupCommit, type WriteOptions } from "./group-commit.ts";
+import { closedError, DURABLE, groupCommit, READ_BUSY, type WriteOptions } from "./group-commit.ts";
 import { type Migration, migrateSqlite } from "./migrations.ts";
 import { awayFrom, isOnTheMove } from "./move-record.ts";
 
@@ -69,6 +70,8 @@ export interface SqliteOptions {
 }
 
 const CACHE_KIB = 8_000;
+/** Milliseconds that one attempt to open a file blocks the thread; between two attempts it does not. */
+const CONNECT_BUSY_MS = 50;
 
 export async function openSqlite({
   path,
@@ -81,7 +84,7 @@ export async function openSqlite({
   const connection = await connect(path, mustExist, lockWaitMs);
   connection.exec(`PRAGMA cache_size = -${cacheKib}`);
   const tx = statements(connection, onNotice);
-  const writes = groupCommit(connection, tx, { path, lockWaitMs });
+  const writes = groupCommit(connection, tx, path);
   const eraser = logEraser(() => truncateLog(connection, tx));
   let closed = false;
 
@@ -119,7 +122,8 @@ export async function openSqlite({
     write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions) {
       return new Promise<T>((resolve, reject) => {
         assertOpen();
-        writes.add({ work, derived: options?.derived ?? false, resolve: resolve as (value: unknown) => void, reject });
+        const waitMs = waitLimitMs(lockWaitMs);
+        writes.add({ work, derived: options?.derived ?? false, waitMs, resolve: resolve as (value: unknown) => void, reject });
       });
     },
     eraseLog: async () => {
@@ -195,7 +199,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
     makeFolder(path);
     makePrivate(path);
   }
-  const deadline = Date.now() + lockWaitMs;
+  const deadline = Date.now() + waitLimitMs(lockWaitMs);
   for (;;) {
     const inode = inodeOf(path);
     const connection = openConnection(DatabaseSync, path);
@@ -203,6 +207,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
       // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
       connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${DURABLE}; PRAGMA foreign_keys = ON`);
       connection.exec("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF");
+      connection.exec(READ_BUSY);
       // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
       if (inodeOf(path) === inode && !isLeftBehind(connection, path)) return connection;
       connection.close();
@@ -218,7 +223,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
 
 function openConnection(DatabaseSync: Engine, path: string): DatabaseSync {
   try {
-    return new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true });
+    return new DatabaseSync(path, { timeout: CONNECT_BUSY_MS, enableForeignKeyConstraints: true });
   } catch (error) {
     throw translateSqliteError(error, path);
   }

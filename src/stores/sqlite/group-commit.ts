@@ -18,8 +18,14 @@ export interface WriteOptions {
 export interface QueuedWrite {
   readonly work: (tx: SqliteTx) => unknown;
   readonly derived: boolean;
+  /** Milliseconds that it waits for other processes' locks before it fails as unavailable. */
+  readonly waitMs: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+}
+
+interface Waiting extends QueuedWrite {
+  readonly expiresAt: number;
 }
 
 /** The writes of one connection, in the order in which they came. */
@@ -59,15 +65,14 @@ const WAL_PAGES_DERIVED = 250;
 const DERIVED = `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${WAL_PAGES_DERIVED}; PRAGMA secure_delete = FAST`;
 export const DURABLE = `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES}; PRAGMA secure_delete = ON`;
 
+/** Milliseconds that a read blocks its thread while another process has the whole file to itself, which is rare and short. */
+export const READ_BUSY = "PRAGMA busy_timeout = 1000";
+
 /** What can wait gives up the lock. */
 class Yield extends Error {}
 
-export function groupCommit(
-  connection: DatabaseSync,
-  tx: SqliteTx,
-  { path, lockWaitMs }: { readonly path: string; readonly lockWaitMs: number },
-): GroupCommit {
-  const queue: QueuedWrite[] = [];
+export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string): GroupCommit {
+  const queue: Waiting[] = [];
   let draining = false;
   let closed = false;
   /** For which kind of commit the connection is set. */
@@ -99,13 +104,24 @@ export function groupCommit(
   }
 
   /** What somebody waits for, all together; else one of what can wait. */
-  function takeNext(): QueuedWrite[] {
+  function takeNext(): Waiting[] {
     if (derived) return queue.splice(0, 1);
-    const taken: QueuedWrite[] = [];
-    const left: QueuedWrite[] = [];
+    const taken: Waiting[] = [];
+    const left: Waiting[] = [];
     for (const write of queue.splice(0)) (write.derived || taken.length === GROUP_COMMIT_MAX ? left : taken).push(write);
     queue.push(...left);
     return taken;
+  }
+
+  /** Rejects the writes that have waited for another process as long as they may. Returns whether any are left. */
+  function rejectExpired(refusal: unknown): boolean {
+    const waiting = queue.splice(0);
+    const now = performance.now();
+    for (const write of waiting) {
+      if (write.expiresAt > now) queue.push(write);
+      else write.reject(lockedError(path, write.waitMs, refusal));
+    }
+    return queue.length > 0;
   }
 
   async function rest(): Promise<void> {
@@ -130,7 +146,7 @@ export function groupCommit(
         if (closed) break;
         const written = isNextDerived() ? undefined : wantToWrite();
         try {
-          const contended = await inWriteLock(connection, path, lockWaitMs, suitNext, () => {
+          const contended = await inWriteLock(connection, path, { before: suitNext, stillWanted: rejectExpired }, () => {
             const writes = takeNext();
             const done = commitTogether(connection, derived ? patientTx : tx, path, writes);
             if (derived) yielded = done ? 0 : yielded + 1; // a write of the other kind in between does not set it back
@@ -155,7 +171,7 @@ export function groupCommit(
       return queue.length === 0 && !draining;
     },
     add(write) {
-      queue.push(write);
+      queue.push({ ...write, expiresAt: performance.now() + write.waitMs });
       if (!write.derived) cutRestShort();
       void drain();
     },
@@ -168,6 +184,15 @@ export function groupCommit(
 /** A file that leaves is closed by whoever finds out first, while others still wait to write to it. */
 export function closedError(path: string, message: string): CairnError {
   return isOnTheMove(path) ? movingError(path) : new CairnError("unavailable", message, { details: { path } });
+}
+
+function lockedError(path: string, waitedMs: number, cause: unknown): CairnError {
+  const seconds = Number((waitedMs / 1_000).toFixed(1));
+  return new CairnError(
+    "unavailable",
+    `Another process has held the write lock on ${path} for ${seconds} s. Nothing was stored. Try again, or end that process.`,
+    { cause, details: { path }, retryAfterMs: 1_000 },
+  );
 }
 
 /**
@@ -208,8 +233,7 @@ function commitTogether(connection: DatabaseSync, tx: SqliteTx, path: string, jo
 async function inWriteLock(
   connection: DatabaseSync,
   path: string,
-  lockWaitMs: number,
-  before: () => void,
+  { before, stillWanted }: { readonly before: () => void; readonly stillWanted: (refusal: unknown) => boolean },
   work: () => void,
 ): Promise<boolean> {
   const start = Date.now();
@@ -224,12 +248,7 @@ async function inWriteLock(
     if (!connection.isOpen) throw closedError(path, `The database ${path} was closed before the write.`);
     const waitedMs = Date.now() - start;
     if (!isBusy(refusal)) throw translateSqliteError(refusal, path);
-    if (waitedMs > lockWaitMs)
-      throw new CairnError(
-        "unavailable",
-        `Other processes have held the write lock on ${path} for ${Math.round(lockWaitMs / 1000)} s. Try again, or find out what they are doing.`,
-        { cause: refusal, retryAfterMs: 1_000 },
-      );
+    if (!stillWanted(refusal)) return true;
     await sleep(1 + Math.random() * (waitedMs > IMPATIENT_AFTER_MS ? IMPATIENT_RETRY_MS : RETRY_MS));
   }
 }
@@ -242,6 +261,6 @@ function beginImmediate(connection: DatabaseSync): unknown {
   } catch (error) {
     return error;
   } finally {
-    if (connection.isOpen) connection.exec("PRAGMA busy_timeout = 5000");
+    if (connection.isOpen) connection.exec(READ_BUSY);
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
+import { sameDatabase } from "../../model/backup.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HealthProbe, Leftover, ProbedDatabase } from "../../ports/health-probe.ts";
 import { isLeftBehind } from "./backup-folder.ts";
@@ -9,7 +10,7 @@ import type { DatabaseFile, DatabaseFiles, DatabaseFolders } from "./database-fi
 import { inodeOf } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import { inFileThread } from "./file-thread.ts";
-import { awayFrom } from "./move-record.ts";
+import { isMoveRunning } from "./move-lock.ts";
 import { otherUsers } from "./other-users.ts";
 import type { FailedProbe, FileProbe } from "./probe-file.ts";
 
@@ -42,6 +43,19 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
     systems: (windowSeconds) => probed(files.systems(), windowSeconds),
     check: async ({ location }) => (await checkFile(location)).problems,
     away: async () => files.moving().filter(({ away }) => away),
+    async unfinishedMigrations(databases) {
+      const moving = files.moving();
+      const recorded = moving
+        .filter(({ record }) => record.state !== "moved")
+        .map(async ({ kind, id, record: { where, direction, startedAt } }) => {
+          const running = await isMoveRunning(files.fileOf({ kind, id }).path);
+          return { kind, id, where, direction, startedAt, running };
+        });
+      const unrecorded = databases
+        .filter((database) => database.fenced && !moving.some((other) => sameDatabase(database, other)))
+        .map(async ({ kind, id, location }) => ({ kind, id, running: await isMoveRunning(location) }));
+      return Promise.all([...recorded, ...unrecorded]);
+    },
     async disks() {
       const places = [dataDir, stateDir, backupDir].filter((path) => existsSync(path));
       const byDevice = new Map(places.map((path) => [statSync(path).dev, path] as const).reverse());
@@ -65,14 +79,19 @@ function described(file: DatabaseFile, probe: FileProbe | FailedProbe, windowSec
   const base = { kind, id, location: path, bytes: sizeWithLog(path) };
   const problem = file.problem ?? ("problem" in probe ? probe.problem : undefined);
   if (problem !== undefined || "problem" in probe) return { ...base, schema: "unknown", halfSnapshots: [], problem };
-  const { schema, halfSnapshots } = probe;
+  const { schema, halfSnapshots, fenced } = probe;
   const known = new Set(file.migrations.map((migration) => migration.id));
   const state = schema.some((step) => !known.has(step.id)) ? "newer" : schema.length < known.size ? "older" : "current";
-  if (kind !== "system") return { ...base, schema: state, halfSnapshots };
-  const { commits, seconds, processes } = probe.activity ?? { commits: 0, seconds: windowSeconds, processes: [] };
+  if (kind !== "system") return { ...base, schema: state, halfSnapshots, fenced };
+  const { busiest, seconds, processes } = probe.activity ?? { seconds: windowSeconds, processes: [] };
   const here = (otherUsers(path) ?? []).map((pid) => `${pid}@${hostname()}`);
-  const activity = { processes: [...new Set([...processes, ...here])], writesPerSecond: commits / seconds, windowSeconds: seconds };
-  return { ...base, schema: state, halfSnapshots, activity };
+  const activity = {
+    processes: [...new Set([...processes, ...here])],
+    commitsPerSecond: (busiest?.commits ?? 0) / seconds,
+    busiestComponent: busiest?.component,
+    windowSeconds,
+  };
+  return { ...base, schema: state, halfSnapshots, fenced, activity };
 }
 
 /** What was written last is still in the write-ahead log. */
@@ -88,17 +107,10 @@ function strayFiles(folder: string): Leftover[] {
     const database = /^(.+\.db)-(?:wal|shm|journal)$/.exec(name)?.[1];
     if (database !== undefined && !names.has(database))
       return [{ path, reason: `It belongs to ${database}, which is not there. Nothing uses it.` }];
-    if (name.endsWith(".db.move")) return unfinishedMove(path);
     if (/\.db\.restoring-/.test(name) && isLeftBehind(name))
       return [{ path, reason: "A restore was begun and never finished. Nothing uses it." }];
     return [];
   });
-}
-
-function unfinishedMove(record: string): Leftover[] {
-  const path = record.slice(0, -".move".length);
-  if (awayFrom(path) !== undefined) return []; // it is where it should be
-  return [{ path: record, reason: "A move to PostgreSQL was begun and is not finished: run `cairn migrate` again, or with --rollback." }];
 }
 
 /** A restore that was killed in its last step leaves a second name of the file that is in use. The next restore of it clears that. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
-import { LIMITS } from "../../model/limits.ts";
+import { waitLimitMs } from "../../model/time-limit.ts";
 import { isBusy, MOVING, translateSqliteError } from "./errors.ts";
 
 /** Says which move has paused the database. */
@@ -58,7 +58,7 @@ function triggerName(table: string, event: string): string {
 
 /** Runs `work` in a write transaction, waiting for those under way. */
 async function exclusively(connection: DatabaseSync, path: string, work: () => void): Promise<void> {
-  const deadline = Date.now() + LIMITS.lockWaitMs;
+  const deadline = Date.now() + waitLimitMs();
   for (;;) {
     try {
       connection.exec("BEGIN IMMEDIATE");

@@ -3,13 +3,14 @@ import { basename, dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
-import { LIMITS } from "../../model/limits.ts";
+import { waitLimitMs } from "../../model/time-limit.ts";
 import type { Counters, DatabaseShape, MoveSource, Trace } from "../../ports/move.ts";
 import { syncFile, syncFolder } from "./copy-file.ts";
 import { openSqlite } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import type { Migration } from "./migrations.ts";
 import { dropFence, fenceOf, ordinaryTables, raiseFence } from "./move-fence.ts";
+import { holdMoveLock } from "./move-lock.ts";
 import { sqliteRows } from "./move-rows.ts";
 
 export interface SqliteMoveOptions {
@@ -22,6 +23,7 @@ export interface SqliteMoveOptions {
 /** A SQLite file that goes to PostgreSQL. */
 export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: SqliteMoveOptions): MoveSource {
   let connection: DatabaseSync | undefined;
+  let release: (() => void) | undefined;
 
   async function connected(): Promise<DatabaseSync> {
     if (connection) return connection;
@@ -49,7 +51,9 @@ export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: 
   return {
     where: path,
 
-    async hold() {}, // the other end is held, and every move of this file has one of the same name
+    async hold() {
+      release ??= await holdMoveLock(path);
+    },
 
     exists: async () => existsSync(path),
 
@@ -97,6 +101,8 @@ export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: 
 
     async close() {
       disconnect();
+      release?.();
+      release = undefined;
     },
   };
 }
@@ -152,7 +158,7 @@ export function sqliteCounters(connection: DatabaseSync, shape: DatabaseShape): 
 
 /** Brings everything into the file itself; whoever reads it is waited for. */
 export async function emptyWal(connection: DatabaseSync, path: string): Promise<void> {
-  const deadline = Date.now() + LIMITS.lockWaitMs;
+  const deadline = Date.now() + waitLimitMs();
   for (;;) {
     const { busy } = connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number };
     if (busy === 0) return;

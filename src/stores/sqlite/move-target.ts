@@ -9,6 +9,7 @@ import { openSqlite } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import { vectorCodes } from "./move-codes.ts";
 import { dropFence } from "./move-fence.ts";
+import { holdMoveLock } from "./move-lock.ts";
 import { sqliteRows } from "./move-rows.ts";
 import { archivePath, emptyWal, placeCopy, type SqliteMoveOptions, sqliteCounters } from "./move-source.ts";
 import { fromMicros } from "./move-time.ts";
@@ -17,6 +18,7 @@ import { fromMicros } from "./move-time.ts";
 export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: SqliteMoveOptions): ReturnTarget {
   const made = `${path}.building`;
   let connection: DatabaseSync | undefined;
+  let release: (() => void) | undefined;
 
   async function connected(): Promise<DatabaseSync> {
     const { DatabaseSync } = await loadEngine();
@@ -35,7 +37,9 @@ export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: 
   return {
     where: path,
 
-    async hold() {}, // the other end is held, and every move of this file has one of the same name
+    async hold() {
+      release ??= await holdMoveLock(path);
+    },
 
     async state() {
       if (existsSync(path)) return "occupied";
@@ -131,6 +135,8 @@ export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: 
 
     async close() {
       disconnect();
+      release?.();
+      release = undefined;
     },
   };
 }

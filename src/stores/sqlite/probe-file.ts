@@ -1,5 +1,6 @@
 import type { AppliedMigration } from "../../model/migration.ts";
 import { loadEngine } from "./engine.ts";
+import { fenceOf } from "./move-fence.ts";
 import { appliedMigrations, tableNames } from "./table-facts.ts";
 import { readActivity, type WriteActivity } from "./write-activity.ts";
 
@@ -11,6 +12,8 @@ export interface FileProbe {
   /** Only of a system. */
   readonly activity: WriteActivity | undefined;
   readonly halfSnapshots: readonly string[];
+  /** A migration has paused it. */
+  readonly fenced: boolean;
 }
 
 /** A snapshot takes seconds; one that is older and not complete never will be. */
@@ -61,6 +64,7 @@ async function probeFile(path: string, { nowSeconds, windowSeconds }: ProbeTime)
             ({ id }) => id,
           )
         : [],
+      fenced: fenceOf(connection) !== undefined,
     };
   } finally {
     connection.close();

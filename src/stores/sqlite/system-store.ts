@@ -183,7 +183,7 @@ function applyChange(tx: SqliteTx, { component, version, at, messages, ports, st
           version,
         );
   if (changes === 0) return false;
-  noteWrite(tx, Date.parse(at) / 1_000);
+  noteWrite(tx, component, Date.parse(at) / 1_000);
   for (const port of ports) {
     putPort(tx, component, port);
     for (const offset of port.aheadAdded) putAhead(tx, component, port.port, offset);

@@ -86,9 +86,10 @@ export const systemMigrations: readonly Migration[] = [
       -- Who committed how often, in slices of time: whether a system has outgrown a file is measured by it, across processes.
       CREATE TABLE write_activity (
         slice INTEGER NOT NULL,
+        component TEXT NOT NULL,
         process TEXT NOT NULL,
         commits INTEGER NOT NULL,
-        PRIMARY KEY (slice, process)
+        PRIMARY KEY (slice, component, process)
       ) WITHOUT ROWID;
     `,
   },

@@ -8,24 +8,30 @@ const KEPT_SLICES = 3_600 / SLICE_SECONDS;
 
 const me = `${process.pid}@${hostname()}`;
 
-/** Counts a commit for this process. Goes into the commit itself, so it costs no write of its own and no process is missed. */
-export function noteWrite(tx: SqliteTx, seconds: number): void {
+/** Counts a commit of a component in this process. Goes into the commit itself, so it costs no write of its own and no process is missed. */
+export function noteWrite(tx: SqliteTx, component: string, seconds: number): void {
   const slice = Math.floor(seconds / SLICE_SECONDS);
-  const { changes } = tx.run("UPDATE write_activity SET commits = commits + 1 WHERE slice = ? AND process = ?", slice, me);
+  const { changes } = tx.run(
+    "UPDATE write_activity SET commits = commits + 1 WHERE slice = ? AND component = ? AND process = ?",
+    slice,
+    component,
+    me,
+  );
   if (changes > 0) return;
-  tx.run("INSERT INTO write_activity (slice, process, commits) VALUES (?, ?, 1)", slice, me);
+  tx.run("INSERT INTO write_activity (slice, component, process, commits) VALUES (?, ?, ?, 1)", slice, component, me);
   tx.run("DELETE FROM write_activity WHERE slice < ?", slice - KEPT_SLICES);
 }
 
 export interface WriteActivity {
-  /** Commits in the window, and how many seconds of it the slices cover. */
-  readonly commits: number;
+  /** The component that committed most in the window; absent when none did. */
+  readonly busiest?: { readonly component: string; readonly commits: number } | undefined;
+  /** Seconds that the slices cover, up to now. */
   readonly seconds: number;
   /** `<process id>@<machine>` of each that committed. */
   readonly processes: readonly string[];
 }
 
-/** What was written in the last so many seconds, whole slices, the present one included. */
+/** Reads what was written in the window: its whole slices, and the present slice as far as it has come. */
 export function readActivity(
   all: (sql: string, ...params: number[]) => readonly unknown[],
   nowSeconds: number,
@@ -33,14 +39,18 @@ export function readActivity(
 ): WriteActivity {
   const slices = Math.max(1, Math.ceil(windowSeconds / SLICE_SECONDS));
   const last = Math.floor(nowSeconds / SLICE_SECONDS);
+  const first = last - slices;
   const rows = all(
-    "SELECT process, sum(commits) AS commits FROM write_activity WHERE slice > ? AND slice <= ? GROUP BY process",
-    last - slices,
+    "SELECT component, process, sum(commits) AS commits FROM write_activity WHERE slice >= ? AND slice <= ? GROUP BY component, process",
+    first,
     last,
-  ) as readonly { process: string; commits: number }[];
+  ) as readonly { component: string; process: string; commits: number }[];
+  const commitsOf = new Map<string, number>();
+  for (const { component, commits } of rows) commitsOf.set(component, (commitsOf.get(component) ?? 0) + Number(commits));
+  const [busiest] = [...commitsOf].sort(([, a], [, b]) => b - a);
   return {
-    commits: rows.reduce((sum, { commits }) => sum + Number(commits), 0),
-    seconds: slices * SLICE_SECONDS,
-    processes: rows.map(({ process: name }) => name),
+    ...(busiest && { busiest: { component: busiest[0], commits: busiest[1] } }),
+    seconds: Math.max(slices * SLICE_SECONDS, nowSeconds - first * SLICE_SECONDS),
+    processes: [...new Set(rows.map(({ process: name }) => name))],
   };
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CairnError } from "../../model/errors.ts";
+import { waitLimitMs } from "../../model/time-limit.ts";
 
 export interface QdrantOptions {
   readonly url: string;
@@ -55,7 +56,9 @@ export function qdrantClient({ url, apiKey, timeoutMs = TIMEOUT_MS }: QdrantOpti
     body: unknown,
     signal: AbortSignal | undefined,
   ): Promise<z.output<Schema>> {
-    const timeout = AbortSignal.timeout(timeoutMs);
+    // The database can answer instead, as long as the call has time left for it.
+    const limitMs = Math.floor(Math.min(timeoutMs, waitLimitMs(Number.POSITIVE_INFINITY) / 2));
+    const timeout = AbortSignal.timeout(limitMs);
     let response: Response;
     let text: string;
     try {
@@ -69,7 +72,7 @@ export function qdrantClient({ url, apiKey, timeoutMs = TIMEOUT_MS }: QdrantOpti
       text = await response.text();
     } catch (cause) {
       signal?.throwIfAborted();
-      const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : "it cannot be reached";
+      const why = timeout.aborted ? `no answer within ${limitMs} ms` : "it cannot be reached";
       throw new CairnError("unavailable", `Qdrant does not answer: ${why}. Check qdrant.url.`, { cause });
     }
     if (!response.ok)
