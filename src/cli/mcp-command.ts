@@ -21,7 +21,7 @@ export const mcpCommand: Command = {
   usesProject: true,
   async run({ project, config }) {
     const { config: settings } = config();
-    const defaultProject = project();
+    const { tree: defaultProject } = project();
     const [{ runMcpStdio }, { watch }] = await Promise.all([import("../mcp/main.ts"), import("./watch.ts")]);
     const { log, telemetry } = await watch(settings);
     const { cairn, operations } = await openEdge(settings, { jobs: "thread" });

@@ -40,7 +40,7 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const missing = flags.find((flag) => flag.required && input[flag.name] === undefined);
   if (missing) throw usage(`${naming(operation, missing.name)} is missing.`);
   const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
-  const defaultProject = projectField(operation) && call.project();
+  const defaultProject = projectField(operation) && call.project().tree;
   const { config } = call.config();
   const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../invoke.ts"), import("./watch.ts")]); // help and completion need neither
   const bar = progressBar(host);

@@ -1,4 +1,5 @@
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import type { ProjectIdentity } from "../files/git-repository.ts";
 import { asCairnError, CairnError, WIRE_NAME } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import { nearest } from "../text/nearest.ts";
@@ -71,7 +72,7 @@ function commandFirst(argv: readonly string[]): readonly string[] {
 
 /** Most commands need the project and the configuration, but help and completion must work without either. */
 function lazily(command: Command, values: Readonly<Record<string, unknown>>, host: Host) {
-  let project: string | undefined;
+  let project: ProjectIdentity | undefined;
   let config: LoadedConfig | undefined;
   const findIt = () => {
     project ??= findProject(values.project as string | undefined, host.cwd);
@@ -83,7 +84,7 @@ function lazily(command: Command, values: Readonly<Record<string, unknown>>, hos
       config ??= loadConfig({
         flags: configFlags(command, values),
         env: host.env,
-        projectDir: findIt(),
+        projectDir: findIt().tree,
         home: host.home,
         cwd: host.cwd,
       });

@@ -34,7 +34,7 @@ export const exportCommand: Command = {
     const file = values.file === undefined || values.file === "-" ? undefined : filePath(host, values.file);
     if (call.json && file === undefined) throw usage("With --json the answer stands on standard output: name a file to write to.");
     await withCairn(call, async (cairn) => {
-      const lines = exportLines(cairn, call.project(), host);
+      const lines = exportLines(cairn, call.project().repository, host);
       if (file === undefined) {
         for await (const line of lines) await written(host, line);
         return;
@@ -104,7 +104,7 @@ export const importCommand: Command = {
       try {
         const path = values.file === "-" ? "the input" : filePath(host, values.file);
         const input = values.file === "-" ? host.stdin : createReadStream(path);
-        const told = await importLines(cairn, call.project(), input, path, host, (done) => bar.update(done, undefined, "imported"));
+        const told = await importLines(cairn, call.project().repository, input, path, host, (done) => bar.update(done, undefined, "imported"));
         bar.clear();
         if (call.json) printJson(host, told);
         else print(host, toldText(told));

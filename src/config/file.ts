@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from "node:fs";
+import { readRegularFile, shortPath } from "../files/regular-file.ts";
+import { CairnError } from "../model/errors.ts";
 import type { Problem } from "./given.ts";
 
 /** A configuration is a page of text; more is some other file. */
@@ -11,10 +12,9 @@ export function readConfigFile(path: string, problems: Problem[]): Readonly<Reco
   };
   let text: string;
   try {
-    const { size } = statSync(path);
-    if (size > FILE_BYTES_MAX) return refuse(`is ${size} bytes; a configuration has at most ${FILE_BYTES_MAX}`);
-    text = readFileSync(path, "utf8");
+    text = readRegularFile(path, FILE_BYTES_MAX).toString("utf8");
   } catch (error) {
+    if (error instanceof CairnError) return refuse(error.message.slice(shortPath(path).length + 1)); // the problem names its place
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     return refuse(`cannot be read (${code}); check its permissions`);

@@ -195,7 +195,7 @@ describe("what is refused", () => {
 
   it("a file that cannot be read", () => {
     mkdirSync(join(home, ".cairn", "config.json"));
-    expect(refusal()).toContain("cannot be read (EISDIR)");
+    expect(refusal()).toContain("config.json: is a folder, not a regular file");
   });
 
   it("anything odd in the files, always as invalid_input and never as a crash", () => {

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import type { Cairn } from "../../cairn.ts";
+import type { ProjectIdentity } from "../../files/git-repository.ts";
 import { redactSecrets } from "../../text/redact.ts";
 import type { Call, Command } from "../command.ts";
 import { type Host, print } from "../host.ts";
@@ -49,22 +50,27 @@ async function runHook(call: Call): Promise<JsonObject | undefined> {
   const input = await readInput(host);
   const named = textOf(input.cwd);
   const cwd = named && statSync(named, { throwIfNoEntry: false })?.isDirectory() ? named : host.cwd;
-  const project = values.project === undefined ? findProject(undefined, cwd) : call.project();
+  const { repository, tree } = values.project === undefined ? findProject(undefined, cwd) : call.project();
   const { cairn } = await openEdge(call.config().config, { jobs: "here" });
   try {
-    if (event === "session-start") return await offer(cairn, project, input);
-    await save(cairn, project, event, input);
+    if (event === "session-start") return await offer(cairn, repository, input);
+    await save(cairn, { repository, tree }, event, input);
     return undefined;
   } finally {
     await cairn.close();
   }
 }
 
-async function save(cairn: Cairn, projectPath: string, event: "pre-compact" | "session-end", input: JsonObject): Promise<void> {
+async function save(
+  cairn: Cairn,
+  { repository: projectPath, tree }: ProjectIdentity,
+  event: "pre-compact" | "session-end",
+  input: JsonObject,
+): Promise<void> {
   const path = textOf(input.transcript_path);
   if (!path) throw new Error("The input names no transcript, so nothing was saved");
   const sessionId = textOf(input.session_id);
-  const checkpoint = sessionCheckpoint(projectPath, readTranscript(path), {
+  const checkpoint = sessionCheckpoint({ projectPath, tree }, readTranscript(path), {
     event,
     sessionId,
     why: textOf(input.trigger) ?? textOf(input.reason),

@@ -35,7 +35,7 @@ export const initCommand: Command = {
   examples: ["cairn init", "cairn init --hooks", "cairn init --remove"],
   usesProject: true,
   async run({ host, json, values, project }) {
-    const folder = project();
+    const { tree: folder } = project();
     const launch = launchOf(values.launch as string | undefined);
     const mcp = join(folder, ".mcp.json");
     const settings = join(folder, ".claude", "settings.json");
