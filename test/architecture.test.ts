@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "open-migrations.ts": ["*"],
   "open-embedders.ts": ["model", "ports", "embedders"],
   "open-run-store.ts": ["model", "ports", "migrate", "stores/memory", "stores/file", "stores/sqlite", "stores/postgres"],
-  "open-system-storage.ts": ["model", "ports", "migrate", "stores/memory", "stores/sqlite", "stores/postgres"],
+  "open-system-storage.ts": ["model", "ports", "text", "migrate", "stores/memory", "stores/sqlite", "stores/postgres"],
   "systems.ts": ["model", "ports", "systems", "open-system-storage.ts", "stores/memory"],
   "runs.ts": ["model", "ports", "text", "runs", "open-run-store.ts", "stores/memory"],
   "index.ts": ["*"],

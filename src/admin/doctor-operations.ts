@@ -15,7 +15,20 @@ const Trigger = z.object({
 });
 
 const Finding = z.object({
-  check: z.enum(["integrity", "schema", "size", "disk", "leftovers", "leases", "embeddings", "snapshots", "recovery", "storage"]),
+  check: z.enum([
+    "integrity",
+    "schema",
+    "size",
+    "disk",
+    "leftovers",
+    "leases",
+    "embeddings",
+    "snapshots",
+    "recovery",
+    "storage",
+    "permissions",
+    "configuration",
+  ]),
   severity: z.enum(["problem", "note"]),
   subject: z.string(),
   message: z.string(),

@@ -1,5 +1,5 @@
 import { databaseLabel } from "../model/backup.ts";
-import type { DoctorReport, DoctorSettings, Finding, HealthCheck, SystemReport } from "../model/doctor.ts";
+import type { DoctorReport, DoctorSettings, ExposedPath, Finding, HealthCheck, SystemReport } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { BackupStore, LongCall } from "../ports/backup-store.ts";
@@ -7,7 +7,15 @@ import type { Clock } from "../ports/clock.ts";
 import type { HealthProbe, ProbedDatabase } from "../ports/health-probe.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
-import { awayFindings, databaseFindings, diskFindings, embeddingFindings, leaseFindings, leftoverFindings } from "./findings.ts";
+import {
+  awayFindings,
+  databaseFindings,
+  diskFindings,
+  embeddingFindings,
+  leaseFindings,
+  leftoverFindings,
+  permissionFindings,
+} from "./findings.ts";
 import { triggersOf } from "./triggers.ts";
 
 export interface Examination extends LongCall {
@@ -31,11 +39,13 @@ export interface DoctorDeps {
   readonly backups?: BackupStore | undefined;
   readonly settings: DoctorSettings;
   readonly now: Clock;
+  /** Paths that others than their owner can write, or read where they hold secrets. */
+  readonly exposedPaths?: (() => readonly ExposedPath[]) | undefined;
   /** Told what an examination found out about the systems. */
   readonly onSystems?: ((reports: readonly SystemReport[]) => void) | undefined;
 }
 
-export function doctor({ storage, runs, probe, backups, settings, now, onSystems }: DoctorDeps): Doctor {
+export function doctor({ storage, runs, probe, backups, settings, now, exposedPaths = () => [], onSystems }: DoctorDeps): Doctor {
   /** Seconds of the last trial restore, by system. */
   const trials = new Map<string, number>();
   function systemReport(database: ProbedDatabase, rtoSeconds: number | undefined): SystemReport[] {
@@ -82,6 +92,7 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
       const largest = Math.max(0, ...databases.map(({ bytes }) => bytes));
       findings.push(...diskFindings((await probe?.disks()) ?? [], largest, settings));
       findings.push(...leftoverFindings((await probe?.leftovers(databases)) ?? [], (await backups?.unusable()) ?? []));
+      findings.push(...permissionFindings(exposedPaths()));
       if (!unusable) {
         // Asking for runs where there never were any would make their database.
         const hasRuns = !probe || databases.some(({ kind }) => kind === "runs");
@@ -116,6 +127,7 @@ const CHECKS: readonly HealthCheck[] = [
   "size",
   "disk",
   "leftovers",
+  "permissions",
   "leases",
   "embeddings",
   "snapshots",

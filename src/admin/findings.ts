@@ -1,5 +1,5 @@
 import { type DatabaseName, databaseLabel } from "../model/backup.ts";
-import type { DoctorSettings, Finding } from "../model/doctor.ts";
+import type { DoctorSettings, ExposedPath, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import type { UnusableBackup } from "../ports/backup-store.ts";
@@ -7,6 +7,7 @@ import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import type { DiskRoom, Leftover, ProbedDatabase } from "../ports/health-probe.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
+import { shellWord } from "../text/shell-word.ts";
 import { megabytes } from "./triggers.ts";
 
 /** What is wrong with one database. Of a system its size is one of the triggers, so it is not told twice. */
@@ -56,12 +57,7 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
 /** How a command is told which database is meant. */
 function flagsOf({ kind, id }: ProbedDatabase): string {
   if (kind === "runs") return "--runs";
-  return kind === "shared" ? "--scope shared" : `--${kind} ${quoted(id)}`;
-}
-
-/** So that the command can be pasted. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return kind === "shared" ? "--scope shared" : `--${kind} ${shellWord(id)}`;
 }
 
 /** A backup or a repair needs as much room again as the largest database. */
@@ -88,6 +84,20 @@ export function leftoverFindings(leftovers: readonly Leftover[], backups: readon
     message: reason,
   }));
 }
+
+/** Who can write a data folder can take the place of its owner; who can read a key file too. */
+export function permissionFindings(exposed: readonly ExposedPath[]): Finding[] {
+  return exposed.slice(0, EXPOSED_SHOWN).map(({ path, problem, chmod }) => ({
+    check: "permissions",
+    severity: "problem",
+    subject: path,
+    message: `It ${problem}. Only its owner should.`,
+    ...(chmod !== undefined && { command: `chmod ${chmod} ${shellWord(path)}` }),
+  }));
+}
+
+/** Paths in one report; the rest appears when these are repaired. */
+const EXPOSED_SHOWN = 20;
 
 /** What has moved is not looked at from here, which a good report must not hide. */
 export function awayFindings(away: readonly DatabaseName[]): Finding[] {

@@ -35,9 +35,13 @@ function readText(path: string, maxBytes: number): string {
     bytes = readRegularFile(path, maxBytes);
   } catch (cause) {
     if (cause instanceof CairnError) throw cause;
-    throw new CairnError("invalid_input", `The file ${shortPath(path)} cannot be read. Give the path of an existing one, or - for the input.`, {
-      cause,
-    });
+    throw new CairnError(
+      "invalid_input",
+      `The file ${shortPath(path)} cannot be read. Give the path of an existing one, or - for the input.`,
+      {
+        cause,
+      },
+    );
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

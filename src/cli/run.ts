@@ -1,8 +1,10 @@
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { ignoredLines } from "../config/show.ts";
 import type { ProjectIdentity } from "../files/git-repository.ts";
 import { asCairnError, CairnError, WIRE_NAME } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import { nearest } from "../text/nearest.ts";
+import { shellWord } from "../text/shell-word.ts";
 import { parseArgv, usage } from "./argv.ts";
 import { type Command, flagsOf, GLOBAL_FLAGS, PROJECT_FLAG } from "./command.ts";
 import { findCommand, wordsAfter } from "./commands.ts";
@@ -81,16 +83,26 @@ function lazily(command: Command, values: Readonly<Record<string, unknown>>, hos
   return {
     project: findIt,
     config: () => {
-      config ??= loadConfig({
+      if (config) return config;
+      config = loadConfig({
         flags: configFlags(command, values),
         env: host.env,
         projectDir: findIt().tree,
         home: host.home,
         cwd: host.cwd,
       });
+      warn(config, findIt().tree, values.json === true, host);
       return config;
     },
   };
+}
+
+/** Says on stderr what a project file tried to set in vain. The call goes on: a repository from elsewhere must not stop it. */
+function warn(config: LoadedConfig, tree: string, json: boolean, host: Host): void {
+  const lines = ignoredLines(config);
+  if (lines.length === 0) return;
+  const message = `${lines.join("; ")}. Ignored. To let this file decide: cairn trust ${shellWord(tree)}`;
+  host.stderr.write(json ? `${JSON.stringify({ warning: { message } })}\n` : harmless(`cairn: ${message}\n`));
 }
 
 function configFlags(command: Command, values: Readonly<Record<string, unknown>>): [string, string, string][] {

@@ -14,6 +14,8 @@ import { readTranscript } from "./transcript.ts";
 
 const EVENTS = Object.values(HOOK_EVENTS);
 const INPUT_BYTES = 1024 * 1024;
+/** Milliseconds until the input must have ended: a program that leaves the pipe open must not make the agent wait. */
+const INPUT_MS = 10_000;
 /** What a session is given unasked; it can ask for more. */
 const OFFERED = 3;
 const OFFERED_TOKENS = 1_500;
@@ -103,6 +105,15 @@ async function offer(cairn: Cairn, projectPath: string, { source }: JsonObject):
 
 async function readInput({ stdin }: Host): Promise<JsonObject> {
   if (stdin.isTTY) throw new Error("The hook's JSON is expected on standard input");
+  const deadline = setTimeout(() => stdin.destroy(new Error("The hook's JSON did not come within 10 s, so nothing was done")), INPUT_MS);
+  try {
+    return await readJson(stdin);
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
+async function readJson(stdin: Host["stdin"]): Promise<JsonObject> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of stdin) {

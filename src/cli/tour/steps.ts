@@ -36,7 +36,15 @@ export const tourSteps: readonly TourStep[] = [
         "--context",
         `branch=${currentBranch(project) ?? "none"}`,
       );
-      await cairn("checkpoint", "save", `Read the code of ${basename(project)}; the tests come next`, "--tags", "tour", "--tags", "reading");
+      await cairn(
+        "checkpoint",
+        "save",
+        `Read the code of ${basename(project)}; the tests come next`,
+        "--tags",
+        "tour",
+        "--tags",
+        "reading",
+      );
     },
   },
   {
@@ -79,7 +87,9 @@ export const tourSteps: readonly TourStep[] = [
     title: "The same over HTTP",
     why: "Every command is also a call of the HTTP API, described once and documented from the same source.",
     async run({ post, project, show }) {
-      const { total } = (await post("/v1/checkpoint/list", { project_path: identifyProject(project).repository, limit: 1 })) as { total: number };
+      const { total } = (await post("/v1/checkpoint/list", { project_path: identifyProject(project).repository, limit: 1 })) as {
+        total: number;
+      };
       show(`total: ${total}`);
     },
   },

@@ -175,7 +175,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
     try {
       // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
       connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${DURABLE}; PRAGMA foreign_keys = ON`);
-      connection.exec("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF");
+      connection.exec("PRAGMA temp_store = MEMORY");
       // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
       if (inodeOf(path) === inode && !isLeftBehind(connection, path)) return connection;
       connection.close();
