@@ -19,7 +19,6 @@ import { code } from "./code/service.ts";
 import { exposedPaths } from "./files/permissions.ts";
 import { knowledge } from "./knowledge/service.ts";
 import { followingStorage } from "./migrate/follow-storage.ts";
-import type { DatabaseSelection } from "./model/backup.ts";
 import { DOCTOR_DEFAULTS, type DoctorSettings } from "./model/doctor.ts";
 import { CairnError } from "./model/errors.ts";
 import { newId, projectDatabaseName, SHARED_PROJECT_ID } from "./model/ids.ts";
@@ -215,7 +214,7 @@ async function openSystems({ storage = "sqlite", stateDir, implicitStateDir }: O
   return openSystemStorage({ storage: "postgres", url: storage, poolMax: 5 });
 }
 
-function touchesSystems(which: DatabaseSelection, stateDir: string): boolean {
+function touchesSystems(which: "all" | { readonly kind: string }, stateDir: string): boolean {
   const folder = join(stateDir, "checkpoints");
   return which === "all" ? existsSync(folder) && readdirSync(folder).length > 0 : which.kind === "system";
 }

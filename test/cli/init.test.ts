@@ -75,8 +75,8 @@ describe("cairn init", () => {
     },
   );
 
-  it("writes through a link, which stays one", async () => {
-    const real = join(folder, "real.json");
+  it("writes through a link inside the repository, which stays one", async () => {
+    const real = join(project, "real.json");
     writeFileSync(real, "{}\n");
     symlinkSync(real, mcp);
     expect((await cairn(["init"])).code).toBe(0);
