@@ -55,14 +55,29 @@ describe("a cairn.config.json that comes with a cloned repository", () => {
 
   it("cannot make the planted keys of its own data folder admin keys", async () => {
     mkdirSync(join(project, "planted"), { recursive: true });
-    const key = { id: "evil", label: "evil", access: "admin", projects: "all", createdAt: "2026-01-01T00:00:00.000Z", secretHash: "0".repeat(64) };
+    const key = {
+      id: "evil",
+      label: "evil",
+      access: "admin",
+      projects: "all",
+      createdAt: "2026-01-01T00:00:00.000Z",
+      secretHash: "0".repeat(64),
+    };
     writeFileSync(join(project, "planted", "keys.json"), JSON.stringify({ version: 1, keys: [key] }), { mode: 0o600 });
     plant({ data_dir: "planted" });
     expect((await cairn(["key", "list"], { env })).stdout).not.toContain("evil");
   });
 
   it("cannot deny service, whatever is in the file", async () => {
-    for (const content of ["{", "[]", '{"nonsense": 1}', '{"code": {"batch_files": "x"}}', '{"http": 5}', "\u001b[2J", " ".repeat(2_000_000)]) {
+    for (const content of [
+      "{",
+      "[]",
+      '{"nonsense": 1}',
+      '{"code": {"batch_files": "x"}}',
+      '{"http": 5}',
+      "\u001b[2J",
+      " ".repeat(2_000_000),
+    ]) {
       plant(content);
       const { code, stderr } = await cairn(["checkpoint", "list"], { env });
       expect([content.slice(0, 20), code]).toEqual([content.slice(0, 20), 0]);
@@ -72,11 +87,7 @@ describe("a cairn.config.json that comes with a cloned repository", () => {
   });
 
   it("cannot hang or flood Cairn as a FIFO, a device or a folder", async () => {
-    for (const make of [
-      () => execFileSync("mkfifo", [planted]),
-      () => symlinkSync("/dev/zero", planted),
-      () => mkdirSync(planted),
-    ]) {
+    for (const make of [() => execFileSync("mkfifo", [planted]), () => symlinkSync("/dev/zero", planted), () => mkdirSync(planted)]) {
       rmSync(planted, { recursive: true, force: true });
       make();
       const { code, stderr } = await cairn(["checkpoint", "list"], { env });
