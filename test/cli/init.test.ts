@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { stage } from "./stage.ts";
 
-const { cairn, project, folder, clear } = stage();
+const { cairn, project, clear } = stage();
 const mcp = join(project, ".mcp.json");
 const settings = join(project, ".claude", "settings.json");
 beforeEach(() => {

@@ -3,7 +3,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openEdge } from "../../src/cli/open-edge.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { currentBranch, gitDataFolder, identifyProject } from "../../src/files/git-repository.ts";
+import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
 import { stage } from "../cli/stage.ts";
 
 const env = { CAIRN_EMBEDDER_KIND: "none" };
@@ -92,6 +95,19 @@ describe("a folder and the project it belongs to", () => {
     await save(at("link-to-deep"), "from a linked working tree");
     for (const cwd of [main, linked, at("link-to-deep")])
       expect(await summaries(cwd)).toEqual(["from a linked working tree", "from a subfolder"]);
+  });
+
+  it("resolves the folder that an agent names in a call", async () => {
+    const { config } = loadConfig({ env, home: at("home"), cwd: folder });
+    const edge = await openEdge(config, { jobs: "here" });
+    const call = (name: string, input: object) =>
+      invoke(edge.cairn, edge.operations.find((one) => one.name === name)!, input, { caller: LOCAL_CALLER });
+    const { project_path } = await call("checkpoint_save", { project_path: join(linked, "deep"), summary: "by an agent" });
+    expect(project_path).toBe(main);
+    await call("code_index", { project_path: join(linked, "deep"), wait: true });
+    expect([...(await edge.cairn.projects())].sort()).toEqual([linked, main].sort());
+    expect((await call("checkpoint_list", { project_path: at("gone") })).total).toBe(0);
+    await edge.cairn.close();
   });
 
   it("indexes each working tree by itself", async () => {

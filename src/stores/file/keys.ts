@@ -1,7 +1,7 @@
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { readOwnFile } from "../../files/own-file.ts";
+import { readRegularFile } from "../../files/regular-file.ts";
 import type { StoredApiKey } from "../../model/api-key.ts";
 import { CairnError } from "../../model/errors.ts";
 import type { KeyStore } from "../../ports/key-store.ts";
@@ -74,7 +74,7 @@ async function stampOf(path: string): Promise<string | undefined> {
 
 async function read(path: string): Promise<readonly StoredApiKey[]> {
   try {
-    return KeyFile.parse(JSON.parse(readOwnFile(path, KEYS_BYTES).toString("utf8"))).keys;
+    return KeyFile.parse(JSON.parse(readRegularFile(path, KEYS_BYTES).toString("utf8"))).keys;
   } catch (error) {
     throw unreadable(path, error);
   }
