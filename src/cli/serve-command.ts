@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { LoadedConfig } from "../config/load.ts";
+import { shellWord } from "../text/shell-word.ts";
 import type { Command } from "./command.ts";
 import { print, printJson } from "./host.ts";
 import { startServer } from "./server.ts";
-import { shellWord } from "../text/shell-word.ts";
 import { styleFor } from "./terminal/style.ts";
 
 /** `cairn serve`: HTTP API, API page and MCP over HTTP, until it is stopped. */
