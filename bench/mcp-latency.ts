@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/client";
@@ -23,7 +23,9 @@ export default {
   summary: "MCP calls while node_modules is indexed in the same process; then the same tree again, unchanged",
   async run(bench) {
     const dataDir = bench.scratch();
-    const project = join(root, "node_modules");
+    // Inside the checkout it would belong to the project of the checkout.
+    const project = join(bench.scratch(), "node_modules");
+    cpSync(join(root, "node_modules"), project, { recursive: true, verbatimSymlinks: true });
     const client = new Client({ name: "bench", version: "1" });
     const env = {
       PATH: process.env.PATH ?? "",

@@ -7,12 +7,19 @@ import type { SystemStorage } from "./ports/system-store.ts";
 import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom, awayFromFolder, isAway, readMove } from "./stores/sqlite/move-record.ts";
 import type { SqliteSystemStorage } from "./stores/sqlite/systems.ts";
+import { shellWord } from "./text/shell-word.ts";
 
 export type SystemStorageOptions =
   /** Gone when the process ends. */
   | { readonly storage: "memory" }
   /** One SQLite file per system, `{stateDir}/checkpoints/{systemId}.db`. `poolMax` counts for those that have moved to PostgreSQL. */
-  | { readonly storage: "sqlite"; readonly stateDir?: string | undefined; readonly poolMax?: number }
+  | {
+      readonly storage: "sqlite";
+      readonly stateDir?: string | undefined;
+      /** Nobody chose `stateDir`: it is `.state` in the current folder, which may have come with a repository. Default: whether it is left out. */
+      readonly implicitStateDir?: boolean | undefined;
+      readonly poolMax?: number;
+    }
   /** One schema per system of a PostgreSQL database. */
   | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
 
@@ -26,16 +33,26 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
     case "sqlite": {
       const { sqliteSystemStorage } = await import("./stores/sqlite/systems.ts");
       const { stateDir = defaultStateDir(), poolMax = POOL_SIZES.systemsPoolSize } = options;
+      const { implicitStateDir = options.stateDir === undefined && isImplicitStateDir() } = options;
+      const trusted = implicitStateDir ? refuseMoves : () => {};
       const folder = join(stateDir, "checkpoints");
       const fileOf = (systemId: string) => join(folder, `${systemId}.db`);
-      const local = sqliteSystemStorage({ stateDir });
+      const local = sqliteSystemStorage({ stateDir, refuseLinks: implicitStateDir });
       const following = followingSystems(local, {
-        locate: (systemId) => awayFrom(fileOf(systemId)),
+        locate(systemId) {
+          const url = awayFrom(fileOf(systemId));
+          if (url !== undefined) trusted(stateDir);
+          return url;
+        },
         where(systemId) {
           const record = readMove(fileOf(systemId));
           return record && isAway(record) ? record.where : undefined;
         },
-        away: () => awayFromFolder(folder),
+        away() {
+          const away = awayFromFolder(folder);
+          if (away.length > 0) trusted(stateDir);
+          return away;
+        },
         openAway: (url) => openSystemStorage({ storage: "postgres", url, poolMax }),
         findAbandoned: (systemId) => findAbandonedMove(fileOf(systemId), databaseFlags({ kind: "system", id: systemId })),
       });
@@ -51,6 +68,23 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
         `Unknown system storage ${JSON.stringify((options as { storage: unknown }).storage)}: use "memory", "sqlite" or "postgres".`,
       );
   }
+}
+
+/**
+ * A record beside a system's file says that the system is on a PostgreSQL server now. In a folder that nobody chose, the record may have
+ * come with a repository, and would send the system's state to a server of its author.
+ */
+export function refuseMoves(stateDir: string): never {
+  throw new CairnError(
+    "forbidden",
+    `A file in ${stateDir} says that a system is on a PostgreSQL server. This folder was not chosen by you, so it cannot decide that. If it is yours, set state_dir: CAIRN_STATE_DIR=${shellWord(stateDir)}`,
+    { details: { state_dir: stateDir } },
+  );
+}
+
+/** Whether the default state folder is the one in the current folder. */
+export function isImplicitStateDir({ CAIRN_STATE_DIR, NODE_ENV } = process.env): boolean {
+  return !CAIRN_STATE_DIR && NODE_ENV !== "production";
 }
 
 /** Where system state is kept when nobody says: the same as the configuration's default. */

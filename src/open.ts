@@ -1,8 +1,9 @@
+import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { backups } from "./admin/backups.ts";
 import { databases } from "./admin/databases.ts";
-import { doctor } from "./admin/doctor.ts";
+import { type DoctorDeps, doctor } from "./admin/doctor.ts";
 import { keys } from "./admin/keys.ts";
 import { stats } from "./admin/stats.ts";
 import { transfer } from "./admin/transfer.ts";
@@ -15,6 +16,7 @@ import { indexing } from "./code/indexing.ts";
 import { parserPool } from "./code/parser-pool.ts";
 import { patiently } from "./code/patiently.ts";
 import { code } from "./code/service.ts";
+import { exposedPaths } from "./files/permissions.ts";
 import { knowledge } from "./knowledge/service.ts";
 import { followingStorage } from "./migrate/follow-storage.ts";
 import { databaseFlags } from "./model/backup.ts";
@@ -26,7 +28,7 @@ import { SYSTEM_DEFAULTS } from "./model/system-rules.ts";
 import { withoutTimeLimit } from "./model/time-limit.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
-import { defaultStateDir, openSystemStorage } from "./open-system-storage.ts";
+import { defaultStateDir, isImplicitStateDir, openSystemStorage } from "./open-system-storage.ts";
 import type { BackupStore } from "./ports/backup-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Embedder } from "./ports/embedder.ts";
@@ -55,6 +57,7 @@ import { type SystemSettings, systems } from "./systems/service.ts";
 import { observeSystems } from "./telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
 import { redactor } from "./text/redact.ts";
+import { shellWord } from "./text/shell-word.ts";
 import { countTokens } from "./text/tokens.ts";
 import { toWire } from "./wire.ts";
 
@@ -66,6 +69,8 @@ export interface OpenOptions {
   readonly dataDir?: string;
   /** Where the SQLite files of systems live; default `.state` in the current folder, `/var/lib/cairn` in production. */
   readonly stateDir?: string | undefined;
+  /** `stateDir` is the default of a caller who did not choose it. Records of migrations in it are refused: it may come with a repository. */
+  readonly implicitStateDir?: boolean | undefined;
   /** Where backups are kept; default `backups` in `dataDir`. */
   readonly backupDir?: string | undefined;
   /** When a system has outgrown its file, and what else deserves attention; what is left out has a default. */
@@ -107,7 +112,10 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const stopObserving = observeEmbedding(usage);
   const { commitsPerSecond = SYSTEM_DEFAULTS.commitsPerSecond } = options.systems ?? {};
   const settings = { ...DOCTOR_DEFAULTS, ...options.doctor, commitsPerSecond };
-  const examining = doctor({ storage, runs: runStore, ...upkeep, settings, now, onSystems: (found) => observed.remember(found) });
+  const folders = [dataDir, options.stateDir ?? defaultStateDir(), options.backupDir ?? join(dataDir, "backups")];
+  const exposed = () => (options.storage === "memory" ? [] : exposedPaths(folders));
+  const onSystems: DoctorDeps["onSystems"] = (found) => observed.remember(found);
+  const examining = doctor({ storage, runs: runStore, ...upkeep, settings, now, exposedPaths: exposed, onSystems });
   const observed = observeSystems(() => examining.systems());
   const later = backfiller({ embedders });
   const parsers = parserPool(); // its threads start with the first file that needs one
@@ -154,6 +162,12 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     migrations: {
       async migrate(input) {
         const { storage: base = "sqlite", stateDir = defaultStateDir() } = options;
+        const implicit = options.implicitStateDir ?? (options.stateDir === undefined && isImplicitStateDir());
+        if (implicit && touchesSystems(input.which, stateDir))
+          throw new CairnError(
+            "invalid_input",
+            `Systems are moved only from a folder that you chose, so that every process finds them afterwards. Set state_dir: CAIRN_STATE_DIR=${shellWord(stateDir)}`,
+          );
         if (base === "memory") throw new CairnError("conflict", "What is kept in memory cannot be moved.");
         const { openMigrations } = await import("./open-migrations.ts"); // only those who use it pay for loading pg
         return openMigrations({ dataDir, stateDir, now, ...(base !== "sqlite" && { baseUrl: base }) }).migrate(input);
@@ -212,11 +226,21 @@ async function openRuns({ storage = "sqlite", postgres }: OpenOptions, dataDir: 
 }
 
 /** Nor do systems: a file each, or a schema each in the same PostgreSQL. */
-async function openSystems({ storage = "sqlite", stateDir, postgres }: OpenOptions): Promise<SystemStorage | SqliteSystemStorage> {
+async function openSystems({
+  storage = "sqlite",
+  stateDir,
+  implicitStateDir,
+  postgres,
+}: OpenOptions): Promise<SystemStorage | SqliteSystemStorage> {
   const poolMax = postgres?.systemsPoolSize ?? POOL_SIZES.systemsPoolSize;
   if (storage === "memory") return openSystemStorage({ storage: "memory" });
-  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir, poolMax });
+  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir, implicitStateDir, poolMax });
   return openSystemStorage({ storage: "postgres", url: storage, poolMax });
+}
+
+function touchesSystems(which: "all" | { readonly kind: string }, stateDir: string): boolean {
+  const folder = join(stateDir, "checkpoints");
+  return which === "all" ? existsSync(folder) && readdirSync(folder).length > 0 : which.kind === "system";
 }
 
 interface OpenedStores {

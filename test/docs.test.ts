@@ -34,7 +34,7 @@ function tableLines(head: Row, rows: readonly Row[]): string[] {
 
 describe("the tables in the docs", () => {
   it("list every setting", async () => {
-    const lines = tableLines(["key", "variable", "default", "what it is"], SETTINGS.map(settingRow));
+    const lines = tableLines(["key", "variable", "default", "project file", "what it is"], SETTINGS.map(settingRow));
     await expect(withSection("docs/configuration.md", "settings", lines)).toMatchFileSnapshot(join(root, "docs/configuration.md"));
   });
 
@@ -54,7 +54,7 @@ describe("the tables in the docs", () => {
     const attention = [
       String(EXIT_ATTENTION),
       "",
-      "it worked, and what it found asks for attention: `cairn doctor`, a `verify` or `check` that found damage, an import that had to leave something out",
+      "it worked, and what it found asks for attention: `cairn doctor`, a `verify` or `check` that found damage, an import that had to leave something out, an index with files that failed",
     ];
     const lines = tableLines(["exit code", "error code", "when"], [["0", "", "it worked"], ...rows, attention]);
     await expect(withSection("docs/cli.md", "exit codes", lines)).toMatchFileSnapshot(join(root, "docs/cli.md"));
@@ -69,13 +69,9 @@ function settingRow(setting: Setting): Row {
     setting.description,
     setting.choices ? `One of ${setting.choices.join(", ")}.` : "",
     setting.secret ? "Secret: masked in every output." : "",
-    setting.notFromProject === true
-      ? "_Not in a project file._"
-      : setting.notFromProject
-        ? "_In a project file only values that stay on this machine._"
-        : "",
   ];
-  return [`\`${setting.key}\``, setting.envNames.map((name) => `\`${name}\``).join(", "), fallback, notes.filter(Boolean).join(" ")];
+  const variables = setting.envNames.map((name) => `\`${name}\``).join(", ");
+  return [`\`${setting.key}\``, variables, fallback, setting.fromProject ? "any" : "trusted", notes.filter(Boolean).join(" ")];
 }
 
 function withUnit(name: string, value: number): string {

@@ -28,6 +28,8 @@ const Finding = z.object({
     "recovery",
     "migrations",
     "storage",
+    "permissions",
+    "configuration",
   ]),
   severity: z.enum(["problem", "note"]),
   subject: z.string(),

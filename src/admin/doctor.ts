@@ -1,5 +1,5 @@
 import { databaseLabel } from "../model/backup.ts";
-import type { DatabaseRepair, DoctorReport, DoctorSettings, Finding, HealthCheck, SystemReport } from "../model/doctor.ts";
+import type { DatabaseRepair, DoctorReport, DoctorSettings, ExposedPath, Finding, HealthCheck, SystemReport } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { BackupStore, LongCall } from "../ports/backup-store.ts";
@@ -15,6 +15,7 @@ import {
   leaseFindings,
   leftoverFindings,
   migrationFindings,
+  permissionFindings,
 } from "./findings.ts";
 import { recordFindings, repairAll } from "./record-findings.ts";
 import { triggersOf } from "./triggers.ts";
@@ -42,11 +43,13 @@ export interface DoctorDeps {
   readonly backups?: BackupStore | undefined;
   readonly settings: DoctorSettings;
   readonly now: Clock;
+  /** Paths that others than their owner can write, or read where they hold secrets. */
+  readonly exposedPaths?: (() => readonly ExposedPath[]) | undefined;
   /** Told what an examination found out about the systems. */
   readonly onSystems?: ((reports: readonly SystemReport[]) => void) | undefined;
 }
 
-export function doctor({ storage, runs, probe, backups, settings, now, onSystems }: DoctorDeps): Doctor {
+export function doctor({ storage, runs, probe, backups, settings, now, exposedPaths = () => [], onSystems }: DoctorDeps): Doctor {
   /** Seconds of the last trial restore, by system. */
   const trials = new Map<string, number>();
   function systemReport(database: ProbedDatabase, rtoSeconds: number | undefined): SystemReport[] {
@@ -95,6 +98,7 @@ export function doctor({ storage, runs, probe, backups, settings, now, onSystems
       const largest = Math.max(0, ...databases.map(({ bytes }) => bytes));
       findings.push(...diskFindings((await probe?.disks()) ?? [], largest, settings));
       findings.push(...leftoverFindings((await probe?.leftovers(databases)) ?? [], (await backups?.unusable()) ?? []));
+      findings.push(...permissionFindings(exposedPaths()));
       if (!unusable) {
         // Asking for runs where there never were any would make their database.
         const hasRuns = !probe || databases.some(({ kind }) => kind === "runs");
@@ -137,6 +141,7 @@ const CHECKS: readonly HealthCheck[] = [
   "size",
   "disk",
   "leftovers",
+  "permissions",
   "leases",
   "embeddings",
   "snapshots",

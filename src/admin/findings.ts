@@ -1,5 +1,5 @@
 import { type DatabaseName, databaseFlags, databaseLabel } from "../model/backup.ts";
-import type { DoctorSettings, Finding } from "../model/doctor.ts";
+import type { DoctorSettings, ExposedPath, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { isAbandoned, migrationCommands } from "../model/move.ts";
@@ -8,6 +8,7 @@ import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import type { DiskRoom, Leftover, ProbedDatabase, UnfinishedMigration } from "../ports/health-probe.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
+import { shellWord } from "../text/shell-word.ts";
 import { megabytes } from "./triggers.ts";
 
 /** What is wrong with one database. Of a system its size is one of the triggers, so it is not told twice. */
@@ -84,6 +85,20 @@ export function leftoverFindings(leftovers: readonly Leftover[], backups: readon
     message: reason,
   }));
 }
+
+/** Who can write a data folder can take the place of its owner; who can read a key file too. */
+export function permissionFindings(exposed: readonly ExposedPath[]): Finding[] {
+  return exposed.slice(0, EXPOSED_SHOWN).map(({ path, problem, chmod }) => ({
+    check: "permissions",
+    severity: "problem",
+    subject: path,
+    message: `It ${problem}. Only its owner should.`,
+    ...(chmod !== undefined && { command: `chmod ${chmod} ${shellWord(path)}` }),
+  }));
+}
+
+/** Paths in one report; the rest appears when these are repaired. */
+const EXPOSED_SHOWN = 20;
 
 /** What has moved is not looked at from here, which a good report must not hide. */
 export function awayFindings(away: readonly DatabaseName[]): Finding[] {

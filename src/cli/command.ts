@@ -1,4 +1,5 @@
 import type { LoadedConfig } from "../config/load.ts";
+import type { ProjectIdentity } from "../files/git-repository.ts";
 import type { Host } from "./host.ts";
 
 /** One thing that may be given on the command line. */
@@ -40,8 +41,8 @@ export interface Call {
   /** By flag name; what was not given is not there. */
   readonly values: Readonly<Record<string, unknown>>;
   readonly json: boolean;
-  /** The absolute path of the project that is meant. */
-  readonly project: () => string;
+  /** The project of the folder that was named, or of the current one. */
+  readonly project: () => ProjectIdentity;
   readonly config: () => LoadedConfig;
   /** Ends with this exit code although it worked, where success has more than one. */
   readonly endWith: (exitCode: number) => void;
@@ -80,7 +81,7 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
 export const PROJECT_FLAG: Flag = {
   name: "project",
   kind: "text",
-  description: "The project's folder. Default: the enclosing git repository, else the current folder.",
+  description: "A folder of the project. Default: the current one. The project is the enclosing git repository, else the folder itself.",
   placeholder: "path",
 };
 

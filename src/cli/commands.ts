@@ -14,6 +14,7 @@ import { serveCommand } from "./serve-command.ts";
 import { tokenCommand } from "./token-command.ts";
 import { tourCommand } from "./tour-command.ts";
 import { exportCommand, importCommand } from "./transfer-commands.ts";
+import { trustCommand } from "./trust-command.ts";
 
 /** Commands that do more than their operation: they read and write files of the person. */
 const LOCAL_COMMANDS: readonly Command[] = [
@@ -40,6 +41,7 @@ export const commands: readonly Command[] = [
   tokenCommand,
   tourCommand,
   configCommand,
+  trustCommand,
   completionCommand(() => commands),
 ];
 

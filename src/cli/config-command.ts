@@ -1,4 +1,4 @@
-import { showConfig } from "../config/show.ts";
+import { ignoredLines, showConfig } from "../config/show.ts";
 import type { Command } from "./command.ts";
 import { print, printJson } from "./host.ts";
 import { harmless, styleFor } from "./terminal/style.ts";
@@ -15,11 +15,16 @@ export const configCommand: Command = {
   examples: ["cairn config show", "cairn config show --set http.port=8080 --json"],
   usesProject: true,
   async run({ host, json, config }) {
-    const settings = showConfig(config());
-    if (json) return printJson(host, { settings });
+    const loaded = config();
+    const settings = showConfig(loaded);
+    if (json)
+      return printJson(host, { settings, ignored: loaded.ignored.map(({ where, key, problem }) => ({ source: where, key, problem })) });
     const columns = ["KEY", "VALUE", "FROM"].map((title, index) => ({ title, flexible: index > 0 }));
     const rows = settings.map(({ key, value, source }) => [key, harmless(shown(value)), harmless(source)]);
     print(host, table(columns, rows, host.stdout.isTTY ? (host.stdout.columns ?? 80) : undefined, styleFor(host.stdout, host.env)));
+    const ignored = ignoredLines(loaded);
+    if (ignored.length > 0)
+      print(host, harmless(["", "Ignored, because the project file is not trusted (cairn trust):", ...ignored].join("\n")));
   },
 };
 

@@ -87,7 +87,7 @@ function fileOf({ host, values }: Call): string {
 function placeOf({ values: { scope = "project" }, project }: Call): string {
   if (scope === "shared") return SHARED_PROJECT_ID;
   if (scope !== "project") throw usage("--scope: is project or shared.");
-  return project();
+  return project().repository;
 }
 
 interface Options {

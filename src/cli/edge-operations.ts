@@ -1,12 +1,35 @@
 import { localOperations } from "../local/operations.ts";
 import { withStaleness } from "../local/staleness.ts";
+import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import type { Operation } from "../operation.ts";
-import { isFolder } from "./project.ts";
+import { isFolder, withIdentity } from "./project.ts";
 
-/** The operations of an edge beside the files: all that a server has, knowing of the files as they are now, and those that read the disk. */
-export function edgeOperations(operations: readonly Operation[]): readonly Operation[] {
-  return [...operations.map(withStaleness).map(withFolder), ...localOperations];
+/**
+ * The operations of an edge beside the files: all that a server has, knowing of the files as they are now, and those that read the disk.
+ * `findings` are what this side knows and the doctor should report.
+ */
+export function edgeOperations(operations: readonly Operation[], findings: readonly Finding[] = []): readonly Operation[] {
+  const served = operations
+    .map(withStaleness)
+    .map(withFolder)
+    .map((operation) => withFindings(operation, findings));
+  return [...served, ...localOperations].map(withIdentity);
+}
+
+/** Adds findings of the client side to the report of the doctor, which may run on a server. */
+function withFindings(operation: Operation, added: readonly Finding[]): Operation {
+  if (operation.name !== "doctor" || added.length === 0) return operation;
+  return {
+    ...operation,
+    async run(cairn, input, context) {
+      const report = (await operation.run(cairn, input, context)) as DoctorReport;
+      const known = new Set(report.findings.map(({ subject }) => subject));
+      const findings = [...report.findings, ...added.filter(({ subject }) => !known.has(subject))];
+      const healthy = report.healthy && !findings.some(({ severity }) => severity === "problem");
+      return { ...report, healthy, findings, checks: [...report.checks, "configuration"] } satisfies DoctorReport;
+    },
+  };
 }
 
 /** A checkpoint is saved for a folder that is there: under a mistyped path no later session would look for it. Only this side can tell. */

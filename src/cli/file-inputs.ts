@@ -1,5 +1,5 @@
-import { readFileSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
+import { readRegularFile, shortPath } from "../files/regular-file.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Operation } from "../operation.ts";
@@ -29,25 +29,23 @@ export function fileFlag(operation: Operation, flag: Flag): Flag {
   return fromName ? { ...flag, required: false, description: `${flag.description} Default: the file's name.` } : flag;
 }
 
-function shown(path: string): string {
-  return JSON.stringify(path.length > 300 ? `…${path.slice(-300)}` : path);
-}
-
 function readText(path: string, maxBytes: number): string {
   let bytes: Buffer;
   try {
-    const { size } = statSync(path);
-    if (size > maxBytes) throw new CairnError("too_large", `The file ${shown(path)} has ${size} bytes; at most ${maxBytes} can be sent.`);
-    bytes = readFileSync(path);
+    bytes = readRegularFile(path, maxBytes);
   } catch (cause) {
     if (cause instanceof CairnError) throw cause;
-    throw new CairnError("invalid_input", `The file ${shown(path)} cannot be read. Give the path of an existing one, or - for the input.`, {
-      cause,
-    });
+    throw new CairnError(
+      "invalid_input",
+      `The file ${shortPath(path)} cannot be read. Give the path of an existing one, or - for the input.`,
+      {
+        cause,
+      },
+    );
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new CairnError("invalid_input", `The file ${shown(path)} is not UTF-8 text.`, { cause });
+    throw new CairnError("invalid_input", `The file ${shortPath(path)} is not UTF-8 text.`, { cause });
   }
 }

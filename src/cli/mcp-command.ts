@@ -1,3 +1,4 @@
+import { clientFindings } from "./client-findings.ts";
 import { watchInThread } from "./code/launch.ts";
 import type { Command } from "./command.ts";
 import { forceExitAfterGrace } from "./force-exit.ts";
@@ -20,12 +21,13 @@ export const mcpCommand: Command = {
   positional: [],
   examples: ["cairn mcp", "cairn mcp --project ~/app --toolsets core --toolsets code"],
   usesProject: true,
-  async run({ project, config }) {
-    const { config: settings } = config();
-    const defaultProject = project();
+  async run(call) {
+    const loaded = call.config();
+    const { config: settings } = loaded;
+    const { tree: defaultProject } = call.project();
     const [{ runMcpStdio }, { watch }] = await Promise.all([import("../mcp/main.ts"), import("./watch.ts")]);
     const { log, telemetry } = await watch(settings);
-    const { cairn, operations } = await openEdge(settings, { jobs: "thread" });
+    const { cairn, operations } = await openEdge(settings, { jobs: "thread", findings: clientFindings(loaded, call) });
     const watched = settings.code.watch ? watchInThread({ config: settings, watch: defaultProject }) : undefined;
     // A job that a killed process left behind goes on by itself.
     if (!watched)

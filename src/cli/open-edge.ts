@@ -1,6 +1,7 @@
 import type { Cairn } from "../cairn.ts";
 import type { Config } from "../config/schema.ts";
 import { localCode } from "../local/local-code.ts";
+import type { Finding } from "../model/doctor.ts";
 import type { Operation } from "../operation.ts";
 import { launcher, type Where } from "./code/launch.ts";
 import { configuredClient } from "./configured-client.ts";
@@ -15,6 +16,8 @@ export interface Edge {
 export interface EdgeOptions {
   /** Where index jobs run. */
   readonly jobs: Where;
+  /** What the client side knows and the doctor should report. */
+  readonly findings?: readonly Finding[];
   /** Ctrl-C ends the job that is waited for. */
   readonly cancelWithCaller?: boolean;
 }
@@ -23,7 +26,7 @@ export interface EdgeOptions {
  * The one way in which the command line and `cairn mcp` open Cairn: on this machine's storage, or with `api.url` on a server, which
  * then does everything but read files.
  */
-export async function openEdge(config: Config, { jobs, cancelWithCaller = false }: EdgeOptions): Promise<Edge> {
+export async function openEdge(config: Config, { jobs, findings, cancelWithCaller = false }: EdgeOptions): Promise<Edge> {
   const { edgeOperations } = await import("./edge-operations.ts");
   const { dataDir, api } = config;
   if (api.url !== undefined) {
@@ -39,7 +42,13 @@ export async function openEdge(config: Config, { jobs, cancelWithCaller = false 
     // The operations call the server and nothing of this. What is done here has a part in it, and what hooks and exports ask for.
     const checkpoints = remoteService<Cairn["checkpoints"]>("checkpoint", operations, client);
     const cairn = { local, checkpoints, close: () => local.close() } as Cairn;
-    return { cairn, operations: edgeOperations(operations.map((operation) => remoteOperation(operation, client))) };
+    return {
+      cairn,
+      operations: edgeOperations(
+        operations.map((operation) => remoteOperation(operation, client)),
+        findings,
+      ),
+    };
   }
   const [own, { operations }] = await Promise.all([openFromConfig(config), import("../operations.ts")]);
   const where = config.storage === "memory" ? "here" : jobs; // no other thread can see that storage
@@ -49,5 +58,5 @@ export async function openEdge(config: Config, { jobs, cancelWithCaller = false 
     await local.close();
     await own.close();
   };
-  return { cairn: { ...own, local, close }, operations: edgeOperations(operations) };
+  return { cairn: { ...own, local, close }, operations: edgeOperations(operations, findings) };
 }

@@ -9,6 +9,7 @@ export function openOptions(config: Config): OpenOptions {
     storage: config.storage,
     dataDir: config.dataDir,
     stateDir: config.stateDir,
+    implicitStateDir: config.implicitStateDir,
     backupDir: config.backup.dir,
     doctor: config.doctor,
     systems: {

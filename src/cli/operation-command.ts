@@ -2,6 +2,7 @@ import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { type Operation, projectField } from "../operation.ts";
 import { usage } from "./argv.ts";
+import { clientFindings } from "./client-findings.ts";
 import type { Call, Command, Flag } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
 import { fileFlag, withFiles } from "./file-inputs.ts";
@@ -40,12 +41,17 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const missing = flags.find((flag) => flag.required && input[flag.name] === undefined);
   if (missing) throw usage(`${naming(operation, missing.name)} is missing.`);
   const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
-  const defaultProject = projectField(operation) && call.project();
-  const { config } = call.config();
+  const defaultProject = projectField(operation) && call.project().tree;
+  const loaded = call.config();
+  const { config } = loaded;
   const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../invoke.ts"), import("./watch.ts")]); // help and completion need neither
   const bar = progressBar(host);
   const telemetry = await telemetryOf(config);
-  const { cairn, operations } = await openEdge(config, { jobs: values.wait === true ? "here" : "process", cancelWithCaller: true });
+  const { cairn, operations } = await openEdge(config, {
+    jobs: values.wait === true ? "here" : "process",
+    findings: clientFindings(loaded, call),
+    cancelWithCaller: true,
+  });
   try {
     const output = await invoke(cairn, operations.find(({ name }) => name === operation.name)!, raw, {
       caller: LOCAL_CALLER,

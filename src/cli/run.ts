@@ -1,7 +1,10 @@
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { ignoredLines } from "../config/show.ts";
+import type { ProjectIdentity } from "../files/git-repository.ts";
 import { asCairnError, CairnError, WIRE_NAME } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import { nearest } from "../text/nearest.ts";
+import { shellWord } from "../text/shell-word.ts";
 import { parseArgv, usage } from "./argv.ts";
 import { type Command, flagsOf, GLOBAL_FLAGS, PROJECT_FLAG } from "./command.ts";
 import { findCommand, wordsAfter } from "./commands.ts";
@@ -71,7 +74,7 @@ function commandFirst(argv: readonly string[]): readonly string[] {
 
 /** Most commands need the project and the configuration, but help and completion must work without either. */
 function lazily(command: Command, values: Readonly<Record<string, unknown>>, host: Host) {
-  let project: string | undefined;
+  let project: ProjectIdentity | undefined;
   let config: LoadedConfig | undefined;
   const findIt = () => {
     project ??= findProject(values.project as string | undefined, host.cwd);
@@ -80,16 +83,26 @@ function lazily(command: Command, values: Readonly<Record<string, unknown>>, hos
   return {
     project: findIt,
     config: () => {
-      config ??= loadConfig({
+      if (config) return config;
+      config = loadConfig({
         flags: configFlags(command, values),
         env: host.env,
-        projectDir: findIt(),
+        projectDir: findIt().tree,
         home: host.home,
         cwd: host.cwd,
       });
+      warn(config, findIt().tree, values.json === true, host);
       return config;
     },
   };
+}
+
+/** Says on stderr what a project file tried to set in vain. The call goes on: a repository from elsewhere must not stop it. */
+function warn(config: LoadedConfig, tree: string, json: boolean, host: Host): void {
+  const lines = ignoredLines(config);
+  if (lines.length === 0) return;
+  const message = `${lines.join("; ")}. Ignored. To let this file decide: cairn trust ${shellWord(tree)}`;
+  host.stderr.write(json ? `${JSON.stringify({ warning: { message } })}\n` : harmless(`cairn: ${message}\n`));
 }
 
 function configFlags(command: Command, values: Readonly<Record<string, unknown>>): [string, string, string][] {

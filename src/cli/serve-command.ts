@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { LoadedConfig } from "../config/load.ts";
+import { shellWord } from "../text/shell-word.ts";
 import type { Command } from "./command.ts";
 import { print, printJson } from "./host.ts";
 import { startServer } from "./server.ts";
-import { quoteArgument } from "./terminal/quote-argument.ts";
 import { styleFor } from "./terminal/style.ts";
 
 /** `cairn serve`: HTTP API, API page and MCP over HTTP, until it is stopped. */
@@ -61,5 +61,5 @@ export const serveCommand: Command = {
 /** Returns the command that prints the token of this server: with its data folder, where a flag named one. */
 function tokenCommandLine({ config, settings }: LoadedConfig): string {
   const isFlag = settings.some(({ setting, origin }) => setting.key === "data_dir" && origin.source === "flag");
-  return isFlag ? `cairn token --data-dir ${quoteArgument(config.dataDir)}` : "cairn token";
+  return isFlag ? `cairn token --data-dir ${shellWord(config.dataDir)}` : "cairn token";
 }

@@ -16,7 +16,7 @@ export const tourCommand: Command = {
     await giveTour({
       host: json ? { ...host, stdout: nowhere } : host,
       config: config().config,
-      project: project(),
+      project: project().tree,
       once: values.once === true,
       run: runLine,
       onDone: (told) => json && printJson(host, told),

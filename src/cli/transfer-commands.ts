@@ -1,15 +1,16 @@
 import { createReadStream } from "node:fs";
 import { open as openFile, rename, rm } from "node:fs/promises";
-import { createInterface } from "node:readline";
 import type { Cairn } from "../cairn.ts";
 import type { Imported } from "../checkpoints/transfer.ts";
 import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
+import { openRegularFile } from "../files/regular-file.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { damagedField, damagedNote } from "../text/schemas.ts";
 import { toWire } from "../wire.ts";
 import { usage } from "./argv.ts";
+import { boundedLines } from "./bounded-lines.ts";
 import type { Call, Command } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
 import { filePath } from "./file-path.ts";
@@ -19,8 +20,6 @@ import { progressBar } from "./terminal/progress-bar.ts";
 
 /** The first line of an export says what follows. */
 const FORMAT = { cairn_export: 1, kind: "checkpoints" };
-/** A record has at most about 40,000 characters; longer lines are another file. */
-const LINE_CHARS = 1_000_000;
 const PROBLEMS_SHOWN = 20;
 
 /** `cairn checkpoint export`: one JSON object a line, written as it is read, so that a large project needs no memory. */
@@ -37,7 +36,7 @@ export const exportCommand: Command = {
     if (call.json && file === undefined) throw usage("With --json the answer stands on standard output: name a file to write to.");
     await withCairn(call, async (cairn) => {
       const damaged = new Map<string, DamagedRecord>();
-      const lines = exportLines(cairn, call.project(), host, damaged);
+      const lines = exportLines(cairn, call.project().repository, host, damaged);
       if (file === undefined) {
         for await (const line of lines) await written(host, line);
       } else {
@@ -116,8 +115,10 @@ export const importCommand: Command = {
     await withCairn(call, async (cairn) => {
       try {
         const path = values.file === "-" ? "the input" : filePath(host, values.file);
-        const input = values.file === "-" ? host.stdin : createReadStream(path);
-        const told = await importLines(cairn, call.project(), input, path, host, (done) => bar.update(done, undefined, "imported"));
+        const input = values.file === "-" ? host.stdin : openStream(path);
+        const told = await importLines(cairn, call.project().repository, input, path, host, (done) =>
+          bar.update(done, undefined, "imported"),
+        );
         bar.clear();
         if (call.json) printJson(host, told);
         else print(host, toldText(told));
@@ -128,6 +129,14 @@ export const importCommand: Command = {
     });
   },
 };
+
+function openStream(path: string): NodeJS.ReadableStream {
+  try {
+    return createReadStream(path, { fd: openRegularFile(path) });
+  } catch (error) {
+    throw fileError(path, error);
+  }
+}
 
 interface Told extends Pick<Imported, "imported" | "present"> {
   readonly failed: number;
@@ -159,19 +168,11 @@ async function importLines(
     batch = [];
   };
   try {
-    const reader = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-    const failure = new Promise<never>((_, reject) => input.once("error", reject));
-    failure.catch(() => {}); // raised below, by whoever waits for a line
-    const lines = reader[Symbol.asyncIterator]();
-    for (;;) {
-      const next = await Promise.race([lines.next(), failure]);
-      if (next.done) break;
-      signal.throwIfAborted();
+    for await (const text of boundedLines(input, signal)) {
       line++;
-      const text = next.value.replace(/^\uFEFF/, "");
-      if (text.trim() === "") continue;
-      const record = text.length > LINE_CHARS ? undefined : parsed(text);
-      if (record === undefined) tell(line, text.length > LINE_CHARS ? "the line is too long" : "is not a JSON object");
+      if (text?.trim() === "") continue;
+      const record = text === undefined ? undefined : parsed(text.replace(/^\uFEFF/, ""));
+      if (record === undefined) tell(line, text === undefined ? "the line is too long or not UTF-8 text" : "is not a JSON object");
       else if ("cairn_export" in record) assertFormat(record);
       else batch.push({ at: line, record });
       if (batch.length >= LIMITS.transferRecords) await flush();

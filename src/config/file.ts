@@ -1,24 +1,32 @@
-import { readFileSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readRegularFile, shortPath } from "../files/regular-file.ts";
+import { CairnError } from "../model/errors.ts";
 import type { Problem } from "./given.ts";
 
 /** A configuration is a page of text; more is some other file. */
 const FILE_BYTES_MAX = 1024 * 1024;
 
-/** The object in a configuration file, or `undefined` when there is no such file. */
-export function readConfigFile(path: string, problems: Problem[]): Readonly<Record<string, unknown>> | undefined {
+export interface ConfigFile {
+  readonly content: Readonly<Record<string, unknown>>;
+  /** Of the bytes of the file, for trust. */
+  readonly sha256: string;
+}
+
+/** Reads a configuration file; `undefined` when there is no such file, or with a problem when it cannot be used. */
+export function readConfigFile(path: string, problems: Problem[]): ConfigFile | undefined {
   const refuse = (problem: string): undefined => {
     problems.push({ where: path, key: "", problem });
   };
-  let text: string;
+  let bytes: Buffer;
   try {
-    const { size } = statSync(path);
-    if (size > FILE_BYTES_MAX) return refuse(`is ${size} bytes; a configuration has at most ${FILE_BYTES_MAX}`);
-    text = readFileSync(path, "utf8");
+    bytes = readRegularFile(path, FILE_BYTES_MAX);
   } catch (error) {
+    if (error instanceof CairnError) return refuse(error.message.slice(shortPath(path).length + 1)); // the problem names its place
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     return refuse(`cannot be read (${code}); check its permissions`);
   }
+  const text = bytes.toString("utf8");
   let content: unknown;
   try {
     content = JSON.parse(text.replace(/^\uFEFF/, ""));
@@ -26,7 +34,7 @@ export function readConfigFile(path: string, problems: Problem[]): Readonly<Reco
     return refuse(`is not valid JSON${lineOf(text, error as Error)}`);
   }
   if (typeof content !== "object" || content === null || Array.isArray(content)) return refuse('must hold an object: { "data_dir": "…" }');
-  return content as Readonly<Record<string, unknown>>;
+  return { content: content as ConfigFile["content"], sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
 /** Where the mistake is. The parser's own message quotes the file, and there may be a key in it. */

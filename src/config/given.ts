@@ -21,10 +21,12 @@ export interface Problem {
   readonly problem: string;
 }
 
-interface Place {
+export interface Place {
   readonly home: string;
   /** What relative paths in this source start from. */
   readonly folder: string;
+  /** Set for a project file that the user has not trusted: only harmless keys count. */
+  readonly untrusted?: boolean;
 }
 
 /** Variables that are not configuration: those of the test set-up. */
@@ -114,19 +116,14 @@ const BOOLEANS = new Map([
 
 function take(given: Map<string, Given>, setting: Setting, value: unknown, origin: Origin, place: Place, problems: Problem[]): void {
   const where = origin.name;
+  if (place.untrusted && !setting.fromProject) {
+    problems.push({ where, key: setting.key, problem: "needs a trusted project file" });
+    return;
+  }
   const parsed = setting.schema.safeParse(value);
   if (!parsed.success || value === undefined) {
     const message = parsed.success ? "has no value" : problemOf(setting, parsed.error.issues[0]?.message ?? "is not valid");
     problems.push({ where, key: setting.key, problem: message });
-    return;
-  }
-  if (origin.source === "project file" && refusedInProject(setting, value)) {
-    const [variable] = setting.envNames;
-    problems.push({
-      where,
-      key: setting.key,
-      problem: `may not be set there, because it decides where data and keys go and the file comes with the repository; set it in ~/.cairn/config.json or as ${variable}`,
-    });
     return;
   }
   given.set(setting.key, { value: setting.path ? absolute(parsed.data as string, place) : parsed.data, origin });
@@ -135,11 +132,6 @@ function take(given: Map<string, Given>, setting: Setting, value: unknown, origi
 function problemOf(setting: Setting, message: string): string {
   if (setting.choices) return `must be ${setting.kind === "list" ? "a list of" : "one of"} ${setting.choices.join(", ")}`;
   return message.replace(/^Invalid input: /, "").replace(/^Too (small|big): /, "");
-}
-
-function refusedInProject({ notFromProject }: Setting, value: unknown): boolean {
-  if (notFromProject === undefined) return false;
-  return notFromProject === true || notFromProject.some((pattern) => pattern.test(String(value)));
 }
 
 function absolute(path: string, { home, folder }: Place): string {

@@ -1,11 +1,12 @@
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { CairnError } from "../model/errors.ts";
 import { toCamel } from "../wire.ts";
 import { readConfigFile } from "./file.ts";
-import { fromEnvironment, fromFlags, fromObject, type Given, type Origin, type Problem } from "./given.ts";
+import { fromEnvironment, fromFlags, fromObject, type Given, type Origin, type Place, type Problem } from "./given.ts";
 import { type Config, ConfigSchema } from "./schema.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
+import { isTrusted } from "./trust.ts";
 
 /** What holds for one key, and why. */
 export interface ResolvedSetting {
@@ -18,6 +19,8 @@ export interface ResolvedSetting {
 export interface LoadedConfig {
   readonly config: Config;
   readonly settings: readonly ResolvedSetting[];
+  /** What the project file says and what does not count, because the user has not trusted the file. */
+  readonly ignored: readonly Problem[];
 }
 
 export interface LoadOptions {
@@ -33,17 +36,18 @@ export interface LoadOptions {
 export const PROJECT_FILE = "cairn.config.json";
 export const USER_FILE = join(".cairn", "config.json");
 
-/** Flags before environment before project file before user file before defaults. Every source is checked whole, also where another one wins. */
+/** Flags before environment before project file before user file before defaults. Every source is checked whole, also where another one wins; a project file that is not trusted is never an error. */
 export function loadConfig(options: LoadOptions = {}): LoadedConfig {
   const { flags = [], env = process.env, home = homedir(), cwd = process.cwd() } = options;
   const problems: Problem[] = [];
+  const ignored: Problem[] = [];
   const projectFile = options.projectDir === undefined ? undefined : join(options.projectDir, PROJECT_FILE);
   const userFile = join(home, USER_FILE);
   const sources: ReadonlyMap<string, Given>[] = [
     fromFlags(flags, { home, folder: cwd }, problems),
     fromEnvironment(env, { home, folder: cwd }, problems),
-    projectFile === undefined || projectFile === userFile ? new Map() : fromFile("project file", projectFile, home, problems),
-    fromFile("user file", userFile, home, problems),
+    projectFile === undefined ? new Map() : fromProjectFile(projectFile, home, problems, ignored),
+    fromFile("user file", userFile, { home, folder: dirname(userFile) }, problems),
   ];
   if (problems.length > 0) refuse(problems);
 
@@ -53,12 +57,27 @@ export function loadConfig(options: LoadOptions = {}): LoadedConfig {
     return { setting, value: defaultOf(setting, { home, cwd, env }), origin: { source: "default", name: "" } };
   });
   const resolved = withOpenAiKey(settings, env);
-  return { config: toCamel(ConfigSchema, nest(resolved) as never) as Config, settings: resolved };
+  const chosen = resolved.some(({ setting, origin }) => setting.key === "state_dir" && origin.source !== "default");
+  const implicitStateDir = !chosen && env.NODE_ENV !== "production";
+  const config = { ...toCamel(ConfigSchema, nest(resolved) as never), implicitStateDir } as Config;
+  return { config, settings: resolved, ignored };
 }
 
-function fromFile(source: "project file" | "user file", path: string, home: string, problems: Problem[]): ReadonlyMap<string, Given> {
-  const content = readConfigFile(path, problems);
-  return content === undefined ? new Map() : fromObject(content, { source, name: path }, { home, folder: resolve(path, "..") }, problems);
+function fromFile(source: Origin["source"], path: string, place: Place, problems: Problem[]): ReadonlyMap<string, Given> {
+  const file = readConfigFile(path, problems);
+  return file === undefined ? new Map() : fromObject(file.content, { source, name: path }, place, problems);
+}
+
+/**
+ * A project file comes with the repository. Until the user trusts it, only harmless keys count, and nothing in it is an error: a cloned
+ * repository must neither decide about memory nor be able to make memory unavailable.
+ */
+function fromProjectFile(path: string, home: string, problems: Problem[], ignored: Problem[]): ReadonlyMap<string, Given> {
+  const file = readConfigFile(path, ignored);
+  if (file === undefined) return new Map();
+  const untrusted = !isTrusted(home, dirname(path), file.sha256, ignored);
+  const place = { home, folder: dirname(path), untrusted };
+  return fromObject(file.content, { source: "project file", name: path }, place, untrusted ? ignored : problems);
 }
 
 function defaultOf(setting: Setting, { home, cwd, env }: { home: string; cwd: string; env: NonNullable<LoadOptions["env"]> }): unknown {

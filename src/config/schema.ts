@@ -13,8 +13,11 @@ export interface SettingMeta {
   readonly path?: boolean;
   /** Environment variables that also set it, after its own CAIRN_ name. */
   readonly env?: readonly string[];
-  /** Where data and keys go must not be decided by a file that comes with a cloned repository: these values are refused there. */
-  readonly notFromProject?: true | readonly RegExp[];
+  /**
+   * A project file may set it without being trusted. Such a file comes with a cloned repository, so this holds only for keys that are
+   * harmless with every value they accept: they neither say where data go, nor what runs, nor who is let in, nor what the user sees.
+   */
+  readonly fromProject?: true;
 }
 
 const setting = <Schema extends z.ZodType>(schema: Schema, description: string, meta: SettingMeta = {}): Schema =>
@@ -44,20 +47,15 @@ export const ConfigSchema = z.strictObject({
       .regex(/^(sqlite|memory|postgres(ql)?:\/\/.+)$/, 'must be "sqlite", "memory" or a postgres:// URL')
       .default("sqlite"),
     "Where data lives: sqlite, memory (gone when the process ends) or a postgres:// URL.",
-    { env: ["CAIRN_POSTGRES_URL"], notFromProject: [/^postgres/] },
+    { env: ["CAIRN_POSTGRES_URL"] },
   ),
   http: z.strictObject({
-    host: setting(z.string().min(1).default("127.0.0.1"), "Address to listen on.", {
-      notFromProject: true,
-    }),
+    host: setting(z.string().min(1).default("127.0.0.1"), "Address to listen on."),
     port: setting(z.int().min(0).max(65_535).default(7483), "Port to listen on; 0 takes any free one."),
-    allowed_origins: setting(z.array(url(/^https?$/)).default([]), "Web pages that may call the server, such as http://localhost:5173.", {
-      notFromProject: true,
-    }),
+    allowed_origins: setting(z.array(url(/^https?$/)).default([]), "Web pages that may call the server, such as http://localhost:5173."),
     trusted_proxies: setting(
       z.array(z.string().refine(isNetwork, "must be addresses or CIDR ranges such as 10.0.0.0/8")).default([]),
       "Addresses and CIDR ranges of reverse proxies. Their X-Forwarded-For selects the address for rate limits; it grants no access.",
-      { notFromProject: true },
     ),
     rate_limit: z.strictObject({
       per_second: setting(
@@ -71,24 +69,23 @@ export const ConfigSchema = z.strictObject({
     url: setting(
       url(/^https?$/).optional(),
       "Address of a Cairn server that does the work instead of this machine; files are still read here.",
-      { notFromProject: true },
     ),
-    key: setting(z.string().min(1).optional(), "Key for that server.", { secret: true, notFromProject: true }),
+    key: setting(z.string().min(1).optional(), "Key for that server.", { secret: true }),
   }),
   code: z.strictObject({
     queue_jobs: setting(
       z.int().min(1).max(100_000).optional(),
       "Batches of code that may wait to be indexed; more are refused until there is room. Default: 32, or 1000 on PostgreSQL.",
-      { notFromProject: true },
     ),
     deepen: setting(
       z.boolean().default(false),
       "Let servers and cairn mcp embed code anew with the better model by themselves, once its index has been quiet for a minute.",
     ),
-    batch_files: setting(z.int().min(1).max(1_000).default(10), "Files that are indexed in one step, at most."),
+    batch_files: setting(z.int().min(1).max(1_000).default(10), "Files that are indexed in one step, at most.", { fromProject: true }),
     batch_bytes: setting(
       z.int().min(1).max(2_000_000).default(1_000_000),
       "Bytes that are indexed in one step, at most, but at least one file.",
+      { fromProject: true },
     ),
     requests_per_second: setting(
       z.number().positive().max(10_000).default(10),
@@ -109,12 +106,8 @@ export const ConfigSchema = z.strictObject({
     ),
   }),
   telemetry: z.strictObject({
-    enabled: setting(z.boolean().optional(), "Send OpenTelemetry traces and metrics. Default: when there is an endpoint.", {
-      notFromProject: true,
-    }),
-    endpoint: setting(url(/^https?$/).optional(), "OTLP/HTTP collector to send to. Without it, the OTEL_ variables decide.", {
-      notFromProject: true,
-    }),
+    enabled: setting(z.boolean().optional(), "Send OpenTelemetry traces and metrics. Default: when there is an endpoint."),
+    endpoint: setting(url(/^https?$/).optional(), "OTLP/HTTP collector to send to. Without it, the OTEL_ variables decide."),
     service_name: setting(
       z.string().min(1).max(200).optional(),
       "Name under which telemetry appears. Default: OTEL_SERVICE_NAME, or cairn.",
@@ -125,13 +118,11 @@ export const ConfigSchema = z.strictObject({
     kind: setting(
       z.enum(["auto", "minilm", "static", "openai", "tei", "none"]).default("auto"),
       "What turns text into vectors. auto takes the best local model that is installed; none searches by words only.",
-      { notFromProject: [/^(openai|tei)$/] },
     ),
     model: setting(z.string().min(1).max(200).optional(), "Model name, where the kind has several."),
-    base_url: setting(url(/^https?$/).optional(), "Address of the embedding service (openai, tei).", { notFromProject: true }),
+    base_url: setting(url(/^https?$/).optional(), "Address of the embedding service (openai, tei)."),
     api_key: setting(z.string().min(1).optional(), "Key of the embedding service. OPENAI_API_KEY counts only for kind openai.", {
       secret: true,
-      notFromProject: true,
     }),
     dimensions: setting(z.int().min(1).max(4_000).optional(), "Length of the vectors, where the model lets one choose."),
   }),
@@ -139,13 +130,11 @@ export const ConfigSchema = z.strictObject({
     allow: setting(
       z.array(z.string().min(1).max(500).refine(isPattern, "must be regular expressions")).default([]),
       "Regular expressions of values that look like secrets and are none, such as keys of test accounts.",
-      { notFromProject: true },
     ),
   }),
   backup: z.strictObject({
     dir: setting(z.string().min(1).optional(), "Folder of the backups. Default: backups in data_dir.", {
       path: true,
-      notFromProject: true,
     }),
   }),
   doctor: z.strictObject({
@@ -191,7 +180,6 @@ export const ConfigSchema = z.strictObject({
     commits_per_second: setting(
       z.number().min(0.01).max(100_000).default(SYSTEM_DEFAULTS.commitsPerSecond),
       "Write budget: commits per second of each component. Messages that come faster share a commit. Using more than 90 % of it fires write_rate.",
-      { notFromProject: true },
     ),
     snapshot_seconds: setting(
       z
@@ -200,12 +188,10 @@ export const ConfigSchema = z.strictObject({
         .max(86_400)
         .default(SYSTEM_DEFAULTS.snapshotEveryMs / 1_000),
       "Seconds between the snapshots that a running system takes of itself; 0 for none.",
-      { notFromProject: true },
     ),
     snapshots_kept: setting(
       z.int().min(1).max(LIMITS.systemSnapshotsKept).default(SYSTEM_DEFAULTS.snapshotsKept),
       "Snapshots of a system that are kept; older ones are removed.",
-      { notFromProject: true },
     ),
   }),
   postgres: z.strictObject({
@@ -223,11 +209,14 @@ export const ConfigSchema = z.strictObject({
     url: setting(
       url(/^https?$/).optional(),
       "Qdrant server that answers searches by meaning; the database keeps all vectors, Qdrant has copies.",
-      { notFromProject: true },
     ),
-    api_key: setting(z.string().min(1).optional(), "Key of the Qdrant server.", { secret: true, notFromProject: true }),
+    api_key: setting(z.string().min(1).optional(), "Key of the Qdrant server.", { secret: true }),
   }),
 });
 
 /** The configuration that holds, as the code sees it. */
-export type Config = Camel<z.output<typeof ConfigSchema>> & { readonly stateDir: string };
+export type Config = Camel<z.output<typeof ConfigSchema>> & {
+  readonly stateDir: string;
+  /** Nobody chose `stateDir`: it is in the current folder. */
+  readonly implicitStateDir: boolean;
+};

@@ -1,4 +1,5 @@
-import type { LoadedConfig, ResolvedSetting } from "./load.ts";
+import type { LoadedConfig } from "./load.ts";
+import type { Setting } from "./settings.ts";
 
 export interface ShownSetting {
   readonly key: string;
@@ -12,15 +13,23 @@ export interface ShownSetting {
 export function showConfig({ settings }: LoadedConfig): ShownSetting[] {
   return settings.map(({ setting, value, origin }) => ({
     key: setting.key,
-    value: masked({ setting, value, origin }),
+    value: maskValue(setting, value),
     source: origin.name ? `${origin.source} ${origin.name}` : origin.source,
     description: setting.description,
   }));
 }
 
+/** What a project file says in vain, one line each, without values: a file from elsewhere may hold anything. */
+export function ignoredLines({ ignored }: Pick<LoadedConfig, "ignored">): string[] {
+  return ignored.slice(0, IGNORED_SHOWN).map(({ where, key, problem }) => `${where}: ${key ? `${key} ` : ""}${problem}`);
+}
+
+/** A repository from elsewhere must not flood the terminal. */
+const IGNORED_SHOWN = 10;
 const MASK = "********";
 
-function masked({ setting, value }: ResolvedSetting): unknown {
+/** The value as it may be printed. */
+export function maskValue(setting: Setting, value: unknown): unknown {
   if (value === undefined) return null;
   if (setting.secret) return MASK;
   return typeof value === "string" && value.includes("://") ? maskUrl(value) : value;

@@ -1,6 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
+import { gitDataFolder } from "../files/git-repository.ts";
+import { readRegularFile } from "../files/regular-file.ts";
 
 /** The ignore rules that hold in one folder: its own, and those of the folders around it. */
 export interface IgnoreRules {
@@ -17,23 +18,17 @@ export const NO_RULES: IgnoreRules = { ignores: () => false, into: async () => N
 const RULE_FILES = [".gitignore", ".cairnignore"];
 /** What tools put into a project and no project means by its own code. Any rule file can take it back with `!`. */
 const BUILT_IN = "node_modules/\n__pycache__/\n.venv/\n";
-/** Rule files are small; one above this is something else. */
-const MAX_RULE_CHARS = 1_000_000;
+/** Bytes of a rule file; one above this is something else, and says nothing. */
+const RULE_BYTES = 1_000_000;
 
 /**
  * The rules at the root of a walk, as git has them: from the top of the repository down, and `.git/info/exclude`. A root
  * that is ignored itself was named on purpose, so what ignores it does not count inside.
  */
 export async function ignoreRules(root: string): Promise<IgnoreRules> {
-  const top = await repositoryTop(root);
+  const top = repositoryTop(root);
   const steps = top === undefined ? [] : relative(top, root).split(sep).filter(Boolean);
-  let rules = await rulesAt(
-    top ?? root,
-    "",
-    newIgnore()
-      .add(BUILT_IN)
-      .add(await excludesOf(top)),
-  );
+  let rules = await rulesAt(top ?? root, "", newIgnore().add(BUILT_IN).add(excludesOf(top)));
   for (const step of steps) {
     if (rules.ignores(step, true)) return rulesAt(root, "", newIgnore().add(BUILT_IN));
     rules = await rules.into(step);
@@ -46,7 +41,7 @@ async function rulesAt(folder: string, prefix: string, outer: Ignore): Promise<I
   // One matcher for all rules, the inner ones last: the last that matches decides, as in git. It is made anew for each
   // folder because it remembers every path it was asked about.
   const matcher = newIgnore().add(outer);
-  for (const file of RULE_FILES) matcher.add(rebase(await readRules(join(folder, file)), prefix));
+  for (const file of RULE_FILES) matcher.add(rebase(readRules(join(folder, file)), prefix));
   return {
     ignores: (name, isFolder) => matcher.ignores(prefix + name + (isFolder ? "/" : "")),
     into: (name) => rulesAt(join(folder, name), `${prefix}${name}/`, matcher),
@@ -74,34 +69,22 @@ export function rebase(rules: string, prefix: string): string[] {
   });
 }
 
-async function readRules(path: string): Promise<string> {
+function readRules(path: string): string {
   try {
-    const rules = await readFile(path, "utf8");
-    return rules.length <= MAX_RULE_CHARS ? rules : "";
+    return readRegularFile(path, RULE_BYTES).toString("utf8");
   } catch {
-    return ""; // absent, unreadable or a folder: no rules
+    return ""; // absent, unreadable, too large or not a regular file: no rules
   }
 }
 
-async function repositoryTop(start: string): Promise<string | undefined> {
+function repositoryTop(start: string): string | undefined {
   for (let folder = start; ; folder = dirname(folder)) {
-    if ((await gitFolder(folder)) !== undefined) return folder;
+    if (gitDataFolder(folder) !== undefined) return folder;
     if (folder === dirname(folder)) return undefined;
   }
 }
 
-/** Where git keeps what all work trees of a repository share. In a second work tree `.git` is a file that points there. */
-async function gitFolder(folder: string): Promise<string | undefined> {
-  const dotGit = join(folder, ".git");
-  const isFolder = (await readFile(join(dotGit, "HEAD"), "utf8").catch(() => undefined)) !== undefined;
-  if (isFolder) return dotGit;
-  const pointer = /^gitdir: (.+)/.exec(await readRules(dotGit))?.[1]?.trim();
-  if (pointer === undefined) return undefined;
-  const gitDir = resolve(folder, pointer);
-  return resolve(gitDir, (await readRules(join(gitDir, "commondir"))).trim());
-}
-
-async function excludesOf(top: string | undefined): Promise<string> {
-  const git = top === undefined ? undefined : await gitFolder(top);
+function excludesOf(top: string | undefined): string {
+  const git = top === undefined ? undefined : gitDataFolder(top);
   return git === undefined ? "" : readRules(join(git, "info", "exclude"));
 }

@@ -1,5 +1,6 @@
-import { access, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { access, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readOwnFile } from "../files/own-file.ts";
 import { isOver, type Job, JobRecord } from "./job.ts";
 import { writeWhole } from "./write-file.ts";
 
@@ -20,6 +21,8 @@ export interface JobFiles {
 const KEPT_JOBS = 20;
 const RECENT_PATHS = 10;
 const ID = /^[0-9a-f-]{36}$/;
+/** Bytes of a job file; the lists in it are bounded. */
+const JOB_BYTES = 4 * 1024 * 1024;
 
 export function jobFiles(dataDir: string): JobFiles {
   const folder = join(dataDir, "jobs");
@@ -29,9 +32,10 @@ export function jobFiles(dataDir: string): JobFiles {
   async function read(id: string): Promise<Job | undefined> {
     if (!ID.test(id)) return undefined;
     try {
-      return JobRecord.parse(JSON.parse(await readFile(pathOf(id), "utf8")));
+      const job = JobRecord.parse(JSON.parse(readOwnFile(pathOf(id), JOB_BYTES).toString("utf8")));
+      return job.id === id ? job : undefined;
     } catch {
-      return undefined; // not there, or not one of ours
+      return undefined; // missing, written by somebody else, or not a job
     }
   }
   async function list(): Promise<Job[]> {
@@ -64,7 +68,7 @@ export function jobFiles(dataDir: string): JobFiles {
       const ends = jobs.flatMap(({ status, finished_at: end }) => ((status === "completed" || status === "partial") && end ? [end] : []));
       const summary = {
         current_jobs: Object.fromEntries(current.map((job) => [job.id, summaryOf(job)])),
-        recent_paths: [...new Set(jobs.map(({ path }) => path))].slice(0, RECENT_PATHS),
+        recent_paths: [...new Set(jobs.map(({ project_id }) => project_id))].slice(0, RECENT_PATHS),
         last_sync: ends.sort().at(-1) ?? null,
       };
       await writeWhole(join(dataDir, "mcp-state.json"), `${JSON.stringify(summary, null, 2)}\n`);
@@ -72,6 +76,6 @@ export function jobFiles(dataDir: string): JobFiles {
   };
 }
 
-function summaryOf({ project_id, path, started_at, created_at, status, phase, files_processed, files_total, eta_seconds }: Job) {
-  return { project_id, path, started_at: started_at ?? created_at, status, phase, files_processed, files_total, eta_seconds };
+function summaryOf({ project_id, started_at, created_at, status, phase, files_processed, files_total, eta_seconds }: Job) {
+  return { project_id, path: project_id, started_at: started_at ?? created_at, status, phase, files_processed, files_total, eta_seconds };
 }

@@ -1,13 +1,16 @@
 import { z } from "zod";
 
+/** The form of a job id. It is part of file names. */
+const JOB_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /** How a job is written down, and how the edges tell of it. */
 export const JobStatus = z.enum(["pending", "running", "completed", "partial", "failed", "cancelled"]);
 
-export const JobRecord = z.object({
-  id: z.string(),
-  /** The project in the index; here the absolute path as it was given. */
+/** A job as its file holds it. The file is read again after a crash, so nothing beyond these fields is accepted. */
+export const JobRecord = z.strictObject({
+  id: z.string().regex(JOB_ID),
+  /** The project in the index, which is also the root that is walked: the real path of the working tree. */
   project_id: z.string(),
-  path: z.string(),
   status: JobStatus,
   phase: z.string(),
   created_at: z.iso.datetime(),
@@ -18,7 +21,7 @@ export const JobRecord = z.object({
   files_processed: z.int(),
   files_total: z.int(),
   eta_seconds: z.int().optional(),
-  counts: z.object({
+  counts: z.strictObject({
     indexed: z.int(),
     unchanged: z.int(),
     moved: z.int(),
@@ -29,10 +32,10 @@ export const JobRecord = z.object({
   }),
   skipped: z.record(z.string(), z.int()),
   /** The first of each reason. */
-  skipped_files: z.array(z.object({ path: z.string(), reason: z.string() })).default([]),
-  failed_files: z.array(z.object({ path: z.string(), reason: z.string(), searchable: z.boolean().optional() })),
+  skipped_files: z.array(z.strictObject({ path: z.string(), reason: z.string() })).default([]),
+  failed_files: z.array(z.strictObject({ path: z.string(), reason: z.string(), searchable: z.boolean().optional() })),
   /** What the index held at the end. Counting takes a moment, so while the next job runs, whoever asks is told this. */
-  index: z.object({ files: z.int(), chunks: z.int() }).optional(),
+  index: z.strictObject({ files: z.int(), chunks: z.int() }).optional(),
   error: z.string().optional(),
   include_ignored: z.boolean(),
   anywhere: z.boolean(),

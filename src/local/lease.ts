@@ -1,7 +1,8 @@
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { readOwnFile } from "../files/own-file.ts";
 import { newId, projectDatabaseName } from "../model/ids.ts";
 import { withFileLock } from "../stores/file/lock.ts";
 import { writeWhole } from "./write-file.ts";
@@ -30,10 +31,11 @@ export interface LeaseOptions {
   readonly leaseMs?: number;
 }
 
-const LeaseFile = z.object({ job_id: z.string(), token: z.string(), pid: z.int(), host: z.string(), beat_ms: z.number() });
+const LeaseFile = z.strictObject({ job_id: z.string(), token: z.string(), pid: z.int(), host: z.string(), beat_ms: z.number() });
 type Held = z.output<typeof LeaseFile>;
 
 const LEASE_MS = 30_000;
+const LEASE_BYTES = 16 * 1024;
 
 /** Leases as files beside the jobs. A process that died has lost its lease at once, one that hangs or sits on another machine after a while. */
 export function leases(dataDir: string, { leaseMs = LEASE_MS }: LeaseOptions = {}): Leases {
@@ -42,7 +44,7 @@ export function leases(dataDir: string, { leaseMs = LEASE_MS }: LeaseOptions = {
 
   async function readHeld(projectId: string): Promise<Held | undefined> {
     try {
-      return LeaseFile.parse(JSON.parse(await readFile(pathOf(projectId), "utf8")));
+      return LeaseFile.parse(JSON.parse(readOwnFile(pathOf(projectId), LEASE_BYTES).toString("utf8")));
     } catch {
       return undefined; // nobody has it
     }

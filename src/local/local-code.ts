@@ -5,7 +5,7 @@ import type { IndexCounts } from "./index-target.ts";
 import { isOver, type Job } from "./job.ts";
 import { jobFiles } from "./job-files.ts";
 import { type Lease, leases } from "./lease.ts";
-import { resolveRoot } from "./root.ts";
+import { resolveJobRoot } from "./root.ts";
 import { type StaleCheck, staleCheck } from "./stale.ts";
 
 export interface IndexRequest {
@@ -123,7 +123,7 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
       const lease = await rights.take(projectPath, jobId);
       if ("token" in lease) return lease;
       const running = await files.read(lease.heldBy);
-      if (running && !isOver(running)) return running;
+      if (running && !isOver(running) && running.project_id === projectPath) return running;
       // Its job is over, or not yet written down: a moment later it is free, or has one.
       if (Date.now() > deadline)
         throw new CairnError("unavailable", "Another process has this project's lease and no job. Try again in a moment.", {
@@ -144,7 +144,7 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
   }
 
   async function beginNow({ projectPath, includeIgnored = false, anywhere = false }: IndexRequest): Promise<Job> {
-    await resolveRoot(projectPath, { anywhere });
+    await resolveJobRoot({ project_id: projectPath, anywhere });
     const unfinished = (await jobs(projectPath)).find(({ status }) => status === "pending");
     const now = new Date().toISOString();
     const job: Job = {
@@ -234,7 +234,8 @@ export function localCode({ dataDir, launch, counts, cancelWithCaller = false }:
     async resume(projectPath) {
       const [unfinished] = (await jobs(projectPath)).filter(({ status }) => status === "pending");
       if (!unfinished || (await rights.holder(projectPath)) !== undefined) return undefined;
-      return begin({ projectPath, includeIgnored: unfinished.include_ignored, anywhere: unfinished.anywhere });
+      // A whole home directory is walked only when somebody asks for it now, never because a file says so.
+      return begin({ projectPath, includeIgnored: unfinished.include_ignored });
     },
 
     async close() {
@@ -257,7 +258,6 @@ function newJob(projectPath: string, now: string): Job {
   return {
     id: newId(),
     project_id: projectPath,
-    path: projectPath,
     status: "pending",
     phase: "starting",
     created_at: now,

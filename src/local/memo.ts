@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { readOwnFile } from "../files/own-file.ts";
 import type { SkipReason, WalkedFile } from "./walk.ts";
 import { writeWhole } from "./write-file.ts";
 
@@ -30,6 +30,8 @@ export interface Memo {
  * before it was read is read again the next time. Some network file systems count in seconds.
  */
 const TOO_FRESH_MS = 2_000;
+/** Bytes of a memo: 200,000 files with long paths. */
+const MEMO_BYTES = 256 * 1024 * 1024;
 /** A time that no file has. */
 const NEVER = -1;
 
@@ -87,7 +89,7 @@ const HASH = /^[0-9a-f]{64}$/;
 
 async function readMemo(path: string): Promise<z.output<typeof MemoFile> | undefined> {
   try {
-    return MemoFile.parse(JSON.parse(await readFile(path, "utf8")));
+    return MemoFile.parse(JSON.parse(readOwnFile(path, MEMO_BYTES).toString("utf8")));
   } catch {
     return undefined; // absent, torn by a full disk, or of another version
   }

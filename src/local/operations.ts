@@ -42,7 +42,10 @@ export const codeIndex = operation({
   annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.indexWaitMs },
   toolset: "core",
-  cli: { examples: ["cairn code index . --wait", "cairn code index", "cairn code index ~/app/node_modules --include-ignored --wait"] },
+  cli: {
+    examples: ["cairn code index . --wait", "cairn code index", "cairn code index ~/app --include-ignored --wait"],
+    attention: ({ status }) => status === "partial",
+  },
   render: (job) => jobText(job),
   async run(cairn, input, { signal, progress }) {
     const job = await localOf(cairn).index(input, { signal, progress });

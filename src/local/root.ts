@@ -1,7 +1,20 @@
 import { realpath, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { resolve, sep } from "node:path";
+import { identifyProject } from "../files/git-repository.ts";
 import { CairnError } from "../model/errors.ts";
+import type { Job } from "./job.ts";
+
+/**
+ * The root of the tree that a job may walk. A job is read from a file that others may have written, so the path in it must itself be the
+ * root of a project: neither a folder inside one nor a link to one.
+ */
+export async function resolveJobRoot({ project_id: projectId, anywhere }: Pick<Job, "project_id" | "anywhere">): Promise<string> {
+  const root = await resolveRoot(projectId, { anywhere });
+  if (root !== projectId || identifyProject(root).tree !== root)
+    throw new CairnError("invalid_input", `The job names ${projectId}, which is not the root of a project. Start the index again.`);
+  return root;
+}
 
 /** The real path of a tree that may be walked. A home directory, or anything around it, is refused unless `anywhere` says it is meant. */
 export async function resolveRoot(root: string, { anywhere = false }: { readonly anywhere?: boolean } = {}): Promise<string> {

@@ -7,7 +7,7 @@ import type { Job } from "./job.ts";
 import { jobFiles } from "./job-files.ts";
 import { type Lease, leases } from "./lease.ts";
 import { openMemo } from "./memo.ts";
-import { resolveRoot } from "./root.ts";
+import { resolveJobRoot } from "./root.ts";
 import { tally } from "./tally.ts";
 import type { OnFolder } from "./walk.ts";
 
@@ -85,7 +85,7 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
   const work = async (): Promise<void> => {
     ending.signal.throwIfAborted();
     await tick();
-    const root = await resolveRoot(job.path, { anywhere: job.anywhere });
+    const root = await resolveJobRoot(job);
     const memo = await openMemo(join(dataDir, "jobs", `${projectDatabaseName(job.project_id)}.seen`), root);
     const { target, close } = await openTarget();
     try {

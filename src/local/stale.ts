@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, lstatSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { openRegularFile } from "../files/regular-file.ts";
 import { LIMITS } from "../model/limits.ts";
 
 /** Whether the file on disk is another than the one with this content, or is gone. */
@@ -45,6 +46,7 @@ export function staleCheck(): StaleCheck {
 
 async function hashOf(path: string): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  const fd = openRegularFile(path);
+  for await (const chunk of createReadStream(path, { fd })) hash.update(chunk as Buffer);
   return hash.digest("hex");
 }

@@ -82,7 +82,18 @@ export type HealthCheck =
   | "snapshots"
   | "recovery"
   | "migrations"
-  | "storage";
+  | "storage"
+  | "permissions"
+  | "configuration";
+
+/** A path with permissions that are too wide. */
+export interface ExposedPath {
+  readonly path: string;
+  /** In words that follow the path. */
+  readonly problem: string;
+  /** The arguments of the chmod that helps, without the path; absent where chmod does not help. */
+  readonly chmod?: string | undefined;
+}
 
 /** Something that deserves attention. A note can wait; a problem makes the report unhealthy. */
 export interface Finding {

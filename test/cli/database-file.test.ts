@@ -1,8 +1,11 @@
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stage } from "./stage.ts";
 
 const { cairn, project, folder, clear } = stage();
+const elsewhere = join(folder, "elsewhere");
+mkdirSync(elsewhere);
 const json = async (...argv: string[]) => JSON.parse((await cairn([...argv, "--json"])).stdout);
 beforeAll(async () => {
   for (const summary of ["First", "Second"]) await cairn(["checkpoint", "save", summary, "--set", "embedder.kind=none"]);
@@ -14,7 +17,7 @@ const NONE = ["--set", "embedder.kind=none"];
 it("writes a project to one file and takes it over under another path", async () => {
   const file = join(folder, "project.db");
   expect(await json("database", "export", file, ...NONE)).toEqual({ file, bytes: expect.any(Number) });
-  const other = ["--project", join(project, "src"), ...NONE];
+  const other = ["--project", elsewhere, ...NONE];
   expect(await json("database", "import", file, ...other)).toMatchObject({
     from: project,
     checkpoints: { imported: 2, present: 0, failed: 0 },

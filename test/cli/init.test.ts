@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { stage } from "./stage.ts";
 
-const { cairn, project, folder, clear } = stage();
+const { cairn, project, clear } = stage();
 const mcp = join(project, ".mcp.json");
 const settings = join(project, ".claude", "settings.json");
 beforeEach(() => {
@@ -75,8 +75,8 @@ describe("cairn init", () => {
     },
   );
 
-  it("writes through a link, which stays one", async () => {
-    const real = join(folder, "real.json");
+  it("writes through a link inside the repository, which stays one", async () => {
+    const real = join(project, "real.json");
     writeFileSync(real, "{}\n");
     symlinkSync(real, mcp);
     expect((await cairn(["init"])).code).toBe(0);

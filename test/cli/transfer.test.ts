@@ -1,9 +1,11 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stage } from "./stage.ts";
 
 const { cairn, project, folder, clear } = stage();
+const elsewhere = join(folder, "elsewhere");
+mkdirSync(elsewhere);
 const env = { CAIRN_EMBEDDER_KIND: "none" };
 const json = async (...argv: string[]) => JSON.parse((await cairn([...argv, "--json"], { env })).stdout);
 beforeAll(async () => {
@@ -29,7 +31,7 @@ it("writes an export that only its owner may read, as lines that any tool unders
 
 it("reads it back into another project, twice without harm", async () => {
   const file = join(folder, "out.jsonl");
-  const other = ["--project", join(project, "src")];
+  const other = ["--project", elsewhere];
   expect(await json("checkpoint", "import", file, ...other)).toEqual({ imported: 3, present: 0, failed: 0, problems: [] });
   expect(await json("checkpoint", "import", file, ...other)).toMatchObject({ imported: 0, present: 3 });
   const { checkpoints } = await json("checkpoint", "list", ...other);
@@ -37,7 +39,7 @@ it("reads it back into another project, twice without harm", async () => {
     summary: "Second, with ümlaut",
     context: { branch: "main" },
     tags: ["t"],
-    project_path: join(project, "src"),
+    project_path: elsewhere,
   });
 });
 

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { expect, it } from "vitest";
+import { identifyProject } from "../../src/files/git-repository.ts";
 import { PATIENT } from "../support/processes.ts";
 import { newClient, temporaryFolder } from "./connections.ts";
 
@@ -17,7 +18,7 @@ it("works from the checkout by the entry `npx cairn mcp`", async () => {
 
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain("checkpoint_save");
   const saved = (await call("checkpoint_save", { summary: "From an agent" })) as { id: string };
-  expect(saved).toMatchObject({ summary: "From an agent", project_path: cwd });
+  expect(saved).toMatchObject({ summary: "From an agent", project_path: identifyProject(cwd).repository });
   expect(await call("checkpoint_get", { id: saved.id })).toEqual(saved);
   expect(await call("checkpoint_list", {})).toMatchObject({ total: 1 });
   expect(await call("checkpoint_delete", { id: saved.id })).toEqual({ deleted: true });

@@ -14,8 +14,8 @@ export const watchCommand: Command = {
     const { config: settings } = config();
     const { watchIndex } = await import("./watch-index.ts");
     const style = styleFor(host.stdout, host.env);
-    if (!json) print(host, `Watching ${project()}. Stop with Ctrl-C.`);
-    await watchIndex(settings, project(), {
+    if (!json) print(host, `Watching ${project().tree}. Stop with Ctrl-C.`);
+    await watchIndex(settings, project().tree, {
       includeIgnored: values["include-ignored"] === true,
       signal: host.signal,
       onChange({ status, counts, failed_files }) {

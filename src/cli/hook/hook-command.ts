@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import type { Cairn } from "../../cairn.ts";
+import type { ProjectIdentity } from "../../files/git-repository.ts";
 import { redactSecrets } from "../../text/redact.ts";
 import type { Call, Command } from "../command.ts";
 import { type Host, print } from "../host.ts";
@@ -13,6 +14,8 @@ import { readTranscript } from "./transcript.ts";
 
 const EVENTS = Object.values(HOOK_EVENTS);
 const INPUT_BYTES = 1024 * 1024;
+/** Milliseconds until the input must have ended: a program that leaves the pipe open must not make the agent wait. */
+const INPUT_MS = 10_000;
 /** What a session is given unasked; it can ask for more. */
 const OFFERED = 3;
 const OFFERED_TOKENS = 1_500;
@@ -49,22 +52,27 @@ async function runHook(call: Call): Promise<JsonObject | undefined> {
   const input = await readInput(host);
   const named = textOf(input.cwd);
   const cwd = named && statSync(named, { throwIfNoEntry: false })?.isDirectory() ? named : host.cwd;
-  const project = values.project === undefined ? findProject(undefined, cwd) : call.project();
+  const { repository, tree } = values.project === undefined ? findProject(undefined, cwd) : call.project();
   const { cairn } = await openEdge(call.config().config, { jobs: "here" });
   try {
-    if (event === "session-start") return await offer(cairn, project, input);
-    await save(cairn, project, event, input);
+    if (event === "session-start") return await offer(cairn, repository, input);
+    await save(cairn, { repository, tree }, event, input);
     return undefined;
   } finally {
     await cairn.close();
   }
 }
 
-async function save(cairn: Cairn, projectPath: string, event: "pre-compact" | "session-end", input: JsonObject): Promise<void> {
+async function save(
+  cairn: Cairn,
+  { repository: projectPath, tree }: ProjectIdentity,
+  event: "pre-compact" | "session-end",
+  input: JsonObject,
+): Promise<void> {
   const path = textOf(input.transcript_path);
   if (!path) throw new Error("The input names no transcript, so nothing was saved");
   const sessionId = textOf(input.session_id);
-  const checkpoint = sessionCheckpoint(projectPath, readTranscript(path), {
+  const checkpoint = sessionCheckpoint({ projectPath, tree }, readTranscript(path), {
     event,
     sessionId,
     why: textOf(input.trigger) ?? textOf(input.reason),
@@ -97,6 +105,15 @@ async function offer(cairn: Cairn, projectPath: string, { source }: JsonObject):
 
 async function readInput({ stdin }: Host): Promise<JsonObject> {
   if (stdin.isTTY) throw new Error("The hook's JSON is expected on standard input");
+  const deadline = setTimeout(() => stdin.destroy(new Error("The hook's JSON did not come within 10 s, so nothing was done")), INPUT_MS);
+  try {
+    return await readJson(stdin);
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
+async function readJson(stdin: Host["stdin"]): Promise<JsonObject> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of stdin) {

@@ -12,14 +12,14 @@ export interface SessionMoment {
 
 /** A checkpoint made from a session's own words; `undefined` where nothing was asked in it. */
 export function sessionCheckpoint(
-  projectPath: string,
+  { projectPath, tree }: { readonly projectPath: string; readonly tree: string },
   { requests, answer, files, branch }: SessionFacts,
   { event, sessionId, why }: SessionMoment,
 ): SaveCheckpoint | undefined {
   const last = requests.at(-1);
   if (last === undefined) return undefined;
   const lead = event === "pre-compact" ? "Before compaction" : "End of session";
-  const shown = files.map((file) => relative(projectPath, file)).map((path, index) => (path.startsWith("..") ? files[index]! : path));
+  const shown = files.map((file) => relative(tree, file)).map((path, index) => (path.startsWith("..") ? files[index]! : path));
   const parts = [
     `Last requests:\n${requests.map((request) => `- ${clip(oneLine(request), 800)}`).join("\n")}`,
     ...(shown.length > 0 ? [`Files written:\n${shown.map((path) => `- ${clip(path, 150)}`).join("\n")}`] : []),

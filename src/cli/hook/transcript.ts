@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { openRegularFile } from "../../files/regular-file.ts";
 
 /** What a session was about, as far as its transcript tells. */
 export interface SessionFacts {
@@ -21,7 +22,7 @@ export function readTranscript(path: string): SessionFacts {
 }
 
 function lastLines(path: string): string[] {
-  const file = openSync(path, "r");
+  const file = openRegularFile(path);
   try {
     const { size } = fstatSync(file);
     const start = Math.max(0, size - TAIL_BYTES);

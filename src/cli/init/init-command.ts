@@ -35,16 +35,17 @@ export const initCommand: Command = {
   examples: ["cairn init", "cairn init --hooks", "cairn init --remove"],
   usesProject: true,
   async run({ host, json, values, project }) {
-    const folder = project();
+    const { tree: folder } = project();
     const launch = launchOf(values.launch as string | undefined);
-    const mcp = join(folder, ".mcp.json");
-    const settings = join(folder, ".claude", "settings.json");
+    const mcp = ".mcp.json";
+    const settings = join(".claude", "settings.json");
     const files: { path: string; change: Change }[] = [];
-    const edit = (path: string, change: Parameters<typeof editJsonFile>[1]) => files.push({ path, change: editJsonFile(path, change) });
+    const edit = (file: string, change: Parameters<typeof editJsonFile>[2]) =>
+      files.push({ path: join(folder, file), change: editJsonFile(folder, file, change) });
     if (values.remove === true) {
       edit(mcp, withoutServer);
       edit(settings, withoutHooks);
-      if (files.at(-1)?.change === "removed") removeIfEmpty(dirname(settings));
+      if (files.at(-1)?.change === "removed") removeIfEmpty(join(folder, dirname(settings)));
     } else {
       edit(mcp, (content) => withServer(content, launch));
       if (values.hooks === true) edit(settings, (content) => withHooks(content, launch));

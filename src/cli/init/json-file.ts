@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { lstatSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { readRegularFile } from "../../files/regular-file.ts";
 import { CairnError } from "../../model/errors.ts";
 
 export type JsonObject = Record<string, unknown>;
@@ -7,9 +8,12 @@ export type Change = "created" | "changed" | "unchanged" | "removed";
 
 /**
  * Changes a JSON file that others write too: what they put there stays, in their order and their indentation. A file that
- * cannot be read as JSON is left alone. Written under another name first, so that nobody ever sees half of it.
+ * cannot be read as JSON is left alone. Written under another name first, so that nobody ever sees half of it. A repository may hold
+ * symbolic links that lead to files of the user elsewhere: nothing outside `root`, a real path, is read or written.
  */
-export function editJsonFile(path: string, edit: (content: JsonObject) => JsonObject | undefined): Change {
+export function editJsonFile(root: string, file: string, edit: (content: JsonObject) => JsonObject | undefined): Change {
+  const path = join(root, file);
+  assertInside(root, file);
   const before = read(path);
   const content = before === undefined ? {} : parse(path, before);
   const after = edit(structuredClone(content));
@@ -25,12 +29,39 @@ export function editJsonFile(path: string, edit: (content: JsonObject) => JsonOb
   return before === undefined ? "created" : "changed";
 }
 
+/** Bytes of a settings file of an agent. */
+const FILE_BYTES = 16 * 1024 * 1024;
+
+/** Follows every folder on the way to the file, and the file itself, as far as they exist. */
+function assertInside(root: string, file: string): void {
+  let path = root;
+  for (const part of relative(root, join(root, file)).split(sep)) {
+    path = join(path, part);
+    if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+    const target = realPathOf(path);
+    if (target === undefined || !target.startsWith(root.endsWith(sep) ? root : root + sep))
+      throw new CairnError(
+        "conflict",
+        `${path} is a symbolic link that leads ${target === undefined ? "nowhere" : "out of the repository"}, so it was left alone. Replace it by a file or folder, then try again.`,
+      );
+  }
+}
+
+function realPathOf(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
 function read(path: string): string | undefined {
   try {
-    return readFileSync(path, "utf8");
+    return readRegularFile(path, FILE_BYTES).toString("utf8");
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ENOENT") return undefined;
+    if (error instanceof CairnError) throw error;
     throw new CairnError("unavailable", `${path} cannot be read (${code}). Nothing was changed.`, { cause: error });
   }
 }

@@ -1,11 +1,11 @@
 import { fileURLToPath } from "node:url";
-import { quoteArgument } from "../terminal/quote-argument.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import type { Style } from "../terminal/style.ts";
 
 /** Explains how to connect an agent and how to call the server at this address, whose token is in `dataDir`. */
 export function connectText(url: string, dataDir: string, style: Style): string {
   const main = fileURLToPath(new URL("../main.js", import.meta.url));
-  const token = `node ${quoteArgument(main)} token --data-dir ${quoteArgument(dataDir)}`;
+  const token = `node ${shellWord(main)} token --data-dir ${shellWord(dataDir)}`;
   const entry = { mcpServers: { cairn: { command: "node", args: [main, "mcp"] } } };
   return [
     `${style.bold("Connect an agent")} ${style.dim("(.mcp.json in any project of yours; it keeps its memory in ~/.cairn)")}`,

@@ -1,5 +1,5 @@
-import { spawnSync } from "node:child_process";
 import { basename } from "node:path";
+import { currentBranch, identifyProject } from "../../files/git-repository.ts";
 
 /** What a step can do. Everything it shows really happens. */
 export interface Tour {
@@ -27,7 +27,6 @@ export const tourSteps: readonly TourStep[] = [
     title: "Save where you are",
     why: "An agent's session ends, is compacted or crashes. A checkpoint is on disk before the call returns, so the next session can go on.",
     async run({ cairn, project }) {
-      const { branch, subject } = gitFacts(project);
       await cairn(
         "checkpoint",
         "save",
@@ -35,9 +34,17 @@ export const tourSteps: readonly TourStep[] = [
         "--tags",
         "tour",
         "--context",
-        `branch=${branch}`,
+        `branch=${currentBranch(project) ?? "none"}`,
       );
-      await cairn("checkpoint", "save", `Read the last change: ${subject}`, "--tags", "tour", "--tags", "reading");
+      await cairn(
+        "checkpoint",
+        "save",
+        `Read the code of ${basename(project)}; the tests come next`,
+        "--tags",
+        "tour",
+        "--tags",
+        "reading",
+      );
     },
   },
   {
@@ -80,7 +87,9 @@ export const tourSteps: readonly TourStep[] = [
     title: "The same over HTTP",
     why: "Every command is also a call of the HTTP API, described once and documented from the same source.",
     async run({ post, project, show }) {
-      const { total } = (await post("/v1/checkpoint/list", { project_path: project, limit: 1 })) as { total: number };
+      const { total } = (await post("/v1/checkpoint/list", { project_path: identifyProject(project).repository, limit: 1 })) as {
+        total: number;
+      };
       show(`total: ${total}`);
     },
   },
@@ -95,12 +104,3 @@ export const tourSteps: readonly TourStep[] = [
     },
   },
 ];
-
-/** What git knows of the project; a checkout without git is toured all the same. */
-function gitFacts(project: string): { branch: string; subject: string } {
-  const git = (...args: string[]) => spawnSync("git", ["-C", project, ...args], { encoding: "utf8" }).stdout?.trim() ?? "";
-  return {
-    branch: git("rev-parse", "--abbrev-ref", "HEAD") || "none",
-    subject: (git("log", "-1", "--format=%s") || "none yet").slice(0, 300),
-  };
-}

@@ -6,9 +6,10 @@ import { Writable } from "node:stream";
 import type { Config } from "../../config/schema.ts";
 import { CairnError } from "../../model/errors.ts";
 import { localToken } from "../../stores/file/local-token.ts";
+import { shellWord } from "../../text/shell-word.ts";
+import { EXIT_ATTENTION } from "../exit-code.ts";
 import { type Host, print } from "../host.ts";
 import { type LocalServer, startServer } from "../server.ts";
-import { quoteArgument } from "../terminal/quote-argument.ts";
 import { styleFor } from "../terminal/style.ts";
 import { connectText } from "./connect.ts";
 import { type Tour, tourSteps } from "./steps.ts";
@@ -77,12 +78,13 @@ function guide(host: Host, dataDir: string, project: string, url: string, run: T
     url,
     show: (text) => print(host, indented(text)),
     async cairn(...args) {
-      prompt(["cairn", ...args.map(quoteArgument)].join(" "));
+      prompt(["cairn", ...args.map(shellWord)].join(" "));
       const { stdout, text } = recorder(host);
       // An environment of its own, so that the person's settings neither change the tour nor are changed by it.
       const env = { ...host.env, CAIRN_DATA_DIR: dataDir, CAIRN_STORAGE: "sqlite", CAIRN_POSTGRES_URL: "" };
       const code = await run([...args, "--project", project], { ...host, stdout, env });
-      if (code !== 0) throw new CairnError("internal", `The tour stopped: cairn ${args.join(" ")} ended with ${code}.`);
+      if (code !== 0 && code !== EXIT_ATTENTION)
+        throw new CairnError("internal", `The tour stopped: cairn ${args.join(" ")} ended with ${code}.`);
       print(host, indented(text()));
       return text();
     },

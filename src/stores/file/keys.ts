@@ -1,6 +1,7 @@
-import { mkdir, readFile, stat } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { readRegularFile } from "../../files/regular-file.ts";
 import type { StoredApiKey } from "../../model/api-key.ts";
 import { CairnError } from "../../model/errors.ts";
 import type { KeyStore } from "../../ports/key-store.ts";
@@ -21,6 +22,9 @@ const KeyFile = z.strictObject({
     }),
   ),
 });
+
+/** Bytes of the key file: some ten thousand keys. */
+const KEYS_BYTES = 16 * 1024 * 1024;
 
 /** API keys in `<dataDir>/keys.json`, readable by its owner only. A reader sees the file before or after a change, never in between. */
 export function fileKeyStore({ dataDir }: { readonly dataDir: string }): KeyStore {
@@ -70,7 +74,7 @@ async function stampOf(path: string): Promise<string | undefined> {
 
 async function read(path: string): Promise<readonly StoredApiKey[]> {
   try {
-    return KeyFile.parse(JSON.parse(await readFile(path, "utf8"))).keys;
+    return KeyFile.parse(JSON.parse(readRegularFile(path, KEYS_BYTES).toString("utf8"))).keys;
   } catch (error) {
     throw unreadable(path, error);
   }

@@ -1,7 +1,8 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { readRegularFile } from "../../files/regular-file.ts";
 import type { Backup, BackupManifest } from "../../model/backup.ts";
 import { CairnError } from "../../model/errors.ts";
 import { sha256Hex } from "../../model/ids.ts";
@@ -30,6 +31,8 @@ const Manifest = z.strictObject({
 const ManifestFile = z.strictObject({ format: z.literal(1), manifest: Manifest, sha256: Sha256 });
 
 export const MANIFEST = "manifest.json";
+/** Bytes of a manifest: tables and checksums of some ten thousand databases. */
+const MANIFEST_BYTES = 256 * 1024 * 1024;
 export const BACKUP_ID = /^\d{8}T\d{6}Z-[0-9a-f]{8}$/;
 const PARTIAL = /^\.partial-/;
 
@@ -39,7 +42,7 @@ export function backupFolder(folder: string) {
     const location = join(folder, id);
     let text: string;
     try {
-      text = readFileSync(join(location, MANIFEST), "utf8");
+      text = readRegularFile(join(location, MANIFEST), MANIFEST_BYTES).toString("utf8");
     } catch (cause) {
       throw new CairnError("not_found", `There is no backup ${id} in ${folder}. See: cairn backup list`, { cause });
     }

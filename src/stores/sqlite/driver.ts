@@ -206,8 +206,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
     try {
       // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
       connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${DURABLE}; PRAGMA foreign_keys = ON`);
-      connection.exec("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF");
-      connection.exec(READ_BUSY);
+      connection.exec(`PRAGMA temp_store = MEMORY; ${READ_BUSY}`);
       // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
       if (inodeOf(path) === inode && !isLeftBehind(connection, path)) return connection;
       connection.close();
@@ -254,7 +253,7 @@ function truncateLog(connection: DatabaseSync, tx: SqliteTx): boolean {
     if (isBusy(error)) return false;
     return true; // a damaged or deleted file: the next call reports it
   } finally {
-    connection.exec("PRAGMA busy_timeout = 5000");
+    connection.exec(READ_BUSY);
   }
 }
 

@@ -14,8 +14,23 @@ export interface LoadedEngine {
 
 /** `node:sqlite` where this Node has it complete, else the prebuilt package with the same interface. */
 export async function loadEngine(): Promise<LoadedEngine> {
-  engine ??= choose();
+  engine ??= choose().then(({ DatabaseSync, ...rest }) => ({ ...rest, DatabaseSync: hardened(DatabaseSync) }));
   return engine;
+}
+
+/**
+ * Makes every connection distrust the file that it opens: a file may have come with a repository. Its triggers and views can call only
+ * harmless functions, and no statement can write to the schema itself or to the tables inside a full-text index.
+ */
+function hardened(DatabaseSync: Engine): Engine {
+  return class extends DatabaseSync {
+    constructor(path: string, options: ConstructorParameters<Engine>[1] = {}) {
+      super(path, options);
+      if (options.open === false) return;
+      this.exec("PRAGMA trusted_schema = OFF");
+      (this as { enableDefensive?: (active: boolean) => void }).enableDefensive?.(true); // Node 22 has no such call
+    }
+  };
 }
 
 let engine: Promise<LoadedEngine> | undefined;

@@ -1,13 +1,19 @@
 import type { AppliedMigration, Migration } from "../../model/migration.ts";
 import { migrationChecksum, pendingMigrations } from "../../model/migration.ts";
 import type { SqliteDatabase, SqliteTx } from "./driver.ts";
+import { assertOwnPrograms, programsOf } from "./own-schema.ts";
 
 export type { Migration };
 
 /** Brings the schema up to date, all steps in one transaction, so that a kill leaves the old schema or the new. */
 export async function migrateSqlite(database: SqliteDatabase, migrations: readonly Migration[]): Promise<void> {
   // The common start finds nothing to do, and then needs no write lock.
-  if (database.read((tx) => pendingMigrations(migrations, applied(tx), database.path)).length === 0) return;
+  const pending = database.read((tx) => pendingMigrations(migrations, applied(tx), database.path)).length;
+  if (pending > 0) await apply(database, migrations);
+  await assertOwnPrograms(database.read(programsOf), migrations, database.path);
+}
+
+async function apply(database: SqliteDatabase, migrations: readonly Migration[]): Promise<void> {
   await database.write((tx) => {
     tx.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
       migration_id INTEGER PRIMARY KEY,

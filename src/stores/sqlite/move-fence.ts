@@ -18,11 +18,19 @@ export async function raiseFence(connection: DatabaseSync, path: string, moveId:
     connection.exec(`DELETE FROM ${FENCE_TABLE}`);
     connection.prepare(`INSERT INTO ${FENCE_TABLE} (move_id) VALUES (?)`).run(moveId);
     for (const table of ordinaryTables(connection))
-      for (const event of ["INSERT", "UPDATE", "DELETE"])
-        connection.exec(
-          `CREATE TRIGGER IF NOT EXISTS ${triggerName(table, event)} BEFORE ${event} ON ${table} BEGIN SELECT RAISE(ABORT, '${MOVING}'); END`,
-        );
+      for (const event of EVENTS) connection.exec(fenceTrigger(table, event).replace("CREATE TRIGGER", "CREATE TRIGGER IF NOT EXISTS"));
   });
+}
+
+/** Whether this is a trigger of a fence, exactly as `raiseFence` makes it. */
+export function isFenceTrigger(name: string, table: string, sql: string): boolean {
+  return EVENTS.some((event) => name === triggerName(table, event) && sql === fenceTrigger(table, event));
+}
+
+const EVENTS = ["INSERT", "UPDATE", "DELETE"];
+
+function fenceTrigger(table: string, event: string): string {
+  return `CREATE TRIGGER ${triggerName(table, event)} BEFORE ${event} ON ${table} BEGIN SELECT RAISE(ABORT, '${MOVING}'); END`;
 }
 
 export async function dropFence(connection: DatabaseSync, path: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, mkdtempSync, openSync, readSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { openRegularFile } from "../../files/regular-file.ts";
 import { CairnError } from "../../model/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ProjectFiles } from "../../ports/project-files.ts";
@@ -105,14 +106,14 @@ async function ownerOfFile(path: string, shown: string): Promise<string> {
 function assertDatabase(file: string): void {
   const start = Buffer.alloc(16);
   try {
-    const descriptor = openSync(file, "r");
+    const descriptor = openRegularFile(file);
     try {
       readSync(descriptor, start, 0, 16, 0);
     } finally {
       closeSync(descriptor);
     }
   } catch (error) {
-    throw unusable(file, error);
+    throw error instanceof CairnError ? error : unusable(file, error);
   }
   if (start.toString("latin1") !== "SQLite format 3\0")
     throw new CairnError("invalid_input", `${file} is not a database file. Lines of JSON are for: cairn checkpoint import`);

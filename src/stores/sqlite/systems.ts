@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { CairnError } from "../../model/errors.ts";
 import { assertSystemId, byBytes, wrongOwner } from "../../model/system-rules.ts";
@@ -12,6 +12,8 @@ import { systemMigrations } from "./systems-schema.ts";
 export interface SqliteSystemStorageOptions {
   /** The folder that holds `checkpoints/<system id>.db`. */
   readonly stateDir: string;
+  /** Refuses symbolic links: the folder may have come with a repository, and its links would lead to files elsewhere. */
+  readonly refuseLinks?: boolean | undefined;
 }
 
 export interface SqliteSystemStorage extends SystemStorage {
@@ -20,11 +22,15 @@ export interface SqliteSystemStorage extends SystemStorage {
 }
 
 /** Systems as SQLite files, one each, that several processes may share. */
-export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): SqliteSystemStorage {
+export function sqliteSystemStorage({ stateDir, refuseLinks = false }: SqliteSystemStorageOptions): SqliteSystemStorage {
   const folder = join(stateDir, "checkpoints");
   const databases = sqliteDatabases();
   const pathOf = (systemId: string) => join(folder, `${systemId}.db`);
-  const handleOf = (systemId: string) => databases.handle({ path: pathOf(systemId), migrations: systemMigrations });
+  const handleOf = (systemId: string) => {
+    const path = pathOf(systemId);
+    if (refuseLinks) for (const one of [stateDir, folder, path]) assertNoLink(one);
+    return databases.handle({ path, migrations: systemMigrations });
+  };
 
   return {
     async create(systemId) {
@@ -75,6 +81,15 @@ export function sqliteSystemStorage({ stateDir }: SqliteSystemStorageOptions): S
       await databases.close();
     },
   };
+}
+
+function assertNoLink(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+    throw new CairnError(
+      "forbidden",
+      `${path} is a symbolic link in a folder that you did not choose, so it is not followed. If it is yours, set state_dir (CAIRN_STATE_DIR).`,
+      { details: { path } },
+    );
 }
 
 function ownerOf(database: SqliteDatabase): string | undefined {

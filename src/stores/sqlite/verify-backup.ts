@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { assertRegularFile } from "../../files/regular-file.ts";
 import { type BackupEntry, includes, type VerifiedDatabase, type VerifyLevel } from "../../model/backup.ts";
 import type { FileCheck } from "./check-records.ts";
 import { differences, fileHash } from "./copy-file.ts";
@@ -28,6 +29,7 @@ export async function verifyEntry(
   });
   if (!existsSync(path)) return said(["the file is missing"]);
   try {
+    assertRegularFile(path);
     const problems = await countProblems(path, entry, signal);
     if (problems.length > 0) return said(problems);
     for (const look of LOOKS) {

@@ -1,0 +1,143 @@
+import { realpathSync, type Stats, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join, resolve, sep } from "node:path";
+import { readRegularFile } from "./regular-file.ts";
+
+/** The two paths by which a project is known on the machine that has its files. */
+export interface ProjectIdentity {
+  /** Real path of the repository root: checkpoints and knowledge belong to it, whichever working tree they were saved from. */
+  readonly repository: string;
+  /** Real path of the working-tree root: the code index, the configuration file and `.mcp.json` belong to it. */
+  readonly tree: string;
+}
+
+/** Files of git that name another path are one line; more is something else. */
+const POINTER_BYTES = 16 * 1024;
+const CONFIG_BYTES = 256 * 1024;
+
+/**
+ * Finds the project that a folder belongs to: the enclosing git working tree, or the folder itself. `folder` must exist. A repository that
+ * contains the home directory is not taken for the project of the folders in it.
+ *
+ * Git is not started: a repository from elsewhere can make git run programs.
+ */
+export function identifyProject(folder: string, home = homedir()): ProjectIdentity {
+  const start = realpathSync(folder);
+  const realHome = realPath(home);
+  for (let at = start; ; at = dirname(at)) {
+    if (at !== start && realHome !== undefined && contains(at, realHome)) break;
+    const git = gitEntry(at);
+    if (git === "folder") return { repository: at, tree: at };
+    if (git !== undefined) return { repository: linkedRepository(at, git) ?? at, tree: at };
+    if (isBare(at)) return { repository: at, tree: at };
+    if (dirname(at) === at) break;
+  }
+  return { repository: start, tree: start };
+}
+
+/** The folder with git's data about the working tree at `root`, which all of its linked working trees share. */
+export function gitDataFolder(root: string): string | undefined {
+  const git = gitEntry(root);
+  if (git === undefined || git === "folder") return git && join(root, ".git");
+  return commonFolder(root, git) ?? realPath(resolve(root, git.gitdir));
+}
+
+/** The branch that is checked out in the working tree at `root`. */
+export function currentBranch(root: string): string | undefined {
+  const git = gitEntry(root);
+  if (git === undefined) return undefined;
+  const folder = git === "folder" ? join(root, ".git") : resolve(root, git.gitdir);
+  return /^ref: refs\/heads\/(.+)$/.exec(readPointer(join(folder, "HEAD")) ?? "")?.[1];
+}
+
+/** `.git` is a folder, or a file that names the folder; anything else does not make a repository. */
+function gitEntry(folder: string): "folder" | { readonly gitdir: string } | undefined {
+  const path = join(folder, ".git");
+  const stats = statsOf(path);
+  if (stats?.isDirectory()) return "folder";
+  const gitdir = stats && /^gitdir: ([^\0\r\n]+)/.exec(readPointer(path) ?? "")?.[1];
+  return gitdir === undefined ? undefined : { gitdir };
+}
+
+/** The repository that the linked working tree at `root` belongs to, or `undefined` if it is not a linked working tree. */
+function linkedRepository(root: string, git: { readonly gitdir: string }): string | undefined {
+  const common = commonFolder(root, git);
+  if (common === undefined) return undefined;
+  if (basename(common) === ".git") return dirname(common);
+  const trees = [dirname(common), configuredTree(common)]; // beside a bare repository, or of a submodule
+  return trees.find((tree) => tree !== undefined && pointsTo(tree, common)) ?? common;
+}
+
+/**
+ * The common folder of a linked working tree. A `.git` file may come with a download and can name any path, so it is believed only if
+ * the repository confirms it: the folder that the file names lies in `worktrees` of the repository, and the `gitdir` file in there names
+ * this working tree. Symbolic links are resolved first, so that neither can be pretended from outside that repository.
+ */
+function commonFolder(root: string, { gitdir }: { readonly gitdir: string }): string | undefined {
+  const folder = realPath(resolve(root, gitdir));
+  if (folder === undefined || basename(dirname(folder)) !== "worktrees") return undefined;
+  const common = dirname(dirname(folder));
+  const named = readPointer(join(folder, "commondir"));
+  if (named === undefined || realPath(resolve(folder, named)) !== common) return undefined;
+  const back = readPointer(join(folder, "gitdir"));
+  if (back === undefined || basename(back) !== ".git" || realPath(dirname(resolve(folder, back))) !== root) return undefined;
+  return common;
+}
+
+/** Whether the `.git` file of a working tree names this folder. */
+function pointsTo(tree: string, folder: string): boolean {
+  const git = gitEntry(tree);
+  return typeof git === "object" && realPath(resolve(tree, git.gitdir)) === folder;
+}
+
+/** The working tree that `core.worktree` of a repository names. */
+function configuredTree(common: string): string | undefined {
+  let section = "";
+  for (const line of (readText(join(common, "config"), CONFIG_BYTES) ?? "").split("\n")) {
+    const text = line.trim();
+    if (text.startsWith("[")) section = text.toLowerCase();
+    const named = section === "[core]" ? /^worktree *= *(.+)$/i.exec(text)?.[1] : undefined;
+    if (named !== undefined) return realPath(resolve(common, named.replace(/^"(.*)"$/, "$1")));
+  }
+  return undefined;
+}
+
+/** A bare repository has no `.git`: its folder holds what would be in it. */
+function isBare(folder: string): boolean {
+  if (basename(folder) === ".git") return false;
+  const is = (name: string, kind: "isFile" | "isDirectory") => statsOf(join(folder, name))?.[kind]() === true;
+  return is("HEAD", "isFile") && is("objects", "isDirectory") && is("refs", "isDirectory");
+}
+
+function readPointer(path: string): string | undefined {
+  return readText(path, POINTER_BYTES)?.split(/\r?\n/, 1)[0] || undefined;
+}
+
+/** A file that is missing, not regular, too large or unreadable says nothing. */
+function readText(path: string, limitBytes: number): string | undefined {
+  try {
+    return readRegularFile(path, limitBytes).toString("utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined; // no permission, a link to itself, or a name that is too long
+  }
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function contains(folder: string, path: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
