@@ -94,7 +94,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const runStore = await openRuns(options, dataDir, now);
   const systemStorage = await openSystems(options);
   const upkeep = await openUpkeep({ database, runStore, systemStorage }, { options, dataDir, now });
-  const { embedders, usage } = openEmbedders(options.embedder, options.onNotice ?? warn);
+  const { embedders, usage } = openEmbedders({ choice: options.embedder, redact, onNotice: options.onNotice ?? warn });
   const stopObserving = observeEmbedding(usage);
   const settings = { ...DOCTOR_DEFAULTS, ...options.doctor };
   const examining = doctor({ storage, runs: runStore, ...upkeep, settings, now, onSystems: (found) => observed.remember(found) });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
 import { isNetwork } from "../text/networks.ts";
+import { allowProblem } from "../text/redact-allow.ts";
 import type { Camel } from "../wire.ts";
 
 /** What is known about a key beyond its type and description. */
@@ -20,13 +21,15 @@ const setting = <Schema extends z.ZodType>(schema: Schema, description: string, 
 
 const url = (protocols: RegExp) => z.url({ protocol: protocols, error: "must be a URL such as http://127.0.0.1:6333" });
 
-function isPattern(text: string): boolean {
-  try {
-    return Boolean(new RegExp(text));
-  } catch {
-    return false;
-  }
-}
+/** Regular expressions that cannot take long, each with what is wrong with it otherwise. */
+const AllowPattern = z
+  .string()
+  .min(1)
+  .max(500)
+  .superRefine((pattern, context) => {
+    const problem = allowProblem(pattern);
+    if (problem) context.addIssue({ code: "custom", message: problem });
+  });
 
 /** Everything that can be configured, described once. Keys are written as in the file; the environment says CAIRN_HTTP_PORT for http.port. */
 export const ConfigSchema = z.strictObject({
@@ -135,10 +138,13 @@ export const ConfigSchema = z.strictObject({
   }),
   redaction: z.strictObject({
     allow: setting(
-      z.array(z.string().min(1).max(500).refine(isPattern, "must be regular expressions")).default([]),
+      z.array(AllowPattern).default([]),
       "Regular expressions of values that look like secrets and are none, such as keys of test accounts.",
       { notFromProject: true },
     ),
+    state: setting(z.boolean().default(false), "Also take secrets out of the states of runs and systems and of messages.", {
+      notFromProject: true,
+    }),
   }),
   backup: z.strictObject({
     dir: setting(z.string().min(1).optional(), "Folder of the backups. Default: backups in data_dir.", {

@@ -2,7 +2,10 @@ import { redactSecrets } from "../text/redact.ts";
 
 const GONE = "[redacted]";
 
-/** What stands in headers, addresses and settings, whatever it looks like; what is known by its own form comes after. */
+/**
+ * Values of headers, addresses and settings, whatever they look like; the rules for stored texts run after them. A request's
+ * path reaches the log, so each pattern must take linear time: an attempt that fails may read a bounded number of characters only.
+ */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   // The id of a key may be known; its secret may not.
   [/\b(cairn_[0-9a-f]{12})_[A-Za-z0-9_-]{43}/g, `$1_${GONE}`],
@@ -13,7 +16,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
     `$1${GONE}`,
   ],
   // user:password@host in URLs, and key=value connection strings.
-  [/\b([a-z][a-z0-9+.-]*:\/\/[^\s:/@"'\\]*):[^\s@"'\\]+@/gi, `$1:${GONE}@`],
+  [/(?<=[a-z0-9])(:\/\/[^\s:/@"'\\]{0,100}):(?!\d{1,5}[/?#])[^\s"'\\]{1,200}@/gi, `$1:${GONE}@`],
   [/\b(password|passwd|pwd|api_?key|access_token)=[^\s&;"'\\]+/gi, `$1=${GONE}`],
 ];
 
