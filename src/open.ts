@@ -50,6 +50,7 @@ import { systems } from "./systems/service.ts";
 import { observeSystems } from "./telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
 import { redactor } from "./text/redact.ts";
+import type { RedactionOptions } from "./text/redact-state.ts";
 import { countTokens } from "./text/tokens.ts";
 import { toWire } from "./wire.ts";
 
@@ -69,8 +70,11 @@ export interface OpenOptions {
   readonly embedder?: EmbedderChoice | readonly Embedder[];
   /** A Qdrant server that answers searches by meaning. Its vectors are copies: the database keeps them all. */
   readonly qdrant?: { readonly url?: string | undefined; readonly apiKey?: string | undefined } | undefined;
-  /** Secrets are taken out before anything is stored or embedded; `allow` holds regular expressions of values that are none. */
-  readonly redaction?: { readonly allow?: readonly string[] | undefined } | undefined;
+  /**
+   * Secrets are taken out before a text is stored or embedded; `allow` holds regular expressions of values that are none. States of
+   * runs and systems are stored as they are unless `state` is true.
+   */
+  readonly redaction?: RedactionOptions | undefined;
   readonly code?: {
     /** Batches of code that may wait to be indexed; more are refused until there is room. */
     readonly queueJobs?: number | undefined;
@@ -187,17 +191,17 @@ async function openIndexQueue(
 }
 
 /** Runs belong to no project's database: one file next to them, or a schema of their own in the same PostgreSQL. */
-async function openRuns({ storage = "sqlite" }: OpenOptions, dataDir: string, now: Clock): Promise<RunStore> {
-  if (storage === "memory") return openRunStore({ storage: "memory", now });
-  if (storage === "sqlite") return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now });
-  return openRunStore({ storage: "postgres", url: storage, poolMax: 5 });
+async function openRuns({ storage = "sqlite", redaction }: OpenOptions, dataDir: string, now: Clock): Promise<RunStore> {
+  if (storage === "memory") return openRunStore({ storage: "memory", now, redaction });
+  if (storage === "sqlite") return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now, redaction });
+  return openRunStore({ storage: "postgres", url: storage, poolMax: 5, redaction });
 }
 
 /** Nor do systems: a file each, or a schema each in the same PostgreSQL. */
-async function openSystems({ storage = "sqlite", stateDir }: OpenOptions): Promise<SystemStorage | SqliteSystemStorage> {
-  if (storage === "memory") return openSystemStorage({ storage: "memory" });
-  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir });
-  return openSystemStorage({ storage: "postgres", url: storage, poolMax: 5 });
+async function openSystems({ storage = "sqlite", stateDir, redaction }: OpenOptions): Promise<SystemStorage | SqliteSystemStorage> {
+  if (storage === "memory") return openSystemStorage({ storage: "memory", redaction });
+  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir, redaction });
+  return openSystemStorage({ storage: "postgres", url: storage, poolMax: 5, redaction });
 }
 
 interface OpenedStores {

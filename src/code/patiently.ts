@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { asCairnError } from "../model/errors.ts";
 import type { IndexJobStatus, IndexResult, IndexWork } from "../model/index-job.ts";
 import type { PerformIndexWork } from "../ports/index-queue.ts";
+import { redactMessage } from "../text/redact-message.ts";
 
 /** A database that others hold, or that restarts, is tried again so often: for some ten seconds. */
 const ATTEMPTS = 6;
@@ -19,7 +20,7 @@ export function patiently(
       } catch (error) {
         if (signal.aborted) return { status: "cancelled" };
         const { code, message } = asCairnError(error);
-        if (code !== "unavailable" || attempt === ATTEMPTS) return { status: "failed", reason: message };
+        if (code !== "unavailable" || attempt === ATTEMPTS) return { status: "failed", reason: redactMessage(message) };
         await sleep(retryDelayMs * 2 ** (attempt - 1), undefined, { signal }).catch(() => {}); // cancelled: the next attempt sees it
       }
   };

@@ -51,6 +51,7 @@ export function readRestored(given: readonly unknown[], redact: Redact): { recor
     const { createdAt, updatedAt } = parsed.data;
     records.push({
       ...content,
+      source: redact(content.source).text,
       contentHash: knowledgeHash(content),
       createdAt: new Date(createdAt).toISOString(),
       updatedAt: new Date(updatedAt).toISOString(),

@@ -1,4 +1,5 @@
 import { redactSecrets } from "../text/redact.ts";
+import { redactMessage } from "../text/redact-message.ts";
 
 const GONE = "[redacted]";
 
@@ -20,8 +21,12 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/\b(password|passwd|pwd|api_?key|access_token)=[^\s&;"'\\]+/gi, `$1=${GONE}`],
 ];
 
-/** The text without keys, passwords and tokens. */
+/** Removes keys, passwords and tokens from a log line or a message. */
 export function redact(text: string): string {
+  return redactMessage(text, redactText);
+}
+
+function redactText(text: string): string {
   let clean = text;
   for (const [secret, replacement] of SECRETS) clean = clean.replace(secret, replacement);
   return redactSecrets(clean).text;

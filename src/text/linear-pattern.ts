@@ -25,8 +25,9 @@ interface State {
   readonly others: Map<number, State>;
 }
 
-/** States that are remembered: at most about 1 MB. Beyond it the memory is emptied, which costs time but no correctness. */
-const STATES_MAX = 1_000;
+/** Size of the remembered states in array entries, about 1 MB. Beyond it they are forgotten, which costs time but no correctness. */
+const REMEMBERED_MAX = 100_000;
+const ASCII = 128;
 
 /**
  * Returns a test of whether a whole text fits the pattern. It follows all alternatives at once instead of trying one after
@@ -36,6 +37,8 @@ const STATES_MAX = 1_000;
 export function linearMatcher(pattern: Pattern): (text: string) => boolean {
   const program = compile(pattern);
   const states = new Map<string, State>();
+  let start: State | undefined;
+  let remembered = 0;
 
   function stateOf(entries: readonly number[]): State {
     const places = closure(program, entries);
@@ -43,8 +46,13 @@ export function linearMatcher(pattern: Pattern): (text: string) => boolean {
     let state = states.get(key);
     if (!state) {
       const accepts = places.some((place) => program[place]!.op === "end");
-      state = { places, accepts, ascii: new Array(128), others: new Map() };
-      if (states.size >= STATES_MAX) states.clear();
+      state = { places, accepts, ascii: new Array(ASCII), others: new Map() };
+      remembered += places.length + ASCII;
+      if (remembered > REMEMBERED_MAX) {
+        states.clear();
+        start = undefined;
+        remembered = 0;
+      }
       states.set(key, state);
     }
     return state;
@@ -57,20 +65,21 @@ export function linearMatcher(pattern: Pattern): (text: string) => boolean {
       if (instruction.op === "take" && instruction.accepts(codePoint)) entries.push(place + 1);
     }
     const next = stateOf(entries);
-    // A state that was dropped from the memory must not keep the new ones alive.
-    if (states.get(state.places.join()) === state) {
-      if (codePoint < 128) state.ascii[codePoint] = next;
-      else state.others.set(codePoint, next);
+    if (codePoint < ASCII) state.ascii[codePoint] = next;
+    else {
+      state.others.set(codePoint, next);
+      remembered++;
     }
     return next;
   }
 
   return (text) => {
-    let state = stateOf([0]);
+    start ??= stateOf([0]);
+    let state = start;
     for (let index = 0; index < text.length && state.places.length > 0; index++) {
       const codePoint = text.codePointAt(index)!;
       if (codePoint > 0xffff) index++;
-      state = (codePoint < 128 ? state.ascii[codePoint] : state.others.get(codePoint)) ?? step(state, codePoint);
+      state = (codePoint < ASCII ? state.ascii[codePoint] : state.others.get(codePoint)) ?? step(state, codePoint);
     }
     return state.accepts;
   };

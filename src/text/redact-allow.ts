@@ -30,7 +30,7 @@ export function allowProblem(pattern: string): string | undefined {
   const groups: boolean[] = [];
   let closed: boolean | undefined;
   for (const [token] of pattern.matchAll(
-    /\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:[:=!]|<[=!]|<\w{1,50}>))?|\)|\||[*+?]\??|\{\d+(?:,\d*)?\}\??|[^]/gu,
+    /\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:[:=!]|<[=!]|<\w{1,50}>))?|\)|\||[*+?]\??|\{\d+(?:,\d*)?\}\??|./gsu,
   )) {
     const isRepetition = /^(?:[*+]|\{\d+,)/.test(token);
     if (/^\\[1-9k]/.test(token)) return "refers back to a group, which can take too long. Write it without.";
