@@ -87,7 +87,7 @@ const CLASSES: Readonly<Record<string, RegExp>> = {
   alnum: /[A-Za-z0-9]/,
   alpha: /[A-Za-z]/,
   blank: /[ \t]/,
-  cntrl: /[\x00-\x1f\x7f]/,
+  cntrl: /\p{Cc}/u,
   digit: /\d/,
   graph: /[\x21-\x7e]/,
   lower: /[a-z]/,

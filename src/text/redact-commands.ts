@@ -5,56 +5,39 @@ import { isReference, looksLikePassword, looksRandom } from "./secret-looks.ts";
 const argument = (keep: string, openQuote = `${keep}["']`) =>
   new RegExp(`(?<quoted>${openQuote})[^"'\\r\\n]{1,200}(?=["'])|(?<keep>${keep})[^\\s"'\`\\\\<>|;&()]{1,200}`, "g");
 
-/** Programs that take a password as an option's value, by that option. A program after them in the line has its own options. */
-const PROGRAMS: Readonly<Record<string, RegExp>> = {
-  "-u": /^(?:curl|http|https|xh)$/,
-  "-a": /^(?:redis-cli|http|https|xh)$/,
-  "-p": /^(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|sshpass|mongo|mongosh|mongodump|mongorestore|login|7z|cqlsh)$/,
-  "-w": /^(?:ldapsearch|ldapadd|ldapmodify|ldapwhoami|ldapdelete|pppd)$/,
-  "-P": /^(?:sqlcmd|bcp|isql|zip|unzip|tsql)$/,
-};
-/** Programs whose own `-p` or `-u` means something else, such as a port or a user. */
-const OTHERS = /^(?:ssh|scp|sftp|rsync|mkdir|docker|podman|kubectl|sudo|su|ps|nc|psql|pg_dump|git|tar|cp|ls|cat|grep|id)$/;
-/** Of these a `-p` with a space asks for the password, and the next word is a database. */
-const ATTACHED_ONLY = /^(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|7z)$/;
+/** Programs inside a command line whose own options mean something else, such as a port. */
+const OTHERS = "(?:ssh|scp|sftp|rsync|mkdir|psql|nc)";
+/** Matches a program and the start of its line up to an option. Attempts begin at the program's name, so they are few and read 200 characters. */
+const optionOf = (programs: string, option: string) =>
+  `(?<![\\w-])(?:${programs})\\s(?:(?:(?!\\s${OTHERS}\\s)[^\\r\\n|;&]){0,200}?\\s)?${option}`;
 
-/** Returns the program whose option ends `before`: the nearest one in the line that is known here. */
-function programOf(before: string): string | undefined {
-  const line = before.slice(before.lastIndexOf("\n") + 1);
-  const words = line.split(/[\s|;&()`"']+/).map((word) => word.slice(word.lastIndexOf("/") + 1));
-  return words.findLast((word) => OTHERS.test(word) || Object.values(PROGRAMS).some((programs) => programs.test(word)));
-}
-
-const isOptionOf = (option: string) => (secret: string, before: string) => {
-  const program = programOf(before);
-  if (program === undefined || !PROGRAMS[option]!.test(program) || isReference(secret)) return false;
-  return !(ATTACHED_ONLY.test(program) && /\s$/.test(before));
-};
-
-const option = (name: string, pattern: RegExp): SecretRule => ({
+const command = (programs: readonly string[], pattern: RegExp): SecretRule => ({
   kind: "command-password",
-  hints: [` ${name}`],
+  hints: programs,
   pattern,
-  accept: isOptionOf(name),
+  accept: (secret) => !isReference(secret),
 });
+
+/** Programs that take a password as an option's value. */
+const option = (programs: readonly string[], name: string): SecretRule => command(programs, argument(optionOf(programs.join("|"), name)));
 
 /** A user's name before the password, and the same inside quotes. */
 const USER = "[^\\s:[\"'`]{1,100}:";
-const withUser = (start: string) => argument(`${start}${USER}`, `${start}["']${USER}`);
+const withUser = (programs: readonly string[], name: string): SecretRule => {
+  const start = optionOf(programs.join("|"), name);
+  return command(programs, argument(`${start}${USER}`, `${start}["']${USER}`));
+};
 
 /** Secrets on command lines and in the files of command-line programs. */
 export const COMMAND_RULES: readonly SecretRule[] = [
-  option("-u", withUser("(?<=\\s)-u(?:\\s{1,2}|=)?")),
-  option("-a", argument(`(?<=\\s)-a\\s{1,2}(?:${USER})?`)),
-  option("-p", argument("(?<=\\s)-p\\s{0,2}")),
-  option("-w", argument("(?<=\\s)-w\\s{1,2}")),
-  option("-P", argument("(?<=\\s)-P\\s{0,2}")),
-  {
-    kind: "command-password",
-    hints: ["--user", "--proxy-user"],
-    pattern: withUser("(?<=\\s)--(?:proxy-)?user(?:\\s{1,2}|=)"),
-    accept: (secret, before) => programOf(before) === "curl" && !isReference(secret),
-  },
+  withUser(["curl"], "(?:-u|--user|--proxy-user|-U)(?:\\s{1,2}|=)?"),
+  withUser(["http", "https", "xh"], "(?:-a|--auth)(?:\\s{1,2}|=)"),
+  // With a space after -p these ask for the password, and the next word is a database.
+  option(["mysql", "mysqldump", "mysqladmin", "mysqlimport", "mariadb", "mariadb-dump", "7z"], "-p"),
+  option(["sshpass", "mongo", "mongosh", "mongodump", "mongorestore", "login", "cqlsh"], "-p\\s{0,2}"),
+  option(["redis-cli"], "-a\\s{1,2}"),
+  option(["ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami", "ldapdelete"], "-w\\s{1,2}"),
+  option(["sqlcmd", "bcp", "zip", "unzip"], "-P\\s{0,2}"),
   {
     kind: "command-password",
     hints: [" --"],
