@@ -1,5 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 
+const PATTERN_CHARS_MAX = 500;
 /** A longer value is always a secret. Keys and tokens are shorter; only key blocks and long web tokens are not. */
 const VALUE_CHARS_MAX = 4_000;
 /** Repetitions without a fixed count in one pattern: with two, the time is at most the square of the length of one value. */
@@ -20,6 +21,7 @@ export function allowed(patterns: readonly string[]): (value: string) => boolean
  * repetition inside a repeated group takes exponential time; such patterns are refused, and so are many repetitions in a row.
  */
 export function allowProblem(pattern: string): string | undefined {
+  if (pattern.length > PATTERN_CHARS_MAX) return `is longer than ${PATTERN_CHARS_MAX} characters. Split it into several patterns.`;
   try {
     new RegExp(pattern);
   } catch {
@@ -30,7 +32,7 @@ export function allowProblem(pattern: string): string | undefined {
   const groups: boolean[] = [];
   let closed: boolean | undefined;
   for (const [token] of pattern.matchAll(
-    /\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:[:=!]|<[=!]|<\w{1,50}>))?|\)|\||[*+?]\??|\{\d+(?:,\d*)?\}\??|./gsu,
+    /\\.|\[(?:\\.|[^\]\\]){0,500}\]|\((?:\?(?:[:=!]|<[=!]|<\w{1,50}>))?|\)|\||[*+?]\??|\{\d+(?:,\d*)?\}\??|./gsu,
   )) {
     const isRepetition = /^(?:[*+]|\{\d+,)/.test(token);
     if (/^\\[1-9k]/.test(token)) return "refers back to a group, which can take too long. Write it without.";

@@ -97,7 +97,7 @@ describe("a read key that sends globs", () => {
     "{a,{b,{c,*}}}*".repeat(20),
   ];
 
-  it.each(globs)("cannot block the server with %s", (glob) => {
+  it.each(globs.map((glob) => [glob.slice(0, 20), glob]))("cannot block the server with %s", (_, glob) => {
     for (const unit of ["a", "a/", "ab", "é"]) expect(growth(globMatcher(glob), (chars) => `${repeat(unit, chars)}#`)).toBeLessThan(LINEAR);
   });
 
