@@ -72,16 +72,16 @@ export const NAMED_RULES: readonly SecretRule[] = [
     accept: (secret) => looksRandom(secret, 16) || isBasicCredential(secret),
   },
   {
-    kind: "cookie",
-    hints: ["sess", "SESS", "Sess", "sid=", "auth=", "remember"],
-    pattern: /(?<keep>(?:sess(?:ion)?(?:_?id)?|sid|SESSID|SESSIONID|SessionId|auth|remember(?:_token)?)=)[A-Za-z0-9%._~+/=|:-]{16,4000}/g,
-    accept: isKey,
-  },
-  {
     kind: "basic-auth",
     hints: ["_auth", '"auth', "'auth", "auth:"],
     pattern: /(?<keep>(?:_auth|["']auth["']?|\bauth)\s{0,3}[:=]\s{0,3}\\{0,7}["']?)[A-Za-z0-9+/]{6,1000}={0,2}(?![A-Za-z0-9+/=_.(-])/g,
     accept: isBasicCredential,
+  },
+  {
+    kind: "cookie",
+    hints: ["sess", "SESS", "Sess", "sid=", "auth=", "remember"],
+    pattern: /(?<keep>(?:sess(?:ion)?(?:_?id)?|sid|SESSID|SESSIONID|SessionId|auth|remember(?:_token)?)=)[A-Za-z0-9%._~+/=|:-]{16,4000}/g,
+    accept: isKey,
   },
   {
     kind: "xml-password",
