@@ -31,3 +31,23 @@ function redactText(text: string): string {
   for (const [secret, replacement] of SECRETS) clean = clean.replace(secret, replacement);
   return redactSecrets(clean).text;
 }
+
+/** Fields whose value is a secret whatever it looks like. */
+const SECRET_FIELD = /^(?:authorization|proxy-authorization|x-api-key|api_?key|password|passwd|secret|cookie|set-cookie)$/i;
+
+/** Removes secrets from a log line in JSON. A rule may take a secret to its end of the word, beyond the field; then each field is redacted alone. */
+export function redactLine(line: string): string {
+  const clean = redact(line);
+  if (clean === line || isJson(clean) || !isJson(line)) return clean;
+  const field = (name: string, value: unknown) => (typeof value !== "string" ? value : SECRET_FIELD.test(name) ? GONE : redact(value));
+  return `${JSON.stringify(JSON.parse(line, field))}\n`;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
