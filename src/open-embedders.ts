@@ -1,11 +1,13 @@
 import { type CachedEmbedder, cachedEmbedder } from "./embedders/cache.ts";
 import { limitedEmbedder } from "./embedders/concurrency.ts";
 import { type CostMeter, costMeter, PRICE_PER_MILLION } from "./embedders/cost.ts";
+import { redactedEmbedder } from "./embedders/redacted.ts";
 import { type EmbedderEntry, embedderRegistry } from "./embedders/registry.ts";
 import type { EmbeddingFigures } from "./model/embedding-figures.ts";
 import { CairnError } from "./model/errors.ts";
 import type { Embedder } from "./ports/embedder.ts";
 import type { CollectionName, Embedders } from "./ports/embedders.ts";
+import type { Redact } from "./text/redact.ts";
 
 /** Which model turns text into vectors. The bundled ones are always there too, for vectors they made before. */
 export interface EmbedderChoice {
@@ -22,17 +24,21 @@ export interface OpenedEmbedders {
   usage(): EmbeddingFigures;
 }
 
-/** The embedders of this process, each behind a cache, a cost meter and a concurrency limit. */
-export function openEmbedders(
-  choice: EmbedderChoice | readonly Embedder[] = {},
-  onNotice: (message: string) => void = () => {},
-): OpenedEmbedders {
+export interface OpenEmbeddersOptions {
+  readonly choice?: EmbedderChoice | readonly Embedder[] | undefined;
+  /** Applied to every text before any embedder sees it. */
+  readonly redact: Redact;
+  readonly onNotice?: ((message: string) => void) | undefined;
+}
+
+/** Opens the embedders of this process, each behind redaction, a cache, a cost meter and a concurrency limit. */
+export function openEmbedders({ choice = {}, redact, onNotice = () => {} }: OpenEmbeddersOptions): OpenedEmbedders {
   const wrapped: { readonly cached: CachedEmbedder; readonly meter: CostMeter }[] = [];
   const wrap = (embedder: Embedder): Embedder => {
     const meter = costMeter(PRICE_PER_MILLION[embedder.model] ?? 0);
     const cached = cachedEmbedder(meter.metered(limitedEmbedder(embedder)), { onUse: ({ hits }) => meter.saved(hits) });
     wrapped.push({ cached, meter });
-    return cached;
+    return redactedEmbedder(cached, redact);
   };
   const sum = (figure: (one: (typeof wrapped)[number]) => number) => wrapped.reduce((total, one) => total + figure(one), 0);
   const { entries, ...order } = isList(choice) ? ownEmbedders(choice) : bundled(choice, onNotice);

@@ -7,8 +7,14 @@ import type { RunStore } from "./ports/run-store.ts";
 import { memoryRunStore } from "./stores/memory/runs.ts";
 import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom } from "./stores/sqlite/move-record.ts";
+import { type RedactionOptions, stateRedactor } from "./text/redact-state.ts";
 
-export type RunStoreOptions =
+export type RunStoreOptions = StoredWhere & {
+  /** `state: true` takes secrets out of states before they are saved; by default states are saved as they are. */
+  readonly redaction?: RedactionOptions | undefined;
+};
+
+type StoredWhere =
   | { readonly storage: "memory"; readonly now?: Clock }
   /** A folder of plain files. */
   | { readonly storage: "file"; readonly folder: string; readonly now?: Clock }
@@ -21,7 +27,13 @@ export type RunStoreOptions =
 const PLACE: Readonly<Record<string, string | undefined>> = { file: "folder", sqlite: "path", postgres: "url" };
 
 /** Opens a run store of the kind asked for. Only what is used is loaded. */
-export async function openRunStore(options: RunStoreOptions): Promise<RunStore> {
+export async function openRunStore({ redaction, ...options }: RunStoreOptions): Promise<RunStore> {
+  const store = await openStore(options);
+  const redactState = stateRedactor(redaction);
+  return redactState ? { ...store, redactState } : store;
+}
+
+async function openStore(options: StoredWhere): Promise<RunStore> {
   const place = PLACE[options.storage];
   if (place && !(options as { readonly [field: string]: unknown })[place])
     throw new CairnError("invalid_input", `A run store of the kind ${JSON.stringify(options.storage)} needs ${JSON.stringify(place)}.`);

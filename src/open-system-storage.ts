@@ -7,9 +7,15 @@ import type { SystemStorage } from "./ports/system-store.ts";
 import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom, awayFromFolder, isAway, readMove } from "./stores/sqlite/move-record.ts";
 import type { SqliteSystemStorage } from "./stores/sqlite/systems.ts";
+import { type RedactionOptions, stateRedactor } from "./text/redact-state.ts";
 import { shellWord } from "./text/shell-word.ts";
 
-export type SystemStorageOptions =
+export type SystemStorageOptions = StoredWhere & {
+  /** `state: true` takes secrets out of messages and values before they are saved; by default they are saved as they are. */
+  readonly redaction?: RedactionOptions | undefined;
+};
+
+type StoredWhere =
   /** Gone when the process ends. */
   | { readonly storage: "memory" }
   /** One SQLite file per system, `{stateDir}/checkpoints/{systemId}.db`. `poolMax` counts for those that have moved to PostgreSQL. */
@@ -24,7 +30,21 @@ export type SystemStorageOptions =
   | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
 
 /** Opens the place where systems are kept. Only what is used is loaded. */
-export async function openSystemStorage(options: SystemStorageOptions): Promise<SystemStorage | SqliteSystemStorage> {
+export async function openSystemStorage({ redaction, ...options }: SystemStorageOptions): Promise<SystemStorage | SqliteSystemStorage> {
+  const storage = await openStorage(options);
+  const redactState = stateRedactor(redaction);
+  if (!redactState) return storage;
+  return {
+    ...storage,
+    create: async (systemId) => ({ ...(await storage.create(systemId)), redactState }),
+    async find(systemId) {
+      const store = await storage.find(systemId);
+      return store && { ...store, redactState };
+    },
+  };
+}
+
+async function openStorage(options: StoredWhere): Promise<SystemStorage | SqliteSystemStorage> {
   switch (options.storage) {
     case "memory": {
       const { memorySystemStorage } = await import("./stores/memory/systems.ts");

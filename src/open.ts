@@ -57,6 +57,7 @@ import { type SystemSettings, systems } from "./systems/service.ts";
 import { observeSystems } from "./telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "./telemetry/embedding-metrics.ts";
 import { redactor } from "./text/redact.ts";
+import type { RedactionOptions } from "./text/redact-state.ts";
 import { shellWord } from "./text/shell-word.ts";
 import { countTokens } from "./text/tokens.ts";
 import { toWire } from "./wire.ts";
@@ -83,8 +84,11 @@ export interface OpenOptions {
   readonly embedder?: EmbedderChoice | readonly Embedder[];
   /** A Qdrant server that answers searches by meaning. Its vectors are copies: the database keeps them all. */
   readonly qdrant?: { readonly url?: string | undefined; readonly apiKey?: string | undefined } | undefined;
-  /** Secrets are taken out before anything is stored or embedded; `allow` holds regular expressions of values that are none. */
-  readonly redaction?: { readonly allow?: readonly string[] | undefined } | undefined;
+  /**
+   * Secrets are taken out before a text is stored or embedded; `allow` holds regular expressions of values that are none. States of
+   * runs and systems are stored as they are unless `state` is true.
+   */
+  readonly redaction?: RedactionOptions | undefined;
   readonly code?: {
     /** Batches of code that may wait to be indexed; more are refused until there is room. */
     readonly queueJobs?: number | undefined;
@@ -108,7 +112,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const runStore = await openRuns(options, dataDir, now);
   const systemStorage = await openSystems(options);
   const upkeep = await openUpkeep({ database, runStore, systemStorage }, { options, dataDir, now });
-  const { embedders, usage } = openEmbedders(options.embedder, options.onNotice ?? warn);
+  const { embedders, usage } = openEmbedders({ choice: options.embedder, redact, onNotice: options.onNotice ?? warn });
   const stopObserving = observeEmbedding(usage);
   const { commitsPerSecond = SYSTEM_DEFAULTS.commitsPerSecond } = options.systems ?? {};
   const settings = { ...DOCTOR_DEFAULTS, ...options.doctor, commitsPerSecond };
@@ -218,11 +222,11 @@ async function openIndexQueue(
 }
 
 /** Runs belong to no project's database: one file next to them, or a schema of their own in the same PostgreSQL. */
-async function openRuns({ storage = "sqlite", postgres }: OpenOptions, dataDir: string, now: Clock): Promise<RunStore> {
+async function openRuns({ storage = "sqlite", postgres, redaction }: OpenOptions, dataDir: string, now: Clock): Promise<RunStore> {
   const poolMax = postgres?.runsPoolSize ?? POOL_SIZES.runsPoolSize;
-  if (storage === "memory") return openRunStore({ storage: "memory", now });
-  if (storage === "sqlite") return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now, poolMax });
-  return openRunStore({ storage: "postgres", url: storage, poolMax });
+  if (storage === "memory") return openRunStore({ storage: "memory", now, redaction });
+  if (storage === "sqlite") return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now, poolMax, redaction });
+  return openRunStore({ storage: "postgres", url: storage, poolMax, redaction });
 }
 
 /** Nor do systems: a file each, or a schema each in the same PostgreSQL. */
@@ -231,11 +235,12 @@ async function openSystems({
   stateDir,
   implicitStateDir,
   postgres,
+  redaction,
 }: OpenOptions): Promise<SystemStorage | SqliteSystemStorage> {
   const poolMax = postgres?.systemsPoolSize ?? POOL_SIZES.systemsPoolSize;
-  if (storage === "memory") return openSystemStorage({ storage: "memory" });
-  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir, implicitStateDir, poolMax });
-  return openSystemStorage({ storage: "postgres", url: storage, poolMax });
+  if (storage === "memory") return openSystemStorage({ storage: "memory", redaction });
+  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir, implicitStateDir, poolMax, redaction });
+  return openSystemStorage({ storage: "postgres", url: storage, poolMax, redaction });
 }
 
 function touchesSystems(which: "all" | { readonly kind: string }, stateDir: string): boolean {

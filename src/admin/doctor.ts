@@ -7,6 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { HealthProbe, ProbedDatabase } from "../ports/health-probe.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
+import { redactMessage } from "../text/redact-message.ts";
 import {
   awayFindings,
   databaseFindings,
@@ -117,7 +118,7 @@ export function doctor({ storage, runs, probe, backups, settings, now, exposedPa
         versions: { cairn: VERSION, node: process.versions.node, database: unusable ? "unknown" : ((await probe?.engine()) ?? "memory") },
         databases: databases.map(({ kind, id, location, bytes }) => ({ kind, id, location, bytes })),
         systems,
-        findings,
+        findings: findings.map((finding) => ({ ...finding, message: redactMessage(finding.message) })),
         ...(repair && { repairs }),
         checks: CHECKS.filter((check) => !(quick && WHOLE_DATABASE.includes(check))),
       };

@@ -5,6 +5,7 @@ import { sha256Hex } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { KeyStore } from "../ports/key-store.ts";
+import { redactSecrets } from "../text/redact.ts";
 
 export interface CreateKey {
   readonly label: string;
@@ -46,7 +47,14 @@ export function keys({ store, now }: KeyDeps): Keys {
         throw new CairnError("conflict", `There are already ${LIMITS.apiKeys} keys. Revoke those that are no longer used.`);
       const id = randomBytes(6).toString("hex");
       const secret = randomBytes(32).toString("base64url");
-      const key: ApiKey = { id, label, access, projects, createdAt, ...(expiresAt === undefined ? {} : { expiresAt }) };
+      const key: ApiKey = {
+        id,
+        label: redactSecrets(label).text,
+        access,
+        projects,
+        createdAt,
+        ...(expiresAt === undefined ? {} : { expiresAt }),
+      };
       await store.add({ ...key, secretHash: sha256Hex(secret) });
       return { ...key, key: `cairn_${id}_${secret}` };
     },

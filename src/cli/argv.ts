@@ -66,7 +66,7 @@ function read(flag: Flag, text: string): unknown {
   switch (flag.kind) {
     case "number":
       // Anything else stays a text, and the schema says what was expected.
-      return /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
+      return /^-?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
     case "map": {
       const equals = text.indexOf("=");
       if (equals < 1) throw usage(`--${flag.name} takes key=value, not ${quote(text)}.`);

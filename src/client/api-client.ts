@@ -20,7 +20,7 @@ const ANSWER_GRACE_MS = 10_000;
 const MAX_ERROR_CHARS = 2_000;
 
 export function apiClient({ url, credential }: ApiClientOptions): ApiClient {
-  const base = url.replace(/\/+$/, "");
+  const base = url.replace(/(?<!\/)\/+$/, "");
   return {
     url: base,
     async call(operation, input, signal) {

@@ -4,25 +4,27 @@ export const PATH_ROLES = ["test", "example", "vendored", "generated", "legacy",
 export type PathRole = (typeof PATH_ROLES)[number];
 
 export function pathRoles(path: string): ReadonlySet<PathRole> {
-  return new Set(RULES.flatMap(({ role, pattern }) => (pattern.test(path) ? [role] : [])));
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  return new Set(RULES.flatMap(({ role, inPath, inName }) => (inPath?.test(path) || inName?.test(name) ? [role] : [])));
 }
 
-const RULES: readonly { readonly role: PathRole; readonly pattern: RegExp }[] = [
+/** Patterns of the path, most of them of its folders, and of the file's name alone. */
+const RULES: readonly { readonly role: PathRole; readonly inPath?: RegExp; readonly inName?: RegExp }[] = [
   {
     role: "test",
-    pattern:
-      /(?:^|\/)(?:tests?|specs?|__tests__|__mocks__|testing|testdata|fixtures?)\/|[._-](?:test|tests|spec)\.[^/]+$|(?:^|\/)test_[^/]+$|(?:^|\/)[^/]*Tests?\.(?:java|cs|kt|php)$/,
+    inPath: /(?:^|\/)(?:tests?|specs?|__tests__|__mocks__|testing|testdata|fixtures?)\//,
+    inName: /[._-](?:tests?|spec)\.(?=.)|^test_(?=.)|Tests?\.(?:java|cs|kt|php)$/,
   },
-  { role: "example", pattern: /(?:^|\/)(?:examples?|samples?|demos?|benchmarks?|bench)\// },
-  { role: "vendored", pattern: /(?:^|\/)(?:node_modules|vendor|vendored|third[_-]?party|external|site-packages|bower_components)\// },
+  { role: "example", inPath: /(?:^|\/)(?:examples?|samples?|demos?|benchmarks?|bench)\// },
+  { role: "vendored", inPath: /(?:^|\/)(?:node_modules|vendor|vendored|third[_-]?party|external|site-packages|bower_components)\// },
   {
     role: "generated",
-    pattern:
-      /(?:^|\/)(?:dist|build|out|target|generated|__generated__|gen)\/|\.(?:min|bundle|generated|g|pb)\.[^/]+$|_pb2?\.[^/]+$|(?:^|\/)(?:package-lock\.json|yarn\.lock|pnpm-lock\.yaml|Cargo\.lock|go\.sum)$/,
+    inPath: /(?:^|\/)(?:dist|build|out|target|generated|__generated__|gen)\//,
+    inName: /\.(?:min|bundle|generated|g|pb)\.(?=.)|_pb2?\.(?=.)|^(?:package-lock\.json|yarn\.lock|pnpm-lock\.yaml|Cargo\.lock|go\.sum)$/,
   },
-  { role: "legacy", pattern: /(?:^|\/)(?:legacy|deprecated|compat|_?old)\// },
-  { role: "declarations", pattern: /\.d\.[mc]?ts$|\.pyi$/ },
-  { role: "header", pattern: /\.(?:h|hh|hpp|hxx)$/ },
-  { role: "docs", pattern: /\.(?:md|mdx|rst|adoc|txt)$/i },
-  { role: "entry", pattern: /(?:^|\/)(?:index\.[mc]?[jt]sx?|__init__\.py|mod\.rs)$/ },
+  { role: "legacy", inPath: /(?:^|\/)(?:legacy|deprecated|compat|_?old)\// },
+  { role: "declarations", inName: /\.d\.[mc]?ts$|\.pyi$/ },
+  { role: "header", inName: /\.(?:h|hh|hpp|hxx)$/ },
+  { role: "docs", inName: /\.(?:md|mdx|rst|adoc|txt)$/i },
+  { role: "entry", inName: /^(?:index\.[mc]?[jt]sx?|__init__\.py|mod\.rs)$/ },
 ];

@@ -4,6 +4,7 @@ import type { IndexJobStatus, IndexResult, IndexWork } from "../model/index-job.
 import { isAbandoned } from "../model/move.ts";
 import { withoutTimeLimit } from "../model/time-limit.ts";
 import type { PerformIndexWork } from "../ports/index-queue.ts";
+import { redactMessage } from "../text/redact-message.ts";
 
 /** A database that others hold, or that restarts, is tried again so often: for some ten seconds. */
 const ATTEMPTS = 6;
@@ -21,7 +22,8 @@ export function patiently(
       } catch (error) {
         if (signal.aborted) return { status: "cancelled" };
         const { code, message } = asCairnError(error);
-        if (code !== "unavailable" || isAbandoned(error) || attempt === ATTEMPTS) return { status: "failed", reason: message };
+        if (code !== "unavailable" || isAbandoned(error) || attempt === ATTEMPTS)
+          return { status: "failed", reason: redactMessage(message) };
         await sleep(retryDelayMs * 2 ** (attempt - 1), undefined, { signal }).catch(() => {}); // cancelled: the next attempt sees it
       }
   };

@@ -97,7 +97,7 @@ function fileSignals(query: CodeQuery, wanted: ReadonlySet<PathRole>) {
       for (const role of pathRoles(path)) if (!wanted.has(role) && !query.roles.has(role)) factor *= FACTOR[role];
       signals = {
         pathWords: shareOf(query.words, [file.replace(/\.[^.]*$/, ""), folder]),
-        namedSo: query.names.some((name) => foldName(file.replace(/\..*$/, "")) === foldName(name)),
+        namedSo: query.names.some((name) => foldName(file.split(".", 1)[0]!) === foldName(name)),
         factor,
       };
       known.set(path, signals);

@@ -122,7 +122,7 @@ export async function searchCode(
 function meant({ owners }: CodeQuery, definitions: readonly DefinitionSite[]): readonly DefinitionSite[] {
   const isOwned = ({ name, parents, path }: DefinitionSite) => {
     const owner = owners.get(name);
-    const file = path.slice(path.lastIndexOf("/") + 1).replace(/\..*$/, "");
+    const file = path.slice(path.lastIndexOf("/") + 1).split(".", 1)[0]!;
     return (
       owner !== undefined && [...parents.map((parent) => nameParts(parent).at(-1)!), file].some((one) => foldName(one) === foldName(owner))
     );

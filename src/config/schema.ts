@@ -3,6 +3,7 @@ import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
 import { LIMITS, POOL_SIZES } from "../model/limits.ts";
 import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
 import { isNetwork } from "../text/networks.ts";
+import { allowProblem } from "../text/redact-allow.ts";
 import type { Camel } from "../wire.ts";
 
 /** What is known about a key beyond its type and description. */
@@ -25,13 +26,15 @@ const setting = <Schema extends z.ZodType>(schema: Schema, description: string, 
 
 const url = (protocols: RegExp) => z.url({ protocol: protocols, error: "must be a URL such as http://127.0.0.1:6333" });
 
-function isPattern(text: string): boolean {
-  try {
-    return Boolean(new RegExp(text));
-  } catch {
-    return false;
-  }
-}
+/** Regular expressions that cannot take long, each with what is wrong with it otherwise. */
+const AllowPattern = z
+  .string()
+  .min(1)
+  .max(500)
+  .superRefine((pattern, context) => {
+    const problem = allowProblem(pattern);
+    if (problem) context.addIssue({ code: "custom", message: problem });
+  });
 
 /** Everything that can be configured, described once. Keys are written as in the file; the environment says CAIRN_HTTP_PORT for http.port. */
 export const ConfigSchema = z.strictObject({
@@ -128,9 +131,10 @@ export const ConfigSchema = z.strictObject({
   }),
   redaction: z.strictObject({
     allow: setting(
-      z.array(z.string().min(1).max(500).refine(isPattern, "must be regular expressions")).default([]),
+      z.array(AllowPattern).default([]),
       "Regular expressions of values that look like secrets and are none, such as keys of test accounts.",
     ),
+    state: setting(z.boolean().default(false), "Also take secrets out of the states of runs and systems and of messages."),
   }),
   backup: z.strictObject({
     dir: setting(z.string().min(1).optional(), "Folder of the backups. Default: backups in data_dir.", {
@@ -195,15 +199,9 @@ export const ConfigSchema = z.strictObject({
     ),
   }),
   postgres: z.strictObject({
-    pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.poolSize), "Connections of each process for projects.", {
-      notFromProject: true,
-    }),
-    runs_pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.runsPoolSize), "Connections of each process for runs.", {
-      notFromProject: true,
-    }),
-    systems_pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.systemsPoolSize), "Connections of each process for systems.", {
-      notFromProject: true,
-    }),
+    pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.poolSize), "Connections of each process for projects."),
+    runs_pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.runsPoolSize), "Connections of each process for runs."),
+    systems_pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.systemsPoolSize), "Connections of each process for systems."),
   }),
   qdrant: z.strictObject({
     url: setting(

@@ -37,7 +37,10 @@ export function maskValue(setting: Setting, value: unknown): unknown {
 
 /** Passwords travel in URLs, before the host or as a parameter. */
 function maskUrl(text: string): string {
-  if (!URL.canParse(text)) return text.replace(/\/\/.*@/, `//${MASK}@`);
+  if (!URL.canParse(text)) {
+    const [start, end] = [text.indexOf("//"), text.lastIndexOf("@")];
+    return start >= 0 && end > start + 1 ? `${text.slice(0, start)}//${MASK}${text.slice(end)}` : text;
+  }
   const url = new URL(text);
   if (url.password) url.password = MASK;
   for (const name of [...url.searchParams.keys()]) if (/pass|secret|token|key/i.test(name)) url.searchParams.set(name, MASK);

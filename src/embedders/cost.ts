@@ -11,7 +11,7 @@ export interface Cost {
 }
 
 export interface CostMeter {
-  /** Counts what really goes to the model; stands inside the cache. */
+  /** Counts the texts that reach the model: the tokens that the provider billed, or an estimate where it reports none. Sits inside the cache. */
   metered(embedder: Embedder): Embedder;
   /** Counts what the cache answered instead. */
   saved(texts: readonly string[]): void;
@@ -37,9 +37,17 @@ export function costMeter(pricePerMillion: number): CostMeter {
       version: embedder.version,
       dimension: embedder.dimension,
       async embed(some, options) {
-        const vectors = await embedder.embed(some, options);
+        let billed: number | undefined;
+        const vectors = await embedder.embed(some, {
+          ...options,
+          // Counted at once: the provider charges for a request even if a later one of the same call fails.
+          onTokens(counted) {
+            billed = (billed ?? 0) + counted;
+            tokens += counted;
+          },
+        });
         texts += some.length;
-        tokens += count(some);
+        if (billed === undefined) tokens += count(some);
         return vectors;
       },
       close: () => embedder.close(),

@@ -116,7 +116,7 @@ function coerce(schema: z.ZodType, values: readonly string[]): unknown {
   switch (def.type) {
     case "number":
     case "int":
-      return /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : value;
+      return /^-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : value;
     case "boolean":
       return value === "true" ? true : value === "false" ? false : value;
     case "object":

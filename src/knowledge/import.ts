@@ -73,7 +73,7 @@ export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, 
   assertDistinct(given.records);
   const clean = await mapInSlices(given.records, (record) => redactContent(record, redact), options.signal);
   const redactedSecrets = clean.flatMap(({ redacted }) => redacted).reduce((sum, { count }) => sum + count, 0);
-  const input = { ...given, records: clean.map(({ content }) => content) };
+  const input = { ...given, source: redact(given.source).text, records: clean.map(({ content }) => content) };
   if (input.dryRun) {
     const store = (await storage.find(database))?.knowledge;
     const { counts } = compare(input, (await store?.marks()) ?? []);

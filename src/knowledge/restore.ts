@@ -56,6 +56,7 @@ export function readRestored(
     const createdAt = new Date(parsed.data.createdAt).toISOString();
     records.push({
       ...content,
+      source: redact(content.source).text,
       contentHash: knowledgeHash(content),
       createdAt,
       updatedAt: new Date(parsed.data.updatedAt).toISOString(),

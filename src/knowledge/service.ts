@@ -169,7 +169,7 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       return { imported, present: records.length - imported, problems };
     },
 
-    // The question goes to the embedding model as well.
+    // Without secrets, as the stored questions are: the signature of an error must be the same.
     search: (input, options = {}) =>
       searchPlaces({ storage, embedders, onUse: fillOnce }, { ...input, query: redact(input.query).text }, options.signal),
 
@@ -184,7 +184,8 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const store = await find({ projectPath, scope });
       if (!store) return { records: [], damaged: [], total: 0, cut: 0 };
       // One more than asked for tells whether there is another page.
-      const page = await store.list({ filter, limit: limit + 1, after });
+      const source = filter.source === undefined ? {} : { source: redact(filter.source).text }; // as it was stored
+      const page = await store.list({ filter: { ...filter, ...source }, limit: limit + 1, after });
       const { shown, cut } = fitKnowledge(page.records.slice(0, limit), maxTokens);
       const last = shown.at(-1);
       const more = last && page.records.length > shown.length;

@@ -1,7 +1,7 @@
 import { dirname, join, relative, sep } from "node:path";
-import ignore, { type Ignore } from "ignore";
 import { gitDataFolder } from "../files/git-repository.ts";
 import { readRegularFile } from "../files/regular-file.ts";
+import { type IgnoreRule, readIgnoreRules } from "./ignore-pattern.ts";
 
 /** The ignore rules that hold in one folder: its own, and those of the folders around it. */
 export interface IgnoreRules {
@@ -18,8 +18,14 @@ export const NO_RULES: IgnoreRules = { ignores: () => false, into: async () => N
 const RULE_FILES = [".gitignore", ".cairnignore"];
 /** What tools put into a project and no project means by its own code. Any rule file can take it back with `!`. */
 const BUILT_IN = "node_modules/\n__pycache__/\n.venv/\n";
-/** Bytes of a rule file; one above this is something else, and says nothing. */
-const RULE_BYTES = 1_000_000;
+/** Every name in a folder is compared with every rule, so a larger file would make the walk slow; it is left out. */
+const RULE_BYTES = 100_000;
+
+/** The rules of one folder, and how many characters of a path from the top lead to it. */
+interface Layer {
+  readonly prefixChars: number;
+  readonly rules: readonly IgnoreRule[];
+}
 
 /**
  * The rules at the root of a walk, as git has them: from the top of the repository down, and `.git/info/exclude`. A root
@@ -28,45 +34,36 @@ const RULE_BYTES = 1_000_000;
 export async function ignoreRules(root: string): Promise<IgnoreRules> {
   const top = repositoryTop(root);
   const steps = top === undefined ? [] : relative(top, root).split(sep).filter(Boolean);
-  let rules = await rulesAt(top ?? root, "", newIgnore().add(BUILT_IN).add(excludesOf(top)));
+  let rules = await rulesAt(top ?? root, "", [layer(0, BUILT_IN, excludesOf(top))]);
   for (const step of steps) {
-    if (rules.ignores(step, true)) return rulesAt(root, "", newIgnore().add(BUILT_IN));
+    if (rules.ignores(step, true)) return rulesAt(root, "", [layer(0, BUILT_IN)]);
     rules = await rules.into(step);
   }
   return rules;
 }
 
 /** `prefix` is the folder's path from where the rules start, empty or with a `/` at the end. */
-async function rulesAt(folder: string, prefix: string, outer: Ignore): Promise<IgnoreRules> {
-  // One matcher for all rules, the inner ones last: the last that matches decides, as in git. It is made anew for each
-  // folder because it remembers every path it was asked about.
-  const matcher = newIgnore().add(outer);
-  for (const file of RULE_FILES) matcher.add(rebase(readRules(join(folder, file)), prefix));
+async function rulesAt(folder: string, prefix: string, outer: readonly Layer[]): Promise<IgnoreRules> {
+  const own = layer(prefix.length, ...RULE_FILES.map((file) => readRules(join(folder, file))));
+  const layers = own.rules.length > 0 ? [...outer, own] : outer;
   return {
-    ignores: (name, isFolder) => matcher.ignores(prefix + name + (isFolder ? "/" : "")),
-    into: (name) => rulesAt(join(folder, name), `${prefix}${name}/`, matcher),
+    ignores(name, isFolder) {
+      // The last rule that matches decides, as in git: inner folders come after outer ones.
+      for (const { prefixChars, rules } of layers.toReversed()) {
+        const path = prefix.slice(prefixChars) + name;
+        const decisive = rules.findLast((rule) => (isFolder || !rule.foldersOnly) && rule.matches(path, name));
+        if (decisive) return !decisive.negated;
+      }
+      return false;
+    },
+    into: (name) => rulesAt(join(folder, name), `${prefix}${name}/`, layers),
   };
 }
 
-function newIgnore(): Ignore {
-  return ignore({ ignorecase: process.platform === "win32" || process.platform === "darwin", allowRelativePaths: true });
-}
+const IGNORE_CASE = process.platform === "win32" || process.platform === "darwin";
 
-/** Makes the rules of a folder mean the same when they are read at the start of the rules. */
-export function rebase(rules: string, prefix: string): string[] {
-  const lines = rules.replace(/^\uFEFF/, "").split(/\r?\n/);
-  if (prefix === "") return lines;
-  const base = `/${prefix.replace(/[\\*?[\]!# ]/g, "\\$&")}`;
-  return lines.flatMap((line) => {
-    if (line.startsWith("#")) return [];
-    const negated = line.startsWith("!");
-    const pattern = negated ? line.slice(1) : line;
-    const bare = pattern.trimEnd().replace(/\/$/, "");
-    if (bare === "") return [];
-    // A pattern with a slash before its end is tied to its folder; any other holds at every depth.
-    const rebased = bare.includes("/") ? base + pattern.replace(/^\//, "") : `${base}**/${pattern}`;
-    return [negated ? `!${rebased}` : rebased];
-  });
+function layer(prefixChars: number, ...texts: readonly string[]): Layer {
+  return { prefixChars, rules: texts.flatMap((text) => readIgnoreRules(text, { ignoreCase: IGNORE_CASE })) };
 }
 
 function readRules(path: string): string {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { asCairnError } from "../model/errors.ts";
 import { projectDatabaseName } from "../model/ids.ts";
+import { redactMessage } from "../text/redact-message.ts";
 import { indexPass } from "./index-pass.ts";
 import { type IndexTarget, type Patience, patient } from "./index-target.ts";
 import type { Job } from "./job.ts";
@@ -125,5 +126,5 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
 
 function reasonOf(thrown: unknown): string {
   const { code, message, cause } = asCairnError(thrown);
-  return code === "internal" && cause instanceof Error ? cause.message : message;
+  return redactMessage(code === "internal" && cause instanceof Error ? cause.message : message);
 }

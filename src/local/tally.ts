@@ -1,4 +1,5 @@
 import type { FileOutcome } from "../model/index-job.ts";
+import { redactMessage } from "../text/redact-message.ts";
 import type { Job, JobState } from "./job.ts";
 import type { SkipReason } from "./walk.ts";
 
@@ -87,7 +88,7 @@ export function tally(nowMs: () => number = Date.now): Tally {
     failed(one, counted) {
       if (counted) processed++;
       counts.failed++;
-      if (failed.length < FAILED_NAMED) failed.push(one);
+      if (failed.length < FAILED_NAMED) failed.push({ ...one, reason: redactMessage(one.reason) });
     },
     removed({ removed, moved }) {
       counts.removed += removed;

@@ -2,6 +2,8 @@ export interface EmbedOptions {
   readonly signal?: AbortSignal | undefined;
   /** Some models embed a question differently from a text. */
   readonly purpose?: "query" | "document" | undefined;
+  /** Receives the tokens that a provider billed, once per request. Embedders without a bill never call it. */
+  readonly onTokens?: ((tokens: number) => void) | undefined;
 }
 
 /** Turns texts into vectors. Model, version and dimension together name a vector space; two spaces are never mixed. */

@@ -50,6 +50,9 @@ export interface PruneReport {
  * What unfinished runs need in order to go on is never pruned.
  */
 export interface RunStore {
+  /** Applied to every state before it is saved, where the store's owner wants no secrets in states. */
+  readonly redactState?: ((value: unknown) => unknown) | undefined;
+
   /** Becomes the node's checkpoint in place of the one before it, which stays in the history. */
   save(checkpoint: NewRunCheckpoint, options?: SaveOptions): Promise<RunCheckpointInfo>;
   /** The newest checkpoint of that node; raises `not_found`. */

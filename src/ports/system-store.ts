@@ -81,6 +81,8 @@ export interface ListedMessage extends StoredMessage {
  */
 export interface SystemStore {
   readonly systemId: string;
+  /** Applied to every message and value before it is saved, where the store's owner wants no secrets in states. */
+  readonly redactState?: ((value: unknown) => unknown) | undefined;
 
   /** The component's version with the messages asked for, all of one moment. */
   load(component: string, keys: readonly MessageKey[], knownVersion?: number): Promise<LoadedComponent>;

@@ -9,7 +9,7 @@ import { keepLease } from "./heartbeat.ts";
 import type { Line, LineNote } from "./line.ts";
 import { type RunOptions, type RunResult, type Settings, settingsOf } from "./options.ts";
 import { type PatientStore, patientStore } from "./patient-store.ts";
-import { messageOf, RunError } from "./run-error.ts";
+import { messageOf, RunError, storedReason } from "./run-error.ts";
 import { Scope } from "./scope.ts";
 import { Context, Paused, retryWait } from "./step.ts";
 
@@ -75,7 +75,7 @@ export class Execution {
       if (kind !== "lease")
         await this.#letGo(
           kind === "cancelled" ? "cancelled" : "failed",
-          JSON.stringify({ kind, node, message: message.slice(0, 2_000) }),
+          JSON.stringify({ kind, node, message: storedReason(message) }),
         ).catch(() => {
           // The failure itself matters more; the lease runs out, and recover() finds the run.
         });
@@ -86,6 +86,14 @@ export class Execution {
       clearTimeout(timer);
       signal?.removeEventListener("abort", cancel);
     }
+  }
+
+  /**
+   * Returns the state as the store wants it. The next step works with it too, so a run that goes on and one that is resumed
+   * after a crash see the same.
+   */
+  redacted(state: unknown): unknown {
+    return this.store?.redactState ? this.store.redactState(state) : state;
   }
 
   /** Takes the line's steps one after the other, each recorded before the next begins. */
@@ -103,7 +111,7 @@ export class Execution {
       if (++this.#iterations > this.settings.maxIterations) throw this.#tooManySteps(line);
       const node = graph.nodes.get(line.next);
       if (!node) throw this.#unknownNode(line);
-      const state = node.type === "step" ? await this.#runStep(node, line) : await this.#runInner(node, line);
+      const state = this.redacted(node.type === "step" ? await this.#runStep(node, line) : await this.#runInner(node, line));
       let next: string;
       const exit = graph.exits.get(node.name)!;
       if ("to" in exit) next = exit.to;
@@ -273,7 +281,7 @@ export class Execution {
   /** So that the next try, also one after a crash, has a number and a key of its own. */
   async #recordFailure(line: Line, node: string, attempt: number, error: unknown): Promise<void> {
     if (!this.store) return;
-    const note = encodeText({ message: messageOf(error).slice(0, 2_000), answers: line.answers } satisfies LineNote);
+    const note = encodeText({ message: storedReason(messageOf(error)), answers: line.answers } satisfies LineNote);
     const state = line.encoded ?? this.#encode(line.state, line, node);
     await this.save(line, { nodeId: node, nextNode: node, kind: "failed", attempt, step: line.step, state, note });
   }

@@ -1,4 +1,5 @@
 import { CairnError, type ErrorCode } from "../model/errors.ts";
+import { redactMessage } from "../text/redact-message.ts";
 
 /** The closed list of ways in which a run fails. */
 export type RunErrorKind =
@@ -62,6 +63,14 @@ export class RunError<S = unknown> extends CairnError {
 /** Whether the store refused because another process works on the run. */
 export function isHeld(error: unknown): error is CairnError {
   return error instanceof CairnError && error.details?.kind === "held";
+}
+
+/** Characters of a stored reason. */
+const REASON_CHARS = 2_000;
+
+/** Returns why something failed as it may be stored: errors quote what they were given, secrets included. */
+export function storedReason(message: string): string {
+  return redactMessage(message).slice(0, REASON_CHARS);
 }
 
 /** What a step threw, as words. Anything can be thrown. */

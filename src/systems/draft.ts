@@ -81,6 +81,16 @@ export class Draft {
     this.#written.set(idKey(head), written ? { ...message, data: written.data } : message);
   }
 
+  /** Whether the store wants values without secrets. */
+  get redacts(): boolean {
+    return this.#store.redactState !== undefined;
+  }
+
+  /** Returns a value as the store wants it. */
+  redacted(value: unknown): unknown {
+    return this.#store.redactState ? this.#store.redactState(value) : value;
+  }
+
   /** The value as it would be after this commit. */
   async value(key: string): Promise<Uint8Array | null> {
     const drafted = this.#state.get(key);

@@ -2,6 +2,7 @@ import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { isBlank, unstorable } from "../text/clean.ts";
 import { decodeState, encodeText } from "../text/plain-data.ts";
+import { redactMessage } from "../text/redact-message.ts";
 import type { Draft } from "./draft.ts";
 
 /** What a component remembers, while an effect works on it. All that an effect writes commits together with its message, or not at all. */
@@ -56,7 +57,10 @@ export async function tryEffect(draft: Draft, effect: Effect, message: Delivery,
       return bytes === null ? undefined : (decodeState(bytes) as Value);
     },
     set: (key, value) =>
-      write(key, encodeValue(value, LIMITS.systemStateValueBytes, `The value of ${JSON.stringify(String(key).slice(0, 100))}`)),
+      write(
+        key,
+        encodeValue(draft.redacted(value), LIMITS.systemStateValueBytes, `The value of ${JSON.stringify(String(key).slice(0, 100))}`),
+      ),
     delete: (key) => write(key, null),
   };
   try {
@@ -89,7 +93,8 @@ async function withinTime(work: void | Promise<void>, timeoutMs: number): Promis
 /** Why an effect failed, as text that every store can hold. */
 function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
-  return text.replaceAll("\0", "\uFFFD").slice(0, LIMITS.systemReasonChars).toWellFormed() || "failed without a message";
+  const clean = redactMessage(text); // errors quote what they were given, secrets included
+  return clean.replaceAll("\0", "\uFFFD").slice(0, LIMITS.systemReasonChars).toWellFormed() || "failed without a message";
 }
 
 /** Plain data as bytes. */

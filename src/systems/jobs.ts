@@ -2,7 +2,7 @@ import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { MessageHead } from "../model/system.ts";
 import type { Draft, PortDraft } from "./draft.ts";
-import { type Effect, tryEffect } from "./effect.ts";
+import { type Effect, encodeValue, tryEffect } from "./effect.ts";
 
 /**
  * `done`: the message's effect has happened, in this very step. `stored`: it is kept for later, since no effect was given. `failed`:
@@ -67,20 +67,22 @@ export function deliver(job: DeliveryJob): Job<Receipt> {
       const before: MessageHead = found ?? { port: name, id, offset, timestamp, status: "pending", attempts: 0, reason: null };
       // The effect runs first: if the store fails under it, the draft is as it was.
       const attempt = before.attempts + 1;
-      const reason =
-        effect && (await tryEffect(draft, effect, { component, port: name, id, offset, data: job.value, attempt }, job.timeoutMs));
+      // An effect sees the message as it is stored, so a repeated attempt works with the same data as the first.
+      const value = draft.redacted(job.value);
+      const data = draft.redacts && job.data ? encodeValue(value, LIMITS.systemMessageBytes, "The message") : job.data;
+      const reason = effect && (await tryEffect(draft, effect, { component, port: name, id, offset, data: value, attempt }, job.timeoutMs));
       port.mark(offset);
       if (!effect) {
-        draft.put({ ...before, data: job.data });
+        draft.put({ ...before, data });
         return receipt("stored", before);
       }
       if (reason === undefined) {
-        draft.put({ ...before, status: "done", reason: null, data: job.data });
+        draft.put({ ...before, status: "done", reason: null, data });
         return receipt("done", { ...before, reason: null });
       }
       const dead = attempt >= job.maxAttempts;
       const failed: MessageHead = { ...before, status: dead ? "dead" : "pending", attempts: attempt, reason };
-      draft.put({ ...failed, data: job.data });
+      draft.put({ ...failed, data });
       return receipt(dead ? "dead" : "failed", failed);
     },
   };

@@ -6,7 +6,7 @@ const COUNTERS: readonly (readonly [name: string, description: string, figure: k
   ["embedding.cache.hits", "Texts whose vector the cache had", "cacheHits"],
   ["embedding.cache.misses", "Texts that the cache did not have", "cacheMisses"],
   ["embedding.texts", "Texts that a model embedded", "texts"],
-  ["embedding.tokens", "Tokens of those texts, estimated", "tokens"],
+  ["embedding.tokens", "Tokens of those texts as the provider billed them, or an estimate", "tokens"],
   ["embedding.cost_dollars", "What they cost", "dollars"],
   ["embedding.saved_tokens", "Tokens that the cache saved", "savedTokens"],
   ["embedding.saved_dollars", "Dollars that the cache saved", "savedDollars"],

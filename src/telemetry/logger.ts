@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import type { Log } from "../ports/log.ts";
 import { prettyLine } from "./pretty-line.ts";
-import { redact } from "./redact.ts";
+import { redactLine } from "./redact.ts";
 
 export type LogLevel = "silent" | "error" | "warn" | "info" | "debug" | "trace";
 
@@ -23,7 +23,7 @@ export function logger({ level = "info", pretty = process.stderr.isTTY === true,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: pino.stdSerializers.err },
-      hooks: { streamWrite: redact },
+      hooks: { streamWrite: redactLine },
     },
     // Without a stream given, pino writes by itself, at once, so that the last words of a process that dies are kept.
     pretty ? { write: (line) => out(prettyLine(line)) } : write ? { write } : pino.destination({ dest: 2, sync: true }),

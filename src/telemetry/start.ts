@@ -74,7 +74,7 @@ function hasOtlpVariable(): boolean {
 
 /** The exporters read the OTEL_ variables by themselves; an endpoint in the settings goes first. */
 function target(endpoint: string | undefined, signal: "traces" | "metrics"): { url?: string } {
-  return endpoint === undefined ? {} : { url: `${endpoint.replace(/\/+$/, "")}/v1/${signal}` };
+  return endpoint === undefined ? {} : { url: `${endpoint.replace(/(?<!\/)\/+$/, "")}/v1/${signal}` };
 }
 
 async function otlpMetrics({ otlpEndpoint, metricIntervalMs = 60_000 }: TelemetryOptions): Promise<IMetricReader> {

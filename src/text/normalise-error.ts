@@ -21,7 +21,7 @@ function onePass(text: string): string {
     .replace(/\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s?(?:Z|[+-]\d\d:?\d\d)\b)?)?/g, "#")
     .replace(/\b\d\d:\d\d:\d\d(?:[.,]\d+)?/g, "#")
     .replace(/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, "#")
-    .replace(PATH, (path) => baseName(path))
+    .replace(PATH, (path, at: number, whole: string) => (isSlash(whole[at + path.length]) ? path : baseName(path)))
     .replace(/\b0x[0-9a-f]+\b/gi, "#")
     .replace(/\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b/gi, "#") // hashes and ids in hexadecimal
     .replace(/(?<![\p{L}\p{N}_])[-+]?\d+(?:[.,]\d+)*(?![\p{L}\p{N}_])/gu, "#")
@@ -40,7 +40,7 @@ export function errorSignature(text: string): string {
   const telling = lines.filter((line) => !FRAME.test(line));
   const words = (telling.length > 0 ? telling : lines)
     .join(" ")
-    .replace(/"[^"\n]*"|'[^'\n]*'|`[^`\n]*`|‘[^’\n]*’|“[^”\n]*”|«[^»\n]*»/g, "'#'")
+    .replace(/"[^"\n]*"|'[^'\n]*'|`[^`\n]*`|‘[^‘’\n]*’|“[^“”\n]*”|«[^«»\n]*»/g, "'#'")
     .toLowerCase()
     .replace(/\s+/g, " ")
     .trim();
@@ -51,9 +51,13 @@ export function errorSignature(text: string): string {
 const MAX_CHARS = 20_000;
 const MAX_PASSES = 20;
 
-/** Slashes or backslashes between names, from a root, a drive, a dot or a URL. A fraction such as 1/2 is none. */
-const PATH =
-  /(?:[a-z][a-z0-9+.-]{0,20}:\/\/[\p{L}\p{N}_.@:-]+|~|\.{1,2}|[A-Za-z]:)?(?:[\\/](?:[\p{L}\p{N}_.@+-]+))+(?=[^\p{L}\p{N}_.@+\\/-]|$)/giu;
+/**
+ * Slashes or backslashes between names, from a root, a drive, a dot or a URL. A fraction such as 1/2 is none. The pattern takes a
+ * whole run of names, and the caller looks at what follows: a condition inside the pattern would read the run once per slash.
+ */
+const PATH = /(?:[a-z][a-z0-9+.-]{0,20}:\/\/[\p{L}\p{N}_.@:-]+|~|\.{1,2}|[A-Za-z]:)?(?:[\\/][\p{L}\p{N}_.@+-]+)+/giu;
+
+const isSlash = (char: string | undefined) => char === "/" || char === "\\";
 
 function baseName(path: string): string {
   return path.split(/[\\/]/).at(-1) ?? path;
@@ -61,4 +65,4 @@ function baseName(path: string): string {
 
 /** Frames as JavaScript, Java, Python, Rust, Go and .NET print them, and the lines around them. */
 const FRAME =
-  /^\s*(?:at .+|File ".*", line #.*|File \S+, line #.*|Traceback \(most recent call last\):?|\d+: .+::.+|\.\.\. # more|goroutine # .*|\S+\.go:#.*|stack backtrace:|#?\d* ?#? in .+)$/i;
+  /^\s*(?:at .+|File ".*", line #.*|File \S+, line #.*|Traceback \(most recent call last\):?|\d+: .+::.+|\.\.\. # more|goroutine # .*|\S+\.go:#.*|stack backtrace:|#?\d* ?#? in .+)$/is;

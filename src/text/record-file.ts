@@ -35,7 +35,8 @@ function csvRecords(text: string): FileRecord[] {
   const [header, ...rows] = parseCsv(text);
   if (!header) return [];
   const names = header.fields.map((name) => name.trim());
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const seen = new Set<string>();
+  const twice = names.find((name) => seen.has(name) || !seen.add(name));
   if (twice !== undefined) throw wrong("line 1", `the column ${JSON.stringify(twice)} comes twice`);
   return rows.map(({ line, fields }) => {
     const where = `line ${line}`;

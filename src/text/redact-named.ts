@@ -1,4 +1,5 @@
 import type { SecretRule } from "./redact-rules.ts";
+import { isBasicCredential, isPlaceholder, isReference, looksLikePassphrase, looksLikePassword, looksRandom } from "./secret-looks.ts";
 
 /** Words as people write them in names: `password`, `DB_PASSWORD`, `dbPassword`. */
 const named = (...words: readonly string[]) =>
@@ -10,23 +11,51 @@ const REST_OF_NAME = "(?:[_A-Z0-9-][A-Za-z0-9_-]{0,24})?";
 const ASSIGNED = "\\\\{0,7}[\"'`]?\\s{0,3}(?::=|=>|={1,2}|:)\\s{0,3}";
 /** A quoted value may hold anything but quotes. One without quotes ends where a word does; a call or an index is no value. */
 const QUOTED = "\\\\{0,7}[\"'`])[^\"'`\\s\\\\]{6,300}(?=\\\\{0,7}[\"'`])";
+const QUOTED_WORDS = "\\\\{0,7}[\"'`])[^\"'`\\r\\n\\\\]{6,100}(?=\\\\{0,7}[\"'`])";
 const BARE = ")[^\\s\"'`,;&()\\[\\]{}<>\\\\]{6,300}(?=$|[\\s\"'`,;&)}\\\\\\]])";
 
-const assigned = (kind: string, hints: readonly string[], names: string, accept: (secret: string) => boolean): SecretRule[] =>
-  [QUOTED, BARE].map((value) => ({
-    kind,
-    hints,
-    pattern: new RegExp(`(?<keep>(?:${names})${REST_OF_NAME}${ASSIGNED}${value}`, "g"),
-    accept,
-  }));
+const assigned = (
+  kind: string,
+  hints: readonly string[],
+  names: string,
+  value: string,
+  accept: (secret: string) => boolean,
+): SecretRule => ({
+  kind,
+  hints,
+  pattern: new RegExp(`(?<keep>(?:${names})${REST_OF_NAME}${ASSIGNED}${value}`, "g"),
+  accept,
+});
 
-/** Secrets that only what stands beside them gives away. */
+const PASSWORD_HINTS = ["ass", "ASS", "wd", "WD"];
+const PASSWORD_NAMES = named("password", "passwd", "passphrase", "pwd");
+const SECRET_HINTS = ["ecret", "ECRET", "oken", "OKEN", "ey", "EY", "redential", "REDENTIAL", "ookie", "OOKIE", "ebhook", "EBHOOK"];
+const SECRET_NAMES = named(
+  ...["secret", "token", "api_?key", "api-key", "access_?key", "auth_?key", "private_?key", "signing_?key", "encryption_?key"],
+  ...["master_?key", "credential", "cookie", "webhook"],
+).concat("|apiKey|accessKey|authKey|privateKey|signingKey|encryptionKey|masterKey");
+
+const isKey = (secret: string) => looksRandom(secret, 16);
+
+/** Secrets that only the text beside them gives away. */
 export const NAMED_RULES: readonly SecretRule[] = [
   {
     kind: "url-password",
     hints: ["://"],
-    pattern:
-      /(?<keep>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,20}:\/\/[^\s:/@"'`\\<>{}]{0,100}:)[^\s@/"'`\\<>{}]{1,200}(?=@[A-Za-z0-9.[-])/g,
+    // Up to the last @ before a slash, since passwords contain @ too. A port before a list of addresses is no password.
+    pattern: /(?<keep>(?<=[A-Za-z0-9]):\/\/[^\s:/@?#"'`\\<>{}[]{0,100}:)[^\s/"'`\\<>{}]{1,200}(?=@[A-Za-z0-9.[-])/g,
+    accept: (secret) => !isPlaceholder(secret) && !/^\d{1,5}[)\],;]/.test(secret),
+  },
+  {
+    kind: "url-token",
+    hints: ["://"],
+    pattern: /(?<keep>(?<=[A-Za-z0-9]):\/\/)[A-Za-z0-9_-]{20,200}(?=(?::[A-Za-z0-9_-]{0,40})?@[A-Za-z0-9.[-])/g,
+    accept: (secret) => looksRandom(secret, 20),
+  },
+  {
+    kind: "password",
+    hints: ["ass", "wd", "ASS", "WD"],
+    pattern: /(?<keep>[?&;](?:password|passwd|pwd|Password|Pwd|PASSWORD|PWD) {0,2}= {0,2})[^\s&;"'`\\<>{}()]{1,200}/g,
     accept: (secret) => !isPlaceholder(secret),
   },
   {
@@ -34,62 +63,35 @@ export const NAMED_RULES: readonly SecretRule[] = [
     hints: ["uthorization"],
     pattern:
       /(?<keep>[Aa]uthorization\\{0,7}["'`]?\s{0,3}[:=]\s{0,3}\\{0,7}["'`]?(?:[A-Za-z][A-Za-z0-9-]{1,20} {1,2})?)[A-Za-z0-9._~+/=:-]{8,4000}/g,
-    accept: (secret) => looksRandom(secret, 8),
+    accept: (secret) => looksRandom(secret, 8) || isBasicCredential(secret),
   },
   {
     kind: "authorization",
     hints: ["earer ", "asic ", "EARER ", "ASIC "],
-    pattern: /(?<keep>(?<![A-Za-z0-9])(?:[Bb]earer|[Bb]asic|BEARER|BASIC) {1,2})[A-Za-z0-9._~+/=-]{16,4000}/g,
-    accept: (secret) => looksRandom(secret, 16),
+    pattern: /(?<keep>(?<![A-Za-z0-9])(?:[Bb]earer|[Bb]asic|BEARER|BASIC) {1,2})[A-Za-z0-9._~+/=-]{8,4000}/g,
+    accept: (secret) => looksRandom(secret, 16) || isBasicCredential(secret),
   },
-  ...assigned("password", ["ass", "ASS", "wd", "WD"], named("password", "passwd", "passphrase", "pwd"), looksLikePassword),
-  ...assigned(
-    "secret",
-    ["ecret", "ECRET", "oken", "OKEN", "ey", "EY", "redential", "REDENTIAL", "ookie", "OOKIE", "ebhook", "EBHOOK"],
-    named(
-      ...["secret", "token", "api_?key", "api-key", "access_?key", "auth_?key", "private_?key", "signing_?key", "encryption_?key"],
-      ...["master_?key", "credential", "cookie", "webhook"],
-    ).concat("|apiKey|accessKey|authKey|privateKey|signingKey|encryptionKey|masterKey"),
-    (secret) => looksRandom(secret, 16),
-  ),
+  {
+    kind: "basic-auth",
+    hints: ["_auth", '"auth', "'auth", "auth:"],
+    pattern: /(?<keep>(?:_auth|["']auth["']?|\bauth)\s{0,3}[:=]\s{0,3}\\{0,7}["']?)[A-Za-z0-9+/]{6,1000}={0,2}(?![A-Za-z0-9+/=_.(-])/g,
+    accept: isBasicCredential,
+  },
+  {
+    kind: "cookie",
+    hints: ["sess", "SESS", "Sess", "sid=", "auth=", "remember"],
+    pattern: /(?<keep>(?:sess(?:ion)?(?:_?id)?|sid|SESSID|SESSIONID|SessionId|auth|remember(?:_token)?)=)[A-Za-z0-9%._~+/=|:-]{16,4000}/g,
+    accept: isKey,
+  },
+  {
+    kind: "xml-password",
+    hints: ["assword>", "assphrase>", "ecret>", "piKey>", "rivateKey>", "oken>"],
+    pattern: /(?<keep><(?:[Pp]assword|[Pp]assphrase|[Ss]ecret|apiKey|privateKey|[Tt]oken)>)[^<\r\n]{3,200}(?=<\/)/g,
+    accept: (secret) => !isReference(secret) && !isPlaceholder(secret) && !/^(?:xs:|string|integer|\s)/.test(secret),
+  },
+  assigned("password", PASSWORD_HINTS, PASSWORD_NAMES, QUOTED, looksLikePassword),
+  assigned("password", PASSWORD_HINTS, PASSWORD_NAMES, QUOTED_WORDS, (secret) => secret.includes(" ") && looksLikePassphrase(secret)),
+  assigned("password", PASSWORD_HINTS, PASSWORD_NAMES, BARE, looksLikePassword),
+  assigned("secret", SECRET_HINTS, SECRET_NAMES, QUOTED, isKey),
+  assigned("secret", SECRET_HINTS, SECRET_NAMES, BARE, isKey),
 ];
-
-/** Values that stand for one that is elsewhere, or for none. */
-function isPlaceholder(value: string): boolean {
-  return (
-    /^(?:user|pass|guest|pw)$|^[$%<{[]|\$\{|\{\{|[*•]{3}|x{4}|\.{3}|…|%[sdv]$|(?:password|passwd)$/i.test(value) ||
-    /^(?:your|my|the|example|placeholder|changeme|change_me|dummy|sample|redacted|password|passwd|secret|undefined|null|none|true|false|string|process\.env)/i.test(
-      value,
-    )
-  );
-}
-
-/** An expression of a program, not a value: `request.body.password`, `config::SECRET`, `a->b`. */
-const isExpression = (value: string) =>
-  /^[A-Za-z_$][\w$]{0,60}Password$|^[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[!;?]?$/.test(value) || /^[@/.~]/.test(value);
-
-/** People choose short passwords. What tells them from words and names is a digit or a sign among the letters. */
-function looksLikePassword(value: string): boolean {
-  if (isPlaceholder(value) || isExpression(value) || /^https?:\/\//.test(value)) return false;
-  const letters = /[A-Za-z]/.test(value);
-  return letters
-    ? /\d|[!@#$%^&*?]/.test(value.slice(1)) && !/^[A-Za-z_]+\??$/.test(value)
-    : /^\d{6,}$/.test(value) === false && /\d/.test(value);
-}
-
-/** Keys are made by machines: long, letters and digits mixed, no letter much more frequent than others. */
-function looksRandom(value: string, minChars: number): boolean {
-  if (value.length < minChars || isPlaceholder(value) || isExpression(value) || value.includes("://")) return false;
-  const digits = value.replace(/\D/g, "").length;
-  const turns = value.match(/[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]/g)?.length ?? 0;
-  return digits >= 2 && turns >= 3 && entropyBits(value) >= (value.length >= 24 ? 3.3 : 2.9);
-}
-
-/** Shannon's entropy per character. */
-function entropyBits(value: string): number {
-  const counts = new Map<string, number>();
-  for (const char of value) counts.set(char, (counts.get(char) ?? 0) + 1);
-  let bits = 0;
-  for (const count of counts.values()) bits -= (count / value.length) * Math.log2(count / value.length);
-  return bits;
-}

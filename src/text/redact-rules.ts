@@ -1,12 +1,12 @@
-/** A kind of secret and how it looks. What `keep` matched stays; the rest of the match is the secret. */
+/** A kind of secret and how it looks. The text that `keep` matched stays; the rest of the match is the secret. */
 export interface SecretRule {
   readonly kind: string;
-  /** At least one of these stands in every text that has such a secret; looking for them is much faster than the pattern. */
+  /** Every text with such a secret contains at least one of these. Looking for them is much faster than running the pattern. */
   readonly hints: readonly string[];
-  /** Bounded everywhere, so that no text can make it slow. */
+  /** Every repetition has a limit, and a failed attempt never reads far, so the time grows with the length of the text only. */
   readonly pattern: RegExp;
-  /** A second look, where the form alone says too little. */
-  readonly accept?: (secret: string) => boolean;
+  /** Decides where the form alone says too little. `before` is the end of the text before the secret, its kept part included. */
+  readonly accept?: (secret: string, before: string) => boolean;
 }
 
 /** Nothing that could be part of the same word stands before. */
@@ -38,7 +38,8 @@ const PRIVATE_KEY = `${KEY_MARK("BEGIN")}(?:(?:[^-"]|-(?!----)|"\\s{0,9}\\+\\s{0
 export const SECRET_RULES: readonly SecretRule[] = [
   rule("private-key", ["PRIVATE KEY"], PRIVATE_KEY),
   token("age-secret-key", ["AGE-SECRET-KEY-"], "AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-  token("jwt", ["eyJ"], "eyJ[A-Za-z0-9_-]{10,1000}\\.eyJ[A-Za-z0-9_-]{10,8000}\\.[A-Za-z0-9_-]{10,1000}"),
+  // Its characters include - and _, so a run of them must have one start only.
+  rule("jwt", ["eyJ"], "(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,1000}\\.eyJ[A-Za-z0-9_-]{10,8000}\\.[A-Za-z0-9_-]{10,1000}"),
 
   token("aws-access-key", ["AKIA", "ASIA", "ABIA", "ACCA", "A3T"], "(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}"),
   rule(
@@ -48,6 +49,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
     mixed,
   ),
   token("azure-storage-key", ["AccountKey="], "(?<keep>AccountKey=)[A-Za-z0-9+/]{86}=="),
+  rule("azure-access-key", ["AccessKey=", "SharedSecret="], "(?<keep>(?:Shared)?(?:AccessKey|Secret)=)[A-Za-z0-9+/]{20,120}={0,2}", mixed),
   token("azure-client-secret", ["Q~"], "[A-Za-z0-9_~.]{3}\\dQ~[A-Za-z0-9_~.-]{31,34}"),
   rule("azure-sas", ["sig="], "(?<keep>[?&]sig=)[A-Za-z0-9%+/=]{40,120}"),
   token("google-api-key", ["AIza"], "AIza[A-Za-z0-9_-]{35}"),
@@ -79,6 +81,12 @@ export const SECRET_RULES: readonly SecretRule[] = [
   token("docker-token", ["dckr_"], "dckr_(?:pat|oat)_[A-Za-z0-9_-]{27,60}"),
   token("databricks-token", ["dapi"], "dapi[0-9a-f]{32}(?:-\\d)?"),
   token("planetscale-token", ["pscale_"], "pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,64}"),
+  token("netlify-token", ["nfp_"], "nfp_[A-Za-z0-9]{36,60}"),
+  token("render-key", ["rnd_"], "rnd_[A-Za-z0-9]{28,60}", mixed),
+  token("circleci-token", ["CCIPAT_"], "CCIPAT_[A-Za-z0-9]{10,40}_[0-9a-f]{40}"),
+  token("buildkite-token", ["bkua_"], "bkua_[0-9a-f]{40}"),
+  token("contentful-token", ["CFPAT-"], "CFPAT-[A-Za-z0-9_-]{43}"),
+  token("launchdarkly-key", ["sdk-", "api-"], "(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
   token("supabase-key", ["sbp_", "sb_secret_"], "sbp_[0-9a-f]{40}|sb_secret_[A-Za-z0-9_-]{20,60}"),
 
   token("anthropic-key", ["sk-ant-"], "sk-ant-[A-Za-z0-9_-]{20,250}"),
@@ -106,6 +114,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
     "(?:sk|rk)_(?:test|live|prod)_[A-Za-z0-9]{10,250}|whsec_[A-Za-z0-9+/]{24,80}",
   ),
   token("shopify-token", ["shpat_", "shpca_", "shppa_", "shpss_"], "shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
+  token("mapbox-token", ["sk.eyJ"], "sk\\.eyJ[A-Za-z0-9_-]{20,200}\\.[A-Za-z0-9_-]{20,60}"),
   token("square-token", ["sq0"], "sq0(?:atp|csp)-[A-Za-z0-9_-]{22,43}"),
   token("linear-key", ["lin_api_"], "lin_api_[A-Za-z0-9]{40}"),
   token("notion-token", ["ntn_", "secret_"], "ntn_[A-Za-z0-9]{40,60}|secret_[A-Za-z0-9]{43}"),

@@ -1,4 +1,5 @@
-import { CairnError } from "../model/errors.ts";
+import { allowed } from "./redact-allow.ts";
+import { COMMAND_RULES } from "./redact-commands.ts";
 import { NAMED_RULES } from "./redact-named.ts";
 import { SECRET_RULES } from "./redact-rules.ts";
 
@@ -16,7 +17,10 @@ export interface Redacted {
 /** Takes secrets out of texts, before anything is stored, embedded or logged. */
 export type Redact = (text: string) => Redacted;
 
-const RULES = [...SECRET_RULES, ...NAMED_RULES];
+const RULES = [...SECRET_RULES, ...COMMAND_RULES, ...NAMED_RULES];
+
+/** Characters before a secret that a rule may look at. */
+const BEFORE_CHARS = 2_000;
 
 /** Every kind there is, each once. */
 export const SECRET_KINDS: readonly string[] = [...new Set(RULES.map(({ kind }) => kind))];
@@ -30,18 +34,21 @@ export interface RedactorOptions {
   readonly keepLines?: boolean | undefined;
 }
 
+/** Returns a function that replaces secrets by marks such as `[redacted:github-token]`. Applying it twice changes nothing more. */
 export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}): Redact {
-  const allowed = allow.map(compiled);
+  const isAllowed = allowed(allow);
   return (text) => {
     let clean = text;
     let counts: Map<string, number> | undefined;
     for (const { kind, hints, pattern, accept } of RULES) {
       if (!hints.some((hint) => clean.includes(hint))) continue;
-      clean = clean.replace(pattern, (...match) => {
-        const whole = match[0] as string;
-        const keep = (match.at(-1) as { keep?: string } | undefined)?.keep ?? "";
+      clean = clean.replace(pattern, (whole: string, ...rest) => {
+        const groups = typeof rest.at(-1) === "object" ? (rest.pop() as { keep?: string; quoted?: string }) : {};
+        const keep = groups.keep ?? groups.quoted ?? "";
         const secret = whole.slice(keep.length);
-        if (accept?.(secret) === false || allowed.some((one) => one.test(secret))) return whole;
+        const start = (rest.at(-2) as number) + keep.length;
+        const before = (rest.at(-1) as string).slice(Math.max(0, start - BEFORE_CHARS), start);
+        if (accept?.(secret, before) === false || isAllowed(secret)) return whole;
         counts ??= new Map();
         counts.set(kind, (counts.get(kind) ?? 0) + 1);
         return `${keep}[redacted:${kind}]${keepLines ? secret.replace(/[^\n]/g, "") : ""}`;
@@ -53,13 +60,3 @@ export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}
 
 /** With every rule and no exception. */
 export const redactSecrets: Redact = redactor();
-
-function compiled(pattern: string): RegExp {
-  try {
-    return new RegExp(pattern);
-  } catch (cause) {
-    throw new CairnError("invalid_input", `redaction.allow: ${JSON.stringify(pattern.slice(0, 100))} is not a regular expression.`, {
-      cause,
-    });
-  }
-}

@@ -36,11 +36,19 @@ describe("globs", () => {
     ["a+b(c).ts", "a+b(c).ts", true],
     ["a.ts", "axts", false],
     ["[x].ts", "[x].ts", true],
+    ["{src,lib}/{a,b{1,2}}.{ts,js}", "lib/b2.js", true],
+    ["{src,lib}/{a,b{1,2}}.{ts,js}", "lib/b3.js", false],
+    ["a{,.min}.js", "a.js", true],
+    ["src/**", "src/a/b.ts", true],
+    ["x**y.ts", "x/1/2/y.ts", true],
+    ["?.ts", "ü.ts", true],
+    ["?.ts", "😀.ts", true],
+    ["**?**?**?**?**?!", "a/b/c/d/e!", true],
   ])("%s and %s: %s", (glob, path, fits) => {
     expect(globMatcher(glob)(path)).toBe(fits);
   });
 
-  it("are refused when they say nothing, are not closed or would take for ever", () => {
-    for (const glob of ["", "!", "/", "{a,b", "*a".repeat(20)]) expect(() => globMatcher(glob)).toThrowError(/glob/);
+  it("are refused when they say nothing or are not closed", () => {
+    for (const glob of ["", "!", "/", "{a,b"]) expect(() => globMatcher(glob)).toThrowError(/glob/);
   });
 });

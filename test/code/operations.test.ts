@@ -147,7 +147,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect(await refused("/search", { query: "x", mode: "magic" })).toMatch(/mode/);
     expect(await refused("/search", { query: "x", kinds: ["spaceship"] })).toMatch(/kinds: "spaceship" is not one of function/);
     expect(await refused("/search", { query: "x", include: ["spaceship"] })).toMatch(/include/);
-    expect(await refused("/search", { query: "x", glob: "*".repeat(50).split("").join("/") })).toMatch(/glob/);
+    expect(await refused("/search", { query: "x", glob: "{src" })).toMatch(/glob/);
     expect(await refused("/search", { query: "x", changed_since: "yesterday" })).toMatch(/changed_since/);
     expect(await refused("/search", { query: "x", context_lines: -1 })).toMatch(/context_lines/);
     expect(await refused("/search", { query: "x", max_tokens: 1 })).toMatch(/max_tokens/);

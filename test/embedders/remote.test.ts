@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { costMeter } from "../../src/embedders/cost.ts";
 import { batches } from "../../src/embedders/remote/batches.ts";
 import { breaker } from "../../src/embedders/remote/breaker.ts";
 import { openAiEmbedder } from "../../src/embedders/remote/openai.ts";
 import { pace } from "../../src/embedders/remote/pace.ts";
 import { teiEmbedder } from "../../src/embedders/remote/tei.ts";
+import { estimateTokens } from "../../src/text/budget.ts";
 import { json, openAiStandIn, type StandIn, teiStandIn } from "../support/embedding-servers.ts";
 
 /** Waits are noted, not waited for. */
@@ -31,6 +33,41 @@ describe("the OpenAI embedder", () => {
       authorization: "Bearer sk-test",
       body: { model: "text-embedding-3-small", encoding_format: "base64" },
     });
+  });
+
+  it("bills by the provider's usage, and by an estimate where it reports none or nonsense", async () => {
+    const cost = async (usage: unknown, texts = ["a short text", "another"]) => {
+      const meter = costMeter(0.02);
+      if (usage !== undefined)
+        server.troubles.push(({ body }, response) =>
+          json(response, 200, {
+            data: body.input.map((_, index) => ({ index, embedding: [1, ...Array(1535).fill(0)] })),
+            ...(usage !== "absent" && { usage }),
+          }),
+        );
+      await meter.metered(embedder()).embed(texts);
+      return meter.read();
+    };
+    expect(await cost(undefined)).toMatchObject({ texts: 2, tokens: 10, dollars: (10 * 0.02) / 1e6 }); // the stand-in counts five a text
+    expect(await cost({ prompt_tokens: 1_234, total_tokens: 1_234 })).toMatchObject({ tokens: 1_234 });
+    expect(await cost({ prompt_tokens: 77 })).toMatchObject({ tokens: 77 });
+    const estimate = estimateTokens("a short text") + estimateTokens("another");
+    for (const usage of ["absent", null, { total_tokens: "many" }, { total_tokens: -1 }, {}])
+      expect(await cost(usage)).toMatchObject({ tokens: estimate });
+  });
+
+  it("counts what was billed although a later request of the call failed", async () => {
+    const meter = costMeter(0.02);
+    server.troubles.push(
+      ({ body }, response) =>
+        json(response, 200, {
+          data: body.input.map((_, index) => ({ index, embedding: [1, ...Array(1535).fill(0)] })),
+          usage: { total_tokens: 500 },
+        }),
+      (_, response) => json(response, 400, { error: { message: "no" } }),
+    );
+    await expect(meter.metered(embedder()).embed(Array.from({ length: 2_100 }, (_, index) => `text ${index}`))).rejects.toThrow(/refused/);
+    expect(meter.read()).toMatchObject({ texts: 0, tokens: 500 });
   });
 
   it("asks for fewer dimensions, as a space of its own", async () => {

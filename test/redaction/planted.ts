@@ -22,6 +22,7 @@ export function plantedSecrets(seed: number): Planted[] {
   const hex = (length: number) => `1a2b3c4d${from(HEX, length - 8)}`;
   const bare = (kind: string, secret: string): Planted => ({ kind, secret, text: `the key is ${secret}, do not lose it` });
   const within = (kind: string, before: string, secret: string, after = ""): Planted => ({ kind, secret, text: before + secret + after });
+  const basic = (text: string) => Buffer.from(text).toString("base64");
   const body = mixed(64);
   const lines = [mixed(64), mixed(64), mixed(40)];
   return [
@@ -97,6 +98,42 @@ export function plantedSecrets(seed: number): Planted[] {
     within("secret", 'const clientSecret = "', mixed(32), '";'),
     within("secret", "SESSION_TOKEN: ", mixed(24)),
     within("secret", '{\\"api_key\\":\\"', mixed(32), '\\"}'),
+
+    within("azure-access-key", "Endpoint=sb://x.servicebus.windows.net/;SharedAccessKeyName=app;SharedAccessKey=", `${mixed(43)}=`),
+    bare("netlify-token", `nfp_${mixed(40)}`),
+    bare("render-key", `rnd_${mixed(32)}`),
+    bare("circleci-token", `CCIPAT_${mixed(22)}_${hex(40)}`),
+    bare("buildkite-token", `bkua_${hex(40)}`),
+    bare("contentful-token", `CFPAT-${mixed(43)}`),
+    bare("launchdarkly-key", `sdk-${hex(8)}-${hex(12).slice(8)}-${hex(12).slice(8)}-${hex(12).slice(8)}-${hex(12)}`),
+    bare("mapbox-token", `sk.eyJ${mixed(60)}.${mixed(22)}`),
+    within("url-password", "postgres://app:", `p@ss@${from(ALNUM, 6)}`, "@db.internal:5432/app"),
+    within("password", "jdbc:mysql://db/app?user=app&password=", `plain${from(LOWER, 6)}`, "&useSSL=true"),
+    within("url-token", "git clone https://", mixed(40), "@git.internal/app.git"),
+    within("basic-auth", "//registry.internal/:_auth=", basic(`app:${from(LOWER, 9)}`)),
+    within("basic-auth", '{ "auths": { "registry.internal": { "auth": "', basic(`ci:${from(LOWER, 9)}`), '" } } }'),
+    within("authorization", "Authorization: Basic ", basic(`app:${from(LOWER, 8)}`)),
+    within("password", 'db_password = "', `two words ${from(DIGITS, 3)}`, '"'),
+    within("password", "password: '", `${from(LOWER, 5)} ${from(LOWER, 6)} ${from(LOWER, 5)} ${from(LOWER, 7)}`, "'"),
+    within("command-password", "curl -s -u admin:", `plain${from(LOWER, 6)}`, " https://api.internal/v1"),
+    within("command-password", 'curl --user "admin:', `with space ${from(LOWER, 6)}`, '" https://api.internal'),
+    within("command-password", "mysql -h db -u root -p", `plain${from(LOWER, 6)}`, " app < dump.sql"),
+    within("command-password", "sshpass -p ", `plain${from(LOWER, 6)}`, " ssh -p 22 root@10.0.0.1"),
+    within("command-password", "redis-cli -h cache -a ", `plain${from(LOWER, 6)}`, " ping"),
+    within("command-password", "docker login -u ci -p ", `plain${from(LOWER, 6)}`, " registry.internal"),
+    within("command-password", "ldapsearch -x -D cn=admin -w ", `plain${from(LOWER, 6)}`, " -b dc=x"),
+    within("command-password", "sqlcmd -S db -U sa -P '", `with space ${from(LOWER, 6)}`, "' -Q 'select 1'"),
+    within("command-password", "wget --http-password=", `hunter${from(DIGITS, 3)}x`, " https://files.internal/a"),
+    within("command-password", "createuser --password ", `hunter${from(DIGITS, 3)}x`, " app"),
+    within("command-password", "deploy --token ", mixed(24), " --force"),
+    within("command-password", "PGPASSWORD=", `plain${from(LOWER, 6)}`, " psql -h db -p 5432 app"),
+    within("command-password", "openssl rsa -passin pass:", `plain${from(LOWER, 6)}`, " -in key.pem"),
+    within("netrc-password", "machine api.internal login ci password ", `plain${from(LOWER, 6)}`),
+    within("netrc-password", "machine api.internal\n  login ci\n  password ", `plain${from(LOWER, 6)}`, "\n"),
+    within("pgpass-password", "db.internal:5432:app:owner:", `plain${from(LOWER, 6)}`),
+    within("cookie", "Set-Cookie: connect.sid=", `s%3A${mixed(32)}.${mixed(20)}`, "; Path=/; HttpOnly"),
+    within("xml-password", "<server><id>x</id><password>", `plain ${from(LOWER, 6)}`, "</password></server>"),
+    within("kubernetes-secret", "apiVersion: v1\nkind: Secret\ndata:\n  value: ", basic(from(LOWER, 12))),
   ];
 }
 

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { redactor, redactSecrets, SECRET_KINDS } from "../../src/text/redact.ts";
+import { harmlessTexts } from "./harmless.ts";
 import { plantedSecrets } from "./planted.ts";
 
 describe("secrets", () => {
@@ -44,28 +45,11 @@ describe("secrets", () => {
 });
 
 describe("what is no secret", () => {
-  it.each([
-    "const password = request.body.password;",
-    "password: string",
-    "token: this.tokens.next()",
-    'const token = crypto.randomBytes(16).toString("hex");',
-    "apiKey: process.env.OPENAI_API_KEY",
-    "export OPENAI_API_KEY=$(pass show openai)",
-    "DB_PASSWORD=\u0024{DB_PASSWORD}",
-    'password: "********"',
-    "postgres://user:<password>@host/db",
-    "https://example.com/a:b@c",
-    "git@github.com:someone/project.git",
-    "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    '"integrity": "sha512-z8ZVIXa4eG7tKjT0l1yxYfaQkRBFCZyRZ1uCwPgWXkaiQkGLkRbmjd3cXHVVbzFL3xdYU2SSn5lGvPx1iJQmbA=="',
-    "id: 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c",
-    "Use Basic authentication-with-a-password, or Bearer tokens.",
-    "class sk-fading-circle-spinner-long-name",
-    "The tokenizer: o200k_base-2024-05-13-release",
-    "The public key: -----BEGIN PUBLIC KEY-----",
-    "token_count: 1234567890123456",
-    "The password is stored as a hash; the secret stays with the client.",
-  ])("stays: %s", (text) => expect(redactSecrets(text)).toEqual({ text, found: [] }));
+  it("stays unchanged in 200 harmless texts: code, hashes, ids, addresses, styles, queries, stack traces", () => {
+    const texts = harmlessTexts();
+    expect(new Set(texts).size).toBeGreaterThanOrEqual(200);
+    expect(texts.filter((text) => redactSecrets(text).text !== text).map((text) => redactSecrets(text).text)).toEqual([]);
+  });
 
   it("is touched less than once in a thousand lines of ordinary code and prose", () => {
     const root = resolve(import.meta.dirname, "../..");
@@ -97,36 +81,6 @@ describe("redaction", () => {
         expect(text.isWellFormed()).toBe(`${before}${after}`.isWellFormed());
       }),
     );
-  });
-
-  it("takes time in proportion to the text, also where patterns begin everywhere and end nowhere", () => {
-    const starts = [
-      "eyJ-",
-      "a",
-      "-----BEGIN PRIVATE " + "KEY-----",
-      "a://",
-      "://a:",
-      "password=",
-      "token: ",
-      "sk-",
-      "Bearer ",
-      "x1Q~",
-      "A.",
-      "Authorization:",
-      "secret_",
-      "key-0",
-    ];
-    for (const start of starts) {
-      const times = [20_000, 160_000].map((length) => {
-        const text = start.repeat(Math.ceil(length / start.length)).slice(0, length);
-        redactSecrets(text.slice(0, 1_000));
-        const began = process.cpuUsage().user;
-        redactSecrets(text);
-        return Math.max(process.cpuUsage().user - began, 5_000);
-      });
-      // Eight times the text: quadratic time would be sixty-four times as long.
-      expect(times[1]! / times[0]!, JSON.stringify(start)).toBeLessThan(40);
-    }
   });
 });
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleepFor } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
+import { redactMessage } from "../../text/redact-message.ts";
 import type { Breaker } from "./breaker.ts";
 import type { Pace } from "./pace.ts";
 
@@ -136,7 +137,9 @@ function retryAfter(headers: Headers): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
-function failure(name: string, { status, message }: Refusal, passing: boolean, retryAfterMs: number | undefined): CairnError {
+/** Providers quote the request in their errors, the key included, and the error may be stored as the reason of a failure. */
+function failure(name: string, { status, message: said }: Refusal, passing: boolean, retryAfterMs: number | undefined): CairnError {
+  const message = redactMessage(said);
   if (status === 401 || status === 403)
     return new CairnError("unavailable", `${name} refused the key: ${message}. Check embedder.api_key.`);
   return new CairnError("unavailable", passing ? `${name} does not answer: ${message}` : `${name} refused the request: ${message}`, {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CairnError } from "../../model/errors.ts";
-import type { Embedder } from "../../ports/embedder.ts";
+import type { Embedder, EmbedOptions } from "../../ports/embedder.ts";
+import { estimateTokens } from "../../text/budget.ts";
 import { cutToTokens } from "../../text/tokens.ts";
 import { askHalving, batches } from "./batches.ts";
 import { breaker } from "./breaker.ts";
@@ -15,8 +16,6 @@ export interface OpenAiOptions extends Partial<Pick<ProviderOptions, "policy" | 
   readonly model?: string | undefined;
   /** Shorter vectors than the model's own, where it can give them. */
   readonly dimensions?: number | undefined;
-  /** Told how many tokens the provider counted, for the cost. */
-  readonly onTokens?: ((tokens: number) => void) | undefined;
 }
 
 /** The interface's limits: texts a request, tokens a text, tokens a request. The last is kept with a margin, since we estimate. */
@@ -32,14 +31,16 @@ const OWN_DIMENSIONS: Readonly<Record<string, number>> = {
   "text-embedding-ada-002": 1536,
 };
 
+/** Compatible servers may leave the count out or report nonsense; neither makes their vectors useless. */
+const Tokens = z.int().min(0).optional().catch(undefined);
 const Answer = z.object({
   data: z.array(z.object({ index: z.int(), embedding: z.union([z.string(), z.array(z.number())]) })),
-  usage: z.object({ total_tokens: z.number() }).optional(),
+  usage: z.object({ total_tokens: Tokens, prompt_tokens: Tokens }).optional().catch(undefined),
 });
 
 /** Embeddings by OpenAI, or by any server with the same interface. */
 export function openAiEmbedder(options: OpenAiOptions): Embedder {
-  const { apiKey, baseUrl = "https://api.openai.com/v1", model = "text-embedding-3-small", dimensions, onTokens } = options;
+  const { apiKey, baseUrl = "https://api.openai.com/v1", model = "text-embedding-3-small", dimensions } = options;
   const dimension = dimensions ?? OWN_DIMENSIONS[model];
   if (dimension === undefined)
     throw new CairnError("invalid_input", `embedder.dimensions: say how many dimensions the vectors of ${JSON.stringify(model)} have.`);
@@ -51,10 +52,10 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
     ...given(options),
   };
 
-  async function ask(texts: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]> {
+  async function ask(texts: readonly string[], { signal, onTokens }: EmbedOptions): Promise<Float32Array[]> {
     const answer = Answer.safeParse(
       await callProvider(provider, {
-        url: `${baseUrl.replace(/\/+$/, "")}/embeddings`,
+        url: `${baseUrl.replace(/(?<!\/)\/+$/, "")}/embeddings`,
         method: "POST",
         headers: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
         body: { model, input: texts, encoding_format: "base64", ...(dimensions === undefined ? {} : { dimensions }) },
@@ -63,7 +64,8 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
     );
     if (!answer.success)
       throw new CairnError("unavailable", "The OpenAI embeddings service gave an answer of another form than documented.");
-    onTokens?.(answer.data.usage?.total_tokens ?? 0);
+    const { total_tokens, prompt_tokens } = answer.data.usage ?? {};
+    onTokens?.(total_tokens ?? prompt_tokens ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0));
     const inOrder = answer.data.data
       .sort((a, b) => a.index - b.index)
       .map(({ embedding }) => (typeof embedding === "string" ? fromBase64(embedding) : embedding));
@@ -74,7 +76,7 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
     model,
     version: dimensions === undefined ? "1" : `1-${dimensions}`,
     dimension,
-    async embed(texts, { signal } = {}) {
+    async embed(texts, options = {}) {
       const sized = await Promise.all(texts.map((text) => cutToTokens(text || " ", TEXT_TOKENS_MAX))); // an empty text is refused by the service
       const vectors: Float32Array[] = [];
       for (const { start, end } of batches(
@@ -84,7 +86,7 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
         vectors.push(
           ...(await askHalving(
             sized.slice(start, end).map(({ text }) => text),
-            (part) => ask(part, signal),
+            (part) => ask(part, options),
           )),
         );
       return vectors;

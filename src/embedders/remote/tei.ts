@@ -31,7 +31,7 @@ const Vectors = z.array(z.array(z.number()));
 /** Embeddings by a Text Embeddings Inference server. */
 export function teiEmbedder(options: TeiOptions): Embedder {
   const { apiKey, model = "BAAI/bge-small-en-v1.5", dimensions = DIMENSION } = options;
-  const baseUrl = options.baseUrl.replace(/\/+$/, "");
+  const baseUrl = options.baseUrl.replace(/(?<!\/)\/+$/, "");
   const headers: Record<string, string> = apiKey ? { authorization: `Bearer ${apiKey}` } : {};
   const { policy, fetch, sleep, random } = options;
   const provider: ProviderOptions = {

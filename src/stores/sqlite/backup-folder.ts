@@ -137,7 +137,7 @@ export const SIGNED = `-${process.pid}@${hostname()}`;
 
 /** Whether the process that signed this name is gone. Of another machine that cannot be known. */
 export function isLeftBehind(name: string): boolean {
-  const [, pid, host] = /-(\d+)@(.+)$/.exec(name) ?? [];
+  const [, pid, host] = /-(\d+)@(.+)$/s.exec(name) ?? [];
   if (host !== hostname() || Number(pid) === process.pid) return false;
   try {
     process.kill(Number(pid), 0);

@@ -10,7 +10,7 @@ export function languageOf(path: string, content = ""): string {
   return language;
 }
 
-const CPP_ONLY = /^\s*(?:class\s+\w|namespace\s+\w|namespace\s*\{|template\s*<|using\s+\w|public:|private:)|\bstd::\w/m;
+const CPP_ONLY = /^[ \t]*(?:class\s+\w|namespace\s+\w|namespace\s*\{|template\s*<|using\s+\w|public:|private:)|\bstd::\w/m;
 
 function byFirstLine(content: string): string | undefined {
   if (content.startsWith("<?php")) return "php";
@@ -18,7 +18,7 @@ function byFirstLine(content: string): string | undefined {
   const line = content.slice(2, 200).split("\n", 1)[0] ?? "";
   // `#!/usr/bin/env -S deno run` and `#!/bin/bash -e` both name the program in a word of their own.
   for (const word of line.trim().split(/[\s/]+/)) {
-    const program = word.replace(/[\d.]+$/, "");
+    const program = word.replace(/(?<![\d.])[\d.]+$/, "");
     const language = PROGRAMS.get(program);
     if (language) return language;
   }

@@ -58,10 +58,10 @@ function* headings(lines: Lines): Generator<Heading> {
       previous = "";
       continue;
     }
-    const atx = /^( {0,3}(#{1,6})(?:[ \t]+|$))(.*)$/.exec(text);
+    const atx = /^( {0,3}(#{1,6})(?:[ \t]+|$))(.*)$/s.exec(text);
     const underline = /^ {0,3}(=+|-+)$/.exec(text)?.[1];
     if (atx) {
-      const title = atx[3]!.replace(/(?:^|[ \t]+)#+$/, "").trim();
+      const title = atx[3]!.replace(/(?:^|(?<=[ \t]))#+$/, "").trim();
       if (title) yield { line, level: atx[2]!.length, title, column: atx[1]!.length + 1 };
       previous = "";
     } else if (underline && previous) {

@@ -47,7 +47,7 @@ const Query = z.object({ result: z.object({ points: z.array(z.object({ payload: 
 const TIMEOUT_MS = 5_000;
 
 export function qdrantClient({ url, apiKey, timeoutMs = TIMEOUT_MS }: QdrantOptions): QdrantClient {
-  const base = url.replace(/\/+$/, "");
+  const base = url.replace(/(?<!\/)\/+$/, "");
 
   async function call<Schema extends z.ZodType>(
     schema: Schema,
