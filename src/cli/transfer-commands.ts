@@ -6,6 +6,7 @@ import type { Imported } from "../checkpoints/transfer.ts";
 import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { parseJson } from "../text/json.ts";
 import { toWire } from "../wire.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command } from "./command.ts";
@@ -172,7 +173,7 @@ async function importLines(
 
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined; // told with its line

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { CairnError } from "../model/errors.ts";
+import { parseJson } from "../text/json.ts";
 import { HttpRefusal } from "./errors.ts";
 
 /** The JSON body of a request, or an empty object where there is none. Never reads more than the limit. */
@@ -22,9 +23,9 @@ export async function readJson(request: Request, limitBytes: number): Promise<un
     throw new CairnError("invalid_input", "The body is not valid UTF-8. Send JSON in UTF-8.");
   }
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
-    throw new CairnError("invalid_input", `The body is not valid JSON: ${(error as Error).message.slice(0, 200)}.`);
+    throw new CairnError("invalid_input", `The body is ${(error as CairnError).message}`);
   }
 }
 
@@ -131,7 +132,7 @@ function coerce(schema: z.ZodType, values: readonly string[]): unknown {
 
 function parsed(value: string): unknown {
   try {
-    return JSON.parse(value);
+    return parseJson(value);
   } catch {
     return value;
   }

@@ -9,6 +9,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../invoke.ts";
 import { LIMITS } from "../model/limits.ts";
+import { parseJson } from "../text/json.ts";
 import { type GuardOptions, refuseForeignRequest } from "./guards.ts";
 import { rpcErrorResponse } from "./rpc-response.ts";
 import { legacySessions, type SessionOptions } from "./sessions.ts";
@@ -64,9 +65,15 @@ async function readJson(request: Request, maxBytes: number): Promise<{ json: unk
     if (bytes > maxBytes) return tooLarge();
     parts.push(part);
   }
+  let text: string;
   try {
-    return { json: JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts))) };
+    text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
   } catch {
-    return rpcErrorResponse(400, PARSE_ERROR, "The body is not valid JSON in UTF-8.");
+    return rpcErrorResponse(400, PARSE_ERROR, "The body is not valid UTF-8. Send JSON in UTF-8.");
+  }
+  try {
+    return { json: parseJson(text) };
+  } catch (error) {
+    return rpcErrorResponse(400, PARSE_ERROR, `The body is ${(error as Error).message}`);
   }
 }

@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { parseJson } from "../../text/json.ts";
 
 /** What a session was about, as far as its transcript tells. */
 export interface SessionFacts {
@@ -81,7 +82,7 @@ export function sessionFacts(lines: readonly string[]): SessionFacts {
 function parsed(line: string): Entry | undefined {
   if (!line.startsWith("{")) return undefined;
   try {
-    return JSON.parse(line) as Entry;
+    return parseJson(line) as Entry;
   } catch {
     return undefined;
   }
