@@ -53,7 +53,7 @@ export const codeSend = operation({
   http: { method: "POST", path: "/index", status: 202 },
   cli: { hidden: true },
   render: renderJob,
-  run: async (cairn, input) => shown(await cairn.indexing.send(input)),
+  run: async (cairn, input, context) => shown(await cairn.indexing.send(input, senderOf(context))),
 });
 
 export const codeManifest = operation({
@@ -75,8 +75,8 @@ export const codeManifest = operation({
   http: { method: "POST", path: "/index/manifest", status: 202 },
   cli: { hidden: true },
   render: renderJob,
-  run: async (cairn, { projectId, paths, after, until }) =>
-    shown(await cairn.indexing.sendManifest({ projectId, manifest: paths, after, until })),
+  run: async (cairn, { projectId, paths, after, until }, context) =>
+    shown(await cairn.indexing.sendManifest({ projectId, manifest: paths, after, until }, senderOf(context))),
 });
 
 export const codeHashes = operation({
@@ -136,6 +136,8 @@ export const codeCancel = operation({
     return shown(await cairn.indexing.cancel(id));
   },
 });
+
+const senderOf = ({ keyId }: CallContext) => ({ sender: keyId });
 
 /** To a caller that may not touch its project, a job is not there. */
 function assertMayTouch({ id, projectId }: IndexJob, { mayTouch }: CallContext): void {

@@ -41,7 +41,7 @@ export function mcpHttpHandler(factory: McpServerFactory, options: McpHttpOption
       const body = request.method === "POST" ? await readJson(request, maxBodyBytes) : undefined;
       if (body instanceof Response) return body;
       const given = { authInfo: authInfoOf(caller), ...(body && { parsedBody: body.json }) };
-      return (await isLegacyRequest(request, body?.json)) ? legacy.fetch(request, given) : modern.fetch(request, given);
+      return (await isLegacyRequest(request, body?.json)) ? legacy.fetch(request, given, caller) : modern.fetch(request, given);
     },
     async close() {
       await Promise.all([modern.close(), legacy.close()]);

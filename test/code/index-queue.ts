@@ -120,6 +120,27 @@ export function indexQueueContract(
       expect((await ended(id)).status).toBe("completed");
     });
 
+    it("leaves half of the queue to others when one sender fills it", async () => {
+      const gates = doors();
+      queue = await open(
+        async () => {
+          await gates.at("all");
+          return NOTHING_DONE;
+        },
+        { capacity: 6 },
+      );
+      for (const path of ["1", "2", "3"]) await queue.add(work(`/flood${path}`, path), "greedy");
+      await expect(queue.add(work("/flood4", "4"), "greedy")).rejects.toMatchObject({
+        code: "unavailable",
+        message: expect.stringContaining("3 batches of yours"),
+        retryAfterMs: expect.any(Number),
+      });
+      const other = await queue.add(work("/other", "5"), "modest");
+      gates.open("all");
+      expect((await ended(other.id)).status).toBe("completed");
+      await queue.add(work("/flood4", "4"), "greedy"); // its batches have ended
+    });
+
     it("cancels what waits without doing it, and what is under way by its signal", async () => {
       const gates = doors();
       const begun: string[] = [];
