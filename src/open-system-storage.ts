@@ -35,7 +35,7 @@ export async function openSystemStorage(options: SystemStorageOptions): Promise<
         away: () => awayFromFolder(folder),
         openAway: (url) => openSystemStorage({ storage: "postgres", url }),
       });
-      return { ...following, release: local.release };
+      return { ...following, release: local.release, check: local.check };
     }
     case "postgres": {
       const { postgresSystemStorage } = await import("./stores/postgres/systems.ts");

@@ -157,7 +157,10 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     runs: checkedRuns(runs({ store: runStore, now })),
     systems: systems({ storage: systemStorage, scratch: async () => memorySystemStorage(), now, newId: services.newId }),
     projects: () => storage.projects(),
-    check: () => storage.check(),
+    async check() {
+      await storage.check();
+      if ("check" in systemStorage) await systemStorage.check();
+    },
     async close() {
       stopObserving();
       observed.stop();

@@ -15,6 +15,7 @@ import { type Credentials, type Identity, identify } from "./callers.ts";
 import { type Connection, clientAddress } from "./client-address.ts";
 import { type DocsPage, docsPage } from "./docs-page.ts";
 import { errorResponse, HttpRefusal } from "./errors.ts";
+import { refuseOtherSites } from "./fetch-site.ts";
 import { healthCheck } from "./health.ts";
 import { limited, readJson, readQuery } from "./input.ts";
 import { openApi } from "./openapi.ts";
@@ -84,6 +85,7 @@ export function httpHandler(options: HttpOptions): HttpHandler {
       const identity = await admit(request.headers, connection, isProbe);
       if (isOver && !isProbe)
         throw new CairnError("unavailable", "Too many requests at once. Try again in a moment.", { retryAfterMs: 1_000 });
+      refuseOtherSites(request, allowedOrigins);
       response = await app.fetch(request, { requestId, identity });
     } catch (error) {
       response = refused(error, request, requestId, log);
@@ -169,8 +171,9 @@ function routes(options: HttpOptions): Hono<Env> {
   for (const path of HEALTH_PATHS)
     app.get(path, async (c) => {
       const { checks, knowledge, ...state } = await health();
-      // Reasons can name paths and hosts; they are for callers with a credential.
-      const body = c.env.identity.caller ? { ...state, checks, ...(knowledge && { knowledge }) } : state;
+      // Reasons can name paths and hosts, and the figures are about what all projects share.
+      const seesAll = c.env.identity.caller?.projects === "all";
+      const body = seesAll ? { ...state, checks, ...(knowledge && { knowledge }) } : state;
       return json(body, state.ready || path === "/health/live" ? 200 : 503);
     });
   if (metrics)
