@@ -77,6 +77,8 @@ export interface OpenOptions {
     /** Embed code anew with the better model by itself, once its index has been quiet for a minute. */
     readonly deepen?: boolean | undefined;
   };
+  /** Hosts, with a port unless it is 5432, to which callers with an API key may migrate databases; default none. */
+  readonly migrate?: { readonly allowedHosts?: readonly string[] | undefined } | undefined;
   /** Told once, in words for a person, when something is not as good as it could be; default: a process warning. */
   readonly onNotice?: (message: string) => void;
   readonly now?: Clock;
@@ -141,6 +143,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
       knowledge: (projectPath, records, { signal }) => learnt.restore({ database: projectPath, records }, { signal }),
     }),
     migrations: {
+      allowedHosts: options.migrate?.allowedHosts ?? [],
       async migrate(input) {
         const { storage: base = "sqlite", stateDir = defaultStateDir() } = options;
         if (base === "memory") throw new CairnError("conflict", "What is kept in memory cannot be moved.");

@@ -24,6 +24,7 @@ export async function probeWrite(folder: string): Promise<void> {
   });
   for (const name of names.filter((one) => one.endsWith(".db")).slice(0, FILES_MAX)) {
     const path = join(folder, name);
+    // Not opened: closing a second descriptor of a database would drop the locks that SQLite holds on the first.
     await access(path, constants.W_OK).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw refusal(path, error); // removed meanwhile
     });
