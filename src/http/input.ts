@@ -98,8 +98,13 @@ interface Definition {
 /** A query holds only text; the schema says which fields are numbers, booleans, lists or JSON. What does not fit is left for the schema to refuse. */
 export function readQuery(schema: z.ZodObject, query: URLSearchParams): Record<string, unknown> {
   const input: Record<string, unknown> = {};
-  for (const name of new Set(query.keys())) {
-    const values = query.getAll(name);
+  const given = new Map<string, string[]>(); // in one pass: getAll for each of thousands of names would be quadratic
+  for (const [name, value] of query) {
+    const values = given.get(name);
+    if (values) values.push(value);
+    else given.set(name, [value]);
+  }
+  for (const [name, values] of given) {
     const field = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined;
     const value = field ? coerce(field, values) : values[0];
     Object.defineProperty(input, name, { value, enumerable: true, configurable: true, writable: true }); // a field named __proto__ is just unknown

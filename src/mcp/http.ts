@@ -1,6 +1,7 @@
 import {
   type AuthInfo,
   createMcpHandler,
+  INVALID_REQUEST,
   isJsonContentType,
   isLegacyRequest,
   type McpServerFactory,
@@ -72,7 +73,10 @@ async function readJson(request: Request, maxBytes: number): Promise<{ json: unk
     return rpcErrorResponse(400, PARSE_ERROR, "The body is not valid UTF-8. Send JSON in UTF-8.");
   }
   try {
-    return { json: parseJson(text) };
+    const json = parseJson(text);
+    // One request is one call: the limits on calls in flight and calls per second count requests.
+    if (Array.isArray(json)) return rpcErrorResponse(400, INVALID_REQUEST, "Batches are not supported; send one message per request.");
+    return { json };
   } catch (error) {
     return rpcErrorResponse(400, PARSE_ERROR, `The body is ${(error as Error).message}`);
   }

@@ -52,6 +52,19 @@ describe("a key that opens MCP sessions without end", () => {
     expect(alive).toEqual([...Array(7).fill(false), true, true, true]);
   });
 
+  it("cannot pass a hundred calls off as one in a batch", async () => {
+    server = await startHttp({ callers });
+    const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/list" });
+    const response = await send(
+      "greedy",
+      Array.from({ length: 100 }, (_, id) => call(id)),
+    );
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      error: { code: -32600, message: "Batches are not supported; send one message per request." },
+    });
+  });
+
   it("gives up sessions for others once the server has its fill of them", async () => {
     server = await startHttp({ callers, maxSessionsPerKey: 4, maxSessions: 5 });
     const greedy = [await begin("greedy"), await begin("greedy"), await begin("greedy"), await begin("greedy")];
