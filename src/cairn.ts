@@ -9,7 +9,7 @@ import type { Indexing } from "./code/indexing.ts";
 import type { Code } from "./code/service.ts";
 import type { KnowledgeBase } from "./knowledge/service.ts";
 import type { LocalCode } from "./local/local-code.ts";
-import type { Migrations } from "./migrate/service.ts";
+import type { MigrationRules, Migrations } from "./migrate/service.ts";
 import type { Embeddings } from "./recall/embeddings.ts";
 import type { Runs } from "./runs/service.ts";
 import type { Systems } from "./systems/service.ts";
@@ -32,7 +32,7 @@ export interface Cairn {
   /** A project as one file. */
   readonly transfer: Transfer;
   /** Moves databases between SQLite and PostgreSQL. */
-  readonly migrations: Migrations;
+  readonly migrations: Migrations & MigrationRules;
   readonly embeddings: Embeddings;
   /** Counts, sizes and costs. */
   readonly stats: Stats;

@@ -56,7 +56,7 @@ async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocat
   if (typeof project === "string" && !mayTouch(project))
     throw new CairnError("forbidden", "This key is not for that project. Use a key that names it.");
 
-  const context = { progress: progress ?? (() => {}), mayTouch, allProjects: caller.projects === "all" };
+  const context = { progress: progress ?? (() => {}), mayTouch, allProjects: caller.projects === "all", keyId: caller.keyId };
   try {
     const { timeoutMs } = operation.limits;
     const result = await withTimeLimit(timeoutMs, () =>

@@ -76,7 +76,7 @@ async function openStorage(options: StoredWhere): Promise<SystemStorage | Sqlite
         openAway: (url) => openSystemStorage({ storage: "postgres", url, poolMax }),
         findAbandoned: (systemId) => findAbandonedMove(fileOf(systemId), databaseFlags({ kind: "system", id: systemId })),
       });
-      return { ...following, release: local.release };
+      return { ...following, release: local.release, check: local.check };
     }
     case "postgres": {
       const { postgresSystemStorage } = await import("./stores/postgres/systems.ts");

@@ -95,6 +95,8 @@ export interface OpenOptions {
     /** Embed code anew with the better model by itself, once its index has been quiet for a minute. */
     readonly deepen?: boolean | undefined;
   };
+  /** Hosts, with a port unless it is 5432, to which callers with an API key may migrate databases; default none. */
+  readonly migrate?: { readonly allowedHosts?: readonly string[] | undefined } | undefined;
   /** Told once, in words for a person, when something is not as good as it could be; default: a process warning. */
   readonly onNotice?: (message: string) => void;
   readonly now?: Clock;
@@ -164,6 +166,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
       knowledge: (projectPath, records, { signal }) => learnt.restore({ database: projectPath, records }, { signal }),
     }),
     migrations: {
+      allowedHosts: options.migrate?.allowedHosts ?? [],
       async migrate(input) {
         const { storage: base = "sqlite", stateDir = defaultStateDir() } = options;
         const implicit = options.implicitStateDir ?? (options.stateDir === undefined && isImplicitStateDir());
@@ -192,7 +195,10 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
       settings: options.systems ?? {},
     }),
     projects: () => storage.projects(),
-    check: () => storage.check(),
+    async check() {
+      await storage.check();
+      if ("check" in systemStorage) await systemStorage.check();
+    },
     async close() {
       stopObserving();
       observed.stop();

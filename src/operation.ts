@@ -17,6 +17,8 @@ export interface CallContext {
   readonly mayTouch: (projectId: string) => boolean;
   /** Whether this caller may touch every project, also ones made later. */
   readonly allProjects: boolean;
+  /** The id of the API key that calls; `undefined` for the local user. */
+  readonly keyId: string | undefined;
 }
 
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {

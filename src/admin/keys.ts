@@ -1,11 +1,12 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Access, ApiKey, StoredApiKey } from "../model/api-key.ts";
 import { CairnError } from "../model/errors.ts";
-import { sha256Hex } from "../model/ids.ts";
+import { SHARED_PROJECT_ID, sha256Hex } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { KeyStore } from "../ports/key-store.ts";
 import { redactSecrets } from "../text/redact.ts";
+import { ProjectId } from "../text/schemas.ts";
 
 export interface CreateKey {
   readonly label: string;
@@ -43,6 +44,7 @@ export function keys({ store, now }: KeyDeps): Keys {
       const createdAt = now();
       if (expiresAt !== undefined && Date.parse(expiresAt) <= Date.parse(createdAt))
         throw new CairnError("invalid_input", "expires_at lies in the past. Give a later time, or none for a key that does not expire.");
+      assertProjects(projects);
       if ((await store.all()).length >= LIMITS.apiKeys)
         throw new CairnError("conflict", `There are already ${LIMITS.apiKeys} keys. Revoke those that are no longer used.`);
       const id = randomBytes(6).toString("hex");
@@ -76,6 +78,21 @@ export function keys({ store, now }: KeyDeps): Keys {
       return withoutHash(stored);
     },
   };
+}
+
+/** Refuses names that no call can ever match, since every call names its project in its cleaned form. */
+function assertProjects(projects: CreateKey["projects"]): void {
+  if (projects === "all") return;
+  if (projects.length === 0)
+    throw new CairnError("invalid_input", "projects: name at least one project, or make the key for all projects.");
+  for (const project of projects) {
+    const problem = project === SHARED_PROJECT_ID ? undefined : ProjectId.safeParse(project).error?.issues[0]?.message;
+    if (problem === undefined) continue;
+    throw new CairnError(
+      "invalid_input",
+      `projects: ${JSON.stringify(project.slice(0, 200))} ${problem}. Write each project as an absolute path such as /home/me/app, as a name such as my-app, or as "shared" for the knowledge of all projects; for every project, make the key for all projects.`,
+    );
+  }
 }
 
 function sameHash(a: string, b: string): boolean {

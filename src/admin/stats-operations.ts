@@ -6,7 +6,7 @@ import { ProjectPath } from "../text/schemas.ts";
 export const statsRead = operation({
   name: "stats",
   summary: "Show counts, sizes, and what embedding has cost: cache hits, tokens, dollars.",
-  description: "Figures of embedding are those of this process since it started.",
+  description: "Figures of embedding are those of this process since it started. A key for some projects gets figures of those alone.",
   input: z.strictObject({
     of_project: ProjectPath.optional().describe("Only this project; all that the caller may see if left out."),
     limit: z.int().min(1).max(LIMITS.listMax).default(20),
@@ -34,16 +34,19 @@ export const statsRead = operation({
       .optional()
       .describe("Knowledge of all projects."),
     total: z.int(),
-    embedding: z.object({
-      cache_hits: z.int(),
-      cache_misses: z.int(),
-      cache_hit_ratio: z.number().optional(),
-      texts: z.int(),
-      tokens: z.int(),
-      dollars: z.number(),
-      saved_tokens: z.int(),
-      saved_dollars: z.number(),
-    }),
+    embedding: z
+      .object({
+        cache_hits: z.int(),
+        cache_misses: z.int(),
+        cache_hit_ratio: z.number().optional(),
+        texts: z.int(),
+        tokens: z.int(),
+        dollars: z.number(),
+        saved_tokens: z.int(),
+        saved_dollars: z.number(),
+      })
+      .optional()
+      .describe("Of all projects together, so only for callers that may see them all."),
   }),
   access: "read",
   annotations: { readOnly: true, destructive: false, idempotent: true },
@@ -61,9 +64,14 @@ export const statsRead = operation({
           `  ${project_path}: ${checkpoints} checkpoints, ${knowledge > 0 ? `${knowledge} pieces of knowledge, ` : ""}${sizes(figures)}`,
       ),
       ...(shared ? [`Shared: ${shared.knowledge} pieces of knowledge, ${sizes(shared)}`] : []),
-      `Embedding in this process: ${embedding.texts} texts, ${embedding.tokens} tokens, $${embedding.dollars.toFixed(4)}; cache ${embedding.cache_hits} of ${embedding.cache_hits + embedding.cache_misses}, which saved ${embedding.saved_tokens} tokens, $${embedding.saved_dollars.toFixed(4)}`,
+      ...(embedding
+        ? [
+            `Embedding in this process: ${embedding.texts} texts, ${embedding.tokens} tokens, $${embedding.dollars.toFixed(4)}; cache ${embedding.cache_hits} of ${embedding.cache_hits + embedding.cache_misses}, which saved ${embedding.saved_tokens} tokens, $${embedding.saved_dollars.toFixed(4)}`,
+          ]
+        : []),
     ].join("\n"),
-  run: (cairn, { ofProject, limit }, { mayTouch }) => cairn.stats.read({ projectPath: ofProject, limit, mayTouch }),
+  run: (cairn, { ofProject, limit }, { mayTouch, allProjects }) =>
+    cairn.stats.read({ projectPath: ofProject, limit, mayTouch, allProjects }),
 });
 
 interface Sizes {

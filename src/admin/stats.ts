@@ -21,9 +21,10 @@ export interface StatsReport {
   readonly projects: readonly ProjectFigures[];
   /** Absent if there is none, or if the caller may not see it. */
   readonly shared?: SharedFigures | undefined;
-  /** How many there are in all, also those not shown. */
+  /** How many the caller may see, also those beyond `limit`. */
   readonly total: number;
-  readonly embedding: EmbeddingFigures & { readonly cacheHitRatio?: number | undefined };
+  /** Of all projects together; absent if the caller may not see them all. */
+  readonly embedding?: (EmbeddingFigures & { readonly cacheHitRatio?: number | undefined }) | undefined;
 }
 
 export interface Stats {
@@ -32,6 +33,8 @@ export interface Stats {
     readonly projectPath?: string | undefined;
     readonly limit?: number | undefined;
     readonly mayTouch: (projectPath: string) => boolean;
+    /** Whether the caller may see every project, and so figures of all together; default false. */
+    readonly allProjects?: boolean | undefined;
   }): Promise<StatsReport>;
 }
 
@@ -63,7 +66,7 @@ export function stats({ storage, usage }: StatsDeps): Stats {
   }
 
   return {
-    async read({ projectPath, limit = 20, mayTouch }) {
+    async read({ projectPath, limit = 20, mayTouch, allProjects = false }) {
       const paths = (projectPath === undefined ? await storage.projects() : [projectPath]).filter((path) => mayTouch(path));
       const projects: ProjectFigures[] = [];
       for (const path of paths.slice(0, limit)) {
@@ -71,12 +74,14 @@ export function stats({ storage, usage }: StatsDeps): Stats {
         if (project) projects.push(await figuresOf(project));
       }
       const shared = projectPath === undefined && mayTouch(SHARED_PROJECT_ID) ? await sharedFigures() : undefined;
-      const used = usage();
-      const asked = used.cacheHits + used.cacheMisses;
-      const embedding = { ...used, ...(asked > 0 && { cacheHitRatio: used.cacheHits / asked }) };
-      return { projects, ...(shared && { shared }), total: paths.length, embedding };
+      return { projects, ...(shared && { shared }), total: paths.length, ...(allProjects && { embedding: embeddingFigures(usage()) }) };
     },
   };
+}
+
+function embeddingFigures(used: EmbeddingFigures): StatsReport["embedding"] {
+  const asked = used.cacheHits + used.cacheMisses;
+  return { ...used, ...(asked > 0 && { cacheHitRatio: used.cacheHits / asked }) };
 }
 
 async function vectorFigures(embeddings: EmbeddingStore): Promise<Pick<ProjectFigures, "vectors" | "vectorsMissing" | "model">> {

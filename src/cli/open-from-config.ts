@@ -21,6 +21,7 @@ export function openOptions(config: Config): OpenOptions {
     code: config.code,
     qdrant: config.qdrant,
     redaction: config.redaction,
+    migrate: config.migrate,
   };
 }
 

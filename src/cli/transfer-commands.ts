@@ -7,6 +7,7 @@ import { openRegularFile } from "../files/regular-file.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { parseJson } from "../text/json.ts";
 import { damagedField, damagedNote } from "../text/schemas.ts";
 import { toWire } from "../wire.ts";
 import { usage } from "./argv.ts";
@@ -186,7 +187,7 @@ async function importLines(
 
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined; // told with its line

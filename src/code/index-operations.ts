@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { IndexJob } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
 import { type CallContext, operation } from "../operation.ts";
-import { Id, text } from "../text/schemas.ts";
+import { Id, ProjectId, text } from "../text/schemas.ts";
 import { unknownJob } from "./indexing.ts";
-import { CodeProject, FilePath, JobOutput, READ } from "./wire-schemas.ts";
+import { FilePath, JobOutput, READ } from "./wire-schemas.ts";
 
 /** What programs use that bring a project's files to the index. People and agents have `code index`, which uses these. */
 
@@ -23,7 +23,7 @@ export const codeSend = operation({
   description:
     "Batches of a project are indexed in the order of their acceptance. A file whose content is known costs nothing. 503 with Retry-After: the queue is full.",
   input: z.strictObject({
-    project_id: CodeProject,
+    project_id: ProjectId,
     files: z
       .array(
         z.strictObject({
@@ -53,7 +53,7 @@ export const codeSend = operation({
   http: { method: "POST", path: "/index", status: 202 },
   cli: { hidden: true },
   render: renderJob,
-  run: async (cairn, input) => shown(await cairn.indexing.send(input)),
+  run: async (cairn, input, context) => shown(await cairn.indexing.send(input, senderOf(context))),
 });
 
 export const codeManifest = operation({
@@ -62,7 +62,7 @@ export const codeManifest = operation({
   description:
     "Ends a full index. A long list comes in pages: sort the paths by UTF-16 code units, and let each page say its range, from `after` (not in it) to `until` (in it). A page removes nothing outside its range, so pages that never come remove nothing.",
   input: z.strictObject({
-    project_id: CodeProject,
+    project_id: ProjectId,
     paths: z.array(FilePath).min(1, "a manifest names at least one file; to remove all, clean the index").max(LIMITS.codeManifestPaths),
     after: FilePath.optional().describe("The last path of the page before. Not given: from the beginning."),
     until: FilePath.optional().describe("The last path of this page. Not given: to the end."),
@@ -75,14 +75,14 @@ export const codeManifest = operation({
   http: { method: "POST", path: "/index/manifest", status: 202 },
   cli: { hidden: true },
   render: renderJob,
-  run: async (cairn, { projectId, paths, after, until }) =>
-    shown(await cairn.indexing.sendManifest({ projectId, manifest: paths, after, until })),
+  run: async (cairn, { projectId, paths, after, until }, context) =>
+    shown(await cairn.indexing.sendManifest({ projectId, manifest: paths, after, until }, senderOf(context))),
 });
 
 export const codeHashes = operation({
   name: "code_hashes",
   summary: "The content hashes of those of these files that are in the index, to send only what changed.",
-  input: z.strictObject({ project_id: CodeProject, paths: z.array(FilePath).min(1).max(LIMITS.codeManifestPaths) }),
+  input: z.strictObject({ project_id: ProjectId, paths: z.array(FilePath).min(1).max(LIMITS.codeManifestPaths) }),
   output: z.object({ hashes: z.record(z.string(), z.string()).describe("By path. A file that was not read as it should be has none.") }),
   access: "read",
   annotations: READ,
@@ -136,6 +136,8 @@ export const codeCancel = operation({
     return shown(await cairn.indexing.cancel(id));
   },
 });
+
+const senderOf = ({ keyId }: CallContext) => ({ sender: keyId });
 
 /** To a caller that may not touch its project, a job is not there. */
 function assertMayTouch({ id, projectId }: IndexJob, { mayTouch }: CallContext): void {

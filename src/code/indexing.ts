@@ -5,15 +5,23 @@ import type { IndexQueue, QueueDepth } from "../ports/index-queue.ts";
 import { pathProblem, type SourceFile } from "./index-batch.ts";
 import type { CallOptions, Code } from "./service.ts";
 
+/** Names the API key that sends work, which cannot fill the queue for others. Without a key only the queue's capacity counts. */
+export interface SendOptions {
+  readonly sender?: string | undefined;
+}
+
 /** Content that is accepted at once and indexed in the background, project by project in the order of acceptance. */
 export interface Indexing {
-  send(batch: {
-    readonly projectId: string;
-    readonly files: readonly SourceFile[];
-    readonly renames?: readonly Rename[] | undefined;
-  }): Promise<IndexJob>;
+  send(
+    batch: {
+      readonly projectId: string;
+      readonly files: readonly SourceFile[];
+      readonly renames?: readonly Rename[] | undefined;
+    },
+    options?: SendOptions,
+  ): Promise<IndexJob>;
   /** All paths of a range; files of the index in it that are not named are removed, when all that was sent before is indexed. */
-  sendManifest(page: { readonly projectId: string } & ManifestPage): Promise<IndexJob>;
+  sendManifest(page: { readonly projectId: string } & ManifestPage, options?: SendOptions): Promise<IndexJob>;
   /** Waits for the job's end if told to, up to `waitMs`. Raises `not_found` for one that is not known. */
   job(id: string, options?: CallOptions & { readonly waitMs?: number | undefined }): Promise<IndexJob>;
   cancel(id: string): Promise<IndexJob>;
@@ -37,11 +45,11 @@ export function indexing({ code, queue }: IndexingDeps): Indexing {
   }
 
   return {
-    send: async (batch) => queue.add(code.prepare(batch)),
+    send: async (batch, { sender } = {}) => queue.add(code.prepare(batch), sender),
 
-    async sendManifest({ projectId, manifest, after, until }) {
+    async sendManifest({ projectId, manifest, after, until }, { sender } = {}) {
       assertPage({ manifest, after, until });
-      return queue.add({ kind: "manifest", projectId, manifest, after, until });
+      return queue.add({ kind: "manifest", projectId, manifest, after, until }, sender);
     },
 
     async job(id, { waitMs = 0, signal } = {}) {

@@ -6,12 +6,12 @@ import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
 import type { CodeFilter } from "../ports/code-store.ts";
 import { estimateTokens, withinBudget } from "../text/budget.ts";
-import { text } from "../text/schemas.ts";
+import { ProjectId, text } from "../text/schemas.ts";
 import { contextText, searchText, usagesText } from "./answer-text.ts";
 import { PATH_ROLES } from "./path-role.ts";
 import type { CodeAnswer } from "./search.ts";
 import type { CodeContext } from "./service.ts";
-import { CodeProject, ContextOutput, FilePath, FilterFields, Glob, MaxTokens, READ, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
+import { ContextOutput, FilePath, FilterFields, Glob, MaxTokens, READ, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
 
 /** Lines of each hit that a person sees; the editor has the rest. */
 const TERMINAL_LINES = 8;
@@ -21,7 +21,7 @@ export const codeSearch = operation({
   summary: "Search the indexed code by meaning, words and symbol names.",
   description: "Ask in words, or name a symbol. Hits have file, lines and symbol; code_context shows more of them.",
   input: z.strictObject({
-    project_path: CodeProject,
+    project_path: ProjectId,
     query: text(LIMITS.queryChars, 1),
     top_k: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
@@ -56,7 +56,7 @@ export const codeSimilar = operation({
   name: "code_similar",
   summary: "Find code that resembles a text, or what stands at a line of a file.",
   input: z.strictObject({
-    project_path: CodeProject,
+    project_path: ProjectId,
     text: text(LIMITS.answerChars, 1).optional(),
     path: FilePath.optional(),
     line: z.int().min(1).optional().describe("With path. Default: 1."),
@@ -90,7 +90,7 @@ export const codeUsages = operation({
   name: "code_usages",
   summary: "Where a symbol is defined and used, exactly, by syntax.",
   input: z.strictObject({
-    project_path: CodeProject,
+    project_path: ProjectId,
     name: text(LIMITS.symbolChars, 1),
     glob: Glob.optional(),
     limit: z.int().min(1).max(LIMITS.listMax).default(50),
@@ -129,7 +129,7 @@ export const codeContext = operation({
   name: "code_context",
   summary: "Read lines of an indexed file, or a symbol's whole definition.",
   input: z.strictObject({
-    project_path: CodeProject,
+    project_path: ProjectId,
     path: FilePath.optional(),
     start_line: z.int().min(1).optional(),
     end_line: z.int().min(1).optional(),

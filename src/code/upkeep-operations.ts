@@ -2,8 +2,8 @@ import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
-import { text } from "../text/schemas.ts";
-import { CodeProject, FilterFields, READ } from "./wire-schemas.ts";
+import { ProjectId, text } from "../text/schemas.ts";
+import { FilterFields, READ } from "./wire-schemas.ts";
 
 const VersionOutput = z.object({
   version_id: z.int(),
@@ -31,7 +31,7 @@ const StatsOutput = z.object({
 export const codeStats = operation({
   name: "code_stats",
   summary: "What the index of a project holds, and how far its embeddings are.",
-  input: z.strictObject({ project_path: CodeProject }),
+  input: z.strictObject({ project_path: ProjectId }),
   output: StatsOutput,
   access: "read",
   annotations: READ,
@@ -61,7 +61,7 @@ export const codeStats = operation({
 export const codeQueue = operation({
   name: "code_queue",
   summary: "How much waits to be indexed on this server, of a project or of all.",
-  input: z.strictObject({ project_path: CodeProject.optional() }),
+  input: z.strictObject({ project_path: ProjectId.optional() }),
   output: z.object({ pending: z.int(), running: z.int(), capacity: z.int().describe("Batches that may wait, of all projects together.") }),
   access: "read",
   annotations: READ,
@@ -80,7 +80,7 @@ export const codeQueue = operation({
 export const codeClean = operation({
   name: "code_clean",
   summary: "Remove files from the index: those that a glob names, or all. The files themselves stay.",
-  input: z.strictObject({ project_path: CodeProject, glob: FilterFields.glob }),
+  input: z.strictObject({ project_path: ProjectId, glob: FilterFields.glob }),
   output: z.object({ removed: z.int() }),
   access: "write",
   annotations: { readOnly: false, destructive: true, idempotent: true },
@@ -95,7 +95,7 @@ export const codeClean = operation({
 export const codeCompact = operation({
   name: "code_compact",
   summary: "Remove what belongs to nothing in the index, and make it smaller.",
-  input: z.strictObject({ project_path: CodeProject }),
+  input: z.strictObject({ project_path: ProjectId }),
   output: z.object({
     orphans: z
       .object({ rows: z.int(), words: z.int(), vectors: z.int() })
@@ -122,7 +122,7 @@ export const codeDeepen = operation({
   summary: "Embed the indexed code anew with a better model, then search with it.",
   description: "Searches use the quick model's vectors until every chunk has a better one. Interrupted, it goes on when repeated.",
   input: z.strictObject({
-    project_path: CodeProject,
+    project_path: ProjectId,
     model: text(LIMITS.idChars, 1).optional().describe("Default: the best one here."),
     wait: z.boolean().default(true).describe("false: answer at once and go on in the background; code_stats shows how far it is."),
   }),

@@ -1,20 +1,8 @@
 import { z } from "zod";
-import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
-import { ProjectPath, text } from "../text/schemas.ts";
+import { text } from "../text/schemas.ts";
 
 /** What the operations on code have in common on the wire. */
-
-/** Programs that send content may know their project by a name; the local side uses the absolute path. */
-export const CodeProject = text(LIMITS.projectPathChars, 1)
-  .check((context) => {
-    const id = context.value;
-    const refuse = (message: string) => context.issues.push({ code: "custom", message, input: id });
-    if (id === SHARED_PROJECT_ID) refuse('"shared" is no project; it holds knowledge only');
-    else if (/[\\/]/.test(id)) for (const { message } of ProjectPath.safeParse(id).error?.issues ?? []) refuse(message);
-    else if (!/^[A-Za-z0-9][\w.-]{0,199}$/.test(id)) refuse("must be an absolute path, or a name of letters, digits, dots, - and _");
-  })
-  .describe("The project: its absolute path, or a name.");
 
 export const READ = { readOnly: true, destructive: false, idempotent: true };
 

@@ -141,6 +141,21 @@ export const ConfigSchema = z.strictObject({
       path: true,
     }),
   }),
+  migrate: z.strictObject({
+    allowed_hosts: setting(
+      z
+        .array(
+          z
+            .string()
+            .regex(
+              /^(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/,
+              "must be host names such as db.example.com or db.example.com:5433",
+            ),
+        )
+        .default([]),
+      "PostgreSQL hosts to which an API key for all projects may migrate over HTTP, with a port unless it is 5432. The command line may use any.",
+    ),
+  }),
   doctor: z.strictObject({
     window_seconds: setting(
       z.int().min(10).max(3_600).default(DOCTOR_DEFAULTS.windowSeconds),

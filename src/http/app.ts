@@ -10,10 +10,12 @@ import type { Log } from "../ports/log.ts";
 import { LOG_LEVEL } from "../telemetry/observe.ts";
 import { recordRefusal } from "../telemetry/operation-metrics.ts";
 import { addressGroup } from "../text/networks.ts";
+import { type CallKind, callerSlots } from "./caller-slots.ts";
 import { type Credentials, type Identity, identify } from "./callers.ts";
 import { type Connection, clientAddress } from "./client-address.ts";
 import { type DocsPage, docsPage } from "./docs-page.ts";
 import { errorResponse, HttpRefusal } from "./errors.ts";
+import { refuseOtherSites } from "./fetch-site.ts";
 import { healthCheck } from "./health.ts";
 import { limited, readJson, readQuery } from "./input.ts";
 import { openApi } from "./openapi.ts";
@@ -42,6 +44,10 @@ export interface HttpOptions {
   readonly rateLimit?: RateLimit | false;
   /** More requests than this at once are answered with 503. */
   readonly maxConcurrent?: number;
+  /** More requests than this of one caller at once are answered with 429; by default a quarter of `maxConcurrent`. */
+  readonly maxConcurrentPerCaller?: number;
+  /** Event streams that one caller may have open; more are answered with 429. */
+  readonly maxStreamsPerCaller?: number;
   /** Whole handlers under a path, such as `/mcp`. They are only called for callers that were let in. */
   readonly mount?: Readonly<Record<string, MountedHandler>>;
   /** The text of `/metrics`; without it there is no such page. */
@@ -60,6 +66,7 @@ type Env = { Bindings: { readonly requestId: string; readonly identity: Identity
 const METHODS = ["GET", "HEAD", "POST", "PATCH", "DELETE"];
 
 export const DEFAULT_MAX_CONCURRENT = 256;
+const DEFAULT_MAX_STREAMS_PER_CALLER = 256;
 
 /** The HTTP API as a plain function of a request, for any host that speaks fetch. */
 export function httpHandler(options: HttpOptions): HttpHandler {
@@ -78,6 +85,7 @@ export function httpHandler(options: HttpOptions): HttpHandler {
       const identity = await admit(request.headers, connection, isProbe);
       if (isOver && !isProbe)
         throw new CairnError("unavailable", "Too many requests at once. Try again in a moment.", { retryAfterMs: 1_000 });
+      refuseOtherSites(request, allowedOrigins);
       response = await app.fetch(request, { requestId, identity });
     } catch (error) {
       response = refused(error, request, requestId, log);
@@ -115,38 +123,47 @@ function routes(options: HttpOptions): Hono<Env> {
     if (!caller) throw refusal;
     return caller;
   };
+  const { maxConcurrent = DEFAULT_MAX_CONCURRENT, maxStreamsPerCaller = DEFAULT_MAX_STREAMS_PER_CALLER } = options;
+  const slots = callerSlots({ calls: options.maxConcurrentPerCaller ?? Math.ceil(maxConcurrent / 4), streams: maxStreamsPerCaller });
+  const admitted = (kind: CallKind, call: (c: Context<Env>, caller: Caller) => Promise<Response>) => async (c: Context<Env>) => {
+    const caller = callerOf(c);
+    return slots.run(caller.keyId ?? "local", kind, () => call(c, caller));
+  };
   const health = healthCheck(cairn, options.isDraining ?? (() => false));
   const app = new Hono<Env>();
 
   for (const operation of operations) {
     const route = routeOf(operation);
-    app.on(route.method, route.path.replace(/\{(\w+)\}/g, ":$1"), async (c) => {
-      const caller = callerOf(c);
-      const input = await inputOf(c, operation, route);
-      try {
-        const output = await invoke(cairn, operation, input, {
-          caller,
-          signal: c.req.raw.signal,
-          traceparent: c.req.header("traceparent"),
-          tracestate: c.req.header("tracestate"),
-          log,
-          edge: "http",
-          requestId: c.env.requestId,
-        });
-        return json(output, route.status);
-      } catch (error) {
-        return errorResponse(error, c.env.requestId); // the log knows it from invoke
-      }
-    });
+    app.on(
+      route.method,
+      route.path.replace(/\{(\w+)\}/g, ":$1"),
+      admitted("operation", async (c, caller) => {
+        const input = await inputOf(c, operation, route);
+        try {
+          const output = await invoke(cairn, operation, input, {
+            caller,
+            signal: c.req.raw.signal,
+            traceparent: c.req.header("traceparent"),
+            tracestate: c.req.header("tracestate"),
+            log,
+            edge: "http",
+            requestId: c.env.requestId,
+          });
+          return json(output, route.status);
+        } catch (error) {
+          return errorResponse(error, c.env.requestId); // the log knows it from invoke
+        }
+      }),
+    );
   }
 
   for (const [path, handler] of Object.entries(mount)) {
-    const mounted = async (c: Context<Env>) => {
-      const caller = callerOf(c);
-      return handler(limited(c.req.raw, LIMITS.bodyBytes), { caller, requestId: c.env.requestId });
-    };
-    app.all(path, mounted);
-    app.all(`${path}/*`, mounted);
+    const call = async (c: Context<Env>, caller: Caller) =>
+      handler(limited(c.req.raw, LIMITS.bodyBytes), { caller, requestId: c.env.requestId });
+    for (const under of [path, `${path}/*`]) {
+      app.get(under, admitted("listen", call));
+      app.all(under, admitted("mounted", call));
+    }
   }
 
   const pages = documents(operations);
@@ -154,8 +171,9 @@ function routes(options: HttpOptions): Hono<Env> {
   for (const path of HEALTH_PATHS)
     app.get(path, async (c) => {
       const { checks, knowledge, ...state } = await health();
-      // Reasons can name paths and hosts; they are for callers with a credential.
-      const body = c.env.identity.caller ? { ...state, checks, ...(knowledge && { knowledge }) } : state;
+      // Reasons can name paths and hosts, and the figures are about what all projects share.
+      const seesAll = c.env.identity.caller?.projects === "all";
+      const body = seesAll ? { ...state, checks, ...(knowledge && { knowledge }) } : state;
       return json(body, state.ready || path === "/health/live" ? 200 : 503);
     });
   if (metrics)

@@ -19,17 +19,23 @@ export interface Health {
 type KnowledgeReadiness = Awaited<ReturnType<Cairn["knowledge"]["readiness"]>>;
 type Checked = Pick<Cairn, "check" | "knowledge">;
 
+/** How long a probe waits for the storage before it answers that the storage is slow. */
 const CHECK_TIMEOUT_MS = 3_000;
-/** Many probes at once cost one check of the storage. */
-const REMEMBER_MS = 500;
+/** The check writes to the disk, so its result is used again: for this long when it succeeded, */
+const REMEMBER_READY_MS = 5_000;
+/** and for this long when it failed, so that a recovery shows soon. */
+const REMEMBER_FAILED_MS = 1_000;
 
-/** Says whether the process lives and whether it can work: the storage answers, and it is not shutting down. */
-export function healthCheck(cairn: Checked, isDraining: () => boolean): () => Promise<Health> {
-  const startedAt = performance.now();
-  let last: { readonly atMs: number; readonly state: ReturnType<typeof storageState> } | undefined;
+/** Reports whether the process lives and whether it can work: the storage takes writes, and the server is not shutting down. */
+export function healthCheck(
+  cairn: Checked,
+  isDraining: () => boolean,
+  nowMs: () => number = () => performance.now(),
+): () => Promise<Health> {
+  const startedAt = nowMs();
+  const check = remembered(() => storageState(cairn), nowMs);
   return async () => {
-    if (!last || performance.now() - last.atMs > REMEMBER_MS) last = { atMs: performance.now(), state: storageState(cairn) };
-    const { problem, knowledge, knowledgeProblem } = await last.state;
+    const { problem, knowledge, knowledgeProblem } = await check();
     const draining = isDraining();
     const ready = problem === undefined && !draining;
     return {
@@ -37,7 +43,7 @@ export function healthCheck(cairn: Checked, isDraining: () => boolean): () => Pr
       live: true,
       ready,
       version: VERSION,
-      uptime_seconds: Math.round((performance.now() - startedAt) / 1000),
+      uptime_seconds: Math.round((nowMs() - startedAt) / 1000),
       checks: {
         storage: problem === undefined ? { ok: true } : { ok: false, reason: problem },
         accepting: draining ? { ok: false, reason: "The server is shutting down." } : { ok: true },
@@ -48,27 +54,50 @@ export function healthCheck(cairn: Checked, isDraining: () => boolean): () => Pr
   };
 }
 
-async function storageState(
-  cairn: Checked,
-): Promise<{ readonly problem?: string; readonly knowledgeProblem?: string; readonly knowledge?: KnowledgeReadiness }> {
+interface StorageState {
+  readonly problem?: string;
+  readonly knowledgeProblem?: string;
+  readonly knowledge?: KnowledgeReadiness;
+}
+
+/** Runs one check at a time and uses its result again for a while: however many probes come, the storage does little work. */
+function remembered(check: () => Promise<StorageState>, nowMs: () => number): () => Promise<StorageState> {
+  let last: { readonly state: StorageState; readonly untilMs: number } | undefined;
+  let running: Promise<StorageState> | undefined;
+  return () => {
+    if (last && nowMs() < last.untilMs) return Promise.resolve(last.state);
+    running ??= check().then((state) => {
+      last = { state, untilMs: nowMs() + (state.problem === undefined ? REMEMBER_READY_MS : REMEMBER_FAILED_MS) };
+      running = undefined;
+      return state;
+    });
+    return orSlow(running); // a check that hangs is not started a second time
+  };
+}
+
+async function orSlow(state: Promise<StorageState>): Promise<StorageState> {
   let timer: NodeJS.Timeout | undefined;
-  const slow = new Promise<{ problem: string }>((resolve) => {
+  const slow = new Promise<StorageState>((resolve) => {
     timer = setTimeout(() => resolve({ problem: `The storage did not answer within ${CHECK_TIMEOUT_MS} ms.` }), CHECK_TIMEOUT_MS);
   });
-  const reasonOf = (error: unknown) =>
-    error instanceof CairnError ? error.message : "The storage cannot be used; the log has the details.";
-  const checked = cairn.check().then(
-    // Shared knowledge that cannot be read does not keep projects from being used.
-    () =>
-      cairn.knowledge.readiness().then(
-        (knowledge) => ({ knowledge }),
-        (error: unknown) => ({ knowledgeProblem: reasonOf(error) }),
-      ),
-    (error: unknown) => ({ problem: reasonOf(error) }),
-  );
   try {
-    return await Promise.race([checked, slow]);
+    return await Promise.race([state, slow]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+async function storageState(cairn: Checked): Promise<StorageState> {
+  const reasonOf = (error: unknown) =>
+    error instanceof CairnError ? error.message : "The storage cannot be used; the log has the details.";
+  try {
+    await cairn.check();
+  } catch (error) {
+    return { problem: reasonOf(error) };
+  }
+  try {
+    return { knowledge: await cairn.knowledge.readiness() };
+  } catch (error) {
+    return { knowledgeProblem: reasonOf(error) }; // projects can be used without the shared knowledge
   }
 }

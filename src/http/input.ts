@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { CairnError } from "../model/errors.ts";
+import { parseJson } from "../text/json.ts";
 import { HttpRefusal } from "./errors.ts";
 
 /** The JSON body of a request, or an empty object where there is none. Never reads more than the limit. */
@@ -22,9 +23,9 @@ export async function readJson(request: Request, limitBytes: number): Promise<un
     throw new CairnError("invalid_input", "The body is not valid UTF-8. Send JSON in UTF-8.");
   }
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
-    throw new CairnError("invalid_input", `The body is not valid JSON: ${(error as Error).message.slice(0, 200)}.`);
+    throw new CairnError("invalid_input", `The body is ${(error as CairnError).message}`);
   }
 }
 
@@ -97,8 +98,13 @@ interface Definition {
 /** A query holds only text; the schema says which fields are numbers, booleans, lists or JSON. What does not fit is left for the schema to refuse. */
 export function readQuery(schema: z.ZodObject, query: URLSearchParams): Record<string, unknown> {
   const input: Record<string, unknown> = {};
-  for (const name of new Set(query.keys())) {
-    const values = query.getAll(name);
+  const given = new Map<string, string[]>(); // in one pass: getAll for each of thousands of names would be quadratic
+  for (const [name, value] of query) {
+    const values = given.get(name);
+    if (values) values.push(value);
+    else given.set(name, [value]);
+  }
+  for (const [name, values] of given) {
     const field = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined;
     const value = field ? coerce(field, values) : values[0];
     Object.defineProperty(input, name, { value, enumerable: true, configurable: true, writable: true }); // a field named __proto__ is just unknown
@@ -131,7 +137,7 @@ function coerce(schema: z.ZodType, values: readonly string[]): unknown {
 
 function parsed(value: string): unknown {
   try {
-    return JSON.parse(value);
+    return parseJson(value);
   } catch {
     return value;
   }

@@ -41,7 +41,7 @@ export interface ReadRecords {
 
 /** The records of a file, every one checked, or an error that names the rows that are wrong. */
 export async function readRecords(content: string, format: RecordFormat | undefined, fallbackKind: KnowledgeKind): Promise<ReadRecords> {
-  const rows = bounded(parseRecordFile(content, format)).map(({ where, fields }) => ({ where, fields: renamed(fields) }));
+  const rows = parseRecordFile(content, format).map(({ where, fields }) => ({ where, fields: renamed(fields) }));
   const records = (await checked(rows, RecordFields)).map(({ where, value: { id, kind = fallbackKind, ...rest } }) => {
     const content = { kind, ...rest };
     // Without an id of its own a record is known by what it asks, so a new answer is a change and a new question a new record.
@@ -61,17 +61,11 @@ export async function readRecords(content: string, format: RecordFormat | undefi
 
 /** Questions with the id of the record that answers each. */
 export async function readLabelled(content: string): Promise<readonly LabelledQuery[]> {
-  const rows = bounded(parseRecordFile(content)).map(({ where, fields }) => {
+  const rows = parseRecordFile(content).map(({ where, fields }) => {
     const { question, expected, ...rest } = renamed(fields);
     return { where, fields: { query: question, id: expected, ...rest } };
   });
   return (await checked(rows, LabelFields)).map(({ value }) => value);
-}
-
-function bounded(rows: FileRecord[]): FileRecord[] {
-  if (rows.length > LIMITS.importRecords)
-    throw new CairnError("too_large", `The file has ${rows.length} records; at most ${LIMITS.importRecords} go in one import. Split it.`);
-  return rows;
 }
 
 function renamed(fields: FileRecord["fields"]): Record<string, unknown> {

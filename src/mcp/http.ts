@@ -1,6 +1,7 @@
 import {
   type AuthInfo,
   createMcpHandler,
+  INVALID_REQUEST,
   isJsonContentType,
   isLegacyRequest,
   type McpServerFactory,
@@ -9,6 +10,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../invoke.ts";
 import { LIMITS } from "../model/limits.ts";
+import { parseJson } from "../text/json.ts";
 import { type GuardOptions, refuseForeignRequest } from "./guards.ts";
 import { rpcErrorResponse } from "./rpc-response.ts";
 import { legacySessions, type SessionOptions } from "./sessions.ts";
@@ -40,7 +42,7 @@ export function mcpHttpHandler(factory: McpServerFactory, options: McpHttpOption
       const body = request.method === "POST" ? await readJson(request, maxBodyBytes) : undefined;
       if (body instanceof Response) return body;
       const given = { authInfo: authInfoOf(caller), ...(body && { parsedBody: body.json }) };
-      return (await isLegacyRequest(request, body?.json)) ? legacy.fetch(request, given) : modern.fetch(request, given);
+      return (await isLegacyRequest(request, body?.json)) ? legacy.fetch(request, given, caller) : modern.fetch(request, given);
     },
     async close() {
       await Promise.all([modern.close(), legacy.close()]);
@@ -64,9 +66,18 @@ async function readJson(request: Request, maxBytes: number): Promise<{ json: unk
     if (bytes > maxBytes) return tooLarge();
     parts.push(part);
   }
+  let text: string;
   try {
-    return { json: JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts))) };
+    text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
   } catch {
-    return rpcErrorResponse(400, PARSE_ERROR, "The body is not valid JSON in UTF-8.");
+    return rpcErrorResponse(400, PARSE_ERROR, "The body is not valid UTF-8. Send JSON in UTF-8.");
+  }
+  try {
+    const json = parseJson(text);
+    // One request is one call: the limits on calls in flight and calls per second count requests.
+    if (Array.isArray(json)) return rpcErrorResponse(400, INVALID_REQUEST, "Batches are not supported; send one message per request.");
+    return { json };
+  } catch (error) {
+    return rpcErrorResponse(400, PARSE_ERROR, `The body is ${(error as Error).message}`);
   }
 }

@@ -5,7 +5,7 @@ export type Line =
   | { readonly notUtf8: true };
 
 /** How much of each end of a line that is too long is kept, to find the id of the request in it. */
-const KEPT_BYTES = 1024;
+export const KEPT_BYTES = 1024;
 
 /** Cuts a byte stream into lines of bounded length. A longer line is dropped as it arrives, never held in memory, and the next line is read as usual. */
 export function lineReader(maxBytes: number, onLine: (line: Line) => void): (chunk: Buffer) => void {

@@ -40,6 +40,9 @@ export const DEFAULT_TOOLSETS: readonly Toolset[] = ["core"];
 /** Many clients read only the first page, so it holds all tools of any sensible choice. */
 const PAGE_SIZE = 100;
 
+/** Characters of a client's request id that a log line carries. */
+const REQUEST_ID_CHARS = 128;
+
 const INSTRUCTIONS = `Cairn is durable memory that outlives this session.
 At the start of work, look for checkpoints of this project and read the newest ones that matter.
 Save a checkpoint when a step is done, before a risky change, and before you stop: what was done, what comes next, and facts a successor needs.
@@ -110,7 +113,7 @@ function invocationOf(context: ServerContext, { defaultProject, log }: McpServer
     defaultProject,
     log,
     edge: "mcp",
-    requestId: String(context.mcpReq.id),
+    requestId: String(context.mcpReq.id).slice(0, REQUEST_ID_CHARS),
     traceparent: textOrNothing(meta?.traceparent),
     tracestate: textOrNothing(meta?.tracestate),
   };

@@ -6,76 +6,111 @@ import {
   type McpServerFactory,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import type { Caller } from "../invoke.ts";
 import { rpcErrorResponse } from "./rpc-response.ts";
 
 export interface SessionOptions {
   readonly onError?: ((error: Error) => void) | undefined;
-  /** Beyond this the session that was idle longest ends; its client starts a new one. */
+  /** Sessions of one key. Beyond this its own session that was idle longest ends; the client of that one starts a new one. */
+  readonly maxSessionsPerKey?: number | undefined;
+  /** Sessions of all keys. Beyond this the key with the most sessions loses the one that was idle longest. */
   readonly maxSessions?: number | undefined;
   readonly idleMs?: number | undefined;
 }
 
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  readonly owner: string;
   usedAt: number;
 }
 
+/** The sessions of one key by id, in the order of their last use. */
+type KeySessions = Map<string, Session>;
+
 /**
  * Serves the 2025 protocol over HTTP. A client that initializes gets a session, without which it could not cancel a call;
- * a request that never had one is served by itself.
+ * a request without a session is served statelessly. Limits hold per key, so that no key can end another key's sessions.
  */
 export function legacySessions(
   factory: McpServerFactory,
-  { onError, maxSessions = 1_000, idleMs = 24 * 60 * 60 * 1_000 }: SessionOptions = {},
-): { fetch: LegacyHttpHandler; close(): Promise<void> } {
-  const sessions = new Map<string, Session>(); // in the order of use
+  { onError, maxSessionsPerKey = 250, maxSessions = 5_000, idleMs = 24 * 60 * 60 * 1_000 }: SessionOptions = {},
+): { fetch(request: Request, options: Parameters<LegacyHttpHandler>[1], caller: Caller): Promise<Response>; close(): Promise<void> } {
+  const byKey = new Map<string, KeySessions>();
   const stateless = legacyStatelessFallback(factory, onError);
 
-  const fetch: LegacyHttpHandler = async (request, options) => {
-    end((session) => Date.now() - session.usedAt >= idleMs);
-    const owner = JSON.stringify(options?.authInfo?.extra ?? null);
-    const id = request.headers.get("mcp-session-id");
-    if (id === null)
-      return isInitializeRequest(options?.parsedBody)
-        ? (await begin(request, owner)).handleRequest(request, options)
-        : stateless(request, options);
-    const session = sessions.get(id);
-    // To another key the session does not exist.
-    if (session?.owner !== owner) return rpcErrorResponse(404, -32001, "There is no such session. Initialize again.");
-    sessions.delete(id);
-    sessions.set(id, session);
-    session.usedAt = Date.now();
-    return session.transport.handleRequest(request, options);
-  };
-
-  async function begin(request: Request, owner: string): Promise<WebStandardStreamableHTTPServerTransport> {
-    end(() => sessions.size >= maxSessions);
+  async function begin(request: Request, key: string): Promise<WebStandardStreamableHTTPServerTransport> {
+    makeRoom(key);
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void sessions.set(id, { transport, owner, usedAt: Date.now() }),
+      onsessioninitialized(id) {
+        const own = byKey.get(key) ?? new Map<string, Session>();
+        byKey.set(key, own.set(id, { transport, usedAt: Date.now() }));
+      },
     });
     const server = await factory({ era: "legacy", requestInfo: request });
     await server.connect(transport);
     const served = transport.onclose;
     transport.onclose = () => {
-      if (transport.sessionId) sessions.delete(transport.sessionId);
+      if (transport.sessionId) forget(key, transport.sessionId);
       served?.();
     };
     return transport;
   }
 
-  /** Ends sessions from the longest idle on, as long as the reason holds. */
-  function end(reason: (session: Session) => boolean): void {
-    for (const [id, session] of sessions) {
-      if (!reason(session)) return;
-      sessions.delete(id);
-      session.transport.close().catch((error: Error) => onError?.(error));
-    }
+  /** Ends sessions until one more of this key is within both limits. */
+  function makeRoom(key: string): void {
+    const countOf = (one: string) => byKey.get(one)?.size ?? 0;
+    while (countOf(key) >= maxSessionsPerKey) endIdlest(key);
+    let total = [...byKey.values()].reduce((sum, { size }) => sum + size, 0);
+    for (; total >= maxSessions; total--)
+      endIdlest([...byKey.keys()].reduce((most, one) => (countOf(one) > countOf(most) ? one : most), key));
+  }
+
+  function endIdlest(key: string): void {
+    const [id, session] = byKey.get(key)!.entries().next().value!;
+    end(key, id, session);
+  }
+
+  function endExpired(): void {
+    for (const [key, sessions] of byKey)
+      for (const [id, session] of sessions) {
+        if (Date.now() - session.usedAt < idleMs) break; // those after it were used later
+        end(key, id, session);
+      }
+  }
+
+  function end(key: string, id: string, { transport }: Session): void {
+    forget(key, id);
+    transport.close().catch((error: Error) => onError?.(error));
+  }
+
+  function forget(key: string, id: string): void {
+    const own = byKey.get(key);
+    own?.delete(id);
+    if (own?.size === 0) byKey.delete(key);
   }
 
   return {
-    fetch,
-    close: async () => void (await Promise.all([...sessions.values()].map(({ transport }) => transport.close()))),
+    async fetch(request, options, caller) {
+      endExpired();
+      const key = caller.keyId ?? LOCAL;
+      const id = request.headers.get("mcp-session-id");
+      if (id === null)
+        return isInitializeRequest(options?.parsedBody)
+          ? (await begin(request, key)).handleRequest(request, options)
+          : stateless(request, options);
+      const own = byKey.get(key);
+      const session = own?.get(id);
+      // A session of another key does not exist for this one.
+      if (!session) return rpcErrorResponse(404, -32001, "There is no such session. Initialize again.");
+      own!.delete(id);
+      own!.set(id, session);
+      session.usedAt = Date.now();
+      return session.transport.handleRequest(request, options);
+    },
+    close: async () =>
+      void (await Promise.all([...byKey.values()].flatMap((own) => [...own.values()].map(({ transport }) => transport.close())))),
   };
 }
+
+/** Groups the sessions of the local user, who has no key. Key ids are hexadecimal, so none collides with it. */
+const LOCAL = "local";

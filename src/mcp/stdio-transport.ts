@@ -13,7 +13,8 @@ import {
 } from "@modelcontextprotocol/server";
 import { answerCall } from "../model/give-way.ts";
 import { LIMITS } from "../model/limits.ts";
-import { type Line, lineReader } from "./line-reader.ts";
+import { parseJson } from "../text/json.ts";
+import { KEPT_BYTES, type Line, lineReader } from "./line-reader.ts";
 
 export interface StdioTransportOptions {
   readonly input: Readable;
@@ -118,9 +119,10 @@ function parseLine(line: Line, maxBytes: number): Parsed {
   if ("notUtf8" in line) return failure(ProtocolErrorCode.ParseError, "The line is not valid UTF-8.");
   let json: unknown;
   try {
-    json = JSON.parse(line.text);
-  } catch {
-    return failure(ProtocolErrorCode.ParseError, "The line is not valid JSON. Send one JSON-RPC message per line.");
+    json = parseJson(line.text);
+  } catch (error) {
+    const id = idOfLong({ head: line.text.slice(0, KEPT_BYTES), tail: line.text.slice(-KEPT_BYTES) });
+    return failure(ProtocolErrorCode.ParseError, `The line is ${(error as Error).message} Send one JSON-RPC message per line.`, id);
   }
   try {
     return { message: parseJSONRPCMessage(json) };

@@ -2,14 +2,15 @@ import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operation.ts";
-import { SelectionFields, selectionOf } from "../text/database-selection.ts";
+import { onlyForAllProjects, SelectionFields, selectionOf } from "../text/database-selection.ts";
 import { text } from "../text/schemas.ts";
+import { assertAllowedTarget } from "./remote-target.ts";
 
 const migrate = operation({
   name: "migrate",
   summary: "Move a project's database, or others, to PostgreSQL or back: copied, verified, then switched, while others go on working.",
   description:
-    "Writes are paused by the database itself until the copy is verified by counts and digests; then everybody goes on where the data is now. It can be stopped at any point and run again. The source is archived, never deleted.",
+    "Writes are paused by the database itself until the copy is verified by counts and digests; then everybody goes on where the data is now. It can be stopped at any point and run again. The source is archived, never deleted. An API key must be for all projects, and the host among migrate.allowed_hosts.",
   input: z.strictObject({
     to: text(LIMITS.urlChars, 1).optional().describe('A postgres:// URL, or "sqlite" for the way back.'),
     ...SelectionFields,
@@ -45,7 +46,11 @@ const migrate = operation({
   render: ({ databases }) => databases.map(lineOf).join("\n") || "There is nothing to move.",
   run: async (cairn, { to, dryRun, rollback, ...input }, context) => {
     if (rollback && to !== undefined) throw new CairnError("invalid_input", "to: a rollback knows where to go. Leave it out.");
-    const { signal, progress } = context;
+    const { signal, progress, keyId } = context;
+    if (keyId !== undefined) {
+      onlyForAllProjects(context);
+      if (to !== undefined && to !== "sqlite") assertAllowedTarget(to, cairn.migrations.allowedHosts);
+    }
     return cairn.migrations.migrate({ to, dryRun, rollback, which: selectionOf(input, context), signal, progress });
   },
 });

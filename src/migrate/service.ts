@@ -54,6 +54,11 @@ export interface Migrations {
   migrate(input: MigrateInput): Promise<{ readonly databases: readonly MovedDatabase[] }>;
 }
 
+export interface MigrationRules {
+  /** Hosts, with a port unless it is 5432, to which callers with an API key may migrate. */
+  readonly allowedHosts: readonly string[];
+}
+
 export interface MigrationDeps {
   find(which: Which): Movable;
   /** Every database that is kept in a file, or was. */

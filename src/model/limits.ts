@@ -37,6 +37,8 @@ export const LIMITS = {
   /** One import is one transaction, embedded before it: a hundred seconds or so with the local model. */
   importRecords: 10_000,
   importBytes: 16 * 1024 * 1024,
+  /** Columns of a CSV file. Names are compared pairwise. */
+  importColumns: 500,
   importTimeoutMs: 1_800_000,
   saveTimeoutMs: 30_000,
   searchTimeoutMs: 10_000,
@@ -53,6 +55,12 @@ export const LIMITS = {
   backupTimeoutMs: 3_600_000,
   /** A batch of code is at most 1 MB of content; JSON escaping can double it, and the envelope needs room. */
   bodyBytes: 4 * 1024 * 1024,
+  /** Levels of lists and objects in a JSON text; validation walks them recursively. The deepest input of an operation has five. */
+  jsonDepth: 64,
+  /** Fields and items in a JSON text: a manifest of 10,000 paths has 10,000. Parsing 50,000 fields of one object takes about 30 ms. */
+  jsonValues: 50_000,
+  /** The same for an import: 10,000 records of 50 columns. */
+  importJsonValues: 500_000,
   /** A file of more is data or was made by a program. The same as the walk's. */
   codeFileBytes: 1_000_000,
   /** Longer paths do not fit into an index of PostgreSQL together with the project's. */

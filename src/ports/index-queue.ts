@@ -3,13 +3,16 @@ import type { IndexJob, IndexOutcome, IndexWork } from "../model/index-job.ts";
 /** Does one piece of work and says how it ended; raises nothing. It may be done again after a crash, and then finds the files unchanged. */
 export type PerformIndexWork = (work: IndexWork, signal: AbortSignal) => Promise<IndexOutcome>;
 
+/** How much of a queue one sender may fill, so that others can always add work. */
+export const shareOf = (capacity: number): number => Math.max(1, Math.floor(capacity / 2));
+
 /**
  * Work that was accepted and is done in the background. Pieces of one project are done one after another in the order in which they
  * were accepted, so that an older content never takes the place of a newer one.
  */
 export interface IndexQueue {
-  /** Raises `unavailable`, with a time to wait, when the queue is full. */
-  add(work: IndexWork): Promise<IndexJob>;
+  /** Raises `unavailable`, with a time to wait, when the queue is full or its sender has half of it already. */
+  add(work: IndexWork, sender?: string): Promise<IndexJob>;
   /** `undefined` for one that is not known, or not any more. */
   get(id: string): Promise<IndexJob | undefined>;
   /** Ends a job that has not ended. One that is under way either ends before its files are visible, or it is too late. */

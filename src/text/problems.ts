@@ -4,7 +4,7 @@ import type { z } from "zod";
 export function problemOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "unrecognized_keys":
-      return `unknown field ${issue.keys.map((key) => JSON.stringify(key.slice(0, 100))).join(", ")}`;
+      return unknownFields(issue.keys);
     case "invalid_key":
       return `as a name, ${issue.issues.map(({ message }) => message).join("; ")}`;
     case "invalid_value":
@@ -20,6 +20,16 @@ export function problemOf(issue: z.core.$ZodIssue): string {
     default:
       return issue.message;
   }
+}
+
+/** Unknown fields that an error names; the others are counted. */
+const NAMED_FIELDS = 10;
+
+/** Names the first unknown fields only: an error must not be as long as the input that caused it. */
+function unknownFields(keys: readonly string[]): string {
+  const names = keys.slice(0, NAMED_FIELDS).map((key) => JSON.stringify(key.slice(0, 100)));
+  const more = keys.length - names.length;
+  return `unknown field ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** Whether a schema has words of its own for it, or the library's. */

@@ -1,5 +1,7 @@
 import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
 import { parseCsv } from "./csv.ts";
+import { parseJson } from "./json.ts";
 
 export type RecordFormat = "json" | "jsonl" | "csv";
 
@@ -18,23 +20,24 @@ export function parseRecordFile(content: string, format?: RecordFormat): FileRec
 }
 
 function jsonRecords(text: string): FileRecord[] {
-  const data = parseJson(text, "the file");
+  const data = jsonOf(text, "the file");
   if (!Array.isArray(data)) throw wrong("the file", "is not a JSON array of records");
+  assertCount(data.length);
   return data.map((fields, index) => ({ where: `row ${index + 1}`, fields: object(fields, `row ${index + 1}`) }));
 }
 
 function jsonLines(text: string): FileRecord[] {
-  return text.split("\n").flatMap((line, index) => {
-    if (line.trim() === "") return [];
-    const where = `line ${index + 1}`;
-    return [{ where, fields: object(parseJson(line, where), where) }];
-  });
+  const lines = text.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [{ line, where: `line ${index + 1}` }]));
+  assertCount(lines.length); // before any of them is parsed
+  return lines.map(({ line, where }) => ({ where, fields: object(jsonOf(line, where), where) }));
 }
 
 function csvRecords(text: string): FileRecord[] {
   const [header, ...rows] = parseCsv(text);
   if (!header) return [];
+  assertCount(rows.length);
   const names = header.fields.map((name) => name.trim());
+  if (names.length > LIMITS.importColumns) throw wrong("line 1", `has ${names.length} columns; at most ${LIMITS.importColumns} are read`);
   const seen = new Set<string>();
   const twice = names.find((name) => seen.has(name) || !seen.add(name));
   if (twice !== undefined) throw wrong("line 1", `the column ${JSON.stringify(twice)} comes twice`);
@@ -45,12 +48,17 @@ function csvRecords(text: string): FileRecord[] {
   });
 }
 
-function parseJson(text: string, where: string): unknown {
+function jsonOf(text: string, where: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text, { values: LIMITS.importJsonValues });
   } catch (cause) {
-    throw wrong(where, `is not valid JSON (${cause instanceof Error ? cause.message.slice(0, 200) : ""})`);
+    throw wrong(where, `is ${(cause as Error).message}`);
   }
+}
+
+function assertCount(records: number): void {
+  if (records > LIMITS.importRecords)
+    throw new CairnError("too_large", `The file has ${records} records; at most ${LIMITS.importRecords} go in one import. Split it.`);
 }
 
 function object(value: unknown, where: string): Record<string, unknown> {

@@ -1,6 +1,7 @@
 import { posix, win32 } from "node:path";
 import { z } from "zod";
 import { DAMAGED_SHOWN } from "../model/damaged-record.ts";
+import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import { isBlank, unstorable } from "./clean.ts";
 
@@ -31,6 +32,17 @@ export const ProjectPath = text(LIMITS.projectPathChars, 1)
       });
   })
   .describe("Absolute path of the project; each project has a database of its own.");
+
+/** A project by its absolute path, or by a name: programs that send content need not have a folder for it. */
+export const ProjectId = text(LIMITS.projectPathChars, 1)
+  .check((context) => {
+    const id = context.value;
+    const refuse = (message: string) => context.issues.push({ code: "custom", message, input: id });
+    if (id === SHARED_PROJECT_ID) refuse('"shared" is no project; it holds knowledge only');
+    else if (/[\\/]/.test(id)) for (const { message } of ProjectPath.safeParse(id).error?.issues ?? []) refuse(message);
+    else if (!/^[A-Za-z0-9][\w.-]{0,199}$/.test(id)) refuse("must be an absolute path, or a name of letters, digits, dots, - and _");
+  })
+  .describe("The project: its absolute path, or a name.");
 
 export const Tags = z.array(text(LIMITS.tagChars, 1)).max(LIMITS.tags, `at most ${LIMITS.tags} tags`);
 

@@ -120,6 +120,29 @@ export function indexQueueContract(
       expect((await ended(id)).status).toBe("completed");
     });
 
+    it("leaves half of the queue to others when one sender fills it", async () => {
+      const gates = doors();
+      queue = await open(
+        async () => {
+          await gates.at("all");
+          return NOTHING_DONE;
+        },
+        { capacity: 6 },
+      );
+      const jobs: IndexJob[] = [];
+      for (const path of ["1", "2", "3"]) jobs.push(await queue.add(work(`/flood${path}`, path), "greedy"));
+      await expect(queue.add(work("/flood4", "4"), "greedy")).rejects.toMatchObject({
+        code: "unavailable",
+        message: expect.stringContaining("3 batches of yours"),
+        retryAfterMs: expect.any(Number),
+      });
+      jobs.push(await queue.add(work("/other", "5"), "modest"));
+      gates.open("all");
+      for (const { id } of jobs) expect((await ended(id)).status).toBe("completed");
+      const again = await queue.add(work("/flood4", "4"), "greedy");
+      expect((await ended(again.id)).status).toBe("completed");
+    });
+
     it("cancels what waits without doing it, and what is under way by its signal", async () => {
       const gates = doors();
       const begun: string[] = [];

@@ -280,7 +280,7 @@ describe("the HTTP API", () => {
       finish = resolve;
     });
     const slow = echo({ run: async () => gate.then(() => ({ given: {} })) });
-    const { call } = await api({ operations: [slow], maxConcurrent: 2 });
+    const { call } = await api({ operations: [slow], maxConcurrent: 2, maxConcurrentPerCaller: 2 });
     const first = [call("GET", "/v1/echo/a"), call("GET", "/v1/echo/b")];
     const third = await call("GET", "/v1/echo/c");
     expect([third.status, third.headers.get("retry-after")]).toEqual([503, "1"]);

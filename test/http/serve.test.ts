@@ -180,7 +180,7 @@ describe("the server", () => {
 
   it("never runs more requests at once than it may", async () => {
     const { state, wait } = gated();
-    const server = await start({ operations: [wait], maxConcurrent: 8 });
+    const server = await start({ operations: [wait], maxConcurrent: 8, maxConcurrentPerCaller: 8 });
     const calls = Array.from({ length: 40 }, () => fetch(`${server.url}/v1/gate/wait`, { headers: authorized }));
     const refused: Response[] = [];
     for (const call of calls) void call.then((response) => response.status === 503 && refused.push(response));

@@ -22,8 +22,8 @@ describe("the HTTP edge", () => {
     server = await startHttp({
       allowedOrigins: ["app.example"],
       callers: {
-        reader: { access: "read", projects: "all" },
-        mine: { access: "write", projects: [project_path] },
+        reader: { access: "read", projects: "all", keyId: "reader" },
+        mine: { access: "write", projects: [project_path], keyId: "mine" },
       },
     });
   });
@@ -172,8 +172,8 @@ it("offers only the chosen toolsets, and never what is no tool", async () => {
   }
 });
 
-it("ends the session that was idle longest when there are too many", async () => {
-  const server = await startHttp({ maxSessions: 2 });
+it("ends the session that was idle longest when a caller has too many", async () => {
+  const server = await startHttp({ maxSessionsPerKey: 2 });
   const first = await server.connect("2025-11-25");
   const second = await server.connect("2025-11-25");
   await first.listTools();

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import type { Cairn } from "../../cairn.ts";
 import type { ProjectIdentity } from "../../files/git-repository.ts";
+import { parseJson } from "../../text/json.ts";
 import { redactSecrets } from "../../text/redact.ts";
 import type { Call, Command } from "../command.ts";
 import { type Host, print } from "../host.ts";
@@ -121,7 +122,7 @@ async function readJson(stdin: Host["stdin"]): Promise<JsonObject> {
     size += chunks.at(-1)!.length;
     if (size > INPUT_BYTES) throw new Error("The input is too long for a hook's JSON");
   }
-  const content: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  const content = parseJson(Buffer.concat(chunks).toString("utf8"));
   if (!isObject(content)) throw new Error("The input is not a JSON object");
   return content;
 }

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { openRegularFile } from "../../files/regular-file.ts";
+import { parseJson } from "../../text/json.ts";
 
 /** What a session was about, as far as its transcript tells. */
 export interface SessionFacts {
@@ -82,7 +83,7 @@ export function sessionFacts(lines: readonly string[]): SessionFacts {
 function parsed(line: string): Entry | undefined {
   if (!line.startsWith("{")) return undefined;
   try {
-    return JSON.parse(line) as Entry;
+    return parseJson(line) as Entry;
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
 import { type IndexJob, type IndexOutcome, type IndexWork, isFinished } from "../../model/index-job.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { IndexQueue, PerformIndexWork } from "../../ports/index-queue.ts";
+import { type IndexQueue, type PerformIndexWork, shareOf } from "../../ports/index-queue.ts";
 
 export interface MemoryIndexQueueOptions {
   readonly perform: PerformIndexWork;
@@ -22,6 +22,7 @@ const REMEMBERED_JOBS = 1_000;
 const REMEMBERED_FILES = 50_000;
 
 interface Entry {
+  readonly sender: string | undefined;
   job: IndexJob;
   /** Gone when the job has ended. */
   work: IndexWork | undefined;
@@ -74,8 +75,13 @@ export function memoryIndexQueue({
   }
 
   return {
-    async add(work) {
+    async add(work, sender) {
       const waiting = unfinished().length;
+      const own = unfinished().filter((entry) => entry.sender === sender).length;
+      if (!closed && sender !== undefined && own >= shareOf(capacity))
+        throw new CairnError("unavailable", `${own} batches of yours wait to be indexed already. Send this one again in a moment.`, {
+          retryAfterMs: 1_000,
+        });
       if (closed || waiting >= capacity)
         throw new CairnError(
           "unavailable",
@@ -83,7 +89,7 @@ export function memoryIndexQueue({
           { retryAfterMs: 1_000 },
         );
       const job: IndexJob = { id: newId(), projectId: work.projectId, kind: work.kind, status: "pending", acceptedAt: now() };
-      entries.set(job.id, { job, work, stop: new AbortController() });
+      entries.set(job.id, { sender, job, work, stop: new AbortController() });
       startWhatCan();
       return job;
     },

@@ -4,7 +4,7 @@ import type PgBoss from "pg-boss";
 import { asCairnError, CairnError } from "../../model/errors.ts";
 import { type IndexJob, type IndexOutcome, type IndexWork, isFinished } from "../../model/index-job.ts";
 import type { Migration } from "../../model/migration.ts";
-import type { IndexQueue, PerformIndexWork } from "../../ports/index-queue.ts";
+import { type IndexQueue, type PerformIndexWork, shareOf } from "../../ports/index-queue.ts";
 import { laneOf, newJobId, openBoss, SCHEMA, within } from "./boss.ts";
 import { openPostgres } from "./driver.ts";
 import { translatePostgresError } from "./errors.ts";
@@ -42,6 +42,7 @@ const MIGRATIONS: readonly Migration[] = [
         project_id text NOT NULL,
         accepted_at timestamptz NOT NULL DEFAULT now(),
         cancelled boolean NOT NULL DEFAULT false,
+        sender text,
         work bytea NOT NULL
       );
       CREATE INDEX index_work_project ON index_work (project_id);
@@ -239,7 +240,7 @@ export function postgresIndexQueue({
     get,
     start: async () => start(),
 
-    async add(work) {
+    async add(work, sender) {
       if (closed) throw full("The server is shutting down.");
       const boss = await install();
       start();
@@ -250,14 +251,19 @@ export function postgresIndexQueue({
       const acceptedAt = await intake.write(SCHEMA, async (tx) => {
         // One after another, so that the capacity holds and the order of the jobs is the order of their acceptance.
         await tx.run("SELECT pg_advisory_xact_lock(hashtextextended('cairn index queue', 0))");
-        const { waiting } = (await tx.get<{ waiting: number }>("SELECT count(*) AS waiting FROM index_work"))!;
+        const { waiting, own } = (await tx.get<{ waiting: number; own: number }>(
+          "SELECT count(*) AS waiting, count(*) FILTER (WHERE sender = $1) AS own FROM index_work",
+          sender ?? null,
+        ))!;
+        if (own >= shareOf(capacity)) throw full(`${own} batches of yours wait to be indexed already. Send this one again in a moment.`);
         if (waiting >= capacity) throw full(`${waiting} batches wait to be indexed already. Send this one again in a moment.`);
         if ((await boss.send(lane, data, { id, db: within(tx) })) === null) throw new Error("pg-boss did not take the job.");
         const added = await tx.get<{ at: string }>(
-          "INSERT INTO index_work (job_id, lane, project_id, work) VALUES ($1, $2, $3, $4) RETURNING accepted_at AS at",
+          "INSERT INTO index_work (job_id, lane, project_id, sender, work) VALUES ($1, $2, $3, $4, $5) RETURNING accepted_at AS at",
           id,
           lane,
           work.projectId,
+          sender ?? null,
           packed,
         );
         return added!.at;

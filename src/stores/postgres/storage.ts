@@ -14,6 +14,7 @@ import { ensurePgvector } from "./pgvector.ts";
 import { projectMigrations } from "./project-schema.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { toTimestamp } from "./time.ts";
+import { probeWrite } from "./write-probe.ts";
 
 export interface PostgresStorageOptions extends PostgresOptions {
   readonly now: () => string;
@@ -213,6 +214,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
           "unavailable",
           `The database user may not make schemas in ${database.where}. Grant it CREATE on the database.`,
         );
+      await probeWrite(database);
     },
 
     close: () => database.close(),

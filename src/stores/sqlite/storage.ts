@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { RecordReport } from "../../model/damaged-record.ts";
 import { CairnError } from "../../model/errors.ts";
@@ -13,6 +13,7 @@ import { exportDatabase } from "./project-files.ts";
 import { projectMigrations } from "./project-schema.ts";
 import { repairRecords } from "./repair-records.ts";
 import { vectorSearcher } from "./vectors/searcher.ts";
+import { probeWrite } from "./write-probe.ts";
 
 export interface SqliteStorageOptions {
   /** The folder that holds `projects/project_<hash>.db` and `projects/shared.db`. */
@@ -137,7 +138,6 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     async check() {
       try {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
-        accessSync(folder, constants.W_OK);
       } catch (cause) {
         throw new CairnError(
           "unavailable",
@@ -145,6 +145,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
           { cause },
         );
       }
+      for (const place of [dataDir, folder]) await probeWrite(place);
     },
 
     async close() {

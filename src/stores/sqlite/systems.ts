@@ -8,6 +8,7 @@ import type { SqliteDatabase } from "./driver.ts";
 import { isOnTheMove } from "./move-record.ts";
 import { sqliteSystemStore } from "./system-store.ts";
 import { systemMigrations } from "./systems-schema.ts";
+import { probeWrite } from "./write-probe.ts";
 
 export interface SqliteSystemStorageOptions {
   /** The folder that holds `checkpoints/<system id>.db`. */
@@ -19,6 +20,8 @@ export interface SqliteSystemStorageOptions {
 export interface SqliteSystemStorage extends SystemStorage {
   /** Closes this system's file in this process, if it is open. The next use opens whatever is there then. */
   release(systemId: string): void;
+  /** Raises `unavailable` when the folder of the systems exists and cannot be written. */
+  check(): Promise<void>;
 }
 
 /** Systems as SQLite files, one each, that several processes may share. */
@@ -68,6 +71,7 @@ export function sqliteSystemStorage({ stateDir, refuseLinks = false }: SqliteSys
     },
 
     location: pathOf,
+    check: () => probeWrite(folder),
     release: (systemId) => databases.release(pathOf(systemId)),
 
     async sizeBytes(systemId) {
