@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { ChunkedFile } from "../model/code-chunk.ts";
@@ -169,7 +170,10 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
             reject(error);
           },
         };
-        signal?.addEventListener("abort", onAbort, { once: true });
+        if (signal) {
+          setMaxListeners(0, signal); // one listener per file of a batch, which has more files than Node expects listeners
+          signal.addEventListener("abort", onAbort, { once: true });
+        }
         waiting.push(task);
         const idle = [...threads].find((thread) => thread.ready && !thread.task);
         if (idle) next(idle);

@@ -53,6 +53,8 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, u
         // That an answer has all its fields and no others is for us to see to.
         delete part.required;
         if (part.additionalProperties === false) delete part.additionalProperties;
+        // Only present when stored records are damaged, and then its content explains itself.
+        if (part.properties) delete part.properties.damaged;
       }
       if (typeof part.propertyNames === "object" && Object.keys(part.propertyNames).join() === "type") delete part.propertyNames;
     },

@@ -44,7 +44,7 @@ it("refuses files that are no sound project, says why, and changes nothing", asy
   writeFileSync(path("lines.jsonl"), '{"cairn_export":1}\n');
   await refused("lines.jsonl", "invalid_input", /not a database file.*checkpoint import/);
   await refused("nowhere.db", "not_found", /no file or folder/);
-  await refused("data", "unavailable", /EISDIR/);
+  await refused("data", "invalid_input", /is a folder, not a regular file/);
 
   copyFileSync(path("good.db"), path("torn.db"));
   truncateSync(path("torn.db"), statSync(path("good.db")).size - 3_000);
@@ -64,6 +64,12 @@ it("refuses files that are no sound project, says why, and changes nothing", asy
   await newer.write((tx) => tx.run("INSERT INTO schema_migrations (migration_id, migration_name, checksum) VALUES (999, 'later', 'x')"));
   newer.close();
   await refused("newer.db", "unavailable", /newer/);
+
+  copyFileSync(path("good.db"), path("trigger.db"));
+  const planted = await openSqlite({ path: path("trigger.db") });
+  await planted.write((tx) => tx.exec("CREATE TRIGGER sly AFTER INSERT ON schema_migrations BEGIN DELETE FROM checkpoints; END"));
+  planted.close();
+  await refused("trigger.db", "unavailable", /"sly", a trigger or view that Cairn did not make/);
 });
 
 const old1 = {
@@ -115,7 +121,6 @@ it("checks every record of a file that someone prepared, and takes out its secre
     forge("Step 1", { description: text });
     forge("Step 2", { summary: "x".repeat(100_000) });
     tx.run("UPDATE checkpoints SET created_at = 'yesterday' WHERE summary = 'Step 3'");
-    tx.exec("CREATE TRIGGER sly AFTER INSERT ON schema_migrations BEGIN DELETE FROM checkpoints; END");
   });
   prepared.close();
   const { checkpoints } = await cairn.transfer.import({ projectPath: "/prepared", file: path("prepared.db") });

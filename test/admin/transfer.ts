@@ -52,10 +52,13 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
     });
 
     const all = async (from: Cairn, projectPath: string) => {
-      const first = await from.checkpoints.list({ projectPath, limit: 100 });
-      const second = await from.checkpoints.list({ projectPath, limit: 100, cursor: first.nextCursor });
-      const checkpoints = [...first.checkpoints, ...second.checkpoints];
-      expect(checkpoints.length).toBe(first.total);
+      let page = await from.checkpoints.list({ projectPath, limit: 100 });
+      const checkpoints = [...page.checkpoints];
+      while (page.nextCursor !== undefined) {
+        page = await from.checkpoints.list({ projectPath, limit: 100, cursor: page.nextCursor });
+        checkpoints.push(...page.checkpoints);
+      }
+      expect(checkpoints.length).toBe(page.total);
       return checkpoints.map(({ projectPath: _, revision: __, ...rest }) => rest);
     };
 

@@ -119,20 +119,21 @@ describe("a database on its way to PostgreSQL", () => {
     await cairn.backups.create(project);
     const record = {
       moveId: "m",
+      projectId: PROJECT,
       direction: "up",
       state,
       url: "postgres://127.0.0.1:1/x",
       where: "x",
       startedAt: new Date().toISOString(),
     };
-    writeFileSync(`${at.file()}.move`, JSON.stringify(record));
+    writeFileSync(`${at.file()}.move`, JSON.stringify(record), { mode: 0o600 });
     await expect(cairn.backups.create(project)).rejects.toMatchObject({ code: "conflict", message: expect.stringMatching(words) });
     await expect(cairn.backups.restore({ which: project, overwrite: true })).rejects.toMatchObject({ code: "conflict" });
     const { databases, failed } = await cairn.backups.create("all");
     expect(databases.map(({ id }) => id)).toEqual(["/other"]);
     expect(failed).toMatchObject([{ id: PROJECT }]);
     const { findings } = await cairn.doctor.examine({ quick: true });
-    expect(findings.filter(({ subject }) => subject.endsWith(".move"))).toHaveLength(state === "moved" ? 0 : 1);
+    expect(findings.filter(({ check }) => check === "migrations")).toHaveLength(state === "moved" ? 0 : 1);
   });
 });
 

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
@@ -141,6 +141,8 @@ describe("a restore", () => {
     await cairn.backups.create(project);
     await cairn.close();
     const damaged = "no database at all ".repeat(1_000);
+    // A file of its own: the closed connection may still hold the first one, and delete its log when it is collected.
+    rmSync(at.file());
     writeFileSync(at.file(), damaged);
     writeFileSync(`${at.file()}-wal`, "old log");
     const mine = await at.open();

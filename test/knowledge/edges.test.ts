@@ -116,7 +116,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
 
   it("verifies the vectors of knowledge, also of what is shared", async () => {
     const verified = await http.call("POST", "/v1/embeddings/verify", { scope: "shared", collection: "knowledge" });
-    expect(verified.body).toEqual({ checked: 1, damaged: [], recomputed: 0, missing: 0 });
+    expect(verified.body).toEqual({ checked: 1, damaged: [], recomputed: 0, missing: 0, mirror_repaired: 0, damaged_records: [] });
     const key = await keyFor(A);
     const headers = { authorization: `Bearer ${key}` };
     expect((await http.call("POST", "/v1/embeddings/verify", { scope: "shared", collection: "knowledge" }, { headers })).status).toBe(403);

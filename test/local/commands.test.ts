@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EXIT_ATTENTION } from "../../src/cli/exit-code.ts";
 import { counts } from "../faults/processes.ts";
 import { call, processStage, until } from "./processes.ts";
 
@@ -34,7 +35,7 @@ describe("cairn code index", SLOW, () => {
     s.write("logo.png", "x");
     s.write("bad.py", Buffer.from([0x61, 0xff, 0x0a]));
     const { code, stdout } = await s.run("code", "index", ".", "--wait");
-    expect(code).toBe(0);
+    expect(code).toBe(EXIT_ATTENTION);
     expect(stdout).toMatch(/^Index job \S{36}: partial in [\d.]+ s$/m);
     expect(stdout).toMatch(/files +31 indexed, 0 unchanged, 1 failed/);
     expect(stdout).toMatch(/chunks +\d+ new, from [\d.]+ kB/);

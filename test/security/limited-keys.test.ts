@@ -85,7 +85,7 @@ describe("a key whose project no call can name", () => {
     ["half a surrogate pair", "/home/\ud800", /surrogate/],
     ["a pattern", "*", /absolute path, or a name/],
     ["a pattern of paths", "/home/*/../*", /cleaned form/],
-    ["nothing but a space", " ", /absolute path, or a name/],
+    ["nothing but a space", " ", /must not be blank/],
     ["a Windows path with a slash at its end", "C:\\work\\", /cleaned form/],
   ])("is refused: %s", async (_, project, problem) => {
     const { status, body } = await create([MINE, project]);

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseAst } from "vitest/node";
 import { readIgnoreRules } from "../../src/local/ignore-pattern.ts";
+import { LIMITS } from "../../src/model/limits.ts";
 import { redact as redactLine } from "../../src/telemetry/redact.ts";
 import { globMatcher } from "../../src/text/glob.ts";
 import { errorSignature, normaliseError } from "../../src/text/normalise-error.ts";
@@ -81,9 +82,9 @@ describe("an attacker who sends text that patterns begin to match everywhere", (
     expect(growth(redactLine, (chars) => `{"path":"/${"a://".repeat(chars / 4)}"}`)).toBeLessThan(LINEAR);
   });
 
-  it("cannot make an import with many columns take more than linear time", () => {
-    const header = (chars: number) => Array.from({ length: chars }, (_, index) => `c${index}`).join(",");
-    expect(growth((text) => parseRecordFile(text, "csv"), header)).toBeLessThan(LINEAR);
+  it("cannot import a CSV file with more columns than the limit", () => {
+    const header = Array.from({ length: LIMITS.importColumns + 1 }, (_, index) => `c${index}`).join(",");
+    expect(() => parseRecordFile(header, "csv")).toThrow(/has 501 columns; at most 500 are read/);
   });
 });
 

@@ -43,17 +43,20 @@ export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
     systems: async () => [], // whoever is here has moved already
     check: ({ location }) => connected(async (database) => (await schemaProblems(database, location)) ?? []),
     away: async () => [],
-    unfinishedMigrations: (databases) =>
-      connected((database) =>
+    async unfinishedMigrations(databases) {
+      const fenced = databases.filter((database) => database.fenced);
+      if (fenced.length === 0) return []; // asks nothing of a server that may be away
+      return connected((database) =>
         database.read("pg_catalog", async (tx) => {
           const found: UnfinishedMigration[] = [];
-          for (const { kind, id, location } of databases.filter(({ fenced }) => fenced)) {
+          for (const { kind, id, location } of fenced) {
             const free = await tx.get<{ free: boolean }>(LOCK_IS_FREE, moveLockName(location));
             found.push({ kind, id, running: !free!.free, elsewhere: true });
           }
           return found;
         }),
-      ),
+      );
+    },
     disks: async () => [],
     leftovers: async () => [],
   };
