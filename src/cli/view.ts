@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Operation } from "../operation.ts";
+import { Damaged, damagedNote } from "../text/schemas.ts";
 import type { Host } from "./host.ts";
 import { relativeTime } from "./terminal/relative-time.ts";
 import { harmless, type Style, styleFor } from "./terminal/style.ts";
@@ -94,9 +95,10 @@ function footer(shown: number, output: Item, style: Style): string {
   return parts.length > 0 ? style.dim(parts.join(", ")) : "";
 }
 
-/** An answer that is poorer than it could be says why, and one that cannot be paged says what was left out. */
-function notes({ degraded, total, note }: Item, style: Style): string {
+/** An answer that is poorer than it could be says why, names damaged records, and says what was left out where it cannot be paged. */
+function notes({ damaged, degraded, total, note }: Item, style: Style): string {
   return [
+    ...damagedNote(Damaged.safeParse(damaged).data).map(harmless),
     ...(Array.isArray(degraded) ? degraded.map((part) => `Note: ${scalar(part)}.`) : []),
     ...(typeof note === "string" && total === undefined ? [note] : []),
   ]

@@ -1,3 +1,5 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -6,6 +8,7 @@ import { relativeTime } from "../../src/cli/terminal/relative-time.ts";
 import { harmless, styleFor } from "../../src/cli/terminal/style.ts";
 import { table } from "../../src/cli/terminal/table.ts";
 import { cutToWidth, textWidth, wrapText } from "../../src/cli/terminal/width.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver.ts";
 import { stage } from "./stage.ts";
 
 let s: ReturnType<typeof stage>;
@@ -47,6 +50,22 @@ describe("what a person sees", () => {
     const { stdout } = await s.cairn(["checkpoint", "list", "--limit", "2"]);
     const cursor = /2 of 3, more: --cursor (\S+)/.exec(stdout)?.[1];
     expect((await s.cairn(["checkpoint", "list", "--cursor", cursor!])).stdout).toContain("one");
+  });
+
+  it("names damaged records that a list and a search skipped", async () => {
+    const { stdout: saved } = await s.cairn(["checkpoint", "save", "The lexer knows strings", "--json"]);
+    const { id } = JSON.parse(saved) as { id: string };
+    await s.cairn(["checkpoint", "save", "The lexer knows numbers"]);
+    const projects = join(s.home, ".cairn", "projects");
+    const file = readdirSync(projects).find((name) => name.endsWith(".db"))!;
+    const database = await openSqlite({ path: join(projects, file) });
+    await database.write((tx) => tx.all("UPDATE checkpoints SET summary = 'The lexer knows nothing' WHERE id = ?", id));
+    database.close();
+    for (const command of [["list"], ["search", "lexer"]]) {
+      const { stdout } = await s.cairn(["checkpoint", ...command]);
+      expect(stdout).toContain("The lexer knows numbers");
+      expect(stdout).toContain(`Skipped 1 damaged: ${id} (its content does not match its checksum). Run cairn doctor --repair.`);
+    }
   });
 
   it("shows what a search found, and what it lacked", async () => {
