@@ -13,19 +13,20 @@ import { megabytes } from "./triggers.ts";
 
 /** What is wrong with one database. Of a system its size is one of the triggers, so it is not told twice. */
 export function databaseFindings(database: ProbedDatabase, problems: readonly string[], { sizeMaxBytes }: DoctorSettings): Finding[] {
-  const { kind, bytes, schema, problem, halfSnapshots } = database;
+  const { kind, bytes, schema, problem, rescued, location, halfSnapshots } = database;
   const subject = databaseLabel(database);
   const found: Finding[] = [];
   const damage = problem ?? problems[0];
   if (damage !== undefined) {
     const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-    const message = `It is damaged: ${damage}${more}. Restore a backup; what is there now is kept aside.`;
+    const advice = rescued === undefined ? "Restore a backup; what is there now is kept aside." : "Put the copy back.";
     found.push({
       check: "integrity",
       severity: "problem",
       subject,
-      message,
-      command: `cairn restore ${databaseFlags(database)} --overwrite`,
+      message: `It is damaged: ${damage}${more}. ${advice}`,
+      command:
+        rescued === undefined ? `cairn restore ${databaseFlags(database)} --overwrite` : `mv ${shellWord(rescued)} ${shellWord(location)}`,
     });
   }
   if (schema === "newer")

@@ -6,6 +6,8 @@ export interface ProbedDatabase extends DatabaseSize {
   readonly schema: "current" | "older" | "newer" | "unknown";
   /** Why it could not even be opened. */
   readonly problem?: string | undefined;
+  /** A copy of its content, made when its file was deleted while in use. */
+  readonly rescued?: string | undefined;
   /** Only of a system that is a file: what its triggers are judged by. */
   readonly activity?: Pick<SystemMeasures, "processes" | "commitsPerSecond" | "busiestComponent" | "windowSeconds"> | undefined;
   /** The database itself refuses writes, because a migration paused it. */

@@ -91,7 +91,8 @@ describe("a database file that is deleted while in use", () => {
     expect(findings).toContainEqual(
       expect.objectContaining({ check: "integrity", severity: "problem", message: expect.stringContaining("deleted while in use") }),
     );
-    expect(findings.map(({ command }) => command)).toContain(`cairn restore --project ${projectPath} --overwrite`);
+    const [rescued] = rescuedIn(join(dataDir, "projects"));
+    expect(findings.map(({ command }) => command)).toContain(`mv ${join(dataDir, "projects", rescued!)} ${path()}`);
     const report = await cairn.databases.check({ projectPath });
     expect(report).toMatchObject({ state: "damaged", problems: [expect.stringContaining("deleted while in use")] });
     await cairn.databases.quarantine({ projectPath });

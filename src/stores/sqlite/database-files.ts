@@ -20,6 +20,8 @@ export interface DatabaseFile extends DatabaseName {
   readonly migrations: readonly Migration[];
   /** Why it could not be read. Its id is then that of the file. */
   readonly problem?: string | undefined;
+  /** A copy of its content, made when its file was deleted while in use. */
+  readonly rescued?: string | undefined;
 }
 
 /** A database of which a move is noted, finished or not. Its file may be here or not. */
@@ -63,11 +65,11 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
   const deletedFiles = (): DatabaseFile[] =>
     [...deletionsIn(projects), ...deletionsIn(dataDir), ...deletionsIn(systems)].map((note) => {
       const name = basename(note.path, ".db");
-      const problem = describeDeletion(note);
-      if (dirname(note.path) === systems) return { ...system(name), problem };
-      if (note.path === runs().path) return { ...runs(), problem };
-      if (name === SHARED_DATABASE_NAME) return { ...shared(), problem };
-      return { kind: "project", id: note.owner ?? name, ...inProjects(name), problem };
+      const lost = { problem: describeDeletion(note), rescued: note.rescued ?? undefined };
+      if (dirname(note.path) === systems) return { ...system(name), ...lost };
+      if (note.path === runs().path) return { ...runs(), ...lost };
+      if (name === SHARED_DATABASE_NAME) return { ...shared(), ...lost };
+      return { kind: "project", id: note.owner ?? name, ...inProjects(name), ...lost };
     });
 
   async function projectFiles(): Promise<DatabaseFile[]> {

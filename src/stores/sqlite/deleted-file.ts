@@ -52,10 +52,15 @@ export function describeDeletion({ rescued }: Pick<DeletionNote, "rescued">): st
   return `its file was deleted while in use${rescued === null ? "" : `; a copy of its content is in ${rescued}`}`;
 }
 
+/** Quotes a path for a shell. The note may have come with a repository, in `./.state`, and people paste the command. */
+const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
+
 function deletedError(note: DeletionNote): CairnError {
   const { path, rescued } = note;
   const putBack =
-    rescued === null ? "Restore a backup with: cairn restore." : `Its content was saved. Put it back with: mv '${rescued}' '${path}'.`;
+    rescued === null
+      ? "Restore a backup with: cairn restore."
+      : `Its content was saved. Put it back with: mv ${quoted(rescued)} ${quoted(path)}.`;
   const startEmpty = existsSync(notePath(path))
     ? `To start with an empty database instead, delete ${notePath(path)}.`
     : "To start with an empty database instead, restart this process.";

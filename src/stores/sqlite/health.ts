@@ -75,10 +75,10 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
 }
 
 function described(file: DatabaseFile, probe: FileProbe | FailedProbe, windowSeconds: number): ProbedDatabase {
-  const { kind, id, path } = file;
+  const { kind, id, path, rescued } = file;
   const base = { kind, id, location: path, bytes: sizeWithLog(path) };
   const problem = file.problem ?? ("problem" in probe ? probe.problem : undefined);
-  if (problem !== undefined || "problem" in probe) return { ...base, schema: "unknown", halfSnapshots: [], problem };
+  if (problem !== undefined || "problem" in probe) return { ...base, schema: "unknown", halfSnapshots: [], problem, rescued };
   const { schema, halfSnapshots, fenced } = probe;
   const known = new Set(file.migrations.map((migration) => migration.id));
   const state = schema.some((step) => !known.has(step.id)) ? "newer" : schema.length < known.size ? "older" : "current";
