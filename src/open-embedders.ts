@@ -11,7 +11,7 @@ import type { Redact } from "./text/redact.ts";
 
 /** Which model turns text into vectors. The bundled ones are always there too, for vectors they made before. */
 export interface EmbedderChoice {
-  /** `auto` (default) takes the best local model that runs here; `none` searches by words only. */
+  /** `auto` (default) takes the best local model that runs here; `none` offers keyword search only. */
   readonly kind?: "auto" | "minilm" | "static" | "openai" | "tei" | "none" | undefined;
   readonly model?: string | undefined;
   readonly baseUrl?: string | undefined;

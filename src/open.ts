@@ -82,7 +82,7 @@ export interface OpenOptions {
   readonly postgres?: Partial<Record<keyof typeof POOL_SIZES, number>> | undefined;
   /** Which model to embed with, or embedders of your own in order of preference. */
   readonly embedder?: EmbedderChoice | readonly Embedder[];
-  /** A Qdrant server that answers searches by meaning. Its vectors are copies: the database keeps them all. */
+  /** A Qdrant server that answers semantic searches. Its vectors are copies: the database keeps them all. */
   readonly qdrant?: { readonly url?: string | undefined; readonly apiKey?: string | undefined } | undefined;
   /**
    * Secrets are taken out before a text is stored or embedded; `allow` holds regular expressions of values that are none. States of
@@ -92,7 +92,7 @@ export interface OpenOptions {
   readonly code?: {
     /** Batches of code that may wait to be indexed; more are refused until there is room. */
     readonly queueJobs?: number | undefined;
-    /** Embed code anew with the better model by itself, once its index has been quiet for a minute. */
+    /** Re-embed code with the larger model by itself, once its index has been idle for a minute. */
     readonly deepen?: boolean | undefined;
   };
   /** Hosts, with a port unless it is 5432, to which callers with an API key may migrate databases; default none. */

@@ -28,7 +28,7 @@ export interface Examination extends LongCall {
   readonly repair?: boolean | undefined;
 }
 
-/** Says whether a system has outgrown its file, and what else deserves attention. Changes nothing, unless told to repair. */
+/** Says whether a system has outgrown its file, and what else deserves attention. Changes nothing unless `repair` is set. */
 export interface Doctor {
   examine(options?: Examination): Promise<DoctorReport>;
   /** Only the conditions of the systems, without a trial restore: what metrics tell. */

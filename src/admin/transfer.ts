@@ -73,16 +73,16 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
       if (!project) throw new CairnError("not_found", "Nothing was ever stored for this project, so there is nothing to copy.");
       const damaged: DamagedRecord[] = [];
       const fill = async (copy: ProjectStore) => {
-        const told = counting(progress);
+        const count = counting(progress);
         for await (const page of checkpointPages(project, signal)) {
           await Promise.all(page.records.map((checkpoint) => copy.checkpoints.put(checkpoint)));
           damaged.push(...page.damaged);
-          told(page.records.length);
+          count(page.records.length);
         }
         for await (const page of knowledgePages(project, signal)) {
           await Promise.all(page.records.map((record) => copy.knowledge.put(record)));
           damaged.push(...page.damaged);
-          told(page.records.length);
+          count(page.records.length);
         }
       };
       await files.write(file, projectPath, fill, { signal });
@@ -93,7 +93,7 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
       files.read(
         file,
         async (project) => {
-          const told = counting(progress);
+          const count = counting(progress);
           const take = async (pages: AsyncIterable<Page<unknown>>, store: Store): Promise<Taken> => {
             const taken = { imported: 0, present: 0, failed: 0, problems: [] as string[] };
             for await (const page of pages) {
@@ -107,7 +107,7 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
               taken.present += present;
               taken.failed += problems.length;
               taken.problems.push(...problems.slice(0, PROBLEMS_SHOWN - taken.problems.length).map(({ problem }) => problem));
-              told(page.records.length);
+              count(page.records.length);
             }
             return taken;
           };

@@ -6,7 +6,7 @@ const LINE_BYTES = 1_000_000;
 const UNBROKEN_BYTES = 64 * LINE_BYTES;
 
 /**
- * Yields the lines of a stream, and `undefined` for a line that is too long or not UTF-8. Memory stays bounded. A stream that goes on
+ * Yields the lines of a stream, and `undefined` for a line that is too long or not UTF-8. Memory stays bounded. A stream
  * without line breaks, such as /dev/zero or a huge sparse file, is an error: it would never end.
  */
 export async function* boundedLines(input: NodeJS.ReadableStream, signal: AbortSignal): AsyncGenerator<string | undefined> {

@@ -97,7 +97,7 @@ function lazily(command: Command, values: Readonly<Record<string, unknown>>, hos
   };
 }
 
-/** Says on stderr what a project file tried to set in vain. The call goes on: a repository from elsewhere must not stop it. */
+/** Reports on stderr the keys of a project file that are ignored. The call continues: a repository from elsewhere must not stop it. */
 function warn(config: LoadedConfig, tree: string, json: boolean, host: Host): void {
   const lines = ignoredLines(config);
   if (lines.length === 0) return;

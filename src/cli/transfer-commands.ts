@@ -117,13 +117,13 @@ export const importCommand: Command = {
       try {
         const path = values.file === "-" ? "the input" : filePath(host, values.file);
         const input = values.file === "-" ? host.stdin : openStream(path);
-        const told = await importLines(cairn, call.project().repository, input, path, host, (done) =>
+        const outcome = await importLines(cairn, call.project().repository, input, path, host, (done) =>
           bar.update(done, undefined, "imported"),
         );
         bar.clear();
-        if (call.json) printJson(host, told);
-        else print(host, toldText(told));
-        if (told.failed > 0) call.endWith(EXIT_ATTENTION);
+        if (call.json) printJson(host, outcome);
+        else print(host, outcomeText(outcome));
+        if (outcome.failed > 0) call.endWith(EXIT_ATTENTION);
       } finally {
         bar.clear();
       }
@@ -139,7 +139,7 @@ function openStream(path: string): NodeJS.ReadableStream {
   }
 }
 
-interface Told extends Pick<Imported, "imported" | "present"> {
+interface ImportOutcome extends Pick<Imported, "imported" | "present"> {
   readonly failed: number;
   readonly problems: readonly { readonly line: number; readonly problem: string }[];
 }
@@ -151,7 +151,7 @@ async function importLines(
   path: string,
   { signal }: Host,
   progress: (done: number) => void,
-): Promise<Told> {
+): Promise<ImportOutcome> {
   let [line, imported, present, failed] = [0, 0, 0, 0];
   const problems: { line: number; problem: string }[] = [];
   const tell = (at: number, problem: string) => {
@@ -190,7 +190,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
     const value = parseJson(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
   } catch {
-    return undefined; // told with its line
+    return undefined; // reported with its line
   }
 }
 
@@ -199,7 +199,7 @@ function assertFormat(header: Record<string, unknown>): void {
     throw new CairnError("invalid_input", "This file is not an export of checkpoints that this version of Cairn can read.");
 }
 
-function toldText({ imported, present, failed, problems }: Told): string {
+function outcomeText({ imported, present, failed, problems }: ImportOutcome): string {
   return [
     `${imported} checkpoints imported, ${present} were there already, ${failed} could not be stored.`,
     ...problems.map(({ line, problem }) => `  line ${line}: ${problem}`),

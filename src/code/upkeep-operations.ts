@@ -119,7 +119,7 @@ const DEEPEN_TIMEOUT_MS = 12 * 60 * 60 * 1_000;
 
 export const codeDeepen = operation({
   name: "code_deepen",
-  summary: "Embed the indexed code anew with a better model, then search with it.",
+  summary: "Re-embed the indexed code with a larger model, then search with it.",
   description: "Searches use the quick model's vectors until every chunk has a better one. Interrupted, it goes on when repeated.",
   input: z.strictObject({
     project_path: ProjectId,

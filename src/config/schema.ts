@@ -82,7 +82,7 @@ export const ConfigSchema = z.strictObject({
     ),
     deepen: setting(
       z.boolean().default(false),
-      "Let servers and cairn mcp embed code anew with the better model by themselves, once its index has been quiet for a minute.",
+      "Let servers and cairn mcp re-embed code with the larger model by themselves, once its index has been idle for a minute.",
     ),
     batch_files: setting(z.int().min(1).max(1_000).default(10), "Files that are indexed in one step, at most.", { fromProject: true }),
     batch_bytes: setting(
@@ -120,7 +120,7 @@ export const ConfigSchema = z.strictObject({
   embedder: z.strictObject({
     kind: setting(
       z.enum(["auto", "minilm", "static", "openai", "tei", "none"]).default("auto"),
-      "What turns text into vectors. auto takes the best local model that is installed; none searches by words only.",
+      "What turns text into vectors. auto takes the best local model that is installed; none offers keyword search only.",
     ),
     model: setting(z.string().min(1).max(200).optional(), "Model name, where the kind has several."),
     base_url: setting(url(/^https?$/).optional(), "Address of the embedding service (openai, tei)."),
@@ -192,7 +192,7 @@ export const ConfigSchema = z.strictObject({
     ),
     stale_lease_seconds: setting(
       z.int().min(0).default(DOCTOR_DEFAULTS.staleLeaseSeconds),
-      "A run that nobody has gone on with for this long is a problem.",
+      "A run that no process has continued for this long is a problem.",
     ),
   }),
   systems: z.strictObject({
@@ -221,7 +221,7 @@ export const ConfigSchema = z.strictObject({
   qdrant: z.strictObject({
     url: setting(
       url(/^https?$/).optional(),
-      "Qdrant server that answers searches by meaning; the database keeps all vectors, Qdrant has copies.",
+      "Qdrant server that answers semantic searches; the database keeps all vectors, Qdrant has copies.",
     ),
     api_key: setting(z.string().min(1).optional(), "Key of the Qdrant server.", { secret: true }),
   }),

@@ -10,7 +10,7 @@ const migrate = operation({
   name: "migrate",
   summary: "Move a project's database, or others, to PostgreSQL or back: copied, verified, then switched, while others go on working.",
   description:
-    "Writes are paused by the database itself until the copy is verified by counts and digests; then everybody goes on where the data is now. It can be stopped at any point and run again. The source is archived, never deleted. An API key must be for all projects, and the host among migrate.allowed_hosts.",
+    "Writes are paused by the database itself until the copy is verified by counts and digests; then every process continues where the data is now. It can be stopped at any point and run again. The source is archived, never deleted. An API key must be for all projects, and the host among migrate.allowed_hosts.",
   input: z.strictObject({
     to: text(LIMITS.urlChars, 1).optional().describe('A postgres:// URL, or "sqlite" for the way back.'),
     ...SelectionFields,

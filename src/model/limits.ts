@@ -104,7 +104,7 @@ export const LIMITS = {
   /** One effect is one message's work, and all of it commits in one step. */
   systemEffectWrites: 1_000,
   systemEffectTimeoutMs: 30_000,
-  /** Messages of one component that wait in memory for their commit. Whoever sends more is told to wait. */
+  /** Messages of one component that wait in memory for their commit. More are refused until some are stored. */
   systemQueueMessages: 10_000,
   systemQueueBytes: 64 * 1024 * 1024,
   /** What one commit takes: enough for a thousand messages per second at one commit per second. */

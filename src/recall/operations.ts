@@ -112,7 +112,7 @@ export const embeddingsVerify = operation({
   },
   render: ({ checked, damaged, recomputed, missing, mirror_repaired, damaged_records }) =>
     [
-      `${checked} vectors checked, ${damaged.length} damaged, ${recomputed} computed anew${missing > 0 ? `, ${missing} still missing (is the model available?)` : ""}.`,
+      `${checked} vectors checked, ${damaged.length} damaged, ${recomputed} recomputed${missing > 0 ? `, ${missing} still missing (is the model available?)` : ""}.`,
       ...(mirror_repaired > 0 ? [`${mirror_repaired} rows of embedding_records did not match and were written again.`] : []),
       ...damagedNote(damaged_records.length > 0 ? damaged_records : undefined),
     ].join("\n"),

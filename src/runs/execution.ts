@@ -89,8 +89,8 @@ export class Execution {
   }
 
   /**
-   * Returns the state as the store wants it. The next step works with it too, so a run that goes on and one that is resumed
-   * after a crash see the same.
+   * Returns the state as the store wants it. The next step works with it too, so an uninterrupted run and one that is resumed
+   * after a crash see the same state.
    */
   redacted(state: unknown): unknown {
     return this.store?.redactState ? this.store.redactState(state) : state;

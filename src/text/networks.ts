@@ -26,8 +26,8 @@ export function networkMatcher(networks: readonly string[]): (address: string) =
 }
 
 /**
- * Returns the part of an address that one party controls: the whole of an IPv4 address, the first 64 bits of an IPv6 address. Whoever has
- * one IPv6 address usually has all 2^64 of its network, and with a rate limit per address would have no limit.
+ * Returns the part of an address that one party controls: the whole of an IPv4 address, the first 64 bits of an IPv6 address. A client
+ * with one IPv6 address usually has all 2^64 of its network, so a limit per IPv6 address would not limit it.
  */
 export function addressGroup(address: string): string {
   const plain = withoutZone(address)

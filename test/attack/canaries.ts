@@ -1,5 +1,5 @@
 /**
- * Who may see a planted text: every caller for all projects, those and whoever administers a project, only administrators
+ * Who may see a planted text: every caller for all projects, these and administrators of a project, only administrators
  * of all projects, or nobody.
  */
 export type Audience = "all-projects" | "operators" | "administrators" | "nobody";

@@ -179,7 +179,7 @@ describe("the records of a file", () => {
     for (const content of [json, lines, csv, semicolons]) expect(await read(content)).toEqual({ records, ignored: [] });
   });
 
-  it("have an id made from the question where the file has none, and tell which fields were not used", async () => {
+  it("have an id made from the question where the file has none, and report which fields were not used", async () => {
     const { records, ignored } = await read('[{"question":"q","answer":"a","rating":5}]');
     expect(records[0]!.id).toMatch(/^q-[0-9a-f]{24}$/);
     expect((await read('[{"question":"q","answer":"b"}]')).records[0]!.id).toBe(records[0]!.id);

@@ -168,7 +168,7 @@ describe("the attack corpus", () => {
     expect(own.status).toBe(200);
   });
 
-  it("answers alike for what belongs to another project and for what does not exist", async () => {
+  it("gives the same answer for a record of another project and for one that does not exist", async () => {
     const limited = callers.all.filter(({ scope }) => scope === "own project");
     const absent = {
       ...world,

@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** One step: a save under a clock that is ahead by so many milliseconds, or an import of a record with its own time. */
+/** One step: a save under a clock that is ahead by some milliseconds, or an import of a record with its own time. */
 type Step = { readonly type: "save"; readonly aheadMs: number } | { readonly type: "import"; readonly offsetMs: number };
 
 const steps = fc.array(

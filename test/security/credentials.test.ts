@@ -45,7 +45,7 @@ describe("a caller without a credential", () => {
     expect(Object.keys((await anonymous("/health")).body).sort()).toEqual(["live", "ready", "status", "uptime_seconds", "version"]);
   });
 
-  it("is told how to get a credential", async () => {
+  it("gets an error that says how to get a credential", async () => {
     const { call } = await api();
     const { body, headers } = await call("GET", "/v1/key/list", undefined, { connection: LOCAL });
     expect(body.error.message).toMatch(/no credential.*cairn token.*cairn key create/);

@@ -123,7 +123,7 @@ describe("the time that a call may wait", () => {
     });
   });
 
-  it("shrinks as the call goes on, and does not bind work that outlives the call", async () => {
+  it("shrinks while the call runs, and does not bind work that outlives the call", async () => {
     let later: Promise<number> | undefined;
     await withTimeLimit(1_000, async () => {
       const before = waitLimitMs();

@@ -158,9 +158,9 @@ describe("a migration that was killed", () => {
 
     const mcp = await startHttp({ cairn: library });
     const client = await mcp.connect("2025-11-25");
-    const told = await client.callTool({ name: "checkpoint_save", arguments: { project_path: project, summary: "Later" } });
-    expect(told.isError).toBe(true);
-    expect(JSON.stringify(told)).toContain(command);
+    const result = await client.callTool({ name: "checkpoint_save", arguments: { project_path: project, summary: "Later" } });
+    expect(result.isError).toBe(true);
+    expect(JSON.stringify(result)).toContain(command);
     await mcp.close();
 
     const args = command.split(" ").slice(1);
@@ -171,7 +171,7 @@ describe("a migration that was killed", () => {
     clear();
   });
 
-  it("is told from one that runs: a stopped process still owns it, and a write waits no longer than its call may", async () => {
+  it("is distinguished from one that runs: a stopped process still owns it, and a write waits no longer than its call may", async () => {
     const where = place();
     const project = "/fence/stopped";
     await makeProject(where, project, 3);

@@ -103,7 +103,7 @@ async function baseInputs(cairn: Cairn, projectPath: string): Promise<Record<str
   return { project_path: projectPath, project_id: projectPath, id: checkpoint.id };
 }
 
-/** Inputs that the schema alone does not tell. */
+/** Inputs that do not follow from the schema alone. */
 const FIXED: Readonly<Record<string, object>> = {
   checkpoint_import: { records: [{ summary: "x" }] },
   knowledge_save: { id: undefined, kind: "faq", category: "c", question: "Which?", answer: "That." },
@@ -173,7 +173,7 @@ describe.each([
     await cairn.close();
     const disk = Buffer.concat([opened, bytesUnder(dataDir), bytesUnder(stateDir)]);
     const received = standIn.requests.map(({ body }) => JSON.stringify(body)).join("\n");
-    const told = JSON.stringify(
+    const finished = JSON.stringify(
       spans.getFinishedSpans().map(({ name, attributes, events, status }) => ({ name, attributes, events, status })),
     );
 
@@ -182,7 +182,7 @@ describe.each([
     for (const place of [disk.toString("latin1"), received, exported]) expect(place).toContain("[redacted:github-token]");
     const leaks = secrets.flatMap((one) => {
       const secret = needle(one);
-      const places = { provider: received, log: lines.join(""), spans: told, export: exported };
+      const places = { provider: received, log: lines.join(""), spans: finished, export: exported };
       const where = Object.entries(places).flatMap(([name, text]) => (text.includes(secret) ? [name] : []));
       return disk.includes(secret) || where.length > 0
         ? [{ kind: one.kind, where: disk.includes(secret) ? ["disk", ...where] : where }]

@@ -6,7 +6,7 @@ import { CairnError } from "../../model/errors.ts";
 import { withFileLock } from "./lock.ts";
 import { replaceFile } from "./replace-file.ts";
 
-/** The token of the local user: whoever can read the file is taken for the administrator of this machine's server. */
+/** The token of the local user. A caller that presents it is an administrator of this machine's server. */
 export interface LocalToken {
   readonly path: string;
   /** Returns the token, and creates it if there is none. */

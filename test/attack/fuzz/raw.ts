@@ -1,6 +1,6 @@
 const CRLF = "\r\n";
 
-/** Bytes that no HTTP client would send: broken framing, smuggling, foreign protocols. The server answers or hangs up, and goes on. */
+/** Bytes that no HTTP client would send: broken framing, smuggling, foreign protocols. The server answers or closes the connection, and keeps serving. */
 export function rawRequests(authorization: string): Buffer[] {
   const head = (line: string, ...headers: string[]) =>
     [line, "Host: 127.0.0.1", `Authorization: ${authorization}`, ...headers, "", ""].join(CRLF);
