@@ -8,6 +8,7 @@ import { checkFile, quarantineFile } from "./damage.ts";
 import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
 import { deletionOf, describeDeletion, forgetDeletion } from "./deleted-file.ts";
 import { isOnTheMove } from "./move-record.ts";
+import { foreignProgramsIn } from "./own-schema.ts";
 import { assertOwner, claim, ownerOf, sqliteProject } from "./project.ts";
 import { exportDatabase } from "./project-files.ts";
 import { projectMigrations } from "./project-schema.ts";
@@ -93,7 +94,8 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       const deleted = deletionOf(location);
       if (deleted) return { projectPath: projectId, location, state: "damaged", ...none, problems: [describeDeletion(deleted)] };
       if (!existsSync(location)) return { projectPath: projectId, location, state: "absent", ...none };
-      const { problems, ...found } = await checkFile(location);
+      const { problems: own, ...found } = await checkFile(location);
+      const problems = own.length > 0 ? own : await foreignProgramsIn(location, projectMigrations);
       const sound = problems.length + found.damaged.length + found.stale.length === 0;
       return { projectPath: projectId, location, state: sound ? "sound" : "damaged", problems, ...reported(found) };
     },
