@@ -29,8 +29,8 @@ export interface SqliteStorage extends Storage {
   release(path: string): void;
 }
 
-/** Without keys, which mean nothing outside the file. */
-function reported({ damaged, stale, quarantined }: RecordReport): RecordReport {
+/** Leaves out keys, which mean nothing outside the file. */
+function withoutKeys({ damaged, stale, quarantined }: RecordReport): RecordReport {
   return { damaged: damaged.map(({ collection, id, reason }) => ({ collection, id, reason })), stale, quarantined };
 }
 
@@ -97,11 +97,11 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       const { problems: own, ...found } = await checkFile(location);
       const problems = own.length > 0 ? own : await foreignProgramsIn(location, projectMigrations);
       const sound = problems.length + found.damaged.length + found.stale.length === 0;
-      return { projectPath: projectId, location, state: sound ? "sound" : "damaged", problems, ...reported(found) };
+      return { projectPath: projectId, location, state: sound ? "sound" : "damaged", problems, ...withoutKeys(found) };
     },
 
     async checkRecords(projectId) {
-      return existsSync(pathOf(projectId)) ? reported(await checkFile(pathOf(projectId))) : { damaged: [], stale: [], quarantined: 0 };
+      return existsSync(pathOf(projectId)) ? withoutKeys(await checkFile(pathOf(projectId))) : { damaged: [], stale: [], quarantined: 0 };
     },
 
     async repairRecords(projectId) {
