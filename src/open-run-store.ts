@@ -1,5 +1,4 @@
 import { followStore } from "./migrate/follow.ts";
-import { databaseFlags } from "./model/backup.ts";
 import { CairnError } from "./model/errors.ts";
 import { POOL_SIZES } from "./model/limits.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -7,6 +6,7 @@ import type { RunStore } from "./ports/run-store.ts";
 import { memoryRunStore } from "./stores/memory/runs.ts";
 import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom } from "./stores/sqlite/move-record.ts";
+import { databaseFlags } from "./text/database-flags.ts";
 import { type RedactionOptions, stateRedactor } from "./text/redact-state.ts";
 
 export type RunStoreOptions = StoredWhere & {

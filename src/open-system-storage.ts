@@ -1,12 +1,12 @@
 import { join, resolve } from "node:path";
 import { followingSystems } from "./migrate/follow-storage.ts";
-import { databaseFlags } from "./model/backup.ts";
 import { CairnError } from "./model/errors.ts";
 import { POOL_SIZES } from "./model/limits.ts";
 import type { SystemStorage } from "./ports/system-store.ts";
 import { findAbandonedMove } from "./stores/sqlite/move-lock.ts";
 import { awayFrom, awayFromFolder, isAway, readMove } from "./stores/sqlite/move-record.ts";
 import type { SqliteSystemStorage } from "./stores/sqlite/systems.ts";
+import { databaseFlags } from "./text/database-flags.ts";
 import { type RedactionOptions, stateRedactor } from "./text/redact-state.ts";
 import { shellWord } from "./text/shell-word.ts";
 

@@ -1,4 +1,4 @@
-import { type DatabaseName, databaseFlags, databaseLabel } from "../model/backup.ts";
+import { type DatabaseName, databaseLabel } from "../model/backup.ts";
 import type { DoctorSettings, ExposedPath, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
@@ -8,6 +8,7 @@ import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import type { DiskRoom, Leftover, ProbedDatabase, UnfinishedMigration } from "../ports/health-probe.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
+import { databaseFlags } from "../text/database-flags.ts";
 import { shellWord } from "../text/shell-word.ts";
 import { megabytes } from "./triggers.ts";
 

@@ -1,6 +1,6 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { CairnError } from "../model/errors.ts";
-import type { CheckpointStore } from "../ports/checkpoint-store.ts";
+import type { CheckpointQuery, CheckpointStore } from "../ports/checkpoint-store.ts";
 
 export interface PruneRules {
   /** Only those created before this time. */
@@ -33,12 +33,10 @@ export async function prune(
   if (createdBefore === undefined && keepLast === undefined)
     throw new CairnError("invalid_input", "Say what may go: older_than, keep_last or both. Nothing was deleted.");
   const none: Pruned = { matched: 0, deleted: 0, dryRun, examples: [] };
-  let after: { at: string; id: string } | undefined;
+  let after: ListPlace | undefined;
   if (keepLast !== undefined && keepLast > 0) {
-    const { checkpoints } = await store.list({ limit: 1, offset: keepLast - 1, sortBy: "created_at" });
-    const [last] = checkpoints;
-    if (!last) return none; // there are no more than are to stay
-    after = { at: last.createdOrder, id: last.id };
+    after = await lastKept(store, keepLast, signal);
+    if (!after) return none; // there are no more than are to stay
   }
   let matched = 0;
   let deleted = 0;
@@ -56,4 +54,20 @@ export async function prune(
     progress?.(matched);
   }
   return { matched, deleted, dryRun, examples: examples.map(({ id, summary, createdAt }) => ({ id, summary, createdAt })) };
+}
+
+type ListPlace = NonNullable<CheckpointQuery["after"]>;
+
+/** Finds the last of the newest `count` records. Damaged ones do not count: they must not push a sound one out of those that stay. */
+async function lastKept(store: CheckpointStore, count: number, signal: AbortSignal | undefined): Promise<ListPlace | undefined> {
+  let after: ListPlace | undefined;
+  for (let left = count; left > 0; ) {
+    signal?.throwIfAborted();
+    const { checkpoints } = await store.list({ limit: Math.min(left, BATCH), offset: 0, sortBy: "created_at", after });
+    const last = checkpoints.at(-1);
+    if (!last) return undefined;
+    after = { at: last.createdOrder, id: last.id };
+    left -= checkpoints.length;
+  }
+  return after;
 }

@@ -5,9 +5,9 @@ import { PROJECT_FILE } from "../config/load.ts";
 import { proposedSettings } from "../config/proposed.ts";
 import { readTrusted, type TrustedFolder, trustFile, trustText } from "../config/trust.ts";
 import { shortPath } from "../files/regular-file.ts";
-import { writeWhole } from "../local/write-file.ts";
 import { CairnError } from "../model/errors.ts";
 import { withFileLock } from "../stores/file/lock.ts";
+import { replaceFile } from "../stores/file/replace-file.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command } from "./command.ts";
 import { type Host, print, printJson } from "./host.ts";
@@ -79,7 +79,7 @@ async function list({ host, json }: Call): Promise<void> {
 async function update(host: Host, change: (folders: readonly TrustedFolder[]) => readonly TrustedFolder[]): Promise<void> {
   const path = trustFile(host.home);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  await withFileLock(`${path}.lock`, () => writeWhole(path, trustText(change(readList(host)))));
+  await withFileLock(`${path}.lock`, () => replaceFile(path, trustText(change(readList(host)))));
 }
 
 /** A list that cannot be read is not overwritten. */

@@ -3,6 +3,7 @@ import type { CodeChunk, CodeCounts, CodeOrphans, DefinitionSite, FileMove } fro
 import { CairnError } from "../model/errors.ts";
 import type { IndexResult, IndexWork, ManifestPage, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
+import { mapInSlices } from "../model/map-in-slices.ts";
 import type { CodeFilter, CodeStore, Compacted } from "../ports/code-store.ts";
 import type { EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { Storage } from "../ports/storage.ts";
@@ -216,7 +217,7 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
       const matches = glob === undefined ? () => true : globMatcher(glob);
       const store = await find(projectId);
       if (!store) return { removed: 0 };
-      const removes = (await store.files()).filter(({ path }) => matches(path));
+      const removes = (await mapInSlices(await store.files(), (file) => (matches(file.path) ? [file] : []))).flat();
       return { removed: (await removeFiles(store, removes, now())).size };
     },
 

@@ -125,7 +125,7 @@ function routes(options: HttpOptions): Hono<Env> {
   };
   const { maxConcurrent = DEFAULT_MAX_CONCURRENT, maxStreamsPerCaller = DEFAULT_MAX_STREAMS_PER_CALLER } = options;
   const slots = callerSlots({ calls: options.maxConcurrentPerCaller ?? Math.ceil(maxConcurrent / 4), streams: maxStreamsPerCaller });
-  const admitted = (kind: CallKind, call: (c: Context<Env>, caller: Caller) => Promise<Response>) => async (c: Context<Env>) => {
+  const guard = (kind: CallKind, call: (c: Context<Env>, caller: Caller) => Promise<Response>) => async (c: Context<Env>) => {
     const caller = callerOf(c);
     return slots.run(caller.keyId ?? "local", kind, () => call(c, caller));
   };
@@ -137,7 +137,7 @@ function routes(options: HttpOptions): Hono<Env> {
     app.on(
       route.method,
       route.path.replace(/\{(\w+)\}/g, ":$1"),
-      admitted("operation", async (c, caller) => {
+      guard("operation", async (c, caller) => {
         const input = await inputOf(c, operation, route);
         try {
           const output = await invoke(cairn, operation, input, {
@@ -161,8 +161,8 @@ function routes(options: HttpOptions): Hono<Env> {
     const call = async (c: Context<Env>, caller: Caller) =>
       handler(limited(c.req.raw, LIMITS.bodyBytes), { caller, requestId: c.env.requestId });
     for (const under of [path, `${path}/*`]) {
-      app.get(under, admitted("listen", call));
-      app.all(under, admitted("mounted", call));
+      app.get(under, guard("listen", call));
+      app.all(under, guard("mounted", call));
     }
   }
 

@@ -33,7 +33,7 @@ export function healthCheck(
   nowMs: () => number = () => performance.now(),
 ): () => Promise<Health> {
   const startedAt = nowMs();
-  const check = remembered(() => storageState(cairn), nowMs);
+  const check = remember(() => storageState(cairn), nowMs);
   return async () => {
     const { problem, knowledge, knowledgeProblem } = await check();
     const draining = isDraining();
@@ -61,7 +61,7 @@ interface StorageState {
 }
 
 /** Runs one check at a time and uses its result again for a while: however many probes come, the storage does little work. */
-function remembered(check: () => Promise<StorageState>, nowMs: () => number): () => Promise<StorageState> {
+function remember(check: () => Promise<StorageState>, nowMs: () => number): () => Promise<StorageState> {
   let last: { readonly state: StorageState; readonly untilMs: number } | undefined;
   let running: Promise<StorageState> | undefined;
   return () => {

@@ -87,13 +87,3 @@ export function sameDatabase(a: DatabaseName, b: DatabaseName): boolean {
 export function databaseLabel({ kind, id }: DatabaseName): string {
   return kind === "project" || kind === "system" ? `${kind} ${id}` : kind;
 }
-
-/** Selects a database on the command line, quoted so that the command can be pasted. */
-export function databaseFlags({ kind, id }: DatabaseName): string {
-  if (kind === "runs") return "--runs";
-  return kind === "shared" ? "--scope shared" : `--${kind} ${quoted(id)}`;
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}

@@ -63,7 +63,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
   ): Promise<RunLease> {
     const { runId } = execution;
     try {
-      line.state = execution.redacted(line.state);
+      line.state = execution.redact(line.state);
       line.encoded = encodeText(line.state);
     } catch (cause) {
       throw new RunError("state", messageOf(cause), { runId, state: line.state, cause });
@@ -127,7 +127,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
       if (given === undefined) continue;
       const { nodeId, nextNode, previousNode, attempt, branch } = info;
       const { question, answers: before = [] } = noteOf(info.note);
-      const answers = [...before, execution.redacted(given)];
+      const answers = [...before, execution.redact(given)];
       const onMain = branch === "";
       const state = onMain ? main.encoded! : (await execution.store!.loadAt(runId, info.sequence)).state;
       const step = onMain ? main.step : info.step;
@@ -159,7 +159,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
   /** Puts the run's position where the line stands, as one more entry in its history: nothing that happened is forgotten. */
   async function rewind(execution: Execution, line: Line, lease: RunLease, state: unknown, sequence: number): Promise<void> {
     const { runId } = execution;
-    line.state = execution.redacted(checkedState(definition, state, runId));
+    line.state = execution.redact(checkedState(definition, state, runId));
     line.encoded = encodeText(line.state);
     // Steps go on counting, so that a step done again has another idempotency key than the first time.
     line.step = Math.max(line.step, (await positionOf(execution.store!, runId)).root.step) + 1;

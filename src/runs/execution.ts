@@ -92,7 +92,7 @@ export class Execution {
    * Returns the state as the store wants it. The next step works with it too, so an uninterrupted run and one that is resumed
    * after a crash see the same state.
    */
-  redacted(state: unknown): unknown {
+  redact(state: unknown): unknown {
     return this.store?.redactState ? this.store.redactState(state) : state;
   }
 
@@ -111,7 +111,7 @@ export class Execution {
       if (++this.#iterations > this.settings.maxIterations) throw this.#tooManySteps(line);
       const node = graph.nodes.get(line.next);
       if (!node) throw this.#unknownNode(line);
-      const state = this.redacted(node.type === "step" ? await this.#runStep(node, line) : await this.#runInner(node, line));
+      const state = this.redact(node.type === "step" ? await this.#runStep(node, line) : await this.#runInner(node, line));
       let next: string;
       const exit = graph.exits.get(node.name)!;
       if ("to" in exit) next = exit.to;

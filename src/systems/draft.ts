@@ -87,7 +87,7 @@ export class Draft {
   }
 
   /** Returns a value as the store wants it. */
-  redacted(value: unknown): unknown {
+  redact(value: unknown): unknown {
     return this.#store.redactState ? this.#store.redactState(value) : value;
   }
 

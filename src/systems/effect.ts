@@ -59,7 +59,7 @@ export async function tryEffect(draft: Draft, effect: Effect, message: Delivery,
     set: (key, value) =>
       write(
         key,
-        encodeValue(draft.redacted(value), LIMITS.systemStateValueBytes, `The value of ${JSON.stringify(String(key).slice(0, 100))}`),
+        encodeValue(draft.redact(value), LIMITS.systemStateValueBytes, `The value of ${JSON.stringify(String(key).slice(0, 100))}`),
       ),
     delete: (key) => write(key, null),
   };

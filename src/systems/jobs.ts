@@ -68,7 +68,7 @@ export function deliver(job: DeliveryJob): Job<Receipt> {
       // The effect runs first: if the store fails under it, the draft is as it was.
       const attempt = before.attempts + 1;
       // An effect sees the message as it is stored, so a repeated attempt works with the same data as the first.
-      const value = draft.redacted(job.value);
+      const value = draft.redact(job.value);
       const data = draft.redacts && job.data ? encodeValue(value, LIMITS.systemMessageBytes, "The message") : job.data;
       const reason = effect && (await tryEffect(draft, effect, { component, port: name, id, offset, data: value, attempt }, job.timeoutMs));
       port.mark(offset);

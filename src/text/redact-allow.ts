@@ -7,7 +7,7 @@ const VALUE_CHARS_MAX = 4_000;
 const REPETITIONS_MAX = 2;
 
 /** Returns a test of whether one of the patterns matches a value. Raises `invalid_input` for a pattern that could take too long. */
-export function allowed(patterns: readonly string[]): (value: string) => boolean {
+export function allowMatcher(patterns: readonly string[]): (value: string) => boolean {
   const expressions = patterns.map((pattern) => {
     const problem = allowProblem(pattern);
     if (problem) throw new CairnError("invalid_input", `redaction.allow: ${JSON.stringify(pattern.slice(0, 100))} ${problem}`);

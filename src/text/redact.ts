@@ -1,4 +1,4 @@
-import { allowed } from "./redact-allow.ts";
+import { allowMatcher } from "./redact-allow.ts";
 import { COMMAND_RULES } from "./redact-commands.ts";
 import { NAMED_RULES } from "./redact-named.ts";
 import { SECRET_RULES } from "./redact-rules.ts";
@@ -36,7 +36,7 @@ export interface RedactorOptions {
 
 /** Returns a function that replaces secrets by marks such as `[redacted:github-token]`. Applying it twice changes nothing more. */
 export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}): Redact {
-  const isAllowed = allowed(allow);
+  const isAllowed = allowMatcher(allow);
   return (text) => {
     let clean = text;
     let counts: Map<string, number> | undefined;

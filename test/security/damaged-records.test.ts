@@ -64,6 +64,12 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("damaged reco
   }
   const damageOf = (id: string) => `WHERE id = '${id}'`;
 
+  it("do not push sound ones out of those that prune keeps", async () => {
+    await sql(`UPDATE checkpoints SET token_count = token_count + 1 ${damageOf(ids[2]!)}`);
+    expect(await cairn.checkpoints.prune({ projectPath, keepLast: 2 })).toMatchObject({ matched: 0, deleted: 0 });
+    expect((await cairn.checkpoints.list({ projectPath })).checkpoints.map(({ id }) => id)).toEqual([ids[1], ids[0]]);
+  });
+
   const DAMAGE: Record<string, (id: string) => string> = {
     "a text that was altered": (id) => `UPDATE checkpoints SET summary = 'The second stop of the parser' ${damageOf(id)}`,
     "a context that is not JSON": (id) => `UPDATE checkpoints SET context = '{"a' ${damageOf(id)}`,

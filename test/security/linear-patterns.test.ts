@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { parseAst } from "vitest/node";
 import { readIgnoreRules } from "../../src/local/ignore-pattern.ts";
 import { LIMITS } from "../../src/model/limits.ts";
+import { matchGlob } from "../../src/stores/sqlite/code-filter.ts";
 import { redact as redactLine } from "../../src/telemetry/redact.ts";
 import { globMatcher } from "../../src/text/glob.ts";
 import { errorSignature, normaliseError } from "../../src/text/normalise-error.ts";
@@ -167,3 +168,24 @@ function literals(source: string): string[] {
     .filter((run) => run.length < 40)
     .slice(0, 8);
 }
+
+describe("an attacker who sends a costly glob to a large index", () => {
+  it("cannot keep other calls waiting while the paths are matched", async () => {
+    let seed = 1;
+    const letter = () => {
+      seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff;
+      return (seed >> 16) & 1 ? "a" : "b";
+    };
+    const paths = Array.from({ length: 40 }, () => Array.from({ length: 1_000 }, letter).join(""));
+    const rows = paths.map((file_path, file_key) => ({ file_key, file_path }));
+    const database = { read: (work: (tx: unknown) => unknown) => work({ all: () => rows }) };
+    let turns = 0;
+    const ticking = setInterval(() => turns++, 1);
+    try {
+      await matchGlob(async () => database as never, { glob: `*a${"?".repeat(480)}` });
+    } finally {
+      clearInterval(ticking);
+    }
+    expect(turns).toBeGreaterThan(10);
+  });
+});

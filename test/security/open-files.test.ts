@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { asCairnError } from "../../src/model/errors.ts";
 import { OPEN_FILES_MIN, openFilesBudget } from "../../src/model/open-files.ts";
+import { withTimeLimit } from "../../src/model/time-limit.ts";
 import { openSlots } from "../../src/stores/sqlite/open-slots.ts";
 import { killed, removeFolder } from "../support/processes.ts";
 
@@ -95,6 +96,17 @@ describe("open files", () => {
     const waiting = slots.take(other);
     busy.idle = true;
     await waiting;
+  });
+
+  it("answers a call with a short limit while a call with a long limit waits in front of it", async () => {
+    const slots = openSlots(1, 60_000);
+    const busy = { closeIfIdle: () => false };
+    await slots.take(busy);
+    const first = slots.take({ closeIfIdle: () => false });
+    await expect(withTimeLimit(200, () => slots.take({ closeIfIdle: () => false }))).rejects.toMatchObject({ retryAfterMs: 1_000 });
+    slots.free(busy);
+    await first;
+    await expect(withTimeLimit(200, () => slots.take(busy))).rejects.toMatchObject({ code: "unavailable" }); // the one that gave up took no slot
   });
 
   it("translates EMFILE from sockets and threads wherever it surfaces", () => {

@@ -1,3 +1,4 @@
+import { mapInSlices } from "../../model/map-in-slices.ts";
 import type { CodeFilter } from "../../ports/code-store.ts";
 import { globMatcher } from "../../text/glob.ts";
 import type { PgValue, PostgresTx } from "./driver.ts";
@@ -13,8 +14,9 @@ export async function conditions(tx: PostgresTx, { languages, kinds, glob, chang
   if (glob !== undefined) {
     const matches = globMatcher(glob);
     const files = await tx.all<{ file_key: number; file_path: string }>("SELECT file_key, file_path FROM indexed_files");
-    const keys = files.filter(({ file_path }) => matches(file_path)).map(({ file_key }) => file_key);
-    given.push({ sql: (param) => `r.file_key = ANY (${param}::bigint[])`, value: keys });
+    // In slices: a long glob and a large index take longer than other calls may wait.
+    const keys = await mapInSlices(files, ({ file_key, file_path }) => (matches(file_path) ? [file_key] : []));
+    given.push({ sql: (param) => `r.file_key = ANY (${param}::bigint[])`, value: keys.flat() });
   }
   return (first) =>
     given.length === 0

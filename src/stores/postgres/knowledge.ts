@@ -163,7 +163,7 @@ async function add(tx: PostgresTx, tables: ProjectTables, { record, vectors = []
     `INSERT INTO knowledge (id, ${WRITTEN})
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, to_tsvector('english', $17)) ON CONFLICT (id) DO NOTHING`,
     record.id,
-    ...written(record),
+    ...valuesOf(record),
   );
   if (added > 0) await putRecordVectors(tx, tables, record.id, "knowledge", vectors);
   return added > 0;
@@ -182,7 +182,7 @@ async function replace(tx: PostgresTx, tables: ProjectTables, { record, vectors 
   await tx.run(
     `UPDATE knowledge SET (${WRITTEN}) = ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, to_tsvector('english', $17)) WHERE id = $1`,
     record.id,
-    ...written({ ...record, successes, uses, createdAt, createdOrder }),
+    ...valuesOf({ ...record, successes, uses, createdAt, createdOrder }),
   );
   if (vectors) {
     await removeVectors(tx, record.id);
@@ -192,7 +192,7 @@ async function replace(tx: PostgresTx, tables: ProjectTables, { record, vectors 
 }
 
 /** In the order of WRITTEN. */
-function written(record: Knowledge): PgValue[] {
+function valuesOf(record: Knowledge): PgValue[] {
   const { kind, category, subcategory, question, answer, contentHash, successes, uses, source, revision } = record;
   const signature = kind === "remediation" ? errorSignature(question) : "";
   const content = [kind, category, subcategory, question, answer, contentHash, signature];

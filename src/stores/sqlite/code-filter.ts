@@ -1,12 +1,36 @@
+import { mapInSlices } from "../../model/map-in-slices.ts";
 import type { CodeFilter } from "../../ports/code-store.ts";
 import { globMatcher } from "../../text/glob.ts";
-import type { SqliteTx, SqlValue } from "./driver.ts";
+import type { DatabaseHandle } from "./databases.ts";
+import type { SqlValue } from "./driver.ts";
 import type { Where } from "./words.ts";
 
 export const IN_LIST = "IN (SELECT value FROM json_each(?))";
 
+/** A filter whose glob has been matched with the paths in the index. */
+export interface FileFilter extends Omit<CodeFilter, "glob"> {
+  readonly glob?: undefined;
+  /** Keys of the files that fit the glob; absent when there is none. */
+  readonly files?: readonly number[] | undefined;
+}
+
+/** Matches the glob with every path, in slices: a long glob and a large index take longer than other calls may wait. */
+export async function matchGlob<Filter extends CodeFilter>(
+  database: DatabaseHandle,
+  { glob, ...filter }: Filter,
+  signal?: AbortSignal,
+): Promise<Omit<Filter, "glob"> & FileFilter> {
+  if (glob === undefined) return filter;
+  const matches = globMatcher(glob);
+  const all = (await database()).read((tx) =>
+    tx.all<{ file_key: number; file_path: string }>("SELECT file_key, file_path FROM indexed_files"),
+  );
+  const files = await mapInSlices(all, ({ file_key, file_path }) => (matches(file_path) ? [file_key] : []), signal);
+  return { ...filter, files: files.flat() };
+}
+
 /** The filter as a condition on `r`, a chunk or (without kinds) a file; absent when everything matches. */
-export function whereOf(tx: SqliteTx, { languages, kinds, glob, changedSince }: CodeFilter): Where | undefined {
+export function whereOf({ languages, kinds, files, changedSince }: FileFilter): Where | undefined {
   const sql: string[] = [];
   const params: SqlValue[] = [];
   const add = (condition: string, value: SqlValue) => {
@@ -16,10 +40,6 @@ export function whereOf(tx: SqliteTx, { languages, kinds, glob, changedSince }: 
   if (languages) add(`r.language ${IN_LIST}`, JSON.stringify(languages));
   if (kinds) add(`r.kind ${IN_LIST}`, JSON.stringify(kinds));
   if (changedSince !== undefined) add("r.indexed_at >= ?", changedSince);
-  if (glob !== undefined) {
-    const matches = globMatcher(glob);
-    const files = tx.all<{ file_key: number; file_path: string }>("SELECT file_key, file_path FROM indexed_files");
-    add(`r.file_key ${IN_LIST}`, JSON.stringify(files.filter(({ file_path }) => matches(file_path)).map(({ file_key }) => file_key)));
-  }
+  if (files) add(`r.file_key ${IN_LIST}`, JSON.stringify(files));
   return sql.length === 0 ? undefined : { sql: sql.join(" AND "), params };
 }

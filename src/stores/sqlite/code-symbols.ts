@@ -1,15 +1,14 @@
 import type { DefinitionSite, ReferenceSite } from "../../model/code-index.ts";
-import type { CodeFilter } from "../../ports/code-store.ts";
 import { unpackOutline } from "../../text/code/index-text.ts";
 import { unpackPositions } from "../../text/code/positions.ts";
-import { IN_LIST, whereOf } from "./code-filter.ts";
+import { type FileFilter, IN_LIST, whereOf } from "./code-filter.ts";
 import type { SqliteTx } from "./driver.ts";
 
 /** Files in order of their paths, each outline read only until there are enough sites. */
-export function findDefinitions(tx: SqliteTx, names: readonly string[], filter: CodeFilter, limit: number): DefinitionSite[] {
+export function findDefinitions(tx: SqliteTx, names: readonly string[], filter: FileFilter, limit: number): DefinitionSite[] {
   const { kinds, ...ofFiles } = filter;
-  const files = whereOf(tx, ofFiles);
-  const chunks = whereOf(tx, { kinds });
+  const files = whereOf(ofFiles);
+  const chunks = whereOf({ kinds });
   const wanted = new Set(names);
   const defining = tx.all<{ file_key: number; path: string }>(
     `SELECT DISTINCT r.file_key, r.file_path AS path FROM code_symbols s JOIN indexed_files r ON r.file_key = s.file_key
@@ -38,10 +37,10 @@ export function findDefinitions(tx: SqliteTx, names: readonly string[], filter: 
 export function findReferences(
   tx: SqliteTx,
   name: string,
-  filter: Omit<CodeFilter, "kinds">,
+  filter: Omit<FileFilter, "kinds">,
   limit: number,
 ): { readonly sites: readonly ReferenceSite[]; readonly total: number } {
-  const where = whereOf(tx, filter);
+  const where = whereOf(filter);
   const rows = tx.all<{ path: string; used: number; positions: Uint8Array }>(
     `SELECT r.file_path AS path, s.used, s.positions FROM code_symbols s JOIN indexed_files r ON r.file_key = s.file_key
       WHERE s.name = ? AND s.used > 0 AND ${where?.sql ?? "true"} ORDER BY r.file_path`,

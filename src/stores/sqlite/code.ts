@@ -5,7 +5,7 @@ import type { CodeStore } from "../../ports/code-store.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import { embeddingText } from "../../text/code/embedding-text.ts";
 import { unpack } from "../../text/code/text-blocks.ts";
-import { IN_LIST, whereOf } from "./code-filter.ts";
+import { IN_LIST, matchGlob, whereOf } from "./code-filter.ts";
 import { countOrphans, isNone, removeOrphans } from "./code-orphans.ts";
 import { commitBatch } from "./code-stage.ts";
 import { findDefinitions, findReferences } from "./code-symbols.ts";
@@ -91,11 +91,13 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
 
     async definitions(names, filter, limit) {
-      return (await database()).read((tx) => findDefinitions(tx, names, filter, limit));
+      const files = await matchGlob(database, filter);
+      return (await database()).read((tx) => findDefinitions(tx, names, files, limit));
     },
 
     async references(name, filter, limit) {
-      return (await database()).read((tx) => findReferences(tx, name, filter, limit));
+      const files = await matchGlob(database, filter);
+      return (await database()).read((tx) => findReferences(tx, name, files, limit));
     },
 
     async moves(limit) {
@@ -150,8 +152,8 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
 
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
+      const where = whereOf(await matchGlob(database, filter, signal));
       const db = await database();
-      const where = db.read((tx) => whereOf(tx, filter));
       const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
       near?.catch(() => {}); // it is awaited below, unless something else fails before
       const { lexical, similarities } = db.read((tx) => {
@@ -166,9 +168,8 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
 
     async matching(filter, limit) {
-      const db = await database();
-      const where = db.read((tx) => whereOf(tx, filter));
-      return matchingIds(db, RECORDS, where, limit);
+      const where = whereOf(await matchGlob(database, filter));
+      return matchingIds(await database(), RECORDS, where, limit);
     },
 
     async similarities(versionId, vector, ids) {

@@ -14,7 +14,7 @@ export interface LoadedEngine {
 
 /** `node:sqlite` where this Node has it complete, else the prebuilt package with the same interface. */
 export async function loadEngine(): Promise<LoadedEngine> {
-  engine ??= choose().then(({ DatabaseSync, ...rest }) => ({ ...rest, DatabaseSync: hardened(DatabaseSync) }));
+  engine ??= choose().then(({ DatabaseSync, ...rest }) => ({ ...rest, DatabaseSync: harden(DatabaseSync) }));
   return engine;
 }
 
@@ -22,7 +22,7 @@ export async function loadEngine(): Promise<LoadedEngine> {
  * Makes every connection distrust the file that it opens: a file may have come with a repository. Its triggers and views can call only
  * harmless functions, and no statement can write to the schema itself or to the tables inside a full-text index.
  */
-function hardened(DatabaseSync: Engine): Engine {
+function harden(DatabaseSync: Engine): Engine {
   return class extends DatabaseSync {
     constructor(path: string, options: ConstructorParameters<Engine>[1] = {}) {
       super(path, options);

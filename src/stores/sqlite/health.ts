@@ -12,6 +12,7 @@ import { loadEngine } from "./engine.ts";
 import { inFileThread } from "./file-thread.ts";
 import { isMoveRunning } from "./move-lock.ts";
 import { otherUsers } from "./other-users.ts";
+import { foreignProgramsIn } from "./own-schema.ts";
 import type { FailedProbe, FileProbe } from "./probe-file.ts";
 
 export interface SqliteHealthOptions extends DatabaseFolders {
@@ -41,7 +42,10 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
     },
     databases: async (windowSeconds) => probed(await files.list(), windowSeconds),
     systems: (windowSeconds) => probed(files.systems(), windowSeconds),
-    check: async ({ location }) => (await checkFile(location)).problems,
+    async check({ kind, id, location }) {
+      const { problems } = await checkFile(location);
+      return problems.length > 0 ? problems : foreignProgramsIn(location, files.fileOf({ kind, id }).migrations);
+    },
     away: async () => files.moving().filter(({ away }) => away),
     async unfinishedMigrations(databases) {
       const moving = files.moving();

@@ -204,7 +204,7 @@ function add(tx: SqliteTx, { record, vectors = [] }: KnowledgeWrite): boolean {
   const { changes, lastId } = tx.run(
     `INSERT INTO knowledge (id, ${WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     record.id,
-    ...written(record),
+    ...valuesOf(record),
   );
   if (changes === 0) return false;
   putDerived(tx, lastId, record, vectors);
@@ -220,7 +220,7 @@ function replace(tx: SqliteTx, { record, vectors }: KnowledgeWrite): boolean {
   const after = { ...record, successes, uses, createdAt, createdOrder };
   const key = row.key as number;
   if (vectors) removeRecordVectors(tx, "knowledge", [key]);
-  tx.run(`UPDATE knowledge SET (${WRITTEN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?`, ...written(after), key);
+  tx.run(`UPDATE knowledge SET (${WRITTEN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?`, ...valuesOf(after), key);
   putDerived(tx, key, after, vectors ?? []);
   return true;
 }
@@ -229,7 +229,7 @@ const WRITTEN =
   "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum";
 
 /** In the order of WRITTEN. */
-function written(record: Knowledge): SqlValue[] {
+function valuesOf(record: Knowledge): SqlValue[] {
   const { kind, category, subcategory, question, answer, contentHash, successes, uses, source, revision } = record;
   const signature = kind === "remediation" ? errorSignature(question) : "";
   const content = [kind, category, subcategory, question, answer, contentHash, signature];

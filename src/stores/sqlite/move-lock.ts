@@ -3,8 +3,10 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
 import { abandonedMove } from "../../model/move.ts";
+import { isSameFile } from "./databases.ts";
+import { inodeOf } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
-import { isBusy } from "./errors.ts";
+import { isBusy, translateSqliteError } from "./errors.ts";
 import { fenceOf } from "./move-fence.ts";
 import { readMove } from "./move-record.ts";
 
@@ -21,14 +23,17 @@ export async function holdMoveLock(path: string): Promise<() => void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   for (const deadline = Date.now() + HOLD_WAIT_MS; ; ) {
     makePrivate(file);
+    const inode = inodeOf(file);
     const connection = new DatabaseSync(file, { timeout: 0 });
     try {
       connection.exec("BEGIN EXCLUSIVE");
-      return () => {
-        rmSync(file, { force: true });
-        connection.exec("ROLLBACK");
-        connection.close();
-      };
+      if (isSameFile(file, inode))
+        return () => {
+          rmSync(file, { force: true });
+          connection.exec("ROLLBACK");
+          connection.close();
+        };
+      connection.close(); // a lock on a file that the last migration has removed keeps nobody out
     } catch (error) {
       connection.close();
       if (!isBusy(error)) throw error;
@@ -69,15 +74,19 @@ export async function findAbandonedMove(path: string, flags: string | undefined)
   return abandonedMove(path, flags, record);
 }
 
-/** Returns whether the file itself refuses writes. */
-export async function isFenced(path: string): Promise<boolean> {
+/** Returns whether the file itself refuses writes. One that is locked or renamed at this moment is looked at again by the next attempt. */
+async function isFenced(path: string): Promise<boolean> {
   if (!existsSync(path)) return false;
   const { DatabaseSync } = await loadEngine();
-  const connection = new DatabaseSync(path, { readOnly: true, timeout: 100 });
+  let connection: InstanceType<typeof DatabaseSync> | undefined;
   try {
+    connection = new DatabaseSync(path, { readOnly: true, timeout: 100 });
     return fenceOf(connection) !== undefined;
+  } catch (error) {
+    if (isBusy(error) || !existsSync(path)) return false;
+    throw translateSqliteError(error, path);
   } finally {
-    connection.close();
+    connection?.close();
   }
 }
 

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { openFilesBudget } from "../../model/open-files.ts";
+import { waitLimitMs } from "../../model/time-limit.ts";
 import { releaseClosedConnections } from "./engine.ts";
 
 /** An open database as the slots see it. */
@@ -40,17 +41,8 @@ export function openSlots(max: number, waitMs: number = LIMITS.lockWaitMs): Open
     return closed > 0;
   }
 
-  async function makeRoom(deadline: number): Promise<void> {
-    while (holders.size >= max) {
-      if (await closeIdle()) continue;
-      if (Date.now() > deadline)
-        throw new CairnError(
-          "unavailable",
-          `All ${max} databases that may be open at once are in use. Try again, or allow more open files with: ulimit -n`,
-          { retryAfterMs: 1_000, details: { max } },
-        );
-      await sleep(RETRY_MS);
-    }
+  async function makeRoom(isExpired: () => boolean): Promise<void> {
+    while (holders.size >= max && !isExpired()) if (!(await closeIdle())) await sleep(RETRY_MS);
   }
 
   return {
@@ -59,14 +51,23 @@ export function openSlots(max: number, waitMs: number = LIMITS.lockWaitMs): Open
         holders.add(holder);
         return Promise.resolve();
       }
-      const deadline = Date.now() + waitMs;
+      let expired = false;
       waiting++;
-      const turn = queue
-        .then(() => makeRoom(deadline))
-        .then(() => void holders.add(holder))
+      queue = queue
+        .then(() => makeRoom(() => expired))
+        .then(() => {
+          if (!expired) holders.add(holder);
+        })
         .finally(() => waiting--);
-      queue = turn.catch(() => {}); // the next in line has a deadline of its own
-      return turn;
+      const turn = queue;
+      return new Promise((resolve, reject) => {
+        // Each waits as long as its own call may: a holder in front that may wait longer must not turn its wait into a bare timeout.
+        const timer = setTimeout(() => {
+          expired = true;
+          reject(allInUse(max));
+        }, waitLimitMs(waitMs));
+        turn.then(resolve, reject).finally(() => clearTimeout(timer));
+      });
     },
     touch(holder) {
       if (holders.delete(holder)) holders.add(holder);
@@ -75,6 +76,14 @@ export function openSlots(max: number, waitMs: number = LIMITS.lockWaitMs): Open
       holders.delete(holder);
     },
   };
+}
+
+function allInUse(max: number): CairnError {
+  return new CairnError(
+    "unavailable",
+    `All ${max} databases that may be open at once are in use. Try again, or allow more open files with: ulimit -n`,
+    { retryAfterMs: 1_000, details: { max } },
+  );
 }
 
 /** Keeps memory in bounds where descriptors are plentiful: each open database may cache several megabytes. */

@@ -3,6 +3,7 @@ import type { SqliteTx } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import type { Migration } from "./migrations.ts";
 import { isFenceTrigger } from "./move-fence.ts";
+import { appliedMigrations } from "./table-facts.ts";
 
 /** A trigger or a view, as the schema table of SQLite holds it. */
 interface Program {
@@ -23,15 +24,33 @@ export function programsOf(tx: SqliteTx): readonly Program[] {
  * current one, and a trigger in it can drop what is stored, after the write was acknowledged.
  */
 export async function assertOwnPrograms(found: readonly Program[], migrations: readonly Migration[], path: string): Promise<void> {
-  if (found.length === 0) return;
-  const known = await programsIn(migrations);
-  const foreign = found.find(({ name, tbl_name: table, sql }) => known.get(name) !== sql && !isFenceTrigger(name, table, sql));
-  if (foreign)
+  const problem = await foreignProgram(found, migrations);
+  if (problem !== undefined)
     throw new CairnError(
       "unavailable",
-      `${path} holds ${JSON.stringify(foreign.name.slice(0, 100))}, a trigger or view that Cairn did not make, so the file is not used. If you did not put it there, somebody has tampered with the file: set it aside and restore a backup.`,
-      { details: { path } },
+      `${path} ${problem}, so the file is not used. If you did not put it there, somebody has tampered with the file: set it aside and restore a backup.`,
+      { details: { path, damaged: true } }, // like a damaged file: waiting does not help, and other databases must not suffer for it
     );
+}
+
+/** Returns what a check reports about a file that `assertOwnPrograms` would refuse: nothing, or one problem. */
+export async function foreignProgramsIn(path: string, migrations: readonly Migration[]): Promise<string[]> {
+  const { DatabaseSync } = await loadEngine();
+  const connection = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
+  try {
+    if (appliedMigrations(connection).length < migrations.length) return []; // looked at once its schema is up to date
+    return [(await foreignProgram(connection.prepare(PROGRAMS).all() as unknown as Program[], migrations)) ?? []].flat();
+  } finally {
+    connection.close();
+  }
+}
+
+/** Describes a trigger or view that the schema does not have, in words that follow the name of the file. */
+async function foreignProgram(found: readonly Program[], migrations: readonly Migration[]): Promise<string | undefined> {
+  if (found.length === 0) return undefined;
+  const known = await programsIn(migrations);
+  const foreign = found.find(({ name, tbl_name: table, sql }) => known.get(name) !== sql && !isFenceTrigger(name, table, sql));
+  return foreign && `holds ${JSON.stringify(foreign.name.slice(0, 100))}, a trigger or view that Cairn did not make`;
 }
 
 const expected = new WeakMap<readonly Migration[], Promise<ReadonlyMap<string, string>>>();

@@ -8,6 +8,7 @@ import { checkFile, quarantineFile } from "./damage.ts";
 import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
 import { deletionOf, describeDeletion, forgetDeletion } from "./deleted-file.ts";
 import { isOnTheMove } from "./move-record.ts";
+import { foreignProgramsIn } from "./own-schema.ts";
 import { assertOwner, claim, ownerOf, sqliteProject } from "./project.ts";
 import { exportDatabase } from "./project-files.ts";
 import { projectMigrations } from "./project-schema.ts";
@@ -28,8 +29,8 @@ export interface SqliteStorage extends Storage {
   release(path: string): void;
 }
 
-/** Without keys, which mean nothing outside the file. */
-function reported({ damaged, stale, quarantined }: RecordReport): RecordReport {
+/** Leaves out keys, which mean nothing outside the file. */
+function withoutKeys({ damaged, stale, quarantined }: RecordReport): RecordReport {
   return { damaged: damaged.map(({ collection, id, reason }) => ({ collection, id, reason })), stale, quarantined };
 }
 
@@ -93,13 +94,14 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       const deleted = deletionOf(location);
       if (deleted) return { projectPath: projectId, location, state: "damaged", ...none, problems: [describeDeletion(deleted)] };
       if (!existsSync(location)) return { projectPath: projectId, location, state: "absent", ...none };
-      const { problems, ...found } = await checkFile(location);
+      const { problems: own, ...found } = await checkFile(location);
+      const problems = own.length > 0 ? own : await foreignProgramsIn(location, projectMigrations);
       const sound = problems.length + found.damaged.length + found.stale.length === 0;
-      return { projectPath: projectId, location, state: sound ? "sound" : "damaged", problems, ...reported(found) };
+      return { projectPath: projectId, location, state: sound ? "sound" : "damaged", problems, ...withoutKeys(found) };
     },
 
     async checkRecords(projectId) {
-      return existsSync(pathOf(projectId)) ? reported(await checkFile(pathOf(projectId))) : { damaged: [], stale: [], quarantined: 0 };
+      return existsSync(pathOf(projectId)) ? withoutKeys(await checkFile(pathOf(projectId))) : { damaged: [], stale: [], quarantined: 0 };
     },
 
     async repairRecords(projectId) {

@@ -185,7 +185,10 @@ export function serve(port: MessagePort): void {
           closing: false,
         };
       });
-      file.catch(() => files.delete(path));
+      const opening = file;
+      opening.catch(() => {
+        if (files.get(path) === opening) files.delete(path); // another attempt may have taken its place
+      });
     }
     files.set(path, file);
     return file;
