@@ -2,7 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** Empties the write-ahead log after a deletion: older versions of the changed pages, with the deleted text, are still in it. */
 export interface LogEraser {
-  /** Resolves once the log is empty. While readers need the log it resolves after a second, and the work continues in the background. */
+  /**
+   * Resolves once the log is empty. While readers need the log it resolves after a second, and the work continues in the background;
+   * until that succeeds, further calls do not wait again, so that a long deletion in batches is not held up by each of them.
+   */
   erase(): Promise<void>;
   /** The same within about a second, once for all calls until then: for replaced text, which changes more often than text is deleted. */
   eraseLater(): void;
@@ -19,12 +22,14 @@ const BACKGROUND_ATTEMPTS = 600;
 export function logEraser(truncate: () => boolean): LogEraser {
   let closed = false;
   let attempts: Promise<void> | undefined;
+  let heldByReaders = false;
   let background: NodeJS.Timeout | undefined;
 
   async function attempt(): Promise<void> {
-    for (const delayMs of CALLER_DELAYS_MS) {
+    for (const delayMs of heldByReaders ? CALLER_DELAYS_MS.slice(0, 1) : CALLER_DELAYS_MS) {
       await sleep(delayMs);
-      if (closed || truncate()) return;
+      heldByReaders = !closed && !truncate();
+      if (!heldByReaders) return;
     }
     continueInBackground(BACKGROUND_ATTEMPTS);
   }
@@ -35,7 +40,8 @@ export function logEraser(truncate: () => boolean): LogEraser {
     if (left === 0) return;
     background = setTimeout(() => {
       background = undefined;
-      if (!closed && !truncate()) continueInBackground(left - 1);
+      heldByReaders = !closed && !truncate();
+      if (heldByReaders) continueInBackground(left - 1);
     }, BACKGROUND_DELAY_MS).unref();
   }
 

@@ -1,5 +1,4 @@
 import { damagedRecordError } from "../../model/damaged-record.ts";
-import { CairnError, type ErrorCode, type ErrorOptions } from "../../model/errors.ts";
 import type { Knowledge } from "../../model/knowledge.ts";
 import { orderTime } from "../../model/record-order.ts";
 import {
@@ -19,7 +18,7 @@ import type { SqliteTx, SqlValue } from "./driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { columnList, moveBehind, readPage, safeInteger } from "./record-rows.ts";
-import { inThread } from "./thread.ts";
+import { outcomeOfThread } from "./thread.ts";
 import { putWords, rankByWords, removeWords, type Where } from "./words.ts";
 
 const RECORDS: EmbeddedRecords = {
@@ -131,8 +130,10 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     async apply(batch) {
       const opened = await database();
       const records = batch.add.length + batch.replace.length + batch.remove.length;
-      const outcome = await (records > THREAD_RECORDS ? applyInThread(opened.path, batch) : opened.write((tx) => applyBatch(tx, batch)));
-      if (outcome === "applied" && batch.remove.length + batch.replace.length > 0) await opened.eraseLog();
+      const outcome = await (records > THREAD_RECORDS
+        ? outcomeOfThread<"applied" | "changed meanwhile">("knowledge-worker.js", { path: opened.path, batch })
+        : opened.write((tx) => applyBatch(tx, batch)));
+      if (outcome === "applied" && batch.remove.length + batch.replace.length > 0) await (await database()).eraseLog(); // asked for again: meanwhile it may have been closed as idle
       return outcome;
     },
 
@@ -170,17 +171,6 @@ export function applyBatch(tx: SqliteTx, batch: KnowledgeBatch): "applied" | "ch
   for (const write of batch.replace) replace(tx, write);
   for (const { id } of batch.remove) remove(tx, id);
   return "applied";
-}
-
-type ApplyMessage =
-  | { readonly outcome: "applied" | "changed meanwhile" }
-  | { readonly failure: ErrorOptions & { readonly code: ErrorCode; readonly message: string } };
-
-async function applyInThread(path: string, batch: KnowledgeBatch): Promise<"applied" | "changed meanwhile"> {
-  const message = await inThread<ApplyMessage>("knowledge-worker.js", { path, batch });
-  if ("outcome" in message) return message.outcome;
-  const { code, message: text, ...options } = message.failure;
-  throw new CairnError(code, text, options);
 }
 
 const COLUMNS = columnList(KNOWLEDGE_COLUMNS);

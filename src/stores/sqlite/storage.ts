@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { RecordReport } from "../../model/damaged-record.ts";
+import type { RecordRepair, RecordReport } from "../../model/damaged-record.ts";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { Storage } from "../../ports/storage.ts";
@@ -12,7 +12,7 @@ import { foreignProgramsIn } from "./own-schema.ts";
 import { assertOwner, claim, ownerOf, sqliteProject } from "./project.ts";
 import { exportDatabase } from "./project-files.ts";
 import { projectMigrations } from "./project-schema.ts";
-import { repairRecords } from "./repair-records.ts";
+import { outcomeOfThread } from "./thread.ts";
 import { vectorSearcher } from "./vectors/searcher.ts";
 import { probeWrite } from "./write-probe.ts";
 
@@ -107,14 +107,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     async repairRecords(projectId) {
       const path = pathOf(projectId);
       if (!existsSync(path)) return { quarantined: [], rebuilt: [] };
-      const found = await checkFile(path);
-      if (found.problems.length > 0)
-        throw new CairnError("conflict", `The file ${path} is damaged itself (${found.problems[0]}). Restore a backup first.`, {
-          details: { path },
-        });
-      if (found.damaged.length + found.stale.length === 0) return { quarantined: [], rebuilt: [] };
-      const database = await databases.handle({ path, migrations: projectMigrations, onNotice })();
-      return database.write((tx) => repairRecords(tx, found, now()));
+      return outcomeOfThread<RecordRepair>("repair-worker.js", { path, now: now() });
     },
 
     async quarantine(projectId, problems) {

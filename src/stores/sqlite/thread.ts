@@ -1,5 +1,6 @@
-import { Worker } from "node:worker_threads";
+import { parentPort, Worker } from "node:worker_threads";
 import { builtFile } from "../../model/built-file.ts";
+import { asCairnError, CairnError, type ErrorCode, type ErrorOptions } from "../../model/errors.ts";
 
 /** Runs a worker of this folder in a thread of its own and gives its one message: for work that takes as long as a file is large. */
 export async function inThread<Result>(worker: string, workerData: unknown, signal?: AbortSignal): Promise<Result> {
@@ -17,4 +18,29 @@ export async function inThread<Result>(worker: string, workerData: unknown, sign
     signal?.removeEventListener("abort", stop);
     await thread.terminate();
   }
+}
+
+/** What a thread that may fail with a `CairnError` posts: errors lose their class on the way. */
+type Outcome<Result> =
+  | { readonly result: Result }
+  | { readonly failure: ErrorOptions & { readonly code: ErrorCode; readonly message: string } };
+
+/** Runs the work of a worker and posts its outcome, for `outcomeOfThread`. */
+export async function postOutcome<Result>(work: () => Promise<Result>): Promise<void> {
+  let outcome: Outcome<Result>;
+  try {
+    outcome = { result: await work() };
+  } catch (error) {
+    const { code, message, details, retryAfterMs } = asCairnError(error);
+    outcome = { failure: { code, message, ...(details && { details }), ...(retryAfterMs !== undefined && { retryAfterMs }) } };
+  }
+  parentPort!.postMessage(outcome);
+}
+
+/** Runs a worker that posts its outcome; returns the result or raises the error. */
+export async function outcomeOfThread<Result>(worker: string, workerData: unknown): Promise<Result> {
+  const outcome = await inThread<Outcome<Result>>(worker, workerData);
+  if ("result" in outcome) return outcome.result;
+  const { code, message, ...options } = outcome.failure;
+  throw new CairnError(code, message, options);
 }
