@@ -45,7 +45,7 @@ export function indexing({ code, queue }: IndexingDeps): Indexing {
   }
 
   return {
-    send: async (batch, { sender } = {}) => queue.add(code.prepare(batch), sender),
+    send: async (batch, { sender } = {}) => queue.add(await code.prepare(batch), sender),
 
     async sendManifest({ projectId, manifest, after, until }, { sender } = {}) {
       assertPage({ manifest, after, until });

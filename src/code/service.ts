@@ -60,7 +60,9 @@ export interface Code {
     options?: CallOptions,
   ): Promise<BatchResult>;
   /** Checks a batch and makes of it what a queue may hold. */
-  prepare(batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined }): IndexWork;
+  prepare(
+    batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
+  ): Promise<IndexWork>;
   /** Does what a queue held: a batch, or a page of a manifest. */
   perform(work: IndexWork, options?: CallOptions): Promise<IndexResult>;
   /** Ends a full index: files that are not in the manifest are removed, within its range if it is a page of several. */
@@ -121,9 +123,9 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
     return store;
   }
 
-  const prepare: Code["prepare"] = ({ projectId, files, renames = [] }) => {
+  const prepare: Code["prepare"] = async ({ projectId, files, renames = [] }) => {
     assertBatch(files, renames);
-    return { kind: "files", projectId, files: files.map((file) => prepareFile(file, redact)), renames };
+    return { kind: "files", projectId, files: await mapInSlices(files, (file) => prepareFile(file, redact)), renames };
   };
 
   const finish: Code["finish"] = async ({ projectId, ...page }) => {
@@ -151,7 +153,7 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
     perform,
     finish,
     async indexBatch(batch, options) {
-      const { files, embeddedTexts, notEmbedded } = await perform(prepare(batch), options);
+      const { files, embeddedTexts, notEmbedded } = await perform(await prepare(batch), options);
       return { files, embeddedTexts, notEmbedded };
     },
 

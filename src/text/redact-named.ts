@@ -9,10 +9,15 @@ const named = (...words: readonly string[]) =>
 const REST_OF_NAME = "(?:[_A-Z0-9-][A-Za-z0-9_-]{0,24})?";
 /** Quotes may be escaped, where the text is JSON inside JSON, or that inside a log line. */
 const ASSIGNED = "\\\\{0,7}[\"'`]?\\s{0,3}(?::=|=>|={1,2}|:)\\s{0,3}";
+/**
+ * Matches as much as it can and never gives any of it back, as an atomic group does elsewhere. What follows a value cannot be part of it, so
+ * a shorter one never fits; trying each would double the time that a file full of names takes.
+ */
+const whole = (characters: string, min: number, max: number) => `(?=(?<whole>${characters}{${min},${max}}))\\k<whole>`;
 /** A quoted value may hold anything but quotes. One without quotes ends where a word does; a call or an index is no value. */
-const QUOTED = "\\\\{0,7}[\"'`])[^\"'`\\s\\\\]{6,300}(?=\\\\{0,7}[\"'`])";
-const QUOTED_WORDS = "\\\\{0,7}[\"'`])[^\"'`\\r\\n\\\\]{6,100}(?=\\\\{0,7}[\"'`])";
-const BARE = ")[^\\s\"'`,;&()\\[\\]{}<>\\\\]{6,300}(?=$|[\\s\"'`,;&)}\\\\\\]])";
+const QUOTED = `\\\\{0,7}["'\`])${whole("[^\"'`\\s\\\\]", 6, 300)}(?=\\\\{0,7}["'\`])`;
+const QUOTED_WORDS = `\\\\{0,7}["'\`])${whole("[^\"'`\\r\\n\\\\]", 6, 100)}(?=\\\\{0,7}["'\`])`;
+const BARE = `)${whole("[^\\s\"'`,;&()\\[\\]{}<>\\\\]", 6, 300)}(?=$|[\\s"'\`,;&)}\\\\\\]])`;
 
 const assigned = (
   kind: string,

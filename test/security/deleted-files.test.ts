@@ -50,6 +50,18 @@ describe("a database file that is deleted while in use", () => {
     await expect(cairn.checkpoints.save({ projectPath, summary: "Into an empty one" })).rejects.toMatchObject(GONE);
   });
 
+  it("is refused and reported when the note about it was cut short", async () => {
+    removeAll(path());
+    await expect(cairn.checkpoints.list({ projectPath })).rejects.toMatchObject(GONE);
+    await cairn.close();
+    writeFileSync(`${path()}.deleted`, '{"path":');
+    cairn = await opening();
+    await expect(cairn.checkpoints.save({ projectPath, summary: "Into an empty one" })).rejects.toMatchObject(GONE);
+    await expect(cairn.databases.check({ projectPath })).resolves.toMatchObject({ state: "damaged" });
+    renameSync(join(dataDir, "projects", rescuedIn(join(dataDir, "projects"))[0]!), path());
+    expect((await cairn.checkpoints.list({ projectPath })).total).toBe(1);
+  });
+
   it("is saved from the open descriptor, with everything that was acknowledged, and can be put back", async () => {
     const saving = cairn.checkpoints.save({ projectPath, summary: "Written while it was deleted" });
     removeAll(path());

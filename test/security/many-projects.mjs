@@ -28,6 +28,7 @@ const systems = sqliteSystemStorage({ stateDir: `${dataDir}/state` });
 await settle(projects.map((_, index) => systems.create(`system-${index}`)));
 const listed = (await systems.systems()).length;
 await systems.close();
+const { findings } = await cairn.doctor.examine({ quick: true });
 await cairn.close();
 clearInterval(watching);
 console.log(
@@ -39,5 +40,6 @@ console.log(
     found: found.filter((answer) => answer?.hits.length === 1).length,
     listed: again.filter((answer) => answer?.total === 1).length,
     systems: listed,
+    damaged: findings.filter(({ check }) => check === "integrity").length,
   }),
 );

@@ -29,8 +29,8 @@ describe("open files", () => {
     );
     expect(stderr).toBe("");
     const report = JSON.parse(stdout);
-    expect(report).toMatchObject({ limit: 200, failed: 0, failures: [], found: 60, listed: 60, systems: 60 });
-    expect(report.mostOpen).toBeLessThan(150);
+    expect(report).toMatchObject({ limit: 200, failed: 0, failures: [], found: 60, listed: 60, systems: 60, damaged: 0 });
+    expect(report.mostOpen).toBeLessThan(170);
   });
 
   it("says that too many files are open instead of blaming permissions, and recovers when descriptors are free again", () => {

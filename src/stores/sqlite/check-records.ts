@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { DamagedRecord, RecordReport } from "../../model/damaged-record.ts";
 import { DERIVED_PARTS, type Reader, storedCheckpoints, storedKnowledge } from "./derived-parts.ts";
 import { loadEngine } from "./engine.ts";
+import { assertDescriptorsLeft } from "./errors.ts";
 import { type FileProblems, findProblems } from "./find-problems.ts";
 
 export interface DamagedRow extends DamagedRecord {
@@ -33,6 +34,7 @@ export async function checkWholeFile(path: string): Promise<FileCheck> {
     const { count } = tx.get<{ count: number }>("SELECT count(*) AS count FROM quarantined_records")!;
     return { ...found, damaged, stale, quarantined: count };
   } catch (error) {
+    assertDescriptorsLeft();
     return { problems: [error instanceof Error ? error.message : String(error)], repairable: [], ...none };
   } finally {
     connection.close();

@@ -30,8 +30,17 @@ export function deletionOf(path: string): DeletionNote | undefined {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
-  const note = JSON.parse(text) as DeletionNote;
+  const note = parseNote(text) ?? { path, noticedAt: "", inode: null, owner: null, rescued: null };
   return (inodeAt(path) ?? null) === note.inode ? note : undefined;
+}
+
+/** Returns `undefined` for a note that a crash or a full disk cut short. */
+function parseNote(text: string): DeletionNote | undefined {
+  try {
+    return (JSON.parse(text) as DeletionNote | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Refuses a database that was deleted while in use. A note that no longer applies is removed. */

@@ -2,6 +2,7 @@ import type { DatabaseSync as NodeDatabaseSync, backup as nodeBackup } from "nod
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { assertDescriptorsLeft } from "./errors.ts";
 
 /** The part of the `node:sqlite` interface that Cairn uses; both engines have it. */
 export type Engine = typeof NodeDatabaseSync;
@@ -42,7 +43,10 @@ async function choose(): Promise<LoadedEngine> {
     const builtin = await import("node:sqlite");
     if (isComplete(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
   }
-  const bundled = await import("@photostructure/sqlite");
+  const bundled = await import("@photostructure/sqlite").catch((error) => {
+    assertDescriptorsLeft(); // its loader says that there is no such file
+    throw error;
+  });
   const { DatabaseSync, backup } = bundled as unknown as Pick<LoadedEngine, "DatabaseSync" | "backup">;
   return { DatabaseSync, backup, name: "@photostructure/sqlite" };
 }

@@ -68,6 +68,11 @@ export function translateSqliteError(error: unknown, path: string): unknown {
   }
 }
 
+/** Throws the operating system's own error if that is why something failed. For threads, whose errors reach the caller without a class. */
+export function assertDescriptorsLeft(): void {
+  if (areDescriptorsUsedUp()) throw Object.assign(new Error("Too many files are open."), { code: "EMFILE" });
+}
+
 /** How many files SQLite opens for one connection, and one for the folder that it syncs. */
 const PROBED_FILES = 4;
 

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { loadEngine } from "./engine.ts";
+import { assertDescriptorsLeft } from "./errors.ts";
 
 /** As many problems as are worth reading; a damaged file can have millions. */
 const PROBLEMS_MAX = 100;
@@ -33,6 +34,7 @@ export async function findProblems(path: string): Promise<FileProblems> {
       connection.close();
     }
   } catch (error) {
+    assertDescriptorsLeft(); // a file that cannot be opened now is not damaged
     return { problems: [error instanceof Error ? error.message : String(error)], repairable: [] };
   }
 }

@@ -1,5 +1,6 @@
 import type { AppliedMigration } from "../../model/migration.ts";
-import { loadEngine } from "./engine.ts";
+import { loadEngine, releaseClosedConnections } from "./engine.ts";
+import { assertDescriptorsLeft } from "./errors.ts";
 import { fenceOf } from "./move-fence.ts";
 import { appliedMigrations, tableNames } from "./table-facts.ts";
 import { readActivity, type WriteActivity } from "./write-activity.ts";
@@ -24,13 +25,18 @@ export interface FailedProbe {
   readonly problem: string;
 }
 
-/** Each by itself: one that cannot be read does not keep the others from being seen. */
+/** Files after which the descriptors of those that were closed are given back. There may be thousands of files. */
+const RELEASE_EVERY = 4;
+
+/** Each by itself: one that cannot be read does not keep the others from being seen. A lack of descriptors is nobody's damage. */
 export async function probeFiles(paths: readonly string[], now: ProbeTime): Promise<(FileProbe | FailedProbe)[]> {
   const found: (FileProbe | FailedProbe)[] = [];
-  for (const path of paths) {
+  for (const [index, path] of paths.entries()) {
+    if (index % RELEASE_EVERY === RELEASE_EVERY - 1) await releaseClosedConnections();
     try {
       found.push(await probeFile(path, now));
     } catch (error) {
+      assertDescriptorsLeft();
       found.push({ problem: (error as Error).message });
     }
   }
