@@ -1,4 +1,5 @@
 // A process that writes to one part of Cairn and prints one JSON line for each acknowledged write: node workload.mjs <kind> <folder>
+// With a third argument it only creates the database that the workload starts from.
 // A write that fails is printed with its error code, and the next one is tried. Runs from dist/.
 import { writeSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { system } from "../../dist/systems.js";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
 import { dataOf, effect } from "../systems/scenario.mjs";
 
-const [kind, folder] = process.argv.slice(2);
+const [kind, folder, onlyCreate] = process.argv.slice(2);
 const say = (line) => writeSync(1, `${JSON.stringify(line)}\n`);
 const attempt = async (work, describe) => {
   try {
@@ -24,7 +25,18 @@ const project = "/home/me/app";
 const openCairn = () => open({ dataDir: folder, embedder: [hashEmbedder({ model: "test", dimension: 16 })] });
 
 const workloads = {
+  /** One save into an empty folder. */
+  async create() {
+    const cairn = await openCairn();
+    await attempt(
+      () => cairn.checkpoints.save({ projectPath: project, summary: "created" }),
+      ({ id, summary }) => ({ id, summary }),
+    );
+    await cairn.close();
+  },
+
   async saves() {
+    if (onlyCreate) return workloads.create();
     const cairn = await openCairn();
     const save = (summary) =>
       attempt(
@@ -44,6 +56,7 @@ const workloads = {
 
   /** Rounds of the same files with other content, each followed by a save that must survive a power cut. */
   async index() {
+    if (onlyCreate) return workloads.create();
     const cairn = await openCairn();
     for (let round = 1; round <= 3; round++) {
       const files = [0, 1].map((file) => ({
@@ -64,6 +77,10 @@ const workloads = {
 
   async runs() {
     const store = await openRunStore({ storage: "sqlite", path: join(folder, "runs.db") });
+    if (onlyCreate) {
+      await store.save({ runId: "created", nodeId: "n", state: Buffer.from("created") });
+      return store.close();
+    }
     const lease = { graph: "g", fingerprint: "f", owner: "me", leaseMs: 60_000 };
     const started = await attempt(
       () => store.start({ runId: "r", ...lease, first: { nodeId: "first", state: Buffer.from("first") } }),
@@ -91,6 +108,10 @@ const workloads = {
             .receive({ id: `m${offset}`, offset, data: dataOf(offset) }, effect),
         ({ outcome }) => ({ component, offset, outcome }),
       );
+    if (onlyCreate) {
+      await receive("created", 0);
+      return shop.close();
+    }
     await Promise.all([receive("till", 1), receive("till", 0), receive("stock", 0)]);
     await attempt(
       () => shop.snapshot({ mode: "consistent" }),
