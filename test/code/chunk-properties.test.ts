@@ -56,6 +56,10 @@ describe("chunks of anything", () => {
     );
   });
 
+  it("place a heading after a lone carriage return where its text is", () => {
+    for (const content of ["# \rfoo", "#\t\u00a0foo bar", "## \r\r foo ##"]) holds({ path: "a.md", content, budgetTokens: 100 });
+  });
+
   it("stay within the budget, unless a single line is longer", () => {
     for (const file of FIXTURES)
       for (const budgetTokens of [10, 50, 200])

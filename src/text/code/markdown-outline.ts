@@ -61,8 +61,9 @@ function* headings(lines: Lines): Generator<Heading> {
     const atx = /^( {0,3}(#{1,6})(?:[ \t]+|$))(.*)$/s.exec(text);
     const underline = /^ {0,3}(=+|-+)$/.exec(text)?.[1];
     if (atx) {
-      const title = atx[3]!.replace(/(?:^|(?<=[ \t]))#+$/, "").trim();
-      if (title) yield { line, level: atx[2]!.length, title, column: atx[1]!.length + 1 };
+      const rest = atx[3]!.replace(/(?:^|(?<=[ \t]))#+$/, "");
+      const title = rest.trim();
+      if (title) yield { line, level: atx[2]!.length, title, column: atx[1]!.length + rest.search(/\S/) + 1 };
       previous = "";
     } else if (underline && previous) {
       yield { line: line - 1, level: underline[0] === "=" ? 1 : 2, title: previous.trim(), column: previous.search(/\S/) + 1 };
