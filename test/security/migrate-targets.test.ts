@@ -89,7 +89,7 @@ describe("a URL that hides another host or a file behind an allowed one", () => 
     "postgres://db.example.com/db?hostaddr=10.0.0.1",
     "postgres://db.example.com/db?port=22",
     "postgres://db.example.com/db?sslmode=require&sslrootcert=/etc/passwd",
-    "postgres://db.example.com/db?sslkey=/root/.ssh/id_rsa",
+    "postgres://db.example.com/db?sslkey=/home/me/.ssh/id_rsa",
     "postgres://db.example.com/db?options=-c%20search_path%3Dx",
     "postgres://db.example.com,evil.example/db",
     "postgres://db.example.com@evil.example/db",
