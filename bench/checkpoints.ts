@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { minilmEmbedder } from "../src/embedders/local/minilm.ts";
-import { open } from "../src/open.ts";
+import { open } from "../src/open/open.ts";
 import { systemClock } from "../src/ports/clock.ts";
 import type { Embedder } from "../src/ports/embedder.ts";
 import { sqliteStorage } from "../src/stores/sqlite/storage.ts";

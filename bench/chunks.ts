@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { readSource } from "../src/client/files/read-source.ts";
+import { resolveRoot } from "../src/client/files/root.ts";
+import { type WalkedFile, walk } from "../src/client/files/walk.ts";
 import { parserPool } from "../src/code/parser-pool.ts";
-import { readSource } from "../src/local/read-source.ts";
-import { resolveRoot } from "../src/local/root.ts";
-import { type WalkedFile, walk } from "../src/local/walk.ts";
 import { chunkFile } from "../src/text/code/chunk-file.ts";
 import { type Benchmark, quantile, root } from "./frame.ts";
 

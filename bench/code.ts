@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readSource } from "../src/client/files/read-source.ts";
+import { resolveRoot } from "../src/client/files/root.ts";
+import { walk } from "../src/client/files/walk.ts";
 import { type Cairn, open } from "../src/index.ts";
-import { readSource } from "../src/local/read-source.ts";
-import { resolveRoot } from "../src/local/root.ts";
-import { walk } from "../src/local/walk.ts";
 import { projectDatabaseName } from "../src/model/ids.ts";
-import { openSqlite } from "../src/stores/sqlite/driver.ts";
+import { openSqlite } from "../src/stores/sqlite/driver/driver.ts";
 import { queryWords } from "../src/text/words.ts";
 import { type Bench, type Benchmark, median, quantile, root } from "./frame.ts";
 

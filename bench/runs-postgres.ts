@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { createServer, connect as dial } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
-import { CairnSaver } from "../src/langgraph/index.ts";
+import { CairnSaver } from "../src/adapters/langgraph/index.ts";
 import { encodeState, openRunStore } from "../src/runs.ts";
 import { type Bench, median, root } from "./frame.ts";
 import { cpuInTurns, type Saver, stateOf, threadOf } from "./runs-support.ts";

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { CairnSaver } from "../src/langgraph/index.ts";
+import { CairnSaver } from "../src/adapters/langgraph/index.ts";
 import { decodeState, END, encodeState, graph, memoryRunStore, openRunStore, type RunStore } from "../src/runs.ts";
 import { type Bench, type Benchmark, median } from "./frame.ts";
 import { measurePostgres } from "./runs-postgres.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { Command, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
-import { CairnSaver } from "../src/langgraph/index.ts"; // in your own project: from "cairn-memory/langgraph"
+import { CairnSaver } from "../src/adapters/langgraph/index.ts"; // in your own project: from "cairn-memory/langgraph"
 
 /** Stands for a language model, so that the example needs no key: it asks for a tool, then answers with what the tool said. */
 function model(messages: readonly BaseMessage[]): AIMessage {

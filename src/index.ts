@@ -1,6 +1,5 @@
 export type { Backups, RestoreBackup } from "./admin/backups.ts";
 export type { Doctor, Examination } from "./admin/doctor.ts";
-export type { Cairn } from "./cairn.ts";
 export type { CheckpointList, Checkpoints, ListCheckpoints, SaveCheckpoint } from "./checkpoints/service.ts";
 export type { ImportKnowledge, ImportResult } from "./knowledge/import.ts";
 export type { KnowledgeAnswer, KnowledgeHit, SearchKnowledge } from "./knowledge/search.ts";
@@ -10,6 +9,7 @@ export type { Checkpoint, CheckpointSort } from "./model/checkpoint.ts";
 export type { DoctorReport, DoctorSettings, Finding, SystemReport, Trigger } from "./model/doctor.ts";
 export { CairnError, type ErrorCode } from "./model/errors.ts";
 export type { Knowledge, KnowledgeKind } from "./model/knowledge.ts";
-export { type OpenOptions, open } from "./open.ts";
-export type { EmbedderChoice } from "./open-embedders.ts";
+export { type OpenOptions, open } from "./open/open.ts";
+export type { EmbedderChoice } from "./open/open-embedders.ts";
+export type { Cairn } from "./operations/cairn.ts";
 export type { Embedder, EmbedOptions } from "./ports/embedder.ts";

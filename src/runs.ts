@@ -11,7 +11,7 @@ export type {
   RunStatus,
   StoredState,
 } from "./model/run.ts";
-export { openRunStore, type RunStoreOptions } from "./open-run-store.ts";
+export { openRunStore, type RunStoreOptions } from "./open/open-run-store.ts";
 export type { HistoryQuery, NewRun, PruneOptions, PruneReport, RunStore, SaveOptions } from "./ports/run-store.ts";
 export type { CompiledGraph } from "./runs/compiled.ts";
 export {

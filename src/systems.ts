@@ -1,4 +1,4 @@
-import { openSystemStorage, type SystemStorageOptions } from "./open-system-storage.ts";
+import { openSystemStorage, type SystemStorageOptions } from "./open/open-system-storage.ts";
 import type { SystemStorage } from "./ports/system-store.ts";
 import { memorySystemStorage } from "./stores/memory/systems.ts";
 import type { SystemOptions } from "./systems/options.ts";
@@ -14,7 +14,7 @@ export type {
   SnapshotInfo,
   SnapshotMode,
 } from "./model/system.ts";
-export { openSystemStorage, type SystemStorageOptions } from "./open-system-storage.ts";
+export { openSystemStorage, type SystemStorageOptions } from "./open/open-system-storage.ts";
 export type { SystemStorage, SystemStore } from "./ports/system-store.ts";
 export type { Delivery, Effect, EffectState } from "./systems/effect.ts";
 export type { Outcome, Receipt } from "./systems/jobs.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { queryWords, searchWords } from "../../src/text/words.ts";
 import type { Bench } from "../frame.ts";
 import type { Source } from "./sources.ts";

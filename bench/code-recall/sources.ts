@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { readSource } from "../../src/local/read-source.ts";
-import { resolveRoot } from "../../src/local/root.ts";
-import { walk } from "../../src/local/walk.ts";
+import { readSource } from "../../src/client/files/read-source.ts";
+import { resolveRoot } from "../../src/client/files/root.ts";
+import { walk } from "../../src/client/files/walk.ts";
 import { root } from "../frame.ts";
 import type { QuestionSet } from "./question-set.ts";
 

@@ -1,4 +1,4 @@
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { VECTOR_SCHEMA } from "../../src/stores/sqlite/vectors/schema.ts";
 import { type VectorSearcher, vectorSearcher } from "../../src/stores/sqlite/vectors/searcher.ts";
 import { vectorWriter } from "../../src/stores/sqlite/vectors/writer.ts";

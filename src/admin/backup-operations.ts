@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { type Backup, type DatabaseName, databaseLabel, VERIFY_LEVELS } from "../model/backup.ts";
 import { LIMITS } from "../model/limits.ts";
-import { type CallContext, operation } from "../operation.ts";
-import { onlyForAllProjects, SelectionFields, selectionOf } from "../text/database-selection.ts";
-import { text } from "../text/schemas.ts";
+import { onlyForAllProjects, SelectionFields, selectionOf } from "../operations/database-selection.ts";
+import { type CallContext, operation } from "../operations/operation.ts";
+import { text } from "../operations/schemas.ts";
 
 const Kind = z.enum(["project", "shared", "runs", "system"]);
 

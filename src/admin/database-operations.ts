@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { located } from "../model/place.ts";
-import { operation } from "../operation.ts";
-import { PlaceFields } from "../text/schemas.ts";
+import { operation } from "../operations/operation.ts";
+import { PlaceFields } from "../operations/schemas.ts";
 
 export const databaseCheck = operation({
   name: "database_check",

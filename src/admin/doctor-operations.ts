@@ -3,7 +3,7 @@ import { databaseLabel } from "../model/backup.ts";
 import { TRIGGERS } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { operation } from "../operation.ts";
+import { operation } from "../operations/operation.ts";
 import { megabytes } from "./triggers.ts";
 
 const Trigger = z.object({

@@ -2,7 +2,7 @@ import { type DatabaseName, databaseLabel } from "../model/backup.ts";
 import type { DoctorSettings, ExposedPath, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
-import { isAbandoned, migrationCommands } from "../model/move.ts";
+import { isAbandoned, migrationCommands } from "../model/migration.ts";
 import type { UnusableBackup } from "../ports/backup-store.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import type { DiskRoom, Leftover, ProbedDatabase, UnfinishedMigration } from "../ports/health-probe.ts";

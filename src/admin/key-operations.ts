@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ApiKey } from "../model/api-key.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { type CallContext, operation } from "../operation.ts";
+import { type CallContext, operation } from "../operations/operation.ts";
 import { isBlank, unstorable } from "../text/clean.ts";
 
 const Line = (max: number) =>

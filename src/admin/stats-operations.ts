@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { operation } from "../operation.ts";
-import { ProjectPath } from "../text/schemas.ts";
+import { operation } from "../operations/operation.ts";
+import { ProjectPath } from "../operations/schemas.ts";
 
 export const statsRead = operation({
   name: "stats",

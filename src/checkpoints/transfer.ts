@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
-import { mapInSlices } from "../model/map-in-slices.ts";
 import { orderTime } from "../model/record-order.ts";
+import { problemOf } from "../operations/describe-issue.ts";
+import { Context, Id, Tags, text } from "../operations/schemas.ts";
+import { mapInSlices } from "../scheduling/map-in-slices.ts";
 import { checkpointText } from "../text/embedding-text.ts";
-import { problemOf } from "../text/problems.ts";
 import type { Redact } from "../text/redact.ts";
-import { Context, Id, Tags, text } from "../text/schemas.ts";
 import { type RedactedField, redactFields } from "./redact-fields.ts";
 
 export interface ImportProblem {

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { operation } from "../operation.ts";
+import { operation } from "../operations/operation.ts";
+import { Damaged, damagedField, damagedNote, MaxTokens, ProjectPath, text } from "../operations/schemas.ts";
 import { pointInTime } from "../text/point-in-time.ts";
-import { Damaged, damagedField, damagedNote, MaxTokens, ProjectPath, text } from "../text/schemas.ts";
 import { resultsWithin } from "./operations.ts";
 import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";
 

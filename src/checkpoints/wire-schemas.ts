@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Tags } from "../text/schemas.ts";
+import { Tags } from "../operations/schemas.ts";
 
 /** What the operations on checkpoints have in common on the wire. */
 

@@ -1,4 +1,4 @@
-import { operations } from "../operations.ts";
+import { operations } from "../operations/list.ts";
 import { indexCommand } from "./code/index-command.ts";
 import { watchCommand } from "./code/watch-command.ts";
 import type { Command } from "./command.ts";

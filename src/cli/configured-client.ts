@@ -1,4 +1,4 @@
-import type { ApiClient } from "../client/api-client.ts";
+import type { ApiClient } from "../client/remote/api-client.ts";
 import type { Config } from "../config/schema.ts";
 import { isLoopback } from "../text/networks.ts";
 
@@ -7,7 +7,10 @@ import { isLoopback } from "../text/networks.ts";
  * never leave it, whatever address is configured.
  */
 export async function configuredClient({ api, dataDir }: Config, url: string): Promise<ApiClient> {
-  const [{ apiClient }, { localToken }] = await Promise.all([import("../client/api-client.ts"), import("../stores/file/local-token.ts")]);
+  const [{ apiClient }, { localToken }] = await Promise.all([
+    import("../client/remote/api-client.ts"),
+    import("../stores/file/local-token.ts"),
+  ]);
   if (api.key !== undefined) return apiClient({ url, credential: async () => api.key });
   if (!isLoopback(new URL(url).hostname.replace(/^\[(.*)\]$/, "$1"))) return apiClient({ url });
   const token = localToken({ dataDir });

@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import type { Taken } from "../admin/transfer.ts";
-import type { Cairn } from "../cairn.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
-import { damagedField } from "../text/schemas.ts";
+import type { Cairn } from "../operations/cairn.ts";
+import { damagedField } from "../operations/schemas.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";

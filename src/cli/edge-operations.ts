@@ -1,8 +1,8 @@
-import { localOperations } from "../local/operations.ts";
-import { withStaleness } from "../local/staleness.ts";
+import { localOperations } from "../client/jobs/operations.ts";
+import { withStaleness } from "../client/staleness.ts";
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
-import type { Operation } from "../operation.ts";
+import type { Operation } from "../operations/operation.ts";
 import { isFolder, withIdentity } from "./project.ts";
 
 /**

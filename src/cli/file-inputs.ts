@@ -2,7 +2,7 @@ import { basename, resolve } from "node:path";
 import { readRegularFile, shortPath } from "../files/regular-file.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { Operation } from "../operation.ts";
+import type { Operation } from "../operations/operation.ts";
 import type { Flag } from "./command.ts";
 import type { Host } from "./host.ts";
 import { flagName } from "./schema-flags.ts";

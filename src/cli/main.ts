@@ -10,7 +10,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 }
 
 // Loading the modules of a command opens more files at once than a very low limit allows.
-const { openFilesProblem } = await import("../model/open-files.ts");
+const { openFilesProblem } = await import("../files/open-files.ts");
 const problem = openFilesProblem();
 if (problem !== undefined) {
   process.stderr.write(`${problem}\n`);

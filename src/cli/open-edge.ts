@@ -1,8 +1,8 @@
-import type { Cairn } from "../cairn.ts";
+import { localCode } from "../client/jobs/index-jobs.ts";
 import type { Config } from "../config/schema.ts";
-import { localCode } from "../local/local-code.ts";
 import type { Finding } from "../model/doctor.ts";
-import type { Operation } from "../operation.ts";
+import type { Cairn } from "../operations/cairn.ts";
+import type { Operation } from "../operations/operation.ts";
 import { launcher, type Where } from "./code/launch.ts";
 import { configuredClient } from "./configured-client.ts";
 import { openFromConfig } from "./open-from-config.ts";
@@ -32,10 +32,10 @@ export async function openEdge(config: Config, { jobs, findings, cancelWithCalle
   if (api.url !== undefined) {
     const [client, { remoteOperation }, { remoteService }, { remoteTarget }, { operations }] = await Promise.all([
       configuredClient(config, api.url),
-      import("../client/remote-operation.ts"),
-      import("../client/remote-service.ts"),
-      import("../client/remote-target.ts"),
-      import("../operations.ts"),
+      import("../client/remote/remote-operation.ts"),
+      import("../client/remote/remote-service.ts"),
+      import("../client/remote/remote-target.ts"),
+      import("../operations/list.ts"),
     ]);
     const counts = (projectPath: string) => remoteTarget(client, projectPath).counts(new AbortController().signal);
     const local = localCode({ dataDir, launch: launcher(jobs, config, undefined), counts, cancelWithCaller });
@@ -50,7 +50,7 @@ export async function openEdge(config: Config, { jobs, findings, cancelWithCalle
       ),
     };
   }
-  const [own, { operations }] = await Promise.all([openFromConfig(config), import("../operations.ts")]);
+  const [own, { operations }] = await Promise.all([openFromConfig(config), import("../operations/list.ts")]);
   const where = config.storage === "memory" ? "here" : jobs; // no other thread can see that storage
   const counts = (projectId: string) => own.code.stats({ projectId });
   const local = localCode({ dataDir, launch: launcher(where, config, own), counts, cancelWithCaller });

@@ -1,7 +1,7 @@
-import type { Cairn } from "../cairn.ts";
 import type { Config } from "../config/schema.ts";
 import { CairnError } from "../model/errors.ts";
-import type { OpenOptions } from "../open.ts";
+import type { OpenOptions } from "../open/open.ts";
+import type { Cairn } from "../operations/cairn.ts";
 
 /** The one place where configuration becomes options of the library. */
 export function openOptions(config: Config): OpenOptions {
@@ -32,6 +32,6 @@ export async function openFromConfig(config: Config): Promise<Cairn> {
       "invalid_input",
       "This is done on the storage of a machine, and api.url names a server. Do it on the server's machine, or leave out api.url (--api-url, CAIRN_API_URL).",
     );
-  const { open } = await import("../open.ts");
+  const { open } = await import("../open/open.ts");
   return open(openOptions(config));
 }

@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { type Operation, projectField } from "../operation.ts";
+import { type Operation, projectField } from "../operations/operation.ts";
 import { usage } from "./argv.ts";
 import { clientFindings } from "./client-findings.ts";
 import type { Call, Command, Flag } from "./command.ts";
@@ -44,7 +44,7 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const defaultProject = projectField(operation) && call.project().tree;
   const loaded = call.config();
   const { config } = loaded;
-  const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../invoke.ts"), import("./watch.ts")]); // help and completion need neither
+  const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../operations/invoke.ts"), import("./watch.ts")]); // help and completion need neither
   const bar = progressBar(host);
   const telemetry = await telemetryOf(config);
   const { cairn, operations } = await openEdge(config, {

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { identifyProject, type ProjectIdentity } from "../files/git-repository.ts";
 import { shortPath } from "../files/regular-file.ts";
 import { CairnError } from "../model/errors.ts";
-import { type Operation, projectField } from "../operation.ts";
+import { type Operation, projectField } from "../operations/operation.ts";
 
 /** Finds the project of the folder that was named, or of the current one. */
 export function findProject(named: string | undefined, cwd: string): ProjectIdentity {

@@ -17,7 +17,7 @@ export async function startServer(config: Config): Promise<LocalServer> {
     import("../http/serve.ts"),
     import("../mcp/http.ts"),
     import("../mcp/server.ts"),
-    import("../operations.ts"),
+    import("../operations/list.ts"),
     import("./watch.ts"),
   ]);
   const { http } = config;

@@ -1,15 +1,15 @@
 import { createReadStream } from "node:fs";
 import { open as openFile, rename, rm } from "node:fs/promises";
-import type { Cairn } from "../cairn.ts";
 import type { Imported } from "../checkpoints/transfer.ts";
 import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
 import { openRegularFile } from "../files/regular-file.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import type { Cairn } from "../operations/cairn.ts";
+import { damagedField, damagedNote } from "../operations/schemas.ts";
+import { toWire } from "../operations/wire.ts";
 import { parseJson } from "../text/json.ts";
-import { damagedField, damagedNote } from "../text/schemas.ts";
-import { toWire } from "../wire.ts";
 import { usage } from "./argv.ts";
 import { boundedLines } from "./bounded-lines.ts";
 import type { Call, Command } from "./command.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { Operation } from "../operation.ts";
-import { Damaged, damagedNote } from "../text/schemas.ts";
+import type { Operation } from "../operations/operation.ts";
+import { Damaged, damagedNote } from "../operations/schemas.ts";
 import type { Host } from "./host.ts";
 import { relativeTime } from "./terminal/relative-time.ts";
 import { harmless, type Style, styleFor } from "./terminal/style.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { TextStyle } from "../operation.ts";
+import type { TextStyle } from "../operations/operation.ts";
 import type { ContextOutput, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
 
 /** Answers about code as text: whole for an agent, a few lines of each for a terminal. */

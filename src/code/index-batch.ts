@@ -1,7 +1,6 @@
 import type { SymbolEntry } from "../model/code-chunk.ts";
 import { chunkPrint, type IndexedFile } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
-import { giveWay } from "../model/give-way.ts";
 import { sha256Hex } from "../model/ids.ts";
 import type { FileOutcome, IndexResult, PreparedFile, RefusedFile, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
@@ -9,6 +8,7 @@ import { type CodeBatch, type CodeStore, type FileWrite, STEP_CHUNKS } from "../
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
 import { allCoverCurrent, vectorsFor } from "../recall/vectors-for.ts";
+import { giveWay } from "../scheduling/yield.ts";
 import { unstorable } from "../text/clean.ts";
 import { embeddingText } from "../text/code/embedding-text.ts";
 import { languageOf } from "../text/code/language.ts";

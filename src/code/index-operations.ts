@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { IndexJob } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
-import { type CallContext, operation } from "../operation.ts";
-import { Id, ProjectId, text } from "../text/schemas.ts";
+import { type CallContext, operation } from "../operations/operation.ts";
+import { Id, ProjectId, text } from "../operations/schemas.ts";
 import { unknownJob } from "./indexing.ts";
 import { FilePath, JobOutput, READ } from "./wire-schemas.ts";
 

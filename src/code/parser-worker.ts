@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { ChunkedFile } from "../model/code-chunk.ts";
-import { giveWay } from "../model/give-way.ts";
+import { giveWay } from "../scheduling/yield.ts";
 import { chunkFile } from "../text/code/chunk-file.ts";
 import type { WorkerMessage, WorkerTask } from "./parser-pool.ts";
 import { treeSitter } from "./tree-sitter.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCairnError } from "../model/errors.ts";
 import type { IndexJobStatus, IndexResult, IndexWork } from "../model/index-job.ts";
-import { isAbandoned } from "../model/move.ts";
-import { withoutTimeLimit } from "../model/time-limit.ts";
+import { isAbandoned } from "../model/migration.ts";
 import type { PerformIndexWork } from "../ports/index-queue.ts";
+import { withoutTimeLimit } from "../scheduling/time-limit.ts";
 import { redactMessage } from "../text/redact-message.ts";
 
 /** A database that others hold, or that restarts, is tried again so often: for some ten seconds. */

@@ -3,11 +3,11 @@ import type { CodeChunk, CodeCounts, CodeOrphans, DefinitionSite, FileMove } fro
 import { CairnError } from "../model/errors.ts";
 import type { IndexResult, IndexWork, ManifestPage, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
-import { mapInSlices } from "../model/map-in-slices.ts";
 import type { CodeFilter, CodeStore, Compacted } from "../ports/code-store.ts";
 import type { EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
+import { mapInSlices } from "../scheduling/map-in-slices.ts";
 import { globMatcher } from "../text/glob.ts";
 import type { Redact } from "../text/redact.ts";
 import { type Excerpt, excerpt, wholeDefinition } from "./excerpt.ts";

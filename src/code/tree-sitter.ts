@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Language, Parser } from "web-tree-sitter";
-import { giveWay } from "../model/give-way.ts";
+import { giveWay } from "../scheduling/yield.ts";
 import type { ReadOutline } from "../text/code/chunk-file.ts";
 import { GRAMMARS, type GrammarName, isGrammarName } from "../text/code/grammars/index.ts";
 import { readOutline } from "../text/code/read-outline.ts";

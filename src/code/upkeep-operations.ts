@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { operation } from "../operation.ts";
-import { ProjectId, text } from "../text/schemas.ts";
+import { operation } from "../operations/operation.ts";
+import { ProjectId, text } from "../operations/schemas.ts";
 import { FilterFields, READ } from "./wire-schemas.ts";
 
 const VersionOutput = z.object({

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { text } from "../text/schemas.ts";
+import { text } from "../operations/schemas.ts";
 
 /** What the operations on code have in common on the wire. */
 

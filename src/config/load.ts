@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { CairnError } from "../model/errors.ts";
-import { toCamel } from "../wire.ts";
+import { toCamel } from "../operations/wire.ts";
 import { readConfigFile } from "./file.ts";
 import { fromEnvironment, fromFlags, fromObject, type Given, type Origin, type Place, type Problem } from "./given.ts";
 import { type Config, ConfigSchema } from "./schema.ts";

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
 import { LIMITS, POOL_SIZES } from "../model/limits.ts";
 import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
+import type { Camel } from "../operations/wire.ts";
 import { isNetwork } from "../text/networks.ts";
 import { allowProblem } from "../text/redact-allow.ts";
-import type { Camel } from "../wire.ts";
 
 /** What is known about a key beyond its type and description. */
 export interface SettingMeta {

@@ -1,12 +1,13 @@
 import { type Context, Hono } from "hono";
-import type { Cairn } from "../cairn.ts";
-import { type Caller, invoke } from "../invoke.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { newId } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { Operation } from "../operation.ts";
-import { operations as allOperations } from "../operations.ts";
+import type { Cairn } from "../operations/cairn.ts";
+import { type Caller, invoke } from "../operations/invoke.ts";
+import { operations as allOperations } from "../operations/list.ts";
+import type { Operation } from "../operations/operation.ts";
 import type { Log } from "../ports/log.ts";
+import { DEFAULT_RATE_LIMIT, type RateLimit, rateLimiter } from "../scheduling/rate-limit.ts";
 import { LOG_LEVEL } from "../telemetry/observe.ts";
 import { recordRefusal } from "../telemetry/operation-metrics.ts";
 import { addressGroup } from "../text/networks.ts";
@@ -19,7 +20,6 @@ import { refuseOtherSites } from "./fetch-site.ts";
 import { healthCheck } from "./health.ts";
 import { limited, readJson, readQuery } from "./input.ts";
 import { openApi } from "./openapi.ts";
-import { DEFAULT_RATE_LIMIT, type RateLimit, rateLimiter } from "./rate-limit.ts";
 import { hasBody, type Route, routeOf } from "./routes.ts";
 
 /** What a mounted handler is told about the request: it was let in, and this is who calls. */

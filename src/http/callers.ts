@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { type Caller, LOCAL_CALLER } from "../invoke.ts";
 import type { ApiKey } from "../model/api-key.ts";
 import { CairnError } from "../model/errors.ts";
+import { type Caller, LOCAL_CALLER } from "../operations/invoke.ts";
 
 export interface Credentials {
   readonly verifyKey: (presented: string) => Promise<ApiKey | undefined>;

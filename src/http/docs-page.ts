@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { type ErrorCode, WIRE_NAME } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
-import type { Operation } from "../operation.ts";
+import type { Operation } from "../operations/operation.ts";
 import { STYLE } from "./docs-style.ts";
 import { HTTP_STATUS } from "./errors.ts";
 import { exampleOf, type JsonSchema } from "./example.ts";

@@ -1,6 +1,6 @@
-import type { Cairn } from "../cairn.ts";
 import { CairnError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
+import type { Cairn } from "../operations/cairn.ts";
 
 export interface Health {
   readonly status: "ok" | "unavailable";

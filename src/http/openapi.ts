@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type ErrorCode, WIRE_NAME } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
-import type { Operation } from "../operation.ts";
+import type { Operation } from "../operations/operation.ts";
 import { HTTP_STATUS } from "./errors.ts";
 import { exampleOf, type JsonSchema } from "./example.ts";
 import { hasBody, nounOf, type Route, routeOf } from "./routes.ts";

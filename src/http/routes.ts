@@ -1,4 +1,4 @@
-import type { Operation } from "../operation.ts";
+import type { Operation } from "../operations/operation.ts";
 
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";

@@ -1,8 +1,8 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { openFilesBudget } from "../files/open-files.ts";
 import { CairnError } from "../model/errors.ts";
-import { openFilesBudget } from "../model/open-files.ts";
 import { startTelemetry } from "../telemetry/start.ts";
 import { DEFAULT_MAX_CONCURRENT, type HttpOptions, httpHandler } from "./app.ts";
 

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { KNOWLEDGE_KINDS } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/place.ts";
-import { operation } from "../operation.ts";
-import { PlaceFields, text } from "../text/schemas.ts";
+import { operation } from "../operations/operation.ts";
+import { PlaceFields, text } from "../operations/schemas.ts";
 import { readLabelled, readRecords } from "./read-records.ts";
 
 export const knowledgeImport = operation({

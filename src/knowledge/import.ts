@@ -1,6 +1,5 @@
 import { CairnError } from "../model/errors.ts";
 import { type Knowledge, type KnowledgeContent, knowledgeHash } from "../model/knowledge.ts";
-import { mapInSlices } from "../model/map-in-slices.ts";
 import { databaseOf, type Place } from "../model/place.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
@@ -10,6 +9,7 @@ import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
 import { backfill } from "../recall/fill.ts";
 import { vectorsFor } from "../recall/vectors-for.ts";
+import { mapInSlices } from "../scheduling/map-in-slices.ts";
 import { knowledgeText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
 import { redactContent } from "./redact-content.ts";

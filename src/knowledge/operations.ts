@@ -3,8 +3,8 @@ import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/place.ts";
-import { operation } from "../operation.ts";
-import { Damaged, damagedField, damagedNote, Id, MaxTokens, PlaceFields, text } from "../text/schemas.ts";
+import { operation } from "../operations/operation.ts";
+import { Damaged, damagedField, damagedNote, Id, MaxTokens, PlaceFields, text } from "../operations/schemas.ts";
 import { fitKnowledge } from "./fit.ts";
 import type { SavedKnowledge } from "./service.ts";
 

@@ -3,11 +3,11 @@ import { CairnError } from "../model/errors.ts";
 import { framedHash } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type KnowledgeKind } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
-import { mapInSlices } from "../model/map-in-slices.ts";
-import { problemOf } from "../text/problems.ts";
-import { type FileRecord, parseRecordFile, type RecordFormat } from "../text/record-file.ts";
-import { Id, text } from "../text/schemas.ts";
+import { problemOf } from "../operations/describe-issue.ts";
+import { Id, text } from "../operations/schemas.ts";
+import { mapInSlices } from "../scheduling/map-in-slices.ts";
 import type { ImportRecord } from "./import.ts";
+import { type FileRecord, parseRecordFile, type RecordFormat } from "./record-file.ts";
 import type { LabelledQuery } from "./validate.ts";
 
 /** Names that files use for our fields. */

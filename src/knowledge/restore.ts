@@ -2,9 +2,9 @@ import { z } from "zod";
 import { KNOWLEDGE_KINDS, type Knowledge, knowledgeHash } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
 import { orderTime } from "../model/record-order.ts";
-import { problemOf } from "../text/problems.ts";
+import { problemOf } from "../operations/describe-issue.ts";
+import { Id, text } from "../operations/schemas.ts";
 import type { Redact } from "../text/redact.ts";
-import { Id, text } from "../text/schemas.ts";
 import { redactContent } from "./redact-content.ts";
 
 export interface Restored {

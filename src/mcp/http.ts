@@ -8,8 +8,8 @@ import {
   PARSE_ERROR,
   type ServerNotifier,
 } from "@modelcontextprotocol/server";
-import type { Caller } from "../invoke.ts";
 import { LIMITS } from "../model/limits.ts";
+import type { Caller } from "../operations/invoke.ts";
 import { parseJson } from "../text/json.ts";
 import { type GuardOptions, refuseForeignRequest } from "./guards.ts";
 import { rpcErrorResponse } from "./rpc-response.ts";

@@ -1,5 +1,5 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
-import type { Invocation } from "../invoke.ts";
+import type { Invocation } from "../operations/invoke.ts";
 
 /** Clients show progress to people; more often than this helps nobody. */
 const MIN_INTERVAL_MS = 50;

@@ -6,11 +6,11 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import type { Cairn } from "../cairn.ts";
-import { type Caller, type Invocation, invoke, LOCAL_CALLER } from "../invoke.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
-import type { Operation, Toolset } from "../operation.ts";
+import type { Cairn } from "../operations/cairn.ts";
+import { type Caller, type Invocation, invoke, LOCAL_CALLER } from "../operations/invoke.ts";
+import type { Operation, Toolset } from "../operations/operation.ts";
 import type { Log } from "../ports/log.ts";
 import { checkpointPrompts, checkpointResources } from "./checkpoints.ts";
 import { toolError } from "./errors.ts";

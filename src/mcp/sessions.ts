@@ -6,7 +6,7 @@ import {
   type McpServerFactory,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import type { Caller } from "../invoke.ts";
+import type { Caller } from "../operations/invoke.ts";
 import { rpcErrorResponse } from "./rpc-response.ts";
 
 export interface SessionOptions {

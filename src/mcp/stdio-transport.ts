@@ -11,8 +11,8 @@ import {
   serializeMessage,
   type Transport,
 } from "@modelcontextprotocol/server";
-import { answerCall } from "../model/give-way.ts";
 import { LIMITS } from "../model/limits.ts";
+import { answerCall } from "../scheduling/yield.ts";
 import { parseJson } from "../text/json.ts";
 import { KEPT_BYTES, type Line, lineReader } from "./line-reader.ts";
 

@@ -1,6 +1,6 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { type Operation, projectField, type Toolset } from "../operation.ts";
+import { type Operation, projectField, type Toolset } from "../operations/operation.ts";
 
 /** What an operation looks like to an MCP client. With a default project the call need not name one. */
 export function toolOf(operation: Operation, defaultProject?: string): Tool {

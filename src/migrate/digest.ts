@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { TableDigest } from "../model/move.ts";
-import type { Row, TableShape, Value } from "../ports/move.ts";
+import type { TableDigest } from "../model/migration.ts";
+import type { Row, TableShape, Value } from "../ports/migration.ts";
 
 const LANES = 8;
 

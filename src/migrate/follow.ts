@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
-import { isAbandoned, isMoving } from "../model/move.ts";
-import { waitLimitMs } from "../model/time-limit.ts";
+import { isAbandoned, isMoving } from "../model/migration.ts";
+import { waitLimitMs } from "../scheduling/time-limit.ts";
 
 interface FollowOptions<Store> {
   readonly local: Store;

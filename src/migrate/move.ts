@@ -1,6 +1,6 @@
 import { asCairnError, CairnError } from "../model/errors.ts";
-import type { MoveRecord, TableDigest } from "../model/move.ts";
-import type { Counters, DatabaseShape, MoveJournal, MoveSource, MoveTarget, ReturnTarget, Trace } from "../ports/move.ts";
+import type { MoveRecord, TableDigest } from "../model/migration.ts";
+import type { Counters, DatabaseShape, MoveJournal, MoveSource, MoveTarget, ReturnTarget, Trace } from "../ports/migration.ts";
 import { assertFitsSqlite, assertSound, differences, scan, type Watch } from "./scan.ts";
 
 /** The two ends of one move, and what it is watched by. */

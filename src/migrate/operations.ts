@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { operation } from "../operation.ts";
-import { onlyForAllProjects, SelectionFields, selectionOf } from "../text/database-selection.ts";
-import { text } from "../text/schemas.ts";
+import { onlyForAllProjects, SelectionFields, selectionOf } from "../operations/database-selection.ts";
+import { operation } from "../operations/operation.ts";
+import { text } from "../operations/schemas.ts";
 import { assertAllowedTarget } from "./remote-target.ts";
 
 const migrate = operation({

@@ -1,6 +1,6 @@
 import { setImmediate as others } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
-import type { TableDigest } from "../model/move.ts";
+import type { TableDigest } from "../model/migration.ts";
 import {
   type ColumnType,
   type DatabaseShape,
@@ -10,7 +10,7 @@ import {
   type Row,
   type TableShape,
   type Value,
-} from "../ports/move.ts";
+} from "../ports/migration.ts";
 import { digester } from "./digest.ts";
 
 export interface Watch {

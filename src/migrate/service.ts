@@ -1,7 +1,7 @@
 import type { DatabaseName } from "../model/backup.ts";
 import { CairnError } from "../model/errors.ts";
-import type { MoveRecord, TableDigest } from "../model/move.ts";
-import type { DatabaseShape, MoveJournal, MoveSource, MoveTarget, Trace } from "../ports/move.ts";
+import type { MoveRecord, TableDigest } from "../model/migration.ts";
+import type { DatabaseShape, MoveJournal, MoveSource, MoveTarget, Trace } from "../ports/migration.ts";
 import { carryOut, type Move, plan, undo } from "./move.ts";
 
 /** Which database is meant: one of Cairn's own, or a file of LangGraph's threads, which may be anywhere. */

@@ -6,7 +6,7 @@ import {
   readKnowledge,
   type StoredRecord,
 } from "../model/stored-record.ts";
-import type { Column, ColumnType, DatabaseKind, DatabaseShape, NamedValues, TableShape } from "../ports/move.ts";
+import type { Column, ColumnType, DatabaseKind, DatabaseShape, NamedValues, TableShape } from "../ports/migration.ts";
 import { chunkWords } from "../text/code/index-text.ts";
 import { unpack } from "../text/code/text-blocks.ts";
 import { checkpointText, knowledgeWords } from "../text/embedding-text.ts";

@@ -1,6 +1,6 @@
-import { withoutTimeLimit } from "../model/time-limit.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
+import { withoutTimeLimit } from "../scheduling/time-limit.ts";
 import { backfill } from "./fill.ts";
 
 /** Embeds later what could not be embedded when it was saved. One pass per collection at a time; never keeps the process alive. */

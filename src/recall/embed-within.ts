@@ -1,5 +1,5 @@
-import { waitLimitMs } from "../model/time-limit.ts";
 import type { Embedder } from "../ports/embedder.ts";
+import { waitLimitMs } from "../scheduling/time-limit.ts";
 import { vectorProblem } from "../text/vector-problem.ts";
 
 export type Embedded =

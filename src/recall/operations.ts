@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { located } from "../model/place.ts";
-import { operation } from "../operation.ts";
-import { damagedNote, PlaceFields, text } from "../text/schemas.ts";
+import { operation } from "../operations/operation.ts";
+import { damagedNote, PlaceFields, text } from "../operations/schemas.ts";
 
 const Scope = {
   ...PlaceFields,

@@ -4,8 +4,8 @@ import { newestFirst } from "../model/record-order.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { Candidates, Ranked, RecallStore, RecordStore } from "../ports/recall-store.ts";
-import { type Candidate, fuse } from "../text/fuse.ts";
 import { embedWithin } from "./embed-within.ts";
+import { type Candidate, fuse } from "./fuse.ts";
 import { meaningWeight } from "./weights.ts";
 
 export type SearchMode = "hybrid" | "semantic" | "keyword";

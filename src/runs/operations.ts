@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { type CallContext, operation } from "../operation.ts";
-import { text } from "../text/schemas.ts";
+import { type CallContext, operation } from "../operations/operation.ts";
+import { text } from "../operations/schemas.ts";
 import { drawPath, oneLine } from "./drawing.ts";
 import type { MaySee } from "./service.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
-import { isAbandoned } from "../model/move.ts";
+import { isAbandoned } from "../model/migration.ts";
 import type { NewRunCheckpoint, RunCheckpointInfo, RunLease } from "../model/run.ts";
 import type { AcquireOptions, NewRun, RunStore, SaveOptions } from "../ports/run-store.ts";
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { type CallContext, operation } from "../operation.ts";
-import { text } from "../text/schemas.ts";
+import { type CallContext, operation } from "../operations/operation.ts";
+import { text } from "../operations/schemas.ts";
 import { VERIFY_LEVELS } from "./verify.ts";
 
 const READ = { readOnly: true, destructive: false, idempotent: true };

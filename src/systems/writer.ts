@@ -2,8 +2,8 @@ import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises"
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { MessageHead } from "../model/system.ts";
-import { waitLimitMs } from "../model/time-limit.ts";
 import type { SystemStore } from "../ports/system-store.ts";
+import { waitLimitMs } from "../scheduling/time-limit.ts";
 import { Draft, type View, viewOf } from "./draft.ts";
 import type { Job } from "./jobs.ts";
 

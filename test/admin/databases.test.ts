@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { databaseCheck, databaseQuarantine } from "../../src/admin/database-operations.ts";
 import { open } from "../../src/index.ts";
-import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
+import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { stage } from "../cli/stage.ts";
 
 let at: ReturnType<typeof stage>;

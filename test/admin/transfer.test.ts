@@ -2,12 +2,12 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Cairn } from "../../src/cairn.ts";
 import type { Checkpoint } from "../../src/model/checkpoint.ts";
 import { checkpointChecksum } from "../../src/model/stored-record.ts";
-import { open } from "../../src/open.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
-import { projectMigrations } from "../../src/stores/sqlite/project-schema.ts";
+import { open } from "../../src/open/open.ts";
+import type { Cairn } from "../../src/operations/cairn.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
+import { projectMigrations } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { sampleCheckpoint } from "../../src/testing/checkpoint-samples.ts";
 import { plantedSecrets } from "../redaction/planted.ts";
 import { transferSuite } from "./transfer.ts";

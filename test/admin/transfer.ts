@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Cairn } from "../../src/cairn.ts";
-import { type OpenOptions, open } from "../../src/open.ts";
+import { type OpenOptions, open } from "../../src/open/open.ts";
+import type { Cairn } from "../../src/operations/cairn.ts";
 import { plantedSecrets } from "../redaction/planted.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Access } from "../../src/model/api-key.ts";
-import { open } from "../../src/open.ts";
+import { open } from "../../src/open/open.ts";
 import type { Audience, Canary } from "./canaries.ts";
 import type { World } from "./world.ts";
 

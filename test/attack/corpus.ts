@@ -1,5 +1,5 @@
 import { hasBody, routeOf } from "../../src/http/routes.ts";
-import type { Operation } from "../../src/operation.ts";
+import type { Operation } from "../../src/operations/operation.ts";
 import type { AttackCaller } from "./callers.ts";
 import type { AttackRequest } from "./client.ts";
 import { projectFieldOf } from "./targets.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256Hex } from "../../src/model/ids.ts";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import type { Folders } from "./server.ts";
 
 /** Digests of everything stored, one per database and table, and the key file byte for byte. Files whose name contains `except` are left out. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { exampleOf, type JsonSchema } from "../../src/http/example.ts";
 import { nounOf } from "../../src/http/routes.ts";
-import { type Operation, projectField } from "../../src/operation.ts";
+import { type Operation, projectField } from "../../src/operations/operation.ts";
 import { LURE, type World } from "./world.ts";
 
 type Input = Record<string, unknown>;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256Hex } from "../../src/model/ids.ts";
-import { open } from "../../src/open.ts";
+import { open } from "../../src/open/open.ts";
 import { END, graph, openRunStore } from "../../src/runs.ts";
 import { system } from "../../src/systems.ts";
 import { removeFolder } from "../support/processes.ts";

@@ -220,7 +220,7 @@ describe("what a kill leaves", () => {
 
 /** Changes a database file behind Cairn's back, and leaves one file. */
 async function change(path: string, sql: string): Promise<void> {
-  const { loadEngine } = await import("../../src/stores/sqlite/engine.ts");
+  const { loadEngine } = await import("../../src/stores/sqlite/driver/engine.ts");
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(path, { enableForeignKeyConstraints: false });
   connection.exec(sql);

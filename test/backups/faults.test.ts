@@ -3,9 +3,9 @@ import { cpSync, existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import { checkFile } from "../../src/stores/sqlite/damage.ts";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
-import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
+import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
+import { sqliteSystemStorage } from "../../src/stores/sqlite/systems/storage.ts";
 import { type FaultMode, faultShim } from "../faults/fault-shim.ts";
 import { counts } from "../faults/processes.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CairnError } from "../../src/index.ts";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { counts, startSaver } from "../faults/processes.ts";
 import { dataFolder, PROJECT } from "./folders.ts";
 

@@ -3,8 +3,8 @@ import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSyn
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import { checkFile } from "../../src/stores/sqlite/damage.ts";
-import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
+import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
+import { sqliteSystemStorage } from "../../src/stores/sqlite/systems/storage.ts";
 import { dataFolder, PROJECT, summaries } from "./folders.ts";
 
 let at: ReturnType<typeof dataFolder>;
@@ -170,7 +170,7 @@ describe("a restore", () => {
     const cairn = await at.open();
     await save(cairn, "Kept");
     await cairn.close();
-    const { loadEngine } = await import("../../src/stores/sqlite/engine.ts");
+    const { loadEngine } = await import("../../src/stores/sqlite/driver/engine.ts");
     const { DatabaseSync } = await loadEngine();
     const future = new DatabaseSync(at.file());
     future.exec("INSERT INTO schema_migrations (migration_id, migration_name, checksum) VALUES (999, 'from the future', 'x')");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { metrics } from "@opentelemetry/api";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
+import { sqliteSystemStorage } from "../../src/stores/sqlite/systems/storage.ts";
 import { startTelemetry } from "../../src/telemetry/start.ts";
 import { stage } from "../cli/stage.ts";
 import { api, REMOTE } from "../http/api.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { type OpenOptions, open } from "../../src/open.ts";
+import { type OpenOptions, open } from "../../src/open/open.ts";
 
 export const MANY = 100_000;
 /** Which of the many have the tag that is asked for. */

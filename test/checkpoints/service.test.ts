@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Cairn } from "../../src/cairn.ts";
-import { type Caller, invoke, LOCAL_CALLER } from "../../src/invoke.ts";
-import { open } from "../../src/open.ts";
-import { operations } from "../../src/operations.ts";
+import { open } from "../../src/open/open.ts";
+import type { Cairn } from "../../src/operations/cairn.ts";
+import { type Caller, invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
+import { operations } from "../../src/operations/list.ts";
 import { estimateTokens } from "../../src/text/budget.ts";
 import { plantedSecrets } from "../redaction/planted.ts";
 import { testEmbedder } from "../support/embedders.ts";

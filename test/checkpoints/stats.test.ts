@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { open } from "../../src/open.ts";
-import { operations } from "../../src/operations.ts";
+import { open } from "../../src/open/open.ts";
+import { operations } from "../../src/operations/list.ts";
 import { api, REMOTE } from "../http/api.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

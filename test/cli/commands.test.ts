@@ -7,7 +7,7 @@ import { commands } from "../../src/cli/commands.ts";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
 import { commandPath } from "../../src/cli/operation-command.ts";
 import { VERSION } from "../../src/model/version.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
 import { stage } from "./stage.ts";
 
 let s: ReturnType<typeof stage>;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
 import { stage } from "./stage.ts";
 

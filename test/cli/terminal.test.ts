@@ -8,7 +8,7 @@ import { relativeTime } from "../../src/cli/terminal/relative-time.ts";
 import { harmless, styleFor } from "../../src/cli/terminal/style.ts";
 import { table } from "../../src/cli/terminal/table.ts";
 import { cutToWidth, textWidth, wrapText } from "../../src/cli/terminal/width.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { stage } from "./stage.ts";
 
 let s: ReturnType<typeof stage>;

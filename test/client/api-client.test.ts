@@ -1,10 +1,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { type ApiClient, apiClient } from "../../src/client/api-client.ts";
-import { remoteTarget } from "../../src/client/remote-target.ts";
-import { patient } from "../../src/local/index-target.ts";
-import { operations } from "../../src/operations.ts";
+import { patient } from "../../src/client/jobs/index-target.ts";
+import { type ApiClient, apiClient } from "../../src/client/remote/api-client.ts";
+import { remoteTarget } from "../../src/client/remote/remote-target.ts";
+import { operations } from "../../src/operations/list.ts";
 
 describe("the client of the API", () => {
   const send = operations.find(({ name }) => name === "code_send")!;

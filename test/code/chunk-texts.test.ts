@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { countTokens } from "../../src/embedders/tokens.ts";
 import { chunkFile } from "../../src/text/code/chunk-file.ts";
 import { embeddingText } from "../../src/text/code/embedding-text.ts";
 import { estimateTokens } from "../../src/text/code/lines.ts";
-import { countTokens } from "../../src/text/tokens.ts";
 import { FIXTURES } from "./fixtures.ts";
 
 describe("text without syntax", () => {

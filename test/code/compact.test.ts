@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { checkFile } from "../../src/stores/sqlite/damage.ts";
+import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
 const projectId = "/srv/compacted";

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { deepener } from "../../src/code/deepener.ts";
 import { type Cairn, open } from "../../src/index.ts";
-import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
-import { operations } from "../../src/operations.ts";
+import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
+import { operations } from "../../src/operations/list.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
 const project = "/home/me/app";

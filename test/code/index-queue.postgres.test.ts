@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type IndexOutcome, isFinished } from "../../src/model/index-job.ts";
 import type { IndexQueue, PerformIndexWork } from "../../src/ports/index-queue.ts";
-import { postgresIndexQueue } from "../../src/stores/postgres/index-queue.ts";
+import { postgresIndexQueue } from "../../src/stores/postgres/projects/index-queue.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { indexQueueContract, work } from "./index-queue.ts";
 

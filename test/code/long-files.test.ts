@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { projectDatabaseName, sha256Hex } from "../../src/model/ids.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import type { CodeStore, FileWrite } from "../../src/ports/code-store.ts";
-import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver.ts";
+import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver/driver.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 
 const PROJECT = "/p";

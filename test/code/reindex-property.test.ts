@@ -7,7 +7,7 @@ import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import type { Storage } from "../../src/ports/storage.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

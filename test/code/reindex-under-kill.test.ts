@@ -11,7 +11,7 @@ import { systemClock } from "../../src/ports/clock.ts";
 import type { CodeStore } from "../../src/ports/code-store.ts";
 import type { Storage } from "../../src/ports/storage.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
-import { checkFile } from "../../src/stores/sqlite/damage.ts";
+import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { counts } from "../faults/processes.ts";
 import { postgresWanted, testDatabase } from "../setup/postgres.ts";

@@ -1,4 +1,4 @@
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 
 /** Keys of code vectors that have no code, or codes without a vector, as «space:key». The codes are derived, and must follow exactly. */
 export async function differingCodes(path: string): Promise<string[]> {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { countTokens } from "../../src/text/tokens.ts";
+import { countTokens } from "../../src/embedders/tokens.ts";
 import { builtCommand, stage } from "../cli/stage.ts";
 import { PATIENT, removeFolder } from "../support/processes.ts";
 

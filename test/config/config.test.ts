@@ -6,11 +6,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type LoadOptions, loadConfig } from "../../src/config/load.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { showConfig } from "../../src/config/show.ts";
-import { DEFAULT_RATE_LIMIT } from "../../src/http/rate-limit.ts";
 import { DEFAULT_PORT } from "../../src/http/serve.ts";
 import { DEFAULT_TOOLSETS } from "../../src/mcp/server.ts";
 import { CairnError } from "../../src/model/errors.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
+import { DEFAULT_RATE_LIMIT } from "../../src/scheduling/rate-limit.ts";
 
 let folder: string;
 let home: string;

@@ -2,8 +2,8 @@
 // sessions, our body limits. It is never part of the product. Prints its URL and serves until its input ends.
 import { serve } from "@hono/node-server";
 import { McpServer } from "@modelcontextprotocol/server";
-import { LOCAL_CALLER } from "../../dist/invoke.js";
 import { mcpHttpHandler } from "../../dist/mcp/http.js";
+import { LOCAL_CALLER } from "../../dist/operations/invoke.js";
 import { registerPrompts, registerResources } from "./prompts-and-resources.mjs";
 import { registerStatefulTools, requestState } from "./stateful-tools.mjs";
 import { registerTools } from "./tools.mjs";

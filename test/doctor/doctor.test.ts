@@ -4,8 +4,8 @@ import { hostname } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DoctorReport } from "../../src/model/doctor.ts";
-import { sqliteRunStore } from "../../src/stores/sqlite/runs.ts";
-import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
+import { sqliteRunStore } from "../../src/stores/sqlite/runs/store.ts";
+import { sqliteSystemStorage } from "../../src/stores/sqlite/systems/storage.ts";
 import { dataFolder, filesUnder, PROJECT } from "../backups/folders.ts";
 
 let at: ReturnType<typeof dataFolder>;
@@ -165,7 +165,7 @@ describe("general health", () => {
     await cairn.close();
     expect((await findings({ freeDiskMinBytes: Number.MAX_SAFE_INTEGER }, true)).found).toEqual([`problem disk ${at.dataDir}`]);
     expect((await findings({ sizeMaxBytes: 10_000 }, true)).found).toEqual([`problem size project ${PROJECT}`]);
-    const { loadEngine } = await import("../../src/stores/sqlite/engine.ts");
+    const { loadEngine } = await import("../../src/stores/sqlite/driver/engine.ts");
     const { DatabaseSync } = await loadEngine();
     const future = new DatabaseSync(at.file());
     future.exec("INSERT INTO schema_migrations (migration_id, migration_name, checksum) VALUES (999, 'from the future', 'x')");

@@ -1,6 +1,6 @@
 // A process that keeps the system "shop" open until it is killed; with a time, it commits once as if at that time.
 //   node system-process.mjs <state folder> [<milliseconds since 1970>]
-import { sqliteSystemStorage } from "../../dist/stores/sqlite/systems.js";
+import { sqliteSystemStorage } from "../../dist/stores/sqlite/systems/storage.js";
 
 const [stateDir, at] = process.argv.slice(2);
 const store = await sqliteSystemStorage({ stateDir }).create("shop");

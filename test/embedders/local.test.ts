@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { localEmbedder } from "../../src/embedders/local/local.ts";
-import { builtFile } from "../../src/model/built-file.ts";
+import { builtFile } from "../../src/files/built-file.ts";
 
 const folders: string[] = [];
 afterAll(() => {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { type MinilmEmbedder, type MinilmOptions, minilmEmbedder } from "../../src/embedders/local/minilm.ts";
-import { builtFile } from "../../src/model/built-file.ts";
+import { builtFile } from "../../src/files/built-file.ts";
 import { isAlive } from "../support/processes.ts";
 
 const opened: MinilmEmbedder[] = [];

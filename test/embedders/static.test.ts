@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { splitIdentifiers, staticEmbedder } from "../../src/embedders/local/static.ts";
-import { builtFile } from "../../src/model/built-file.ts";
+import { builtFile } from "../../src/files/built-file.ts";
 
 describe("the static embedder", () => {
   const embedder = staticEmbedder();

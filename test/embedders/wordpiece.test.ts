@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { wordPiece } from "../../src/embedders/local/wordpiece.ts";
-import { builtFile } from "../../src/model/built-file.ts";
+import { builtFile } from "../../src/files/built-file.ts";
 
 const file = JSON.parse(readFileSync(builtFile("models/minilm/tokenizer.json"), "utf8"));
 const tokenizer = wordPiece(file);

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import { systemClock } from "../../src/ports/clock.ts";
-import { checkFile } from "../../src/stores/sqlite/damage.ts";
+import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { counts } from "./processes.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { openRunStore } from "../../src/runs.ts";
-import { checkFile } from "../../src/stores/sqlite/damage.ts";
+import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { system } from "../../src/systems.ts";
 import { expectSoundComponent } from "../systems/crash-checks.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { checkFile } from "../../src/stores/sqlite/damage.ts";
+import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
 import { counts } from "./processes.ts";
 import { serveOverHttp, serveOverStdio, type WritingServer, writeUntilDeath } from "./server-writers.ts";
 import { storedIds } from "./stored-ids.ts";

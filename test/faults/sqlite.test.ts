@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { checkFile } from "../../src/stores/sqlite/damage.ts";
+import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
 import { counts, saveTogether, startSaver } from "./processes.ts";
 import { storedIds } from "./stored-ids.ts";
 

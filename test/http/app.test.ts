@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { CairnError } from "../../src/index.ts";
 import { LIMITS } from "../../src/model/limits.ts";
-import { type Operation, operation } from "../../src/operation.ts";
+import { type Operation, operation } from "../../src/operations/operation.ts";
 import { bearer, TEST_TOKEN } from "../support/local-token.ts";
 import { api } from "./api.ts";
 

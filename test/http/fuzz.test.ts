@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { routeOf } from "../../src/http/routes.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
 import { api, LOCAL, REMOTE } from "./api.ts";
 
 const nasty = fc.constantFrom(

@@ -4,8 +4,8 @@ import { z } from "zod";
 import { exampleOf, type JsonSchema } from "../../src/http/example.ts";
 import { openApi } from "../../src/http/openapi.ts";
 import { routeOf } from "../../src/http/routes.ts";
-import { operation } from "../../src/operation.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
+import { operation } from "../../src/operations/operation.ts";
 import { api } from "./api.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is looked into by tests, which fail where a part is missing

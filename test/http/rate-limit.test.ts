@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rateLimiter } from "../../src/http/rate-limit.ts";
+import { rateLimiter } from "../../src/scheduling/rate-limit.ts";
 import { api, REMOTE } from "./api.ts";
 
 describe("rate limits", () => {

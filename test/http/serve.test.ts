@@ -5,8 +5,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type HttpServer, type ServeOptions, serve } from "../../src/http/serve.ts";
 import { type Cairn, open } from "../../src/index.ts";
-import { type CallContext, type Operation, operation } from "../../src/operation.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
+import { type CallContext, type Operation, operation } from "../../src/operations/operation.ts";
 import { bearer, TEST_TOKEN } from "../support/local-token.ts";
 
 const project = "/home/me/project";

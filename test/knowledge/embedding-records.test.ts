@@ -4,7 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
-import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver.ts";
+import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver/driver.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { type TestEmbedder, testEmbedder } from "../support/embedders.ts";
 import { templates } from "./templates.ts";

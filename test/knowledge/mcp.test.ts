@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { countTokens } from "../../src/text/tokens.ts";
+import { countTokens } from "../../src/embedders/tokens.ts";
 import { builtCommand } from "../cli/stage.ts";
 import { PATIENT, removeFolder } from "../support/processes.ts";
 

@@ -1,5 +1,5 @@
 import { describe } from "vitest";
-import { CairnSaver } from "../../src/langgraph/index.ts";
+import { CairnSaver } from "../../src/adapters/langgraph/index.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { validateSaver } from "./suite.ts";
 

@@ -5,7 +5,7 @@ import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messa
 import { Annotation, Command, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { DeltaSnapshot, emptyCheckpoint, uuid6 } from "@langchain/langgraph-checkpoint";
 import { afterAll, describe, expect, it } from "vitest";
-import { CairnSaver } from "../../src/langgraph/index.ts";
+import { CairnSaver } from "../../src/adapters/langgraph/index.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-saver-"));

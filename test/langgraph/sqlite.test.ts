@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CairnSaver } from "../../src/langgraph/index.ts";
+import { CairnSaver } from "../../src/adapters/langgraph/index.ts";
 import { validateSaver } from "./suite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-langgraph-"));

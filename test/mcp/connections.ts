@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { serve } from "@hono/node-server";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { type Caller, LOCAL_CALLER } from "../../src/invoke.ts";
 import { type McpHttpOptions, mcpHttpHandler } from "../../src/mcp/http.ts";
 import { type McpServerOptions, mcpServerFactory } from "../../src/mcp/server.ts";
-import { open } from "../../src/open.ts";
-import { operations } from "../../src/operations.ts";
+import { open } from "../../src/open/open.ts";
+import { type Caller, LOCAL_CALLER } from "../../src/operations/invoke.ts";
+import { operations } from "../../src/operations/list.ts";
 import { PATIENT, removeFolder } from "../support/processes.ts";
 import { probeOperations } from "./probe-operations.mjs";
 

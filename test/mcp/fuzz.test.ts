@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mcpServerFactory } from "../../src/mcp/server.ts";
 import { stdioTransport } from "../../src/mcp/stdio-transport.ts";
-import { open } from "../../src/open.ts";
-import { operations } from "../../src/operations.ts";
+import { open } from "../../src/open/open.ts";
+import { operations } from "../../src/operations/list.ts";
 
 /** Values near what a tool takes, so that the fuzzing gets past the first check now and then. */
 const odd = fc.oneof(

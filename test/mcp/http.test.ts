@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
 import { type HttpServer, startHttp } from "./connections.ts";
 import { probeOperations } from "./probe-operations.mjs";
 

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { serve } from "../../src/http/serve.ts";
 import { type McpHttpHandler, mcpHttpHandler } from "../../src/mcp/http.ts";
 import { mcpServerFactory } from "../../src/mcp/server.ts";
-import { open } from "../../src/open.ts";
-import { operations } from "../../src/operations.ts";
+import { open } from "../../src/open/open.ts";
+import { operations } from "../../src/operations/list.ts";
 import { type Era, newClient } from "./connections.ts";
 
 /** The product's HTTP server with MCP mounted and real keys. */

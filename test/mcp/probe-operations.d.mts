@@ -1,3 +1,3 @@
-import type { Operation } from "../../src/operation.ts";
+import type { Operation } from "../../src/operations/operation.ts";
 
 export const probeOperations: readonly Operation[];

@@ -1,7 +1,7 @@
 // A server process for the tests: node stdio-server.mjs <data folder> [default project]
 import { runMcpStdio } from "../../dist/mcp/main.js";
-import { open } from "../../dist/open.js";
-import { operations } from "../../dist/operations.js";
+import { open } from "../../dist/open/open.js";
+import { operations } from "../../dist/operations/list.js";
 import { probeOperations } from "./probe-operations.mjs";
 
 const [dataDir, defaultProject] = process.argv.slice(2);

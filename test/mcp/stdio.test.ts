@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { open } from "../../src/open.ts";
+import { open } from "../../src/open/open.ts";
 import { isAlive } from "../support/processes.ts";
 import { connectStdio, STDIO_SERVER, temporaryFolder } from "./connections.ts";
 import { attach, type RawProcess, startRaw } from "./raw-process.ts";

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import { edgeOperations } from "../../src/cli/edge-operations.ts";
-import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
+import { countTokens } from "../../src/embedders/tokens.ts";
 import { DEFAULT_TOOLSETS } from "../../src/mcp/server.ts";
 import { chooseOperations, toolOf } from "../../src/mcp/tools.ts";
-import { open } from "../../src/open.ts";
-import { operations as served } from "../../src/operations.ts";
-import { countTokens } from "../../src/text/tokens.ts";
+import { open } from "../../src/open/open.ts";
+import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
+import { operations as served } from "../../src/operations/list.ts";
 
 /** What `cairn mcp` offers; a server has fewer. */
 const operations = edgeOperations(served);

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
-import { fromMicros, toMicros } from "../../src/stores/sqlite/move-time.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
+import { fromMicros, toMicros } from "../../src/stores/sqlite/migration/time.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { reseal } from "../support/reseal.ts";
 import { makeProject, places, projectFile, projectNamed } from "./place.ts";

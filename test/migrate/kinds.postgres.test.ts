@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CairnSaver } from "../../src/langgraph/index.ts";
-import { postgresThreads } from "../../src/langgraph/postgres.ts";
-import { sqliteThreads } from "../../src/langgraph/sqlite.ts";
-import { openSystemStorage } from "../../src/open-system-storage.ts";
+import { CairnSaver } from "../../src/adapters/langgraph/index.ts";
+import { postgresThreads } from "../../src/adapters/langgraph/postgres.ts";
+import { sqliteThreads } from "../../src/adapters/langgraph/sqlite.ts";
+import { openSystemStorage } from "../../src/open/open-system-storage.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import { openRunStore } from "../../src/runs.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";

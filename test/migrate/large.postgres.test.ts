@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { checkpointChecksum } from "../../src/model/stored-record.ts";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { counts } from "../faults/processes.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { checkpointOf, unitVector } from "./full-project.ts";

@@ -3,7 +3,7 @@
 // dieAt may also name the write; with "stop" the process stops there (SIGSTOP) instead of dying.
 // Without dieAt it writes the names of all its writes to stdout.
 import { writeSync } from "node:fs";
-import { openMigrations } from "../../dist/open-migrations.js";
+import { openMigrations } from "../../dist/open/open-migrations.js";
 
 const { dataDir, stateDir, input, dieAt, stop } = JSON.parse(process.argv[2]);
 let count = 0;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import type { Migrations } from "../../src/migrate/service.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { openMigrations } from "../../src/open-migrations.ts";
+import { openMigrations } from "../../src/open/open-migrations.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { fillProject } from "./full-project.ts";

@@ -6,11 +6,11 @@ import { open } from "../../src/index.ts";
 import { carryOut } from "../../src/migrate/move.ts";
 import { PROJECT_SHAPE } from "../../src/migrate/shapes.ts";
 import { projectDatabaseName, sha256Hex } from "../../src/model/ids.ts";
-import { postgresMoveTarget } from "../../src/stores/postgres/move-target.ts";
-import { projectMigrations as onPostgres } from "../../src/stores/postgres/project-schema.ts";
-import { readMove, removeMove, writeMove } from "../../src/stores/sqlite/move-record.ts";
-import { sqliteMoveSource } from "../../src/stores/sqlite/move-source.ts";
-import { projectMigrations as onSqlite } from "../../src/stores/sqlite/project-schema.ts";
+import { postgresMoveTarget } from "../../src/stores/postgres/migration/target.ts";
+import { projectMigrations as onPostgres } from "../../src/stores/postgres/projects/project-schema.ts";
+import { readMove, removeMove, writeMove } from "../../src/stores/sqlite/migration/record.ts";
+import { sqliteMoveSource } from "../../src/stores/sqlite/migration/source.ts";
+import { projectMigrations as onSqlite } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { makeProject, places, projectFile, projectNamed } from "./place.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { checkpointSave, checkpointSearch } from "../../src/checkpoints/operations.ts";
 import { type Cairn, open } from "../../src/index.ts";
-import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
+import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { embeddingsList } from "../../src/recall/operations.ts";
 import { json, openAiStandIn, type StandIn, type Trouble } from "../support/embedding-servers.ts";
 

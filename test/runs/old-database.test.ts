@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, expect, it } from "vitest";
 import { END, graph } from "../../src/runs.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
-import { sqliteRunStore } from "../../src/stores/sqlite/runs.ts";
-import { runMigrations } from "../../src/stores/sqlite/runs-schema.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
+import { runMigrations } from "../../src/stores/sqlite/runs/schema.ts";
+import { sqliteRunStore } from "../../src/stores/sqlite/runs/store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-old-runs-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

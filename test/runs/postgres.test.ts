@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { postgresRunStore } from "../../src/stores/postgres/runs.ts";
+import { postgresRunStore } from "../../src/stores/postgres/runs/store.ts";
 import { runStoreContract } from "../../src/testing/run-store-contract.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { openRunStore } from "../../src/runs.ts";
 import { fileRunStore } from "../../src/stores/file/runs.ts";
 import { memoryRunStore } from "../../src/stores/memory/runs.ts";
-import { sqliteRunStore } from "../../src/stores/sqlite/runs.ts";
+import { sqliteRunStore } from "../../src/stores/sqlite/runs/store.ts";
 import { runStoreContract } from "../../src/testing/run-store-contract.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-runs-"));

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Cairn } from "../../src/cairn.ts";
-import { type Caller, invoke, LOCAL_CALLER } from "../../src/invoke.ts";
-import { open } from "../../src/open.ts";
-import { operations } from "../../src/operations.ts";
+import { open } from "../../src/open/open.ts";
+import type { Cairn } from "../../src/operations/cairn.ts";
+import { type Caller, invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
+import { operations } from "../../src/operations/list.ts";
 import { END, graph } from "../../src/runs.ts";
 
 interface Doc {

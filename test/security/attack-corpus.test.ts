@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
 import { type AttackCaller, type Callers, createCallers, forbiddenTo, localTokenCaller } from "../attack/callers.ts";
 import { type Canary, canaryFinder, namedBy } from "../attack/canaries.ts";
 import { type AttackRequest, send, sendAll } from "../attack/client.ts";

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
 import { END, graph, memoryRunStore } from "../../src/runs.ts";
 import { system } from "../../src/systems.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { routeOf } from "../../src/http/routes.ts";
 import { CairnError } from "../../src/index.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
 import { type Answer, api, LOCAL, REMOTE } from "../http/api.ts";
 import { bearer, TEST_TOKEN } from "../support/local-token.ts";
 

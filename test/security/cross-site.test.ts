@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
 import { type Api, api } from "../http/api.ts";
 
 const ALLOWED = "http://localhost:5173";

@@ -5,7 +5,7 @@ import pg from "pg";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

@@ -5,8 +5,8 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { operations } from "../../src/operations.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { operations } from "../../src/operations/list.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

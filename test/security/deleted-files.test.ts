@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { sqliteRunStore } from "../../src/stores/sqlite/runs.ts";
-import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
+import { sqliteRunStore } from "../../src/stores/sqlite/runs/store.ts";
+import { sqliteSystemStorage } from "../../src/stores/sqlite/systems/storage.ts";
 
 const projectPath = "/deleted/project";
 const GONE = { code: "unavailable", message: expect.stringContaining("was deleted while in use") };

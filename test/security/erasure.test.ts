@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
-import { sqliteRunStore } from "../../src/stores/sqlite/runs.ts";
-import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
+import { sqliteRunStore } from "../../src/stores/sqlite/runs/store.ts";
+import { sqliteSystemStorage } from "../../src/stores/sqlite/systems/storage.ts";
 import { encode } from "../../src/stores/sqlite/vectors/codes.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

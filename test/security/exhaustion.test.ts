@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Caller } from "../../src/invoke.ts";
-import { operation } from "../../src/operation.ts";
+import type { Caller } from "../../src/operations/invoke.ts";
+import { operation } from "../../src/operations/operation.ts";
 import { type Api, api, REMOTE } from "../http/api.ts";
 import { type HttpServer, startHttp } from "../mcp/connections.ts";
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { healthCheck } from "../../src/http/health.ts";
 import { type Cairn, open } from "../../src/index.ts";
 import { CairnError } from "../../src/model/errors.ts";
-import { probeWrite } from "../../src/stores/sqlite/write-probe.ts";
+import { probeWrite } from "../../src/stores/sqlite/driver/write-probe.ts";
 import { type Api, api } from "../http/api.ts";
 
 let folder: string;

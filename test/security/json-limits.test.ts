@@ -2,10 +2,10 @@ import { PassThrough } from "node:stream";
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { parseRecordFile } from "../../src/knowledge/record-file.ts";
 import { stdioTransport } from "../../src/mcp/stdio-transport.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import { assertJsonSize, parseJson } from "../../src/text/json.ts";
-import { parseRecordFile } from "../../src/text/record-file.ts";
 import { api } from "../http/api.ts";
 import { startHttp } from "../mcp/connections.ts";
 

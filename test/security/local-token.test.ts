@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { configuredClient } from "../../src/cli/configured-client.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
 import { localToken } from "../../src/stores/file/local-token.ts";
 import { redactSecrets } from "../../src/text/redact.ts";
 import { builtCommand, stage } from "../cli/stage.ts";

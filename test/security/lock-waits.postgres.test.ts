@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName, systemDatabaseName } from "../../src/model/ids.ts";
-import { openRunStore } from "../../src/open-run-store.ts";
+import { openRunStore } from "../../src/open/open-run-store.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { fillProject } from "../migrate/full-project.ts";

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { hasBody, routeOf } from "../../src/http/routes.ts";
 import type { Cairn } from "../../src/index.ts";
-import { projectField } from "../../src/operation.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operations/list.ts";
+import { projectField } from "../../src/operations/operation.ts";
 import { type Answer, api } from "../http/api.ts";
 
 /** The shortest limit of any operation: a wait that does not derive from it shows as 504. */

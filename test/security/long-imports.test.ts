@@ -2,9 +2,9 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Cairn } from "../../src/cairn.ts";
-import { mapInSlices } from "../../src/model/map-in-slices.ts";
-import { open } from "../../src/open.ts";
+import { open } from "../../src/open/open.ts";
+import type { Cairn } from "../../src/operations/cairn.ts";
+import { mapInSlices } from "../../src/scheduling/map-in-slices.ts";
 import { removeFolder } from "../support/processes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-imports-"));

@@ -2,7 +2,7 @@
 // Arguments: the data folder and the number of projects. The limit of open files is that of this process.
 import { readdirSync, readFileSync } from "node:fs";
 import { open } from "../../dist/index.js";
-import { sqliteSystemStorage } from "../../dist/stores/sqlite/systems.js";
+import { sqliteSystemStorage } from "../../dist/stores/sqlite/systems/storage.js";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
 
 const [dataDir, count] = [process.argv[2], Number(process.argv[3])];

@@ -3,10 +3,10 @@ import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { OPEN_FILES_MIN, openFilesBudget } from "../../src/files/open-files.ts";
 import { asCairnError } from "../../src/model/errors.ts";
-import { OPEN_FILES_MIN, openFilesBudget } from "../../src/model/open-files.ts";
-import { withTimeLimit } from "../../src/model/time-limit.ts";
-import { openSlots } from "../../src/stores/sqlite/open-slots.ts";
+import { withTimeLimit } from "../../src/scheduling/time-limit.ts";
+import { openSlots } from "../../src/stores/sqlite/driver/open-slots.ts";
 import { killed, removeFolder } from "../support/processes.ts";
 
 const root = resolve(import.meta.dirname, "../..");

@@ -3,13 +3,13 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, sy
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { IndexTarget } from "../../src/local/index-target.ts";
-import type { Job } from "../../src/local/job.ts";
-import { jobFiles } from "../../src/local/job-files.ts";
-import { launchHere } from "../../src/local/launch.ts";
-import { leases } from "../../src/local/lease.ts";
-import { type LocalCode, localCode } from "../../src/local/local-code.ts";
-import { runJob } from "../../src/local/run-job.ts";
+import { type LocalCode, localCode } from "../../src/client/jobs/index-jobs.ts";
+import type { IndexTarget } from "../../src/client/jobs/index-target.ts";
+import type { Job } from "../../src/client/jobs/job.ts";
+import { jobFiles } from "../../src/client/jobs/job-files.ts";
+import { launchHere } from "../../src/client/jobs/launch.ts";
+import { leases } from "../../src/client/jobs/lease.ts";
+import { runJob } from "../../src/client/jobs/run-job.ts";
 import { newId } from "../../src/model/ids.ts";
 
 let folder: string;

@@ -3,11 +3,11 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openSystemStorage } from "../../src/open-system-storage.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
-import { raiseFence } from "../../src/stores/sqlite/move-fence.ts";
-import { projectMigrations } from "../../src/stores/sqlite/project-schema.ts";
+import { openSystemStorage } from "../../src/open/open-system-storage.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
+import { raiseFence } from "../../src/stores/sqlite/migration/fence.ts";
+import { projectMigrations } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { stage } from "../cli/stage.ts";
 
 let folder: string;

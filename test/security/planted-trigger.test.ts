@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { dataFolder } from "../backups/folders.ts";
 
 let at: ReturnType<typeof dataFolder>;

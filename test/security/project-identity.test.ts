@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openEdge } from "../../src/cli/open-edge.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { currentBranch, gitDataFolder, identifyProject } from "../../src/files/git-repository.ts";
-import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
+import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { stage } from "../cli/stage.ts";
 
 const env = { CAIRN_EMBEDDER_KIND: "none" };

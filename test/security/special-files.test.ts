@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { runCli } from "../../src/cli/run.ts";
+import { ignoreRules } from "../../src/client/files/ignore-rules.ts";
+import { staleCheck } from "../../src/client/files/stale.ts";
 import { openRegularFile, readRegularFile } from "../../src/files/regular-file.ts";
-import { ignoreRules } from "../../src/local/ignore-rules.ts";
-import { staleCheck } from "../../src/local/stale.ts";
 import { stage } from "../cli/stage.ts";
 
 const { cairn, project, folder, home, clear } = stage();

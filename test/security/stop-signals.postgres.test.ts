@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { loadEngine } from "../../src/stores/sqlite/engine.ts";
+import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { builtCommand } from "../cli/stage.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { killed, removeFolder } from "../support/processes.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
-import { projectMigrations } from "../../src/stores/sqlite/project-schema.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
+import { projectMigrations } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { vectorWriter } from "../../src/stores/sqlite/vectors/writer.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

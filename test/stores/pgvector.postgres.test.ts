@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CheckpointStore } from "../../src/ports/checkpoint-store.ts";
 import type { Storage } from "../../src/ports/storage.ts";
-import { openPostgres } from "../../src/stores/postgres/driver.ts";
+import { openPostgres } from "../../src/stores/postgres/driver/driver.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver.ts";
-import { shortlist } from "../../src/stores/sqlite/shortlist.ts";
-import { insertWords } from "../../src/stores/sqlite/words.ts";
+import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver/driver.ts";
+import { insertWords } from "../../src/stores/sqlite/projects/full-text.ts";
+import { shortlist } from "../../src/stores/sqlite/projects/shortlist.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "cairn-shortlist-"));
 let database: SqliteDatabase;

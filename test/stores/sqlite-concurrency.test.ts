@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import { wantToWrite } from "../../src/model/give-way.ts";
-import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver.ts";
+import { wantToWrite } from "../../src/scheduling/yield.ts";
+import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver/driver.ts";
 
 it("reads while writes of the same process are waiting", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "cairn-"));

@@ -17,8 +17,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { databases } from "../../src/admin/databases.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import type { Storage } from "../../src/ports/storage.ts";
-import { checkFile } from "../../src/stores/sqlite/damage.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
+import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { sampleCheckpoint } from "../../src/testing/checkpoint-samples.ts";
 

@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { open } from "../../src/open.ts";
-import { openSqlite } from "../../src/stores/sqlite/driver.ts";
-import { projectMigrations } from "../../src/stores/sqlite/project-schema.ts";
+import { open } from "../../src/open/open.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
+import { projectMigrations } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { vectorWriter } from "../../src/stores/sqlite/vectors/writer.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

@@ -6,7 +6,7 @@ import { DOCTOR_DEFAULTS } from "../../src/model/doctor.ts";
 import { SYSTEM_DEFAULTS } from "../../src/model/system-rules.ts";
 import type { ComponentChange, SystemStore } from "../../src/ports/system-store.ts";
 import { memorySystemStorage } from "../../src/stores/memory/systems.ts";
-import { readActivity } from "../../src/stores/sqlite/write-activity.ts";
+import { readActivity } from "../../src/stores/sqlite/driver/write-activity.ts";
 import { deliver } from "../../src/systems/jobs.ts";
 import { settingsOf } from "../../src/systems/options.ts";
 import { componentWriter } from "../../src/systems/writer.ts";

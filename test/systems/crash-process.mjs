@@ -1,7 +1,7 @@
 // A process that works on a system and dies at its n-th write. Runs from dist/, like every child process of the tests.
 import { writeSync } from "node:fs";
 import pg from "pg";
-import { loadEngine } from "../../dist/stores/sqlite/engine.js";
+import { loadEngine } from "../../dist/stores/sqlite/driver/engine.js";
 import { system } from "../../dist/systems.js";
 import { scenario } from "./scenario.mjs";
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import type { SnapshotPart } from "../../src/model/system.ts";
-import { sqliteDatabases } from "../../src/stores/sqlite/databases.ts";
-import type { SqliteTx } from "../../src/stores/sqlite/driver.ts";
+import { sqliteDatabases } from "../../src/stores/sqlite/driver/databases.ts";
+import type { SqliteTx } from "../../src/stores/sqlite/driver/driver.ts";
 import { type Effect, openSystemStorage, type SystemOptions, type SystemStorageOptions, system } from "../../src/systems.ts";
 import { sqlitePlaces } from "./places.ts";
 

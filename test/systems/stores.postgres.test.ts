@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { openPostgres } from "../../src/stores/postgres/driver.ts";
-import { postgresSystemStorage } from "../../src/stores/postgres/systems.ts";
+import { openPostgres } from "../../src/stores/postgres/driver/driver.ts";
+import { postgresSystemStorage } from "../../src/stores/postgres/systems/storage.ts";
 import { systemStorageContract } from "../../src/testing/system-store-contract.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 

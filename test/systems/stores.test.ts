@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, it } from "vitest";
 import { memorySystemStorage } from "../../src/stores/memory/systems.ts";
-import { sqliteSystemStorage } from "../../src/stores/sqlite/systems.ts";
+import { sqliteSystemStorage } from "../../src/stores/sqlite/systems/storage.ts";
 import { systemStorageContract } from "../../src/testing/system-store-contract.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-systems-"));

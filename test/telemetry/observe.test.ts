@@ -5,9 +5,9 @@ import { MeterProvider } from "@opentelemetry/sdk-metrics";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, CairnError, open } from "../../src/index.ts";
-import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
-import { type Operation, operation } from "../../src/operation.ts";
-import { operations } from "../../src/operations.ts";
+import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
+import { operations } from "../../src/operations/list.ts";
+import { type Operation, operation } from "../../src/operations/operation.ts";
 import type { Log } from "../../src/ports/log.ts";
 import { prometheusReader } from "../../src/telemetry/prometheus.ts";
 

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { trace } from "@opentelemetry/api";
 import { afterEach, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import { invoke, LOCAL_CALLER } from "../../src/invoke.ts";
-import { operations } from "../../src/operations.ts";
+import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
+import { operations } from "../../src/operations/list.ts";
 import { startTelemetry } from "../../src/telemetry/start.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

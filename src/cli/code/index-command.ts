@@ -1,4 +1,4 @@
-import { codeIndex } from "../../local/operations.ts";
+import { codeIndex } from "../../client/jobs/operations.ts";
 import { type Call, type Command, PROJECT_FLAG } from "../command.ts";
 import { operationCommand } from "../operation-command.ts";
 import { findProject } from "../project.ts";

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import type { Cairn } from "../../cairn.ts";
+import type { Launch } from "../../client/jobs/index-jobs.ts";
+import { launchHere } from "../../client/jobs/launch.ts";
 import type { Config } from "../../config/schema.ts";
-import { launchHere } from "../../local/launch.ts";
-import type { Launch } from "../../local/local-code.ts";
+import type { Cairn } from "../../operations/cairn.ts";
 import { type IndexWork, runIndexWork } from "./index-job.ts";
 import type { WatchWork } from "./watch-index.ts";
 

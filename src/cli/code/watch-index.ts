@@ -1,11 +1,11 @@
+import { resolveRoot } from "../../client/files/root.ts";
+import type { OnFolder } from "../../client/files/walk.ts";
+import { localCode } from "../../client/jobs/index-jobs.ts";
+import type { Job } from "../../client/jobs/job.ts";
+import { jobFiles } from "../../client/jobs/job-files.ts";
+import { launchHere } from "../../client/jobs/launch.ts";
+import { watchProject } from "../../client/watch/watch-project.ts";
 import type { Config } from "../../config/schema.ts";
-import type { Job } from "../../local/job.ts";
-import { jobFiles } from "../../local/job-files.ts";
-import { launchHere } from "../../local/launch.ts";
-import { localCode } from "../../local/local-code.ts";
-import { resolveRoot } from "../../local/root.ts";
-import type { OnFolder } from "../../local/walk.ts";
-import { watchProject } from "../../local/watch-project.ts";
 import { CairnError } from "../../model/errors.ts";
 import { openFromConfig } from "../open-from-config.ts";
 import { runIndexWork } from "./index-job.ts";

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
-import type { Cairn } from "../../cairn.ts";
 import type { ProjectIdentity } from "../../files/git-repository.ts";
+import type { Cairn } from "../../operations/cairn.ts";
 import { parseJson } from "../../text/json.ts";
 import { redactSecrets } from "../../text/redact.ts";
 import type { Call, Command } from "../command.ts";

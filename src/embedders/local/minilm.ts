@@ -1,4 +1,4 @@
-import { builtFile } from "../../model/built-file.ts";
+import { builtFile } from "../../files/built-file.ts";
 import { CairnError } from "../../model/errors.ts";
 import type { Embedder, EmbedOptions } from "../../ports/embedder.ts";
 import type { MinilmReply, MinilmRequest } from "./minilm-process.ts";

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { builtFile } from "../../model/built-file.ts";
+import { builtFile } from "../../files/built-file.ts";
 import { CairnError } from "../../model/errors.ts";
-import { giveWay } from "../../model/give-way.ts";
 import type { Embedder, EmbedOptions } from "../../ports/embedder.ts";
+import { giveWay } from "../../scheduling/yield.ts";
 import { type WordPiece, wordPiece } from "./wordpiece.ts";
 
 export interface StaticOptions {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CairnError } from "../../model/errors.ts";
 import type { Embedder, EmbedOptions } from "../../ports/embedder.ts";
 import { estimateTokens } from "../../text/budget.ts";
-import { cutToTokens } from "../../text/tokens.ts";
+import { cutToTokens } from "../tokens.ts";
 import { askHalving, batches } from "./batches.ts";
 import { breaker } from "./breaker.ts";
 import { callProvider, type ProviderOptions, type Refusal } from "./call.ts";

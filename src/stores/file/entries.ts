@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CairnError } from "../../model/errors.ts";
 import { sha256Hex } from "../../model/ids.ts";
 import type { Run, RunCheckpointInfo } from "../../model/run.ts";
-import type { PayloadEncoding } from "../../text/run-payload.ts";
+import type { PayloadEncoding } from "../rows/run-payload.ts";
 
 /** What the store asks of a file system; tests hand in one that fails. */
 export type FileOps = Pick<typeof nodeFiles, "link" | "mkdir" | "open" | "readdir" | "readFile" | "rename" | "rm" | "stat" | "unlink">;

@@ -2,7 +2,7 @@ import { link, open, rename, rm, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
 import { newId } from "../../model/ids.ts";
-import { waitLimitMs } from "../../model/time-limit.ts";
+import { waitLimitMs } from "../../scheduling/time-limit.ts";
 
 /** The work under a lock takes milliseconds, so an older lock was left behind by a process that died. */
 const STALE_MS = 10_000;

@@ -6,7 +6,7 @@ import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo } from "..
 import * as rules from "../../model/run-rules.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { RunStore } from "../../ports/run-store.ts";
-import { type Payload, packState, payloadBytes, unpackState } from "../../text/run-payload.ts";
+import { type Payload, packState, payloadBytes, unpackState } from "../rows/run-payload.ts";
 import { type Entry, type EntryLog, entryLog, type FileOps, missing } from "./entries.ts";
 
 export interface FileRunStoreOptions {

@@ -2,7 +2,7 @@ import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo, RunStatus
 import * as rules from "../../model/run-rules.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { RunStore } from "../../ports/run-store.ts";
-import { type Payload, packState, unpackState } from "../../text/run-payload.ts";
+import { type Payload, packState, unpackState } from "../rows/run-payload.ts";
 
 interface Entry {
   readonly info: RunCheckpointInfo;

@@ -4,17 +4,17 @@ import type { RecordRepair, RecordReport } from "../../model/damaged-record.ts";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { Storage } from "../../ports/storage.ts";
-import { checkFile, quarantineFile } from "./damage.ts";
-import { type DatabaseHandle, sqliteDatabases } from "./databases.ts";
-import { deletionOf, describeDeletion, forgetDeletion } from "./deleted-file.ts";
-import { isOnTheMove } from "./move-record.ts";
-import { foreignProgramsIn } from "./own-schema.ts";
-import { assertOwner, claim, ownerOf, sqliteProject } from "./project.ts";
-import { exportDatabase } from "./project-files.ts";
-import { projectMigrations } from "./project-schema.ts";
-import { outcomeOfThread } from "./thread.ts";
+import { outcomeOfThread } from "../../scheduling/run-in-thread.ts";
+import { checkFile, quarantineFile } from "./driver/damage.ts";
+import { type DatabaseHandle, sqliteDatabases } from "./driver/databases.ts";
+import { deletionOf, describeDeletion, forgetDeletion } from "./driver/deleted-file.ts";
+import { foreignProgramsIn } from "./driver/own-schema.ts";
+import { probeWrite } from "./driver/write-probe.ts";
+import { isOnTheMove } from "./migration/record.ts";
+import { assertOwner, claim, ownerOf, sqliteProject } from "./projects/project.ts";
+import { exportDatabase } from "./projects/project-files.ts";
+import { projectMigrations } from "./projects/project-schema.ts";
 import { vectorSearcher } from "./vectors/searcher.ts";
-import { probeWrite } from "./write-probe.ts";
 
 export interface SqliteStorageOptions {
   /** The folder that holds `projects/project_<hash>.db` and `projects/shared.db`. */
@@ -107,7 +107,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     async repairRecords(projectId) {
       const path = pathOf(projectId);
       if (!existsSync(path)) return { quarantined: [], rebuilt: [] };
-      return outcomeOfThread<RecordRepair>("repair-worker.js", { path, now: now() });
+      return outcomeOfThread<RecordRepair>("stores/sqlite/projects/repair-worker.js", { path, now: now() });
     },
 
     async quarantine(projectId, problems) {

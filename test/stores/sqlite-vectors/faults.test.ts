@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import type { SqliteTx } from "../../../src/stores/sqlite/driver.ts";
+import type { SqliteTx } from "../../../src/stores/sqlite/driver/driver.ts";
+import { findSpace } from "../../../src/stores/sqlite/vectors/collections.ts";
 import type { RepairReport } from "../../../src/stores/sqlite/vectors/rebuild.ts";
 import { searchVectors } from "../../../src/stores/sqlite/vectors/search.ts";
 import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
-import { findSpace } from "../../../src/stores/sqlite/vectors/spaces.ts";
 import { vectorReader, vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
 import { bruteForce, openVectors, problems, temporaryFile, vectorOf, vectorsOf } from "./support.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { SqliteDatabase } from "../../../src/stores/sqlite/driver.ts";
-import { arrange } from "../../../src/stores/sqlite/vectors/arrange.ts";
+import type { SqliteDatabase } from "../../../src/stores/sqlite/driver/driver.ts";
+import { arrange } from "../../../src/stores/sqlite/vectors/build-lists.ts";
+import { findSpace } from "../../../src/stores/sqlite/vectors/collections.ts";
 import { randomNumbers } from "../../../src/stores/sqlite/vectors/kmeans.ts";
 import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
-import { findSpace } from "../../../src/stores/sqlite/vectors/spaces.ts";
 import { vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
 import { bruteForce, openVectors, problems, temporaryFile, vectorOf, vectorsOf } from "./support.ts";
 

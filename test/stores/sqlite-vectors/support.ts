@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { openSqlite, type SqliteDatabase } from "../../../src/stores/sqlite/driver.ts";
+import { openSqlite, type SqliteDatabase } from "../../../src/stores/sqlite/driver/driver.ts";
+import { findSpace } from "../../../src/stores/sqlite/vectors/collections.ts";
 import { randomNumbers } from "../../../src/stores/sqlite/vectors/kmeans.ts";
 import { verifyCodes } from "../../../src/stores/sqlite/vectors/rebuild.ts";
 import { VECTOR_SCHEMA } from "../../../src/stores/sqlite/vectors/schema.ts";
 import type { VectorHit } from "../../../src/stores/sqlite/vectors/search.ts";
-import { findSpace } from "../../../src/stores/sqlite/vectors/spaces.ts";
 
 export const vectorMigrations = [{ id: 1, name: "vectors", sql: VECTOR_SCHEMA }];
 

@@ -1,5 +1,5 @@
 // A process of its own that changes vectors until it is killed. Says "<round>" after each durable commit.
-import { openSqlite } from "../../../dist/stores/sqlite/driver.js";
+import { openSqlite } from "../../../dist/stores/sqlite/driver/driver.js";
 import { vectorSearcher } from "../../../dist/stores/sqlite/vectors/searcher.js";
 import { vectorWriter } from "../../../dist/stores/sqlite/vectors/writer.js";
 

@@ -1,4 +1,4 @@
-import type { SqliteTx } from "../driver.ts";
+import type { SqliteTx } from "../driver/driver.ts";
 import { randomNumbers } from "./kmeans.ts";
 import { toVector } from "./rebuild.ts";
 import { type SearchContext, searchView } from "./search.ts";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { builtFile } from "../../../model/built-file.ts";
+import { builtFile } from "../../../files/built-file.ts";
 
 /** The functions of kernel.as over one memory. Numbers are addresses or counts; see there for their meaning. */
 export interface Kernel {

@@ -1,9 +1,9 @@
-import type { SqliteTx } from "../driver.ts";
+import type { SqliteTx } from "../driver/driver.ts";
 import { encode, strideOf } from "./codes.ts";
-import { packWriter } from "./fold.ts";
-import { aligned, CENTROIDS, DamagedCodes, directory, readPack } from "./packs.ts";
-import { readRecent } from "./recent.ts";
-import type { Space } from "./spaces.ts";
+import type { Space } from "./collections.ts";
+import { packWriter } from "./compact.ts";
+import { readRecent } from "./delta.ts";
+import { aligned, CENTROIDS, DamagedCodes, directory, readPack } from "./segments.ts";
 
 /** What was found wrong and done about it. */
 export interface RepairReport {

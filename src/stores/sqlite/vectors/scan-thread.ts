@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { builtFile } from "../../../model/built-file.ts";
+import { builtFile } from "../../../files/built-file.ts";
 import { CairnError } from "../../../model/errors.ts";
 import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 

@@ -1,9 +1,9 @@
-import type { SqliteTx } from "../driver.ts";
+import type { SqliteTx } from "../driver/driver.ts";
 import { encodeQuery, packCapacity, strideOf } from "./codes.ts";
-import { HEAP_AT, HEAP_MAX, type PackCache, QUERY_AT } from "./pack-cache.ts";
-import { DamagedCodes, loadPack, type PackRef, packLayout, place } from "./packs.ts";
+import { assertDimension } from "./collections.ts";
 import { storedVectors, toVector } from "./rebuild.ts";
-import { assertDimension } from "./spaces.ts";
+import { HEAP_AT, HEAP_MAX, type PackCache, QUERY_AT } from "./segment-cache.ts";
+import { DamagedCodes, loadPack, type PackRef, packLayout, place } from "./segments.ts";
 import { allPacks, type View } from "./view.ts";
 
 export interface VectorHit {

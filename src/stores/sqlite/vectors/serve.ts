@@ -1,18 +1,18 @@
 import { setImmediate as setImmediatePromise } from "node:timers/promises";
 import type { MessagePort } from "node:worker_threads";
+import { openFilesBudget } from "../../../files/open-files.ts";
 import { asCairnError, CairnError } from "../../../model/errors.ts";
-import { openFilesBudget } from "../../../model/open-files.ts";
-import { isSameFile } from "../databases.ts";
-import { inodeOf, openSqlite, type SqliteDatabase, type SqliteTx } from "../driver.ts";
-import { releaseClosedConnections } from "../engine.ts";
-import { arrange, needsArranging } from "./arrange.ts";
+import { isSameFile } from "../driver/databases.ts";
+import { inodeOf, openSqlite, type SqliteDatabase, type SqliteTx } from "../driver/driver.ts";
+import { releaseClosedConnections } from "../driver/engine.ts";
+import { arrange, needsArranging } from "./build-lists.ts";
 import { calibrate } from "./calibrate.ts";
-import { type PackCache, packCache } from "./pack-cache.ts";
-import { DamagedCodes } from "./packs.ts";
+import { findSpace, readSpace, type Space } from "./collections.ts";
 import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 import { type RepairReport, rebuild } from "./rebuild.ts";
 import { type Query, type SearchContext, searchVectors, searchView, type VectorHit } from "./search.ts";
-import { findSpace, readSpace, type Space } from "./spaces.ts";
+import { type PackCache, packCache } from "./segment-cache.ts";
+import { DamagedCodes } from "./segments.ts";
 import { allPacks, currentView, type View } from "./view.ts";
 
 /** Codes kept in memory, for all files together: a million vectors of 384 dimensions fit. */

@@ -1,8 +1,8 @@
-import type { SqliteTx } from "../driver.ts";
+import type { SqliteTx } from "../driver/driver.ts";
 import type { Code } from "./codes.ts";
-import { CENTROIDS, DamagedCodes, directory, type PackRef } from "./packs.ts";
-import { type Recent, readRecent } from "./recent.ts";
-import type { Space } from "./spaces.ts";
+import type { Space } from "./collections.ts";
+import { type Recent, readRecent } from "./delta.ts";
+import { CENTROIDS, DamagedCodes, directory, type PackRef } from "./segments.ts";
 
 /** What a searching process remembers of a space between searches. */
 export interface View extends Space {

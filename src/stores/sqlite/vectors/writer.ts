@@ -1,10 +1,10 @@
 import { CairnError } from "../../../model/errors.ts";
-import type { SqliteTx } from "../driver.ts";
+import type { SqliteTx } from "../driver/driver.ts";
 import { encode } from "./codes.ts";
-import { type Change, recordChanges } from "./fold.ts";
-import { DamagedCodes } from "./packs.ts";
+import { findSpace, openSpace, type Space } from "./collections.ts";
+import { type Change, recordChanges } from "./compact.ts";
 import { clearCodes, type RepairReport, rebuild, repairText, toVector } from "./rebuild.ts";
-import { findSpace, openSpace, type Space } from "./spaces.ts";
+import { DamagedCodes } from "./segments.ts";
 
 export interface VectorEntry {
   /** The integer key of the record the vector belongs to. */

@@ -1,0 +1,130 @@
+import { z } from "zod";
+import { CairnError } from "../../model/errors.ts";
+import { LIMITS } from "../../model/limits.ts";
+import type { Cairn } from "../../operations/cairn.ts";
+import { type Operation, operation } from "../../operations/operation.ts";
+import { Id, ProjectPath } from "../../operations/schemas.ts";
+import type { LocalCode } from "./index-jobs.ts";
+import { isOver, type Job, JobStatus } from "./job.ts";
+import { jobText } from "./job-text.ts";
+
+/** What is offered beside the files only: these operations read the disk, so a server has none of them. */
+
+const JobView = z.object({
+  job_id: z.string(),
+  status: JobStatus,
+  phase: z.string(),
+  started_at: z.string().optional(),
+  finished_at: z.string().optional(),
+  files_processed: z.int(),
+  files_total: z.int(),
+  current_file: z.string().optional(),
+  eta_seconds: z.int().optional(),
+  counts: z.record(z.string(), z.int()),
+  skipped: z.record(z.string(), z.int()).describe("By reason."),
+  skipped_files: z.array(z.object({ path: z.string(), reason: z.string() })),
+  failed_files: z.array(z.object({ path: z.string(), reason: z.string() })),
+  error: z.string().optional(),
+});
+
+export const codeIndex = operation({
+  name: "code_index",
+  summary: "Index the project's source code, or bring its index up to date.",
+  description: "Answers at once with a job; code_status tells how far it is. Only what changed is read again.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    wait: z.boolean().default(false).describe("Answer when it is done."),
+    include_ignored: z.boolean().default(false).describe("Also what .gitignore, .cairnignore and the built-in rules leave out."),
+    anywhere: z.boolean().default(false).describe("Also a whole home folder or disk."),
+  }),
+  output: JobView,
+  access: "write",
+  annotations: { readOnly: false, destructive: false, idempotent: true },
+  limits: { timeoutMs: LIMITS.indexWaitMs },
+  toolset: "core",
+  cli: {
+    examples: ["cairn code index . --wait", "cairn code index", "cairn code index ~/app --include-ignored --wait"],
+    attention: ({ status }) => status === "partial",
+  },
+  render: (job) => jobText(job),
+  async run(cairn, input, { signal, progress }) {
+    const job = await localOf(cairn).index(input, { signal, progress });
+    if (job.status === "failed") throw new CairnError("unavailable", job.error ?? "The index failed.");
+    return viewOf(job);
+  },
+});
+
+export const codeStatus = operation({
+  name: "code_status",
+  summary: "How far indexing is, and what the index holds.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    limit: z.int().min(1).max(20).default(1).describe("Jobs to show, newest first."),
+  }),
+  output: z.object({
+    indexed_files: z.int(),
+    chunks: z.int(),
+    jobs: z.array(JobView),
+  }),
+  access: "read",
+  annotations: { readOnly: true, destructive: false, idempotent: true },
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "core",
+  cli: { examples: ["cairn code status", "cairn code status --limit 5 --json"] },
+  render: ({ indexed_files, chunks, jobs }) =>
+    [
+      indexed_files === 0
+        ? "Nothing is indexed yet. Start with code_index (cairn code index)."
+        : `${indexed_files} files in ${chunks} chunks.`,
+      ...jobs.map(jobText),
+    ].join("\n"),
+  async run(cairn, { projectPath, limit }) {
+    const local = localOf(cairn);
+    const jobs = await local.jobs(projectPath);
+    const { files, chunks } = await local.counts(projectPath, jobs);
+    const under = jobs.filter((job) => !isOver(job));
+    const shown = [...under, ...jobs.filter(isOver)].slice(0, limit);
+    return { indexedFiles: files, chunks, jobs: shown.map(viewOf) };
+  },
+});
+
+export const codeStop = operation({
+  name: "code_stop",
+  summary: "Cancel the index job that is under way. What it has indexed stays.",
+  input: z.strictObject({ project_path: ProjectPath, job_id: Id.optional().describe("Default: the one under way.") }),
+  output: JobView,
+  access: "write",
+  annotations: { readOnly: false, destructive: false, idempotent: true },
+  limits: { timeoutMs: LIMITS.saveTimeoutMs },
+  toolset: "code",
+  cli: { verb: "cancel", examples: ["cairn code cancel"] },
+  render: (job) => jobText(job),
+  run: async (cairn, input) => viewOf(await localOf(cairn).cancel(input)),
+});
+
+export const localOperations: readonly Operation[] = [codeIndex, codeStatus, codeStop];
+
+function localOf({ local }: Cairn): LocalCode {
+  if (!local) throw new CairnError("unavailable", "Files are indexed from the machine that has them: use cairn mcp or cairn code there.");
+  return local;
+}
+
+/** The names of the job's file are those of the wire; only this place has the code's. */
+function viewOf(job: Job) {
+  return {
+    jobId: job.id,
+    status: job.status,
+    phase: job.phase,
+    startedAt: job.started_at,
+    finishedAt: job.finished_at,
+    filesProcessed: job.files_processed,
+    filesTotal: job.files_total,
+    currentFile: job.current_file,
+    etaSeconds: job.eta_seconds,
+    counts: job.counts,
+    skipped: job.skipped,
+    skippedFiles: job.skipped_files,
+    failedFiles: job.failed_files,
+    error: job.error,
+  };
+}

@@ -1,0 +1,88 @@
+import { hasBody, routeOf } from "../../http/routes.ts";
+import { asCairnError, CairnError, type ErrorCode, WIRE_NAME } from "../../model/errors.ts";
+import type { Operation } from "../../operations/operation.ts";
+
+/** A server that is reached over HTTP. Any operation can be called; where it is found there, its own description says. */
+export interface ApiClient {
+  readonly url: string;
+  /** Takes and gives wire data. */
+  call(operation: Operation, input: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Record<string, unknown>>;
+}
+
+export interface ApiClientOptions {
+  readonly url: string;
+  /** Returns the API key or token to send; asked before every call. */
+  readonly credential?: (() => Promise<string | undefined>) | undefined;
+}
+
+/** The server keeps the time limit of an operation itself; this much later its answer does not come any more. */
+const ANSWER_GRACE_MS = 10_000;
+const MAX_ERROR_CHARS = 2_000;
+
+export function apiClient({ url, credential }: ApiClientOptions): ApiClient {
+  const base = url.replace(/(?<!\/)\/+$/, "");
+  return {
+    url: base,
+    async call(operation, input, signal) {
+      const { target, init } = requestOf(base, operation, input);
+      const limit = AbortSignal.timeout(operation.limits.timeoutMs + ANSWER_GRACE_MS);
+      const secret = await credential?.();
+      const headers = { ...init.headers, accept: "application/json", ...(secret && { authorization: `Bearer ${secret}` }) };
+      let response: Response;
+      let text: string;
+      try {
+        response = await fetch(target, { ...init, headers, signal: signal ? AbortSignal.any([signal, limit]) : limit, redirect: "error" });
+        text = await response.text();
+      } catch (cause) {
+        if (signal?.aborted || limit.aborted) throw asCairnError(signal?.aborted ? abortOf(signal) : limit.reason);
+        throw new CairnError("unavailable", `The server at ${base} cannot be reached. Is it running, and is the address right?`, { cause });
+      }
+      const body = parsed(text);
+      if (response.ok && body) return body;
+      throw errorOf(response, body, text, base);
+    },
+  };
+}
+
+function abortOf(signal: AbortSignal): unknown {
+  return signal.reason instanceof Error ? signal.reason : new DOMException("The caller went away.", "AbortError");
+}
+
+function requestOf(base: string, operation: Operation, input: Readonly<Record<string, unknown>>) {
+  const route = routeOf(operation);
+  const path = route.path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(input[field])));
+  const rest = Object.entries(input).filter(([field, value]) => value !== undefined && !route.pathFields.includes(field));
+  const target = new URL(base + path);
+  if (hasBody(route))
+    return {
+      target,
+      init: { method: route.method, headers: { "content-type": "application/json" }, body: JSON.stringify(Object.fromEntries(rest)) },
+    };
+  for (const [field, value] of rest)
+    for (const one of Array.isArray(value) ? value : [value])
+      target.searchParams.append(field, typeof one === "object" ? JSON.stringify(one) : String(one));
+  return { target, init: { method: route.method, headers: {} } };
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined; // a proxy's page, perhaps
+  }
+}
+
+/** What the server said, as it would have been said here. Where something else answered, its status has to do. */
+function errorOf(response: Response, body: Record<string, unknown> | undefined, text: string, base: string): CairnError {
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  const retry = Number.isFinite(seconds) && seconds >= 0 ? { retryAfterMs: Math.min(seconds, 3_600) * 1_000 } : {};
+  const told = body?.error as { code?: unknown; message?: unknown; details?: unknown } | undefined;
+  if (typeof told?.code === "string" && told.code in WIRE_NAME && typeof told.message === "string") {
+    const details = typeof told.details === "object" && told.details !== null ? { details: told.details as Record<string, unknown> } : {};
+    return new CairnError(told.code as ErrorCode, told.message.slice(0, MAX_ERROR_CHARS), { ...details, ...retry });
+  }
+  const { status } = response;
+  const code: ErrorCode = status === 429 ? "rate_limited" : status === 404 ? "not_found" : status === 401 ? "unauthorized" : "unavailable";
+  return new CairnError(code, `What answers at ${base} is no Cairn server: ${status} ${text.slice(0, 100)}`, retry);
+}

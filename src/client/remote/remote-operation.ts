@@ -1,0 +1,15 @@
+import type { Operation } from "../../operations/operation.ts";
+import { toCamel, toWire } from "../../operations/wire.ts";
+import type { ApiClient } from "./api-client.ts";
+
+/** The same operation, done by a server: what goes in and comes out is checked here as ever. */
+export function remoteOperation(operation: Operation, client: ApiClient): Operation {
+  return {
+    ...operation,
+    async run(_cairn, input, { signal }) {
+      const wire = toWire(operation.input, input) as Record<string, unknown>;
+      const output = await client.call(operation, wire, signal);
+      return toCamel(operation.output, operation.output.parse(output));
+    },
+  };
+}

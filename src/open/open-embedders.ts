@@ -1,0 +1,128 @@
+import { type CachedEmbedder, cachedEmbedder } from "../embedders/cache.ts";
+import { limitedEmbedder } from "../embedders/concurrency.ts";
+import { type CostMeter, costMeter, PRICE_PER_MILLION } from "../embedders/cost.ts";
+import { redactedEmbedder } from "../embedders/redacted.ts";
+import { type EmbedderEntry, embedderRegistry } from "../embedders/registry.ts";
+import type { EmbeddingFigures } from "../model/embedding-figures.ts";
+import { CairnError } from "../model/errors.ts";
+import type { Embedder } from "../ports/embedder.ts";
+import type { CollectionName, Embedders } from "../ports/embedders.ts";
+import type { Redact } from "../text/redact.ts";
+
+/** Which model turns text into vectors. The bundled ones are always there too, for vectors they made before. */
+export interface EmbedderChoice {
+  /** `auto` (default) takes the best local model that runs here; `none` offers keyword search only. */
+  readonly kind?: "auto" | "minilm" | "static" | "openai" | "tei" | "none" | undefined;
+  readonly model?: string | undefined;
+  readonly baseUrl?: string | undefined;
+  readonly apiKey?: string | undefined;
+  readonly dimensions?: number | undefined;
+}
+
+export interface OpenedEmbedders {
+  readonly embedders: Embedders;
+  usage(): EmbeddingFigures;
+}
+
+export interface OpenEmbeddersOptions {
+  readonly choice?: EmbedderChoice | readonly Embedder[] | undefined;
+  /** Applied to every text before any embedder sees it. */
+  readonly redact: Redact;
+  readonly onNotice?: ((message: string) => void) | undefined;
+}
+
+/** Opens the embedders of this process, each behind redaction, a cache, a cost meter and a concurrency limit. */
+export function openEmbedders({ choice = {}, redact, onNotice = () => {} }: OpenEmbeddersOptions): OpenedEmbedders {
+  const wrapped: { readonly cached: CachedEmbedder; readonly meter: CostMeter }[] = [];
+  const wrap = (embedder: Embedder): Embedder => {
+    const meter = costMeter(PRICE_PER_MILLION[embedder.model] ?? 0);
+    const cached = cachedEmbedder(meter.metered(limitedEmbedder(embedder)), { onUse: ({ hits }) => meter.saved(hits) });
+    wrapped.push({ cached, meter });
+    return redactedEmbedder(cached, redact);
+  };
+  const sum = (figure: (one: (typeof wrapped)[number]) => number) => wrapped.reduce((total, one) => total + figure(one), 0);
+  const { entries, ...order } = isList(choice) ? ownEmbedders(choice) : bundled(choice, onNotice);
+  return {
+    embedders: embedderRegistry({
+      ...order,
+      entries: entries.map(({ open, ...entry }) => ({
+        ...entry,
+        async open() {
+          const embedder = await open();
+          return embedder && wrap(embedder);
+        },
+      })),
+    }),
+    usage: () => ({
+      cacheHits: sum(({ cached }) => cached.stats().hits),
+      cacheMisses: sum(({ cached }) => cached.stats().misses),
+      texts: sum(({ meter }) => meter.read().texts),
+      tokens: sum(({ meter }) => meter.read().tokens),
+      dollars: sum(({ meter }) => meter.read().dollars),
+      savedTokens: sum(({ meter }) => meter.read().savedTokens),
+      savedDollars: sum(({ meter }) => meter.read().savedDollars),
+    }),
+  };
+}
+
+interface Choice {
+  readonly entries: readonly EmbedderEntry[];
+  readonly preferred: (collection: CollectionName) => readonly string[];
+  readonly best: (collection: CollectionName) => readonly string[];
+}
+
+function isList(choice: EmbedderChoice | readonly Embedder[]): choice is readonly Embedder[] {
+  return Array.isArray(choice);
+}
+
+function ownEmbedders(embedders: readonly Embedder[]): Choice {
+  const entries = embedders.map((embedder) => ({ name: embedder.model, open: async () => embedder }));
+  const inOrder = () => entries.map(({ name }) => name);
+  return { entries, preferred: inOrder, best: inOrder };
+}
+
+/** Modules are loaded when their embedder is first used: most calls need none of them. */
+function bundled({ kind = "auto", model, baseUrl, apiKey, dimensions }: EmbedderChoice, onNotice: (message: string) => void): Choice {
+  let made: Promise<Embedder> | undefined;
+  /** One process for all that use the model. */
+  const minilm = () => {
+    made ??= import("../embedders/local/minilm.ts").then(({ minilmEmbedder }) => minilmEmbedder());
+    return made;
+  };
+  const table = async () => (await import("../embedders/local/static.ts")).staticEmbedder();
+  const usable = async () => {
+    const embedder = await (await import("../embedders/local/local.ts")).minilmIfPossible({ onNotice });
+    await embedder?.close();
+    return embedder !== undefined;
+  };
+  const entries: EmbedderEntry[] = [
+    { name: "minilm", open: minilm, usable },
+    { name: "static", open: table },
+    {
+      name: "paired",
+      open: async () => (await import("../embedders/local/paired.ts")).pairedEmbedder(await minilm(), await table()),
+      usable,
+    },
+  ];
+  if (kind === "openai")
+    entries.unshift({
+      name: "openai",
+      open: async () => (await import("../embedders/remote/openai.ts")).openAiEmbedder({ apiKey, baseUrl, model, dimensions }),
+    });
+  if (kind === "tei") {
+    if (baseUrl === undefined)
+      throw new CairnError("invalid_input", "embedder.base_url: say where the TEI server is, such as http://127.0.0.1:8080");
+    entries.unshift({
+      name: "tei",
+      open: async () => (await import("../embedders/remote/tei.ts")).teiEmbedder({ baseUrl, apiKey, model, dimensions }),
+    });
+  }
+  const chosen = (byItself: readonly string[]) => (kind === "none" ? [] : kind === "auto" ? byItself : [kind]);
+  const prose = ["minilm", "static"];
+  return {
+    entries,
+    // Code is embedded by the quick model first, so that a repository can be searched within seconds; `deepen` brings the better one.
+    preferred: (collection) => chosen(collection === "code" ? ["static"] : prose),
+    best: (collection) => chosen(collection === "code" ? ["paired", "static"] : prose),
+  };
+}

@@ -1,0 +1,117 @@
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { THREADS_SCHEMA, migrations as threadsOnPostgres } from "../adapters/langgraph/postgres-schema.ts";
+import { migrations as threadsOnSqlite } from "../adapters/langgraph/sqlite-schema.ts";
+import { type Migrations, type Movable, migrations, type Which } from "../migrate/service.ts";
+import { PROJECT_SHAPE, RUNS_SHAPE, SYSTEM_SHAPE, THREADS_SHAPE } from "../migrate/shapes.ts";
+import { CairnError } from "../model/errors.ts";
+import { projectDatabaseName, sha256Hex, systemDatabaseName } from "../model/ids.ts";
+import type { Migration } from "../model/schema-version.ts";
+import { assertSystemId } from "../model/system-rules.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { DatabaseShape } from "../ports/migration.ts";
+import { postgresMoveSource } from "../stores/postgres/migration/source.ts";
+import { postgresMoveTarget } from "../stores/postgres/migration/target.ts";
+import { projectMigrations as projectsOnPostgres } from "../stores/postgres/projects/project-schema.ts";
+import { RUNS_SCHEMA, runMigrations as runsOnPostgres } from "../stores/postgres/runs/schema.ts";
+import { systemMigrations as systemsOnPostgres } from "../stores/postgres/systems/schema.ts";
+import { databaseFiles } from "../stores/sqlite/driver/database-files.ts";
+import { beginMove, readMove, removeMove, writeMove } from "../stores/sqlite/migration/record.ts";
+import { freeSqlite, sqliteMoveSource } from "../stores/sqlite/migration/source.ts";
+import { sqliteMoveTarget } from "../stores/sqlite/migration/target.ts";
+
+export interface MigrationsOptions {
+  readonly dataDir: string;
+  readonly stateDir: string;
+  readonly baseUrl?: string | undefined;
+  readonly now: Clock;
+}
+
+/** Puts the stores' ends of a move together. */
+export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOptions): Migrations {
+  const files = databaseFiles({ dataDir, stateDir });
+  const movable = (described: Described) => movableOf(described, now);
+
+  function find(which: Which): Movable {
+    if (which.kind === "threads")
+      return movable({
+        name: `The threads in ${which.path}`,
+        path: resolve(which.path),
+        schema: THREADS_SCHEMA,
+        shape: THREADS_SHAPE,
+        sqlite: threadsOnSqlite,
+        postgres: threadsOnPostgres,
+      });
+    if (which.kind === "system") assertSystemId(which.id);
+    const { path, migrations: sqlite } = files.fileOf(which);
+    const { id } = which;
+    switch (which.kind) {
+      case "project":
+      case "shared": {
+        const name = which.kind === "shared" ? "What all projects share" : `The project ${id}`;
+        const schema = projectDatabaseName(id);
+        return movable({ name, projectId: id, path, schema, shape: PROJECT_SHAPE, sqlite, postgres: projectsOnPostgres });
+      }
+      case "runs":
+        return movable({ name: "The runs", path, schema: RUNS_SCHEMA, shape: RUNS_SHAPE, sqlite, postgres: runsOnPostgres });
+      case "system": {
+        const schema = systemDatabaseName(id);
+        return movable({ name: `The system ${id}`, projectId: id, path, schema, shape: SYSTEM_SHAPE, sqlite, postgres: systemsOnPostgres });
+      }
+    }
+  }
+
+  return migrations({
+    find,
+    baseUrl,
+    now,
+    async all() {
+      const here = await files.list();
+      const broken = here.find(({ problem }) => problem !== undefined);
+      if (broken) throw new CairnError("unavailable", `${broken.path} cannot be read: ${broken.problem}. Nothing was changed.`);
+      // Also those that a killed move left without a file, neither here nor away.
+      const names = new Map([...here, ...files.moving()].map(({ kind, id }) => [`${kind} ${id}`, { kind, id }]));
+      return [...names.values()].map(find);
+    },
+  });
+}
+
+interface Described {
+  readonly name: string;
+  readonly projectId?: string;
+  readonly path: string;
+  readonly schema: string;
+  readonly shape: DatabaseShape;
+  readonly sqlite: readonly Migration[];
+  readonly postgres: readonly Migration[];
+}
+
+function movableOf({ name, projectId, path, schema, shape, sqlite, postgres }: Described, now: Clock): Movable {
+  // Tells the moves of this file from those of another machine or folder that has the same project.
+  const source = sha256Hex(`${hostname()}:${path}`).slice(0, 8);
+  return {
+    name,
+    projectId,
+    shape,
+    journal: {
+      read: () => readMove(path),
+      begin: (record) => beginMove(path, record),
+      write: (record) => writeMove(path, record),
+      remove: () => removeMove(path),
+    },
+    path,
+    free: () => freeSqlite(path),
+    newMoveId: () =>
+      `${now()
+        .replace(/[-:.+]/g, "")
+        .toLowerCase()}-${source}`,
+    up: (url, trace) => ({
+      source: sqliteMoveSource({ path, migrations: sqlite, shape, trace }),
+      target: postgresMoveTarget({ url, schema, migrations: postgres, shape, trace, sameSource: (id) => id.endsWith(`-${source}`) }),
+    }),
+    down: (url, trace) => ({
+      source: postgresMoveSource({ url, schema, migrations: postgres, shape, trace, movedTo: `the SQLite file ${path} on ${hostname()}` }),
+      target: sqliteMoveTarget({ path, migrations: sqlite, shape, trace }),
+    }),
+  };
+}

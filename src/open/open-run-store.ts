@@ -1,0 +1,67 @@
+import { followStore } from "../migrate/follow.ts";
+import { CairnError } from "../model/errors.ts";
+import { POOL_SIZES } from "../model/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { RunStore } from "../ports/run-store.ts";
+import { memoryRunStore } from "../stores/memory/runs.ts";
+import { findAbandonedMove } from "../stores/sqlite/migration/lock.ts";
+import { awayFrom } from "../stores/sqlite/migration/record.ts";
+import { databaseFlags } from "../text/database-flags.ts";
+import { type RedactionOptions, stateRedactor } from "../text/redact-state.ts";
+
+export type RunStoreOptions = StoredWhere & {
+  /** `state: true` takes secrets out of states before they are saved; by default states are saved as they are. */
+  readonly redaction?: RedactionOptions | undefined;
+};
+
+type StoredWhere =
+  | { readonly storage: "memory"; readonly now?: Clock }
+  /** A folder of plain files. */
+  | { readonly storage: "file"; readonly folder: string; readonly now?: Clock }
+  /** One SQLite file. `poolMax` counts once it has moved to PostgreSQL. */
+  | { readonly storage: "sqlite"; readonly path: string; readonly now?: Clock; readonly poolMax?: number }
+  /** The schema `runs` of a PostgreSQL database. */
+  | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
+
+/** What says where each kind keeps its runs. */
+const PLACE: Readonly<Record<string, string | undefined>> = { file: "folder", sqlite: "path", postgres: "url" };
+
+/** Opens a run store of the kind asked for. Only what is used is loaded. */
+export async function openRunStore({ redaction, ...options }: RunStoreOptions): Promise<RunStore> {
+  const store = await openStore(options);
+  const redactState = stateRedactor(redaction);
+  return redactState ? { ...store, redactState } : store;
+}
+
+async function openStore(options: StoredWhere): Promise<RunStore> {
+  const place = PLACE[options.storage];
+  if (place && !(options as { readonly [field: string]: unknown })[place])
+    throw new CairnError("invalid_input", `A run store of the kind ${JSON.stringify(options.storage)} needs ${JSON.stringify(place)}.`);
+  switch (options.storage) {
+    case "memory":
+      return memoryRunStore(options);
+    case "file": {
+      const { fileRunStore } = await import("../stores/file/runs.ts");
+      return fileRunStore(options);
+    }
+    case "sqlite": {
+      const { sqliteRunStore } = await import("../stores/sqlite/runs/store.ts");
+      const { path, poolMax = POOL_SIZES.runsPoolSize } = options;
+      return followStore({
+        local: sqliteRunStore(options),
+        locate: () => awayFrom(path),
+        openAway: (url) => openRunStore({ storage: "postgres", url, poolMax }),
+        findAbandoned: () => findAbandonedMove(path, databaseFlags({ kind: "runs", id: "runs" })),
+      });
+    }
+    case "postgres": {
+      const { postgresRunStore } = await import("../stores/postgres/runs/store.ts");
+      return postgresRunStore(options);
+    }
+    default:
+      throw new CairnError(
+        "invalid_input",
+        `Unknown run storage ${JSON.stringify((options as { storage: unknown }).storage)}: use "memory", "file", "sqlite" or "postgres".`,
+      );
+  }
+}

@@ -1,0 +1,122 @@
+import { asCairnError, CairnError } from "../model/errors.ts";
+import type { Log } from "../ports/log.ts";
+import { withTimeLimit } from "../scheduling/time-limit.ts";
+import { answerCall } from "../scheduling/yield.ts";
+import { observe } from "../telemetry/observe.ts";
+import type { Cairn } from "./cairn.ts";
+import { problemOf } from "./describe-issue.ts";
+import { type Access, type Operation, projectField } from "./operation.ts";
+import { toCamel, toWire } from "./wire.ts";
+
+/** Who calls: what it may do, and which projects it may touch. */
+export interface Caller {
+  readonly access: Access;
+  readonly projects: "all" | readonly string[];
+  /** The id of the key that was presented, for the log. */
+  readonly keyId?: string | undefined;
+}
+
+/** The local user: over stdio, on the command line, or over HTTP with the local token. */
+export const LOCAL_CALLER: Caller = { access: "admin", projects: "all" };
+
+export interface Invocation {
+  readonly caller: Caller;
+  readonly signal?: AbortSignal | undefined;
+  readonly progress?: ((done: number, total: number | undefined, message?: string) => void) | undefined;
+  /** The project meant when the call names none; only the local side knows one. */
+  readonly defaultProject?: string | undefined;
+  /** W3C trace context of the caller, from HTTP headers or MCP `_meta`. */
+  readonly traceparent?: string | undefined;
+  readonly tracestate?: string | undefined;
+  /** Where the call is told about; nowhere without it. */
+  readonly log?: Log | undefined;
+  readonly edge?: "http" | "mcp" | "cli" | undefined;
+  readonly requestId?: string | undefined;
+}
+
+const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
+
+/** The one way from an edge into an operation: checks the input, the caller and the time, runs it, checks the output, and tells of it all. */
+export function invoke(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
+  const call = { ...invocation, operation: operation.name, keyId: invocation.caller.keyId };
+  const answered = answerCall();
+  return observe(call, () => perform(cairn, operation, raw, invocation)).finally(answered);
+}
+
+async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
+  const { caller, progress } = invocation;
+  if (RANK[caller.access] < RANK[operation.access])
+    throw new CairnError(
+      "forbidden",
+      `This key may only ${caller.access}; ${operation.name} needs ${operation.access} access. Use another key.`,
+    );
+  const input = parseInput(operation, withDefaultProject(operation, raw, invocation.defaultProject));
+  const mayTouch = (projectId: string) => caller.projects === "all" || caller.projects.includes(projectId);
+  const project = input.project_path ?? input.project_id;
+  if (typeof project === "string" && !mayTouch(project))
+    throw new CairnError("forbidden", "This key is not for that project. Use a key that names it.");
+
+  const context = { progress: progress ?? (() => {}), mayTouch, allProjects: caller.projects === "all", keyId: caller.keyId };
+  try {
+    const { timeoutMs } = operation.limits;
+    const result = await withTimeLimit(timeoutMs, () =>
+      untilAborted(timeoutMs, invocation.signal, (signal) =>
+        operation.run(cairn, toCamel(operation.input, input) as never, { ...context, signal }),
+      ),
+    );
+    return operation.output.parse(toWire(operation.output, result)) as Record<string, unknown>;
+  } catch (error) {
+    throw asCairnError(error);
+  }
+}
+
+/** Ends work when its time is up or its caller goes away, also work that does not watch its signal. */
+async function untilAborted<T>(timeoutMs: number, caller: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  // One controller and a timer that is cleared: AbortSignal.timeout would keep its own for the whole time limit of every call.
+  const controller = new AbortController();
+  const { signal } = controller;
+  const timer = setTimeout(() => controller.abort(new DOMException("The time is up.", "TimeoutError")), timeoutMs);
+  const leave = () => controller.abort(new DOMException("The caller went away.", "AbortError"));
+  if (caller?.aborted) leave();
+  else caller?.addEventListener("abort", leave, { once: true });
+  try {
+    signal.throwIfAborted();
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+    return await Promise.race([work(signal), aborted]);
+  } finally {
+    clearTimeout(timer);
+    caller?.removeEventListener("abort", leave);
+  }
+}
+
+function withDefaultProject(operation: Operation, raw: unknown, project: string | undefined): unknown {
+  if (project === undefined || typeof raw !== "object" || raw === null) return raw;
+  const field = projectField(operation);
+  return field && (raw as Record<string, unknown>)[field] === undefined ? { ...raw, [field]: project } : raw;
+}
+
+function parseInput(operation: Operation, raw: unknown): Record<string, unknown> {
+  if (hasProtoKey(raw)) throw new CairnError("invalid_input", 'unknown field "__proto__": no field may have this name.');
+  const parsed = operation.input.safeParse(raw ?? {});
+  if (parsed.success) return parsed.data as Record<string, unknown>;
+  const issues = parsed.error.issues
+    .slice(0, 10)
+    .map((issue) => ({ field: issue.path.join(".").slice(0, 200), problem: problemOf(issue) }));
+  throw new CairnError("invalid_input", issues.map(({ field, problem }) => (field ? `${field}: ${problem}` : problem)).join("; "), {
+    details: { issues },
+  });
+}
+
+/** JSON may name a field `__proto__`, and schemas drop it without a word: something sent would not be stored. */
+function hasProtoKey(raw: unknown): boolean {
+  const pending = [raw];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (typeof value !== "object" || value === null) continue;
+    if (Object.hasOwn(value, "__proto__")) return true;
+    for (const inner of Object.values(value)) if (typeof inner === "object") pending.push(inner);
+  }
+  return false;
+}

@@ -1,0 +1,37 @@
+import { backupOperations } from "../admin/backup-operations.ts";
+import { databaseOperations } from "../admin/database-operations.ts";
+import { doctorExamine } from "../admin/doctor-operations.ts";
+import { keyOperations } from "../admin/key-operations.ts";
+import { statsOperations } from "../admin/stats-operations.ts";
+import { checkpointOperations } from "../checkpoints/operations.ts";
+import { upkeepOperations } from "../checkpoints/upkeep-operations.ts";
+import { codeIndexOperations } from "../code/index-operations.ts";
+import { codeOperations } from "../code/operations.ts";
+import { codeUpkeepOperations } from "../code/upkeep-operations.ts";
+import { knowledgeImport } from "../knowledge/import-operation.ts";
+import { knowledgeOperations } from "../knowledge/operations.ts";
+import { migrateOperations } from "../migrate/operations.ts";
+import { embeddingsOperations } from "../recall/operations.ts";
+import { runOperations } from "../runs/operations.ts";
+import { systemOperations } from "../systems/operations.ts";
+import type { Operation } from "./operation.ts";
+
+/** Everything that can be asked of Cairn from outside. The edges are loops over this list. */
+export const operations: readonly Operation[] = [
+  ...checkpointOperations,
+  ...upkeepOperations,
+  ...knowledgeOperations,
+  knowledgeImport,
+  ...codeOperations,
+  ...codeUpkeepOperations,
+  ...codeIndexOperations,
+  ...embeddingsOperations,
+  ...keyOperations,
+  ...runOperations,
+  ...systemOperations,
+  ...databaseOperations,
+  ...backupOperations,
+  doctorExamine,
+  ...migrateOperations,
+  ...statsOperations,
+];

@@ -1,0 +1,83 @@
+import type { z } from "zod";
+import type { Access } from "../model/api-key.ts";
+import type { Cairn } from "./cairn.ts";
+import type { Camel } from "./wire.ts";
+
+export type { Access } from "../model/api-key.ts";
+
+/** Which group of MCP tools an operation belongs to. Only `core` is offered unless the person asks for more; `none` is never a tool. */
+export type Toolset = "core" | "code" | "knowledge" | "runs" | "systems" | "admin" | "none";
+
+export interface CallContext {
+  /** Aborted when the caller went away or the operation's time is up. */
+  readonly signal: AbortSignal;
+  /** Tells the caller how far long work has come. */
+  readonly progress: (done: number, total: number | undefined, message?: string) => void;
+  /** Whether this caller may see that project. Operations over several projects must ask. */
+  readonly mayTouch: (projectId: string) => boolean;
+  /** Whether this caller may touch every project, also ones made later. */
+  readonly allProjects: boolean;
+  /** The id of the API key that calls; `undefined` for the local user. */
+  readonly keyId: string | undefined;
+}
+
+export interface Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {
+  /** `noun_verb`: the MCP tool of that name, `cairn noun verb`, and `POST /v1/noun/verb` unless `http` says otherwise. */
+  readonly name: string;
+  /** One sentence, for people and for agents. */
+  readonly summary: string;
+  /** More for agents that choose between tools, where one sentence is not enough. */
+  readonly description?: string;
+  /** Wire schemas: snake_case keys, strict. A field named `project_path` or `project_id` scopes the call to that project. */
+  readonly input: Input;
+  readonly output: Output;
+  readonly access: Access;
+  readonly annotations: { readonly readOnly: boolean; readonly destructive: boolean; readonly idempotent: boolean };
+  readonly limits: { readonly timeoutMs: number; readonly bodyBytes?: number };
+  readonly toolset: Toolset;
+  /** Another route than the default one. The path is whole and may hold fields of the input: `/v1/key/{id}`. */
+  readonly http?: { readonly method: "GET" | "POST" | "PATCH" | "DELETE"; readonly path: string; readonly status?: number };
+  readonly cli?: {
+    /** No command: only programs have a use for it. */
+    readonly hidden?: true;
+    /** The verb people type, where another reads better than the operation's. */
+    readonly verb?: string;
+    /** Fields that may be given without a flag, in this order. */
+    readonly positional?: readonly string[];
+    /** Whole command lines, shown under --help. */
+    readonly examples?: readonly string[];
+    /** Fields that take a file's content: the command line takes its path and reads it. Its name may fill another field. */
+    readonly files?: Readonly<Record<string, { readonly nameInto?: string }>>;
+    /** Flags that set a configuration key for this call: what only the person at the machine decides is no field of the input. */
+    readonly settings?: Readonly<Record<string, { readonly setting: string; readonly description: string; readonly placeholder?: string }>>;
+    /** Whether the answer, though it is one, asks for attention: the process then ends with an exit code of its own. */
+    readonly attention?: (output: Readonly<Record<string, unknown>>) => boolean;
+    /** How a person sees the answer, where `render` is not enough. */
+    readonly view?: View;
+    /** The same, where a terminal wants less text than an agent. */
+    readonly text?: (output: z.output<Output>, style: TextStyle) => string;
+  };
+  /** A few lines for people and for agents that read text; structured data goes along anyway. */
+  readonly render: (output: z.output<Output>) => string;
+  readonly run: (cairn: Cairn, input: Camel<z.output<Input>>, context: CallContext) => Promise<unknown>;
+}
+
+/** As far as the terminal has it. */
+export interface TextStyle {
+  readonly bold: (text: string) => string;
+  readonly dim: (text: string) => string;
+}
+
+/** A table of the items in one field of the output, or the output's own fields line by line. Fields in the order given. */
+export type View = { readonly table: string; readonly columns: readonly string[] } | { readonly record: readonly string[] };
+
+/** Describes an operation once; MCP, HTTP and CLI are loops over the list. */
+export function operation<Input extends z.ZodObject, Output extends z.ZodObject>(described: Operation<Input, Output>): Operation {
+  return described as unknown as Operation;
+}
+
+/** The input field that names the project, if the operation has one. */
+export function projectField(operation: Operation): "project_path" | "project_id" | undefined {
+  if ("project_path" in operation.input.shape) return "project_path";
+  return "project_id" in operation.input.shape ? "project_id" : undefined;
+}

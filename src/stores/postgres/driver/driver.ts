@@ -1,0 +1,255 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { CairnError } from "../../../model/errors.ts";
+import { sha256Hex } from "../../../model/ids.ts";
+import { waitLimitMs } from "../../../scheduling/time-limit.ts";
+import { isCollision, isConnectionLoss, POOL_TIMEOUT, translatePostgresError } from "./errors.ts";
+import { fromTimestamp } from "./time.ts";
+
+export type PgValue = string | number | boolean | null | Uint8Array | readonly (string | number | Uint8Array | null)[];
+
+/** Statements inside one transaction, with $1, $2 … as parameters. Each text is prepared once per connection, so texts must be few. */
+export interface PostgresTx {
+  /** Gives the number of rows that changed. */
+  run(sql: string, ...params: readonly PgValue[]): Promise<number>;
+  get<Row>(sql: string, ...params: readonly PgValue[]): Promise<Row | undefined>;
+  all<Row>(sql: string, ...params: readonly PgValue[]): Promise<Row[]>;
+  /** Without parameters and not prepared: for schemas (several statements at once) and for texts that vary. */
+  exec<Row>(sql: string): Promise<Row[]>;
+}
+
+export interface WriteOptions {
+  /** Running `work` twice has the effect of running it once. Then even a write whose commit was cut off is repeated. */
+  readonly idempotent?: boolean;
+  /** The statement cannot run inside a transaction, as VACUUM cannot. */
+  readonly outsideTransaction?: boolean;
+}
+
+/**
+ * One PostgreSQL database. Table names are looked up in the given schema and nowhere else. A server that restarts is waited
+ * for; a transaction that certainly had no effect is run again, so `work` must do nothing but SQL.
+ */
+export interface PostgresDatabase {
+  /** Host and database, for messages; never the password. */
+  readonly where: string;
+  /** Runs `work` on one consistent snapshot. */
+  read<T>(schema: string, work: (tx: PostgresTx) => Promise<T>): Promise<T>;
+  /** Runs `work` in a transaction and resolves once it is durable. */
+  write<T>(schema: string, work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions): Promise<T>;
+  /** One statement as a transaction of its own: a single round trip. It must name its tables with their schema. */
+  statement<Row>(sql: string, params: readonly PgValue[], options?: WriteOptions): Promise<Row[]>;
+  close(): Promise<void>;
+}
+
+export interface PostgresOptions {
+  readonly url: string;
+  readonly poolMax?: number;
+  readonly statementTimeoutMs?: number;
+  /** How long a call waits for a connection, be it a new one or one that another call uses. */
+  readonly connectTimeoutMs?: number;
+  /** How long a server that was there before is waited for. */
+  readonly reconnectMs?: number;
+}
+
+/** Calls that wait for a connection. More than this and the server cannot keep up: better to say so at once. */
+const WAITING_MAX = 1_000;
+
+export function openPostgres(options: PostgresOptions): PostgresDatabase {
+  const { poolMax = 10, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000, reconnectMs = 15_000 } = options;
+  const where = nameOf(options.url);
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: poolMax,
+    application_name: "cairn",
+    connectionTimeoutMillis: connectTimeoutMs,
+    idleTimeoutMillis: 30_000,
+    allowExitOnIdle: true,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    statement_timeout: statementTimeoutMs,
+    lock_timeout: Math.ceil(0.9 * statementTimeoutMs), // first, so that a lock is reported as a lock and not as a slow statement
+    idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
+    query_timeout: statementTimeoutMs + ANSWER_GRACE_MS,
+    // However the server is set up, times are written as TYPES reads them.
+    options: "-c DateStyle=ISO -c TimeZone=UTC",
+    types: TYPES,
+  });
+  pool.on("error", () => {}); // an idle connection that breaks is replaced; the next call tells if the server is gone
+  const connections = new Set<pg.PoolClient>();
+  pool.on("connect", (client) => connections.add(client));
+  pool.on("remove", (client) => connections.delete(client));
+  let reached = false;
+  let closed = false;
+
+  /** Gets a connection of the pool within the time that the call has left. A connection that comes later goes back to the pool. */
+  async function connect(): Promise<pg.PoolClient> {
+    const connecting = pool.connect();
+    const waitMs = waitLimitMs(connectTimeoutMs);
+    if (waitMs >= connectTimeoutMs) return connecting;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(POOL_TIMEOUT)), waitMs);
+    });
+    try {
+      return await Promise.race([connecting, late]);
+    } catch (error) {
+      connecting.then((client) => client.release()).catch(() => {});
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Returns the server's time limits for a transaction of a call that must answer sooner than the connection's own limits. */
+  function timeouts(): string {
+    const lockMs = waitLimitMs(statementTimeoutMs);
+    if (lockMs >= statementTimeoutMs) return "";
+    const statementMs = waitLimitMs(statementTimeoutMs, 0.3);
+    return `; SET LOCAL lock_timeout = ${Math.ceil(lockMs) + 1}; SET LOCAL statement_timeout = ${Math.ceil(statementMs) + 1}`;
+  }
+
+  /** Sends one query and gives up the connection rather than keep a call beyond its limit. The server's own limits come first. */
+  function ask(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
+    const limited: pg.QueryConfig & { query_timeout: number } = {
+      ...query,
+      query_timeout: Math.ceil(waitLimitMs(statementTimeoutMs + ANSWER_GRACE_MS, 0.6)) + 1,
+    };
+    return client.query(limited);
+  }
+
+  async function attempt<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, committing: () => void): Promise<T> {
+    if (closed) throw new CairnError("unavailable", `The connection to ${where} was closed. Open it again.`, { details: { where } });
+    if (pool.waitingCount >= WAITING_MAX)
+      throw new CairnError("unavailable", `${pool.waitingCount} calls wait for ${where} already. Try again later.`, {
+        retryAfterMs: 1_000,
+      });
+    const client = await connect();
+    reached = true;
+    let broken: unknown;
+    const onBreak = (error: Error) => {
+      broken = error;
+    };
+    client.on("error", onBreak);
+    try {
+      if (begin === undefined) {
+        committing(); // a statement on its own commits by itself
+        return await work(statements((query) => ask(client, query)));
+      }
+      await ask(client, { text: begin + timeouts() });
+      const value = await work(statements((query) => ask(client, query)));
+      if (broken) throw broken; // known to have had no effect, since the commit was not sent
+      committing();
+      const { command } = await ask(client, { text: "COMMIT" });
+      // A transaction in which a statement failed is undone by COMMIT, without an error.
+      if (command !== "COMMIT") throw new Error("A statement of the transaction failed, and its error was not passed on.");
+      return value;
+    } catch (error) {
+      if (isConnectionLoss(error)) broken ??= error;
+      else if (begin !== undefined) broken ??= await ask(client, { text: "ROLLBACK" }).then(() => undefined, identity);
+      throw error;
+    } finally {
+      client.off("error", onBreak);
+      client.release(broken !== undefined);
+    }
+  }
+
+  async function transact<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, idempotent: boolean): Promise<T> {
+    const deadline = Date.now() + waitLimitMs(reconnectMs);
+    for (let attempts = 1; ; attempts++) {
+      let commitSent = false;
+      try {
+        return await attempt(begin, work, () => {
+          commitSent = true;
+        });
+      } catch (error) {
+        const lost = isConnectionLoss(error);
+        const effectUnknown = lost && commitSent && !idempotent;
+        const worthAnother = (isCollision(error) || (lost && reached && !effectUnknown)) && !closed && Date.now() < deadline;
+        if (!worthAnother) throw translatePostgresError(error, where, effectUnknown ? "unknown" : "undone");
+      }
+      await sleep(Math.random() * Math.min(500, 10 * 2 ** attempts));
+    }
+  }
+
+  return {
+    where,
+    read: (schema, work) => transact(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${lookIn(schema)}`, work, true),
+    write: (schema, work, { idempotent = false } = {}) => transact(`BEGIN; ${lookIn(schema)}`, work, idempotent),
+    statement<Row>(sql: string, params: readonly PgValue[], { idempotent = false, outsideTransaction = false }: WriteOptions = {}) {
+      const begin = !outsideTransaction && timeouts() !== "" ? "BEGIN" : undefined; // limits of its own need a transaction
+      return transact(begin, (tx) => tx.all<Row>(sql, ...params), idempotent);
+    },
+    async close() {
+      if (closed) return;
+      closed = true;
+      setTimeout(() => cutOff(connections), CLOSE_MS).unref(); // a server that has stopped answering must not keep the process alive
+      await pool.end();
+    },
+  };
+}
+
+/** Milliseconds that connections have to end by themselves once the database is closed; then they are cut off. */
+const CLOSE_MS = 5_000;
+/** Milliseconds by which the client's limit on a query exceeds the server's, for a network that swallows the answer. */
+const ANSWER_GRACE_MS = 5_000;
+
+function cutOff(connections: ReadonlySet<pg.PoolClient>): void {
+  for (const client of connections) (client as unknown as { connection: pg.Connection }).connection.stream.destroy();
+}
+
+/** Only this schema, not `public`: if it is gone the statement fails, instead of finding a namesake elsewhere. */
+function lookIn(schema: string): string {
+  return `SET LOCAL search_path TO ${quoteName(schema)}`;
+}
+
+/** A name that may stand in SQL text. Only names that Cairn makes itself pass. */
+export function quoteName(name: string): string {
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name)) throw new CairnError("internal", `${JSON.stringify(name)} cannot name a schema or table.`);
+  return `"${name}"`;
+}
+
+function statements(ask: (query: pg.QueryConfig) => Promise<pg.QueryResult>): PostgresTx {
+  const query = (text: string, values: readonly PgValue[]) => ask({ name: statementName(text), text, values: [...values] });
+  return {
+    run: async (sql, ...params) => (await query(sql, params)).rowCount ?? 0,
+    get: async <Row>(sql: string, ...params: readonly PgValue[]) => (await query(sql, params)).rows[0] as Row | undefined,
+    all: async <Row>(sql: string, ...params: readonly PgValue[]) => (await query(sql, params)).rows as Row[],
+    exec: async <Row>(sql: string) => (await ask({ text: sql })).rows as Row[],
+  };
+}
+
+const statementNames = new Map<string, string>();
+
+function statementName(sql: string): string {
+  let name = statementNames.get(sql);
+  if (name === undefined) {
+    name = `cairn_${sha256Hex(sql).slice(0, 20)}`;
+    statementNames.set(sql, name);
+  }
+  return name;
+}
+
+const INT8 = 20;
+const TIMESTAMPTZ = 1184;
+
+/** Times come back as the ISO text that went in, and counts as numbers. */
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser(oid, format) {
+    if (oid === TIMESTAMPTZ) return fromTimestamp;
+    return oid === INT8 ? Number : pg.types.getTypeParser(oid, format);
+  },
+};
+
+/** Host and database of a URL, without user, password and options. A URL that cannot be read is not repeated: it may hold a password. */
+function nameOf(url: string): string {
+  try {
+    const { host, pathname, searchParams } = new URL(url);
+    return `${host || searchParams.get("host") || "localhost"}${decodeURIComponent(pathname)}`;
+  } catch {
+    throw new CairnError("invalid_input", "The database URL cannot be read. It looks like postgres://user:password@host:5432/database.");
+  }
+}
+
+function identity<T>(value: T): T {
+  return value;
+}

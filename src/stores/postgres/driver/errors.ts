@@ -1,0 +1,90 @@
+import { CairnError } from "../../../model/errors.ts";
+import { abandonedOnServer, movingError } from "../../../model/migration.ts";
+
+/** The server went away, or this connection to it did; another connection may work. */
+export function isConnectionLoss(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code !== undefined) return LOST.has(code) || code.startsWith("08");
+  // pg gives these no code.
+  return error instanceof Error && /^Connection terminated|^Query read timeout|not queryable/.test(error.message);
+}
+
+/** Two transactions got in each other's way and this one was undone: it may simply run again. */
+export function isCollision(error: unknown): boolean {
+  const code = codeOf(error);
+  // Two that make the same schema or extension at one moment meet in the catalog, in spite of IF NOT EXISTS.
+  const inCatalog = code === "23505" && (error as { schema?: unknown }).schema === "pg_catalog";
+  return code === "40001" || code === "40P01" || inCatalog;
+}
+
+/** The table or schema is not there (any more). Also sees it inside an error that was translated. */
+export function isGone(error: unknown): boolean {
+  const code = codeOf(error instanceof CairnError ? error.cause : error);
+  return code === "42P01" || code === "3F000";
+}
+
+/** Says what a failed statement means for the person. `where` names the server, never the password. */
+export function translatePostgresError(error: unknown, where: string, outcome: "undone" | "unknown" = "undone"): unknown {
+  if (error instanceof CairnError) return error;
+  const code = codeOf(error);
+  const unavailable: Unavailable = (message, retryAfterMs) =>
+    new CairnError("unavailable", message, { cause: error, details: { where, code }, ...(retryAfterMs && { retryAfterMs }) });
+
+  if (isConnectionLoss(error))
+    return outcome === "unknown"
+      ? unavailable(
+          `The connection to ${where} broke while the change was being stored, so it may or may not be there. Look before you repeat it.`,
+        )
+      : unavailable(`PostgreSQL at ${where} cannot be reached. Nothing was stored. Check that it runs, then try again.`, 1_000);
+  if (isCollision(error)) return unavailable(`Too many changes collided in ${where}. Nothing was stored; try again.`, 100);
+  if (error instanceof Error && error.message === POOL_TIMEOUT)
+    return unavailable(`All connections to ${where} are busy. Nothing was stored; try again.`, 1_000);
+  if (code === undefined) return error;
+  if (code.startsWith("23"))
+    return new CairnError("conflict", "The record contradicts one that is already stored.", { cause: error, details: { where, code } });
+  if (code.startsWith("28")) return unavailable(`PostgreSQL at ${where} refused the user name or password. Correct the database URL.`);
+  if (code.startsWith("XX")) return unavailable(`PostgreSQL at ${where} reports damaged data. Its log has the details.`);
+  return MEANING[code]?.(error, where, unavailable) ?? error;
+}
+
+/** What pg says when every connection of the pool stayed busy for too long. */
+export const POOL_TIMEOUT = "timeout exceeded when trying to connect";
+
+/** Socket errors, and what a server says when it stops, has crashed, or is just starting. */
+const LOST: ReadonlySet<string> = new Set(
+  "ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH 57P01 57P02 57P03 57P05 25P03".split(" "),
+);
+
+type Unavailable = (message: string, retryAfterMs?: number) => CairnError;
+
+const MEANING: Readonly<Record<string, (error: unknown, where: string, unavailable: Unavailable) => CairnError>> = {
+  ENOTFOUND: (_, where, unavailable) => unavailable(`The host of ${where} is not known. Correct the database URL.`),
+  EAI_AGAIN: (_, where, unavailable) => unavailable(`The host of ${where} cannot be looked up now. Try again.`, 1_000),
+  "3D000": (_, where, unavailable) => unavailable(`There is no database ${where}. Create it, or correct the database URL.`),
+  "42501": (_, where, unavailable) =>
+    unavailable(`The database user may not do this in ${where}. Grant it CREATE on the database: it makes one schema per project.`),
+  "42P01": (_, where, unavailable) =>
+    unavailable(`The project's tables in ${where} are gone: somebody dropped or moved its schema. Try again.`, 1),
+  "3F000": (_, where, unavailable) => unavailable(`The project's schema in ${where} is gone: somebody dropped or moved it. Try again.`, 1),
+  "25006": (_, where, unavailable) => unavailable(`${where} is read-only (a standby?). Use the primary server.`),
+  "53100": (_, where, unavailable) => unavailable(`The disk of ${where} is full. Nothing was stored; free some space and try again.`),
+  "53200": (_, where, unavailable) => unavailable(`${where} is out of memory. Nothing was stored; try again.`, 1_000),
+  "53300": (_, where, unavailable) => unavailable(`${where} has no connection left. Raise max_connections or use a smaller pool.`, 1_000),
+  "55P03": (_, where, unavailable) => unavailable(`${where} is locked by another change. Nothing was stored; try again.`, 1_000),
+  CR001: (error, where) => movingError(where, error),
+  CR002: (error, where) => abandonedOnServer(where, error),
+  "57014": (error, where) =>
+    new CairnError("timeout", `A statement in ${where} took longer than its time limit and was stopped. Try again, or ask for less.`, {
+      cause: error,
+    }),
+  "22021": (error) =>
+    new CairnError("invalid_input", "The text contains a character that cannot be stored, such as NUL.", { cause: error }),
+  "54000": (error) => new CairnError("too_large", "The record is larger than PostgreSQL can hold.", { cause: error }),
+};
+
+function codeOf(error: unknown): string | undefined {
+  // Node wraps the attempts on several addresses of one host.
+  const first = error instanceof AggregateError ? error.errors[0] : error;
+  const code = (first as { code?: unknown } | null | undefined)?.code;
+  return typeof code === "string" ? code : undefined;
+}

@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import copyStreams from "pg-copy-streams";
+import { CairnError } from "../../../model/errors.ts";
+import { MOVED_STEP } from "../../../model/migration.ts";
+import type { Counters, DatabaseShape, Row, TableShape } from "../../../ports/migration.ts";
+import { quoteName } from "../driver/driver.ts";
+import { isCollision, translatePostgresError } from "../driver/errors.ts";
+import { rowDecoder } from "./binary.ts";
+
+export const FENCE_TABLE = "cairn_move";
+/** SQLSTATE of a fenced table, in a class that PostgreSQL does not use: a migration runs, or it was abandoned. */
+const MOVING_STATE = "CR001";
+const ABANDONED_STATE = "CR002";
+
+/** How a table is read where it needs more than its own columns. */
+const READING: Readonly<Record<string, { from?: string; columns?: Record<string, string> }>> = {
+  "project code_chunks": {
+    from: "code_chunks t LEFT JOIN indexed_files f ON f.file_key = t.file_key LEFT JOIN code_texts b ON b.key = t.text_key",
+    columns: { file_path: "f.file_path", body: "b.body" },
+  },
+};
+
+/** One connection of its own that looks in one schema only. It has no time limits: a large table takes as long as it takes. */
+export async function connectTo(url: string, schema: string, where: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "cairn migrate",
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    statement_timeout: 0,
+    options: "-c DateStyle=ISO -c TimeZone=UTC -c client_encoding=UTF8",
+  });
+  client.on("error", () => {}); // the next statement tells
+  try {
+    await client.connect();
+    await client.query(`SET search_path TO ${quoteName(schema)}`);
+  } catch (error) {
+    await client.end().catch(() => {});
+    throw translatePostgresError(error, where);
+  }
+  return client;
+}
+
+/** The rows of a table by binary COPY, a bounded number at a time. */
+export async function* postgresRows(client: pg.Client, table: TableShape): AsyncGenerator<readonly Row[]> {
+  const reading = READING[`${table.kind} ${table.name}`] ?? {};
+  const columns = [...table.columns, ...(table.aside ?? [])].map(({ name }) => reading.columns?.[name] ?? `t.${quoteName(name)}`);
+  const select = `SELECT ${columns.join(", ")} FROM ${reading.from ?? `${quoteName(table.name)} t`}`;
+  const stream = client.query(copyStreams.to(`COPY (${select}) TO STDOUT (FORMAT binary)`));
+  const decoder = rowDecoder(table);
+  for await (const piece of stream) {
+    const rows = decoder.push(piece as Uint8Array);
+    if (rows.length > 0) yield rows;
+  }
+  decoder.end();
+}
+
+/** The last number that each sequence gave out. */
+export async function postgresCounters(client: pg.Client, schema: string, shape: DatabaseShape): Promise<Counters> {
+  const found: Record<string, string> = {};
+  for (const { name, counter } of shape.tables) {
+    if (counter === undefined) continue;
+    const { rows } = await client.query<{ last: string }>(
+      "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass), 0)::text AS last",
+      [`${quoteName(schema)}.${quoteName(name)}`, counter],
+    );
+    found[name] = rows[0]!.last;
+  }
+  return found;
+}
+
+/**
+ * From now on every write to these tables is refused, but for the move's own connection. Making a trigger waits for the writes
+ * that are under way, so that whatever was acknowledged is there. Run it in a transaction.
+ */
+export async function raiseFence(client: pg.Client, schema: string, { moveId, role }: Fence): Promise<void> {
+  await client.query(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (move_id text NOT NULL, role text NOT NULL)`);
+  await client.query(`DELETE FROM ${FENCE_TABLE}`);
+  await client.query(`INSERT INTO ${FENCE_TABLE} (move_id, role) VALUES ($1, $2)`, [moveId, role]);
+  await client.query(`CREATE OR REPLACE FUNCTION cairn_move_refuse() RETURNS trigger LANGUAGE plpgsql AS $body$
+    BEGIN
+      IF current_setting('cairn.move', true) IS DISTINCT FROM '${literal(moveId)}' THEN
+        -- The migration's own connection holds this lock as long as it lives.
+        IF pg_try_advisory_xact_lock_shared(hashtextextended('${moveLockName(literalSchema(schema))}', 0)) THEN
+          RAISE EXCEPTION 'cairn: a migration of this database was abandoned' USING ERRCODE = '${ABANDONED_STATE}';
+        END IF;
+        RAISE EXCEPTION 'cairn: this database is being moved' USING ERRCODE = '${MOVING_STATE}';
+      END IF;
+      RETURN NULL;
+    END $body$`);
+  for (const table of await tablesOf(client, schema))
+    await client.query(
+      `CREATE OR REPLACE TRIGGER cairn_move_refuse BEFORE INSERT OR UPDATE OR DELETE ON ${quoteName(table)} FOR EACH STATEMENT EXECUTE FUNCTION cairn_move_refuse()`,
+    );
+}
+
+export async function dropFence(client: pg.Client): Promise<void> {
+  await client.query(`DROP FUNCTION IF EXISTS cairn_move_refuse() CASCADE; DROP TABLE IF EXISTS ${FENCE_TABLE}`);
+}
+
+/** Whether the schema is being filled, or is being left. A full one that is being left must never be taken for a half-filled one. */
+export interface Fence {
+  readonly moveId: string;
+  readonly role: "target" | "source";
+}
+
+/** The move that holds this schema. */
+export async function fenceOf(client: pg.Client, schema: string): Promise<Fence | undefined> {
+  if (!(await isFenced(client, schema))) return undefined;
+  const { rows } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [
+    `${quoteName(schema)}.${FENCE_TABLE}`,
+  ]);
+  if (!rows[0]!.found) return undefined;
+  const [row] = (await client.query<{ move_id: string; role: Fence["role"] }>(`SELECT move_id, role FROM ${FENCE_TABLE}`)).rows;
+  return row && { moveId: row.move_id, role: row.role };
+}
+
+async function isFenced(client: pg.Client, schema: string): Promise<boolean> {
+  const { rows } = await client.query(
+    "SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.proname = 'cairn_move_refuse' AND n.nspname = $1",
+    [schema],
+  );
+  return rows.length > 0;
+}
+
+/** All tables of the schema but the move's own. */
+export async function tablesOf(client: pg.Client, schema: string): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    "SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname <> $2 ORDER BY c.relname",
+    [schema, FENCE_TABLE],
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** Runs `work` as one transaction on this connection; again, if it and a writer got in each other's way. */
+export async function transaction<T>(client: pg.Client, where: string, work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await client.query("BEGIN");
+      const value = await work();
+      await client.query("COMMIT");
+      return value;
+    } catch (error) {
+      await client.query("ROLLBACK").catch(() => {}); // a connection that broke has rolled back by itself
+      if (!isCollision(error) || attempt === 20) throw told(error, where);
+    }
+  }
+}
+
+/** Whether this schema is only a note of where its tables went. */
+export async function isTombstone(client: pg.Client, schema: string): Promise<boolean> {
+  const { rows } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [
+    `${quoteName(schema)}.schema_migrations`,
+  ]);
+  if (!rows[0]!.found) return false;
+  return (await client.query("SELECT 1 FROM schema_migrations WHERE migration_id = $1", [MOVED_STEP])).rows.length > 0;
+}
+
+export async function schemaExists(client: pg.Client, schema: string): Promise<boolean> {
+  return (await client.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema])).rows.length > 0;
+}
+
+/** The server may take a moment to notice that a process was killed. */
+const HOLD_WAIT_MS = 15_000;
+
+/** Names the advisory lock that a migration holds on its schema for as long as it runs. */
+export function moveLockName(schema: string): string {
+  return `cairn move of ${schema}`;
+}
+
+/** One move at a time per schema, whoever runs it. Held until the connection ends, however it ends. */
+export async function holdSchema(client: pg.Client, schema: string, where: string): Promise<void> {
+  for (const deadline = Date.now() + HOLD_WAIT_MS; ; ) {
+    const { rows } = await client.query<{ held: boolean }>("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held", [
+      moveLockName(schema),
+    ]);
+    if (rows[0]!.held) return;
+    if (Date.now() > deadline) throw new CairnError("conflict", `Another process is moving ${where} just now. Wait until it is done.`);
+    await sleep(200);
+  }
+}
+
+/** PostgreSQL's own words name the row that it refused. */
+function told(error: unknown, where: string): unknown {
+  const { code, detail, message } = error as { code?: string; detail?: string; message?: string };
+  if (code !== undefined && /^(22|23|54)/.test(code))
+    return new CairnError("conflict", `${where} refused a row: ${message}${detail ? ` (${detail})` : ""}. Nothing was changed.`, {
+      cause: error,
+    });
+  return translatePostgresError(error, where);
+}
+
+/** Returns the schema's name if it may stand inside SQL text. */
+function literalSchema(schema: string): string {
+  quoteName(schema);
+  return schema;
+}
+
+function literal(moveId: string): string {
+  if (!/^[0-9a-z-]{1,64}$/.test(moveId)) throw new CairnError("internal", "A move has another kind of id.");
+  return moveId;
+}

@@ -1,0 +1,130 @@
+import type pg from "pg";
+import { MOVED_STEP } from "../../../model/migration.ts";
+import type { MoveSource } from "../../../ports/migration.ts";
+import { openPostgres, quoteName } from "../driver/driver.ts";
+import { ensurePgvector } from "../driver/pgvector.ts";
+import { migratePostgres } from "../driver/schema-version.ts";
+import {
+  connectTo,
+  dropFence,
+  fenceOf,
+  holdSchema,
+  isTombstone,
+  postgresCounters,
+  postgresRows,
+  raiseFence,
+  schemaExists,
+  tablesOf,
+  transaction,
+} from "./side.ts";
+import type { PostgresMoveOptions } from "./target.ts";
+
+export interface PostgresSourceOptions extends Omit<PostgresMoveOptions, "sameSource"> {
+  /** What is left in its place says where it went. */
+  readonly movedTo: string;
+}
+
+/** A PostgreSQL schema that goes back to a SQLite file. */
+export function postgresMoveSource({ url, schema, migrations, shape, movedTo, trace = () => {} }: PostgresSourceOptions): MoveSource {
+  const database = openPostgres({ url, poolMax: 1 });
+  const where = `${database.where} (schema ${schema})`;
+  let client: pg.Client | undefined;
+
+  async function connected(): Promise<pg.Client> {
+    if (client) return client;
+    const made = await connectTo(url, schema, where);
+    try {
+      await holdSchema(made, schema, where);
+    } catch (error) {
+      await made.end();
+      throw error;
+    }
+    client = made;
+    return made;
+  }
+
+  async function there(db: pg.Client): Promise<boolean> {
+    return (await schemaExists(db, schema)) && !(await isTombstone(db, schema)) && (await tablesOf(db, schema)).length > 0;
+  }
+
+  /** A move that was undone after it had archived the schema. */
+  async function restore(db: pg.Client, moveId: string): Promise<void> {
+    const archived = archiveName(schema, moveId);
+    if (!(await schemaExists(db, archived))) return;
+    if (await isTombstone(db, schema)) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
+    await db.query(`ALTER SCHEMA ${quoteName(archived)} RENAME TO ${quoteName(schema)}`);
+  }
+
+  return {
+    where,
+    hold: async () => void (await connected()),
+
+    async exists() {
+      return there(await connected());
+    },
+
+    async unknownTables() {
+      const db = await connected();
+      if (!(await fenceOf(db, schema)))
+        await migratePostgres(database, schema, migrations, shape.kind === "project" ? await ensurePgvector(database) : undefined);
+      const known = new Set([...shape.tables.map(({ name }) => name), ...shape.derived]);
+      return (await tablesOf(db, schema)).filter((table) => !known.has(table));
+    },
+
+    async *rows(table) {
+      yield* postgresRows(await connected(), table);
+    },
+
+    async counters() {
+      return postgresCounters(await connected(), schema, shape);
+    },
+
+    async pause(moveId) {
+      const db = await connected();
+      await transaction(db, where, () => restore(db, moveId));
+      const fence = await fenceOf(db, schema);
+      if (fence?.moveId === moveId && fence.role === "source") return;
+      await transaction(db, where, () => raiseFence(db, schema, { moveId, role: "source" }));
+      trace("pause");
+    },
+
+    async archive(moveId) {
+      const db = await connected();
+      const archived = archiveName(schema, moveId);
+      const place = `${database.where} (schema ${archived})`;
+      if (await schemaExists(db, archived)) return place;
+      await transaction(db, where, async () => {
+        await db.query(`ALTER SCHEMA ${quoteName(schema)} RENAME TO ${quoteName(archived)}`);
+        await db.query(`CREATE SCHEMA ${quoteName(schema)}`);
+        await db.query(`CREATE TABLE ${quoteName(schema)}.schema_migrations
+          (migration_id integer PRIMARY KEY, migration_name text NOT NULL UNIQUE, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
+        await db.query(`INSERT INTO ${quoteName(schema)}.schema_migrations VALUES ($1, $2, '')`, [MOVED_STEP, `moved to ${movedTo}`]);
+        // Whoever looks for a project or a system looks for these tables first.
+        await db.query(`CREATE TABLE ${quoteName(schema)}.project_info (id integer PRIMARY KEY, project_id text, created_at timestamptz)`);
+        await db.query(`CREATE TABLE ${quoteName(schema)}.metadata (key text PRIMARY KEY, value text NOT NULL)`);
+      });
+      trace("archived");
+      return place;
+    },
+
+    async resume(moveId) {
+      const db = await connected();
+      await transaction(db, where, async () => {
+        await restore(db, moveId);
+        const fence = await fenceOf(db, schema);
+        if (fence?.moveId === moveId && fence.role === "source") await dropFence(db);
+      });
+      trace("resumed");
+    },
+
+    async close() {
+      await client?.end();
+      client = undefined;
+      await database.close();
+    },
+  };
+}
+
+function archiveName(schema: string, moveId: string): string {
+  return `archived_${schema}_${moveId.replaceAll("-", "_")}`;
+}

@@ -1,0 +1,248 @@
+import type pg from "pg";
+import copyStreams from "pg-copy-streams";
+import { CairnError } from "../../../model/errors.ts";
+import type { Migration } from "../../../model/schema-version.ts";
+import { type DatabaseShape, type MoveTarget, namedValues, type Row, type TableShape, type Trace } from "../../../ports/migration.ts";
+import { openPostgres, quoteName } from "../driver/driver.ts";
+import { ensurePgvector, indexedType, vectorIndexSql } from "../driver/pgvector.ts";
+import { migratePostgres } from "../driver/schema-version.ts";
+import { wordsText } from "../projects/full-text.ts";
+import { FILL_MIRROR } from "../projects/mirror.ts";
+import { COPY_HEADER, COPY_TRAILER, encodeRows } from "./binary.ts";
+import {
+  connectTo,
+  dropFence,
+  fenceOf,
+  holdSchema,
+  isTombstone,
+  postgresCounters,
+  postgresRows,
+  raiseFence,
+  schemaExists,
+  tablesOf,
+  transaction,
+} from "./side.ts";
+
+export interface PostgresMoveOptions {
+  readonly url: string;
+  readonly schema: string;
+  readonly migrations: readonly Migration[];
+  readonly shape: DatabaseShape;
+  readonly trace?: Trace | undefined;
+  /** Whether another move id was given out for the same source: then what it left may be replaced. */
+  readonly sameSource: (moveId: string) => boolean;
+}
+
+/** Rows that are somebody's, in tables to which the schema itself brings rows. */
+const SOMEBODYS: Readonly<Record<string, string>> = {
+  "project code_generation": "last > 0",
+  "system metadata": "key = 'system_id'",
+};
+
+/** A PostgreSQL schema that a SQLite file goes to. All of the import is one transaction. */
+export function postgresMoveTarget({ url, schema, migrations, shape, trace = () => {}, sameSource }: PostgresMoveOptions): MoveTarget {
+  const database = openPostgres({ url, poolMax: 1 });
+  const where = `${database.where} (schema ${schema})`;
+  let client: pg.Client | undefined;
+  const hasVectors = shape.tables.some(({ columns }) => columns.some(({ type }) => type === "vector"));
+
+  async function connected(): Promise<pg.Client> {
+    if (client) return client;
+    const made = await connectTo(url, schema, where);
+    try {
+      await holdSchema(made, schema, where);
+    } catch (error) {
+      await made.end();
+      throw error;
+    }
+    client = made;
+    return made;
+  }
+
+  async function state(): Promise<"absent" | "ours" | "occupied"> {
+    const db = await connected();
+    if (!(await schemaExists(db, schema)) || (await isTombstone(db, schema))) return "absent";
+    const fence = await fenceOf(db, schema);
+    if (fence) return fence.role === "target" && sameSource(fence.moveId) ? "ours" : "occupied";
+    return (await isEmpty(db)) ? "absent" : "occupied";
+  }
+
+  /** No rows but those that the schema itself brings. */
+  async function isEmpty(db: pg.Client): Promise<boolean> {
+    const there = new Set(await tablesOf(db, schema));
+    for (const { kind, name } of shape.tables) {
+      if (!there.has(name)) continue;
+      const { rows } = await db.query(`SELECT 1 FROM ${quoteName(name)} WHERE ${SOMEBODYS[`${kind} ${name}`] ?? "true"} LIMIT 1`);
+      if (rows.length > 0) return false;
+    }
+    return true;
+  }
+
+  return {
+    where,
+    state,
+    hold: async () => void (await connected()),
+
+    async check() {
+      const db = await connected();
+      const { rows } = await db.query<{ create: boolean; temp: boolean; encoding: string }>(
+        `SELECT has_database_privilege(current_database(), 'CREATE') AS create, has_database_privilege(current_database(), 'TEMP') AS temp,
+           current_setting('server_encoding') AS encoding`,
+      );
+      const { create, temp, encoding } = rows[0]!;
+      if (!create || !temp)
+        throw new CairnError(
+          "unavailable",
+          `The database user needs CREATE and TEMPORARY on ${database.where}. Grant them, then try again.`,
+        );
+      if (encoding !== "UTF8")
+        throw new CairnError("unavailable", `${database.where} is encoded in ${encoding}. Make a database with ENCODING 'UTF8'.`);
+      if (hasVectors) await ensurePgvector(database);
+    },
+
+    async fill(moveId, feed) {
+      const db = await connected();
+      if (await isTombstone(db, schema)) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
+      const pgvector = hasVectors ? await ensurePgvector(database) : undefined;
+      await migratePostgres(database, schema, migrations, pgvector);
+      trace("target made");
+      await transaction(db, where, async () => {
+        await db.query(`SET LOCAL cairn.move = '${moveId}'`);
+        const tables = await tablesOf(db, schema);
+        await db.query(`LOCK TABLE ${tables.map(quoteName).join(", ")} IN ACCESS EXCLUSIVE MODE`);
+        if ((await state()) === "occupied") throw occupied(where);
+        await raiseFence(db, schema, { moveId, role: "target" });
+        await db.query(`TRUNCATE ${shape.tables.map(({ name }) => quoteName(name)).join(", ")} CASCADE`);
+        // What they would write comes along, or is written by us.
+        for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} DISABLE TRIGGER USER`);
+        const staged = new Set<string>();
+        const counters = await feed(async (table, rows) => {
+          await put(db, table, rows, staged);
+          trace(`filled ${table.name}`);
+        });
+        if (shape.kind === "project") await db.query(FILL_MIRROR);
+        for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} ENABLE TRIGGER USER`);
+        for (const table of shape.tables) if (table.counter) await setCounter(db, table, counters[table.name] ?? "0");
+        if (pgvector) for (const sql of await vectorIndexes(db, pgvector)) await db.query(sql);
+        trace("before the commit");
+      });
+      trace("target filled");
+    },
+
+    async *rows(table) {
+      yield* postgresRows(await connected(), table);
+    },
+
+    async counters() {
+      return postgresCounters(await connected(), schema, shape);
+    },
+
+    async problems() {
+      const db = await connected();
+      const found: string[] = [];
+      for (const { name, words } of shape.tables) {
+        if (!words) continue;
+        const { rows } = await db.query<{ count: string }>(`SELECT count(*) FROM ${quoteName(name)} WHERE words IS NULL`);
+        if (rows[0]!.count !== "0") found.push(`${rows[0]!.count} rows of ${name} cannot be found by their words.`);
+      }
+      const { rows: disabled } = await db.query<{ name: string }>(
+        `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+          WHERE n.nspname = $1 AND t.tgenabled = 'D'`,
+        [schema],
+      );
+      for (const { name } of disabled) found.push(`The trigger ${name} is switched off.`);
+      if (hasVectors) found.push(...(await missingIndexes(db, schema)));
+      return found;
+    },
+
+    async open(moveId) {
+      const db = await connected();
+      if ((await fenceOf(db, schema))?.moveId !== moveId) return; // done before a kill
+      await transaction(db, where, () => dropFence(db));
+      trace("target opened");
+      await db.query(shape.tables.map(({ name }) => `ANALYZE ${quoteName(name)}`).join("; "));
+    },
+
+    async discard(moveId) {
+      const db = await connected();
+      const fence = await fenceOf(db, schema);
+      if (fence?.role === "target" && fence.moveId === moveId) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
+      trace("discarded");
+    },
+
+    async close() {
+      await client?.end();
+      client = undefined;
+      await database.close();
+    },
+  };
+}
+
+export function occupied(where: string): CairnError {
+  return new CairnError(
+    "conflict",
+    `${where} holds data already, and a move never mixes two databases. Move to another database, or set that one aside first. Nothing was changed.`,
+  );
+}
+
+/** Stores rows by binary COPY. Rows that are found by words go by way of a table that has their text, since only the server makes its index of it. */
+async function put(db: pg.Client, table: TableShape, rows: readonly Row[], staged: Set<string>): Promise<void> {
+  const names = table.columns.map(({ name }) => quoteName(name)).join(", ");
+  const { words } = table;
+  if (!words) return copyIn(db, `COPY ${quoteName(table.name)} (${names}) FROM STDIN (FORMAT binary)`, encodeRows(table.columns, rows));
+  const stage = quoteName(`cairn_stage_${table.name}`);
+  if (!staged.has(table.name)) {
+    await db.query(
+      `CREATE TEMP TABLE ${stage} ON COMMIT DROP AS SELECT ${names}, ''::text AS cairn_words FROM ${quoteName(table.name)} WHERE false`,
+    );
+    staged.add(table.name);
+  }
+  const named = namedValues(table);
+  const bytes = encodeRows(table.columns, rows, (row) => wordsText(words(named(row))));
+  await copyIn(db, `COPY ${stage} FROM STDIN (FORMAT binary)`, bytes);
+  await db.query(
+    `INSERT INTO ${quoteName(table.name)} (${names}, words) OVERRIDING SYSTEM VALUE SELECT ${names}, to_tsvector('english', cairn_words) FROM ${stage}`,
+  );
+  await db.query(`TRUNCATE ${stage}`);
+}
+
+function copyIn(db: pg.Client, sql: string, rows: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stream = db.query(copyStreams.from(sql));
+    stream.once("error", reject);
+    stream.once("finish", resolve);
+    stream.write(COPY_HEADER);
+    stream.write(rows);
+    stream.end(COPY_TRAILER);
+  });
+}
+
+async function setCounter(db: pg.Client, { name, counter }: TableShape, last: string): Promise<void> {
+  await db.query(
+    `SELECT setval(pg_get_serial_sequence($1, $2)::regclass, greatest($3::bigint, m.last, 1), greatest($3::bigint, m.last) > 0)
+       FROM (SELECT coalesce(max(${quoteName(counter!)}), 0) AS last FROM ${quoteName(name)}) AS m`,
+    [quoteName(name), counter, last],
+  );
+}
+
+async function versionsOf(db: pg.Client): Promise<{ version: number; dimension: number }[]> {
+  const { rows } = await db.query("SELECT version_id AS version, embedding_dimension AS dimension FROM embedding_versions ORDER BY 1");
+  return rows;
+}
+
+async function vectorIndexes(db: pg.Client, pgvector: string): Promise<string[]> {
+  return (await versionsOf(db)).flatMap(({ version, dimension }) => vectorIndexSql(pgvector, version, dimension) ?? []);
+}
+
+/** Versions whose vectors should have an index and have none that can be used. */
+async function missingIndexes(db: pg.Client, schema: string): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname = $1 AND i.indisvalid AND i.indisready`,
+    [schema],
+  );
+  const usable = new Set(rows.map(({ name }) => name));
+  return (await versionsOf(db))
+    .filter(({ version, dimension }) => indexedType("", dimension) && !usable.has(`vectors_hnsw_${version}`))
+    .map(({ version }) => `The vectors of version ${version} have no index.`);
+}

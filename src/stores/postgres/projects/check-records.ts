@@ -1,0 +1,152 @@
+import type { Checkpoint } from "../../../model/checkpoint.ts";
+import type { DamagedRecord, RecordCollection, RecordRepair, RecordReport } from "../../../model/damaged-record.ts";
+import type { Knowledge } from "../../../model/knowledge.ts";
+import {
+  CHECKPOINT_COLUMNS,
+  KNOWLEDGE_COLUMNS,
+  type RawRow,
+  readCheckpoint,
+  readKnowledge,
+  type StoredRecord,
+} from "../../../model/stored-record.ts";
+import { knowledgeWords } from "../../../text/embedding-text.ts";
+import { errorSignature } from "../../../text/normalise-error.ts";
+import type { PostgresTx } from "../driver/driver.ts";
+import { toTimestamp } from "../driver/time.ts";
+import { checkpointWords } from "./checkpoints.ts";
+import { wordsText } from "./full-text.ts";
+import { mirrorDifferences, repairMirror } from "./mirror.ts";
+import type { ProjectTables } from "./project-tables.ts";
+
+interface DamagedRow extends DamagedRecord {
+  readonly key: number;
+}
+
+interface Found {
+  readonly damaged: DamagedRow[];
+  /** Keys of records whose derived columns do not match them. */
+  readonly stale: { readonly collection: RecordCollection; readonly key: number }[];
+  readonly mirror: number;
+}
+
+const PAGE = 500;
+
+/** Verifies every record of a project and what is derived from them. */
+export async function checkRecords(tables: ProjectTables): Promise<RecordReport> {
+  const { damaged, stale, mirror } = await find(tables);
+  const { count } = (await tables.read((tx) => tx.get<{ count: number }>("SELECT count(*) FROM quarantined_records")))!;
+  return {
+    damaged: damaged.map(({ collection, id, reason }) => ({ collection, id, reason })),
+    stale: [
+      ...(["checkpoints", "knowledge"] as const).flatMap((collection) => {
+        const wrong = stale.filter((row) => row.collection === collection).length;
+        return wrong > 0 ? [`${wrong} rows of ${collection} have derived columns that do not match them`] : [];
+      }),
+      ...(mirror > 0 ? [`${mirror} rows of embedding_records do not match the knowledge and its vectors`] : []),
+    ],
+    quarantined: count,
+  };
+}
+
+/** Sets damaged records aside and derives again what does not match the others. */
+export async function repairRecords(tables: ProjectTables, now: string): Promise<RecordRepair> {
+  const found = await find(tables);
+  if (found.damaged.length + found.stale.length + found.mirror === 0) return { quarantined: [], rebuilt: [] };
+  return tables.write(async (tx) => {
+    const quarantined: DamagedRecord[] = [];
+    for (const { key, collection, id, reason } of found.damaged) {
+      const row = await stored(tx, collection, key);
+      if (!row || !("damaged" in row)) continue;
+      await tx.run(
+        `INSERT INTO quarantined_records (collection, record_id, reason, quarantined_at, raw)
+         SELECT $2, $3, $4, $5, json_build_object('row', to_jsonb(r) - 'words')::text FROM ${collection} r WHERE r.key = $1`,
+        key,
+        collection,
+        id,
+        reason,
+        toTimestamp(now),
+      );
+      await tx.run("DELETE FROM vectors WHERE collection = $2 AND key = $1", key, collection);
+      if (collection === "knowledge")
+        await tx.run("DELETE FROM embedding_records WHERE template_id = (SELECT id FROM knowledge WHERE key = $1)", key);
+      await tx.run(`DELETE FROM ${collection} WHERE key = $1`, key);
+      quarantined.push({ collection, id, reason });
+    }
+    const rebuilt = new Set<string>();
+    for (const { collection, key } of found.stale) {
+      const row = await stored(tx, collection, key);
+      if (!row || "damaged" in row) continue;
+      await derive(tx, key, row.record);
+      rebuilt.add(`derived columns of ${collection}`);
+    }
+    if ((await repairMirror(tx)) > 0) rebuilt.add("embedding_records");
+    return { quarantined, rebuilt: [...rebuilt] };
+  });
+}
+
+async function find(tables: ProjectTables): Promise<Found> {
+  const damaged: DamagedRow[] = [];
+  const stale: Found["stale"] = [];
+  for (const collection of ["checkpoints", "knowledge"] as const) {
+    for (let after = -1; ; ) {
+      const rows = await tables.read((tx) =>
+        tx.all<RawRow>(`SELECT ${COLUMNS[collection]} FROM ${collection} WHERE key > $1 ORDER BY key LIMIT ${PAGE}`, after),
+      );
+      const read = rows.map((row) => ({ row, key: row.key as number, stored: readRow(collection, row) }));
+      for (const { key, stored: one } of read) if ("damaged" in one) damaged.push({ key, ...one.damaged });
+      const sound = read.flatMap(({ row, key, stored: one }) => ("record" in one ? [{ row, key, record: one.record }] : []));
+      const wrongWords = await tables.read((tx) => wrongTerms(tx, collection, sound));
+      for (const { row, key, record } of sound) if (wrongWords.has(key) || !matchesColumns(row, record)) stale.push({ collection, key });
+      if (rows.length < PAGE) break;
+      after = rows.at(-1)!.key as number;
+    }
+  }
+  return { damaged, stale, mirror: await tables.read(mirrorDifferences) };
+}
+
+const COLUMNS: Record<RecordCollection, string> = {
+  checkpoints: ["key", "tags", "folded_tags", ...Object.keys(CHECKPOINT_COLUMNS)].join(", "),
+  knowledge: ["key", "signature", ...Object.keys(KNOWLEDGE_COLUMNS)].join(", "),
+};
+
+function readRow(collection: RecordCollection, row: RawRow): StoredRecord<Checkpoint | Knowledge> {
+  return collection === "checkpoints" ? readCheckpoint(row, "") : readKnowledge(row);
+}
+
+async function stored(tx: PostgresTx, collection: RecordCollection, key: number) {
+  const row = await tx.get<RawRow>(`SELECT ${COLUMNS[collection]} FROM ${collection} WHERE key = $1 FOR UPDATE`, key);
+  return row && readRow(collection, row);
+}
+
+const isCheckpoint = (record: Checkpoint | Knowledge): record is Checkpoint => "summary" in record;
+const termsOf = (record: Checkpoint | Knowledge) => (isCheckpoint(record) ? checkpointWords(record) : wordsText(knowledgeWords(record)));
+const signatureOf = ({ kind, question }: Knowledge) => (kind === "remediation" ? errorSignature(question) : "");
+
+function matchesColumns(row: RawRow, record: Checkpoint | Knowledge): boolean {
+  if (!isCheckpoint(record)) return row.signature === signatureOf(record);
+  return JSON.stringify(row.folded_tags) === JSON.stringify(record.tags.map((tag) => tag.toLowerCase()));
+}
+
+async function wrongTerms(
+  tx: PostgresTx,
+  collection: RecordCollection,
+  rows: readonly { readonly key: number; readonly record: Checkpoint | Knowledge }[],
+): Promise<ReadonlySet<number>> {
+  if (rows.length === 0) return new Set();
+  const found = await tx.all<{ key: number }>(
+    `SELECT r.key FROM unnest($1::bigint[], $2::text[]) AS given (key, terms) JOIN ${collection} r ON r.key = given.key
+      WHERE r.words <> to_tsvector('english', given.terms)`,
+    rows.map(({ key }) => key),
+    rows.map(({ record }) => termsOf(record)),
+  );
+  return new Set(found.map(({ key }) => key));
+}
+
+async function derive(tx: PostgresTx, key: number, record: Checkpoint | Knowledge): Promise<void> {
+  const terms = termsOf(record);
+  if (isCheckpoint(record)) {
+    const folded = record.tags.map((tag) => tag.toLowerCase());
+    await tx.run("UPDATE checkpoints SET folded_tags = $2, words = to_tsvector('english', $3) WHERE key = $1", key, folded, terms);
+  } else
+    await tx.run("UPDATE knowledge SET signature = $2, words = to_tsvector('english', $3) WHERE key = $1", key, signatureOf(record), terms);
+}

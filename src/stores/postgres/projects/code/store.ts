@@ -1,0 +1,207 @@
+import type { CodeKind } from "../../../../model/code-chunk.ts";
+import {
+  type CodeChunk,
+  type CodeCounts,
+  type CodeOutline,
+  chunkPrint,
+  type FileMove,
+  type IndexedFile,
+} from "../../../../model/code-index.ts";
+import type { CodeStore } from "../../../../ports/code-store.ts";
+import type { VersionedVector } from "../../../../ports/embedding-store.ts";
+import { embeddingText } from "../../../../text/code/embedding-text.ts";
+import { unpack } from "../../../../text/code/text-blocks.ts";
+import type { PgValue, PostgresTx } from "../../driver/driver.ts";
+import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";
+import { rankByWords } from "../full-text.ts";
+import type { ProjectTables } from "../project-tables.ts";
+import { conditions } from "./filter.ts";
+import { countOrphans, removeOrphans } from "./orphans.ts";
+import { findDefinitions, findReferences } from "./symbols.ts";
+import { commitCode, type TextColumns, textReader, waitForCommits } from "./write.ts";
+
+const RECORDS: EmbeddedRecords = {
+  collection: "code",
+  table: "current_chunks",
+  textColumns: ["file_path", "kind", "name", "parents", "defines", "body", "text_start", "text_length"],
+  textOf(row) {
+    const { body, text_start, text_length, ...chunk } = row as unknown as NameColumns & TextColumns & { body: Uint8Array };
+    const text = unpack(body).slice(text_start, text_start + text_length);
+    return embeddingText(row.file_path!, { ...namesOf(chunk), text });
+  },
+  queue: waitForCommits,
+};
+const FILE = 'file_path AS path, content_hash AS "contentHash", generation, indexed_at AS "indexedAt", language, bytes, lines, notice';
+/** Without the words, which nobody reads back, and without the body of the text, which several chunks share. */
+const CHUNK =
+  "id, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, file_path, language, content_hash, indexed_at";
+
+const STORED = [
+  "indexed_files",
+  "chunk_generations",
+  "file_moves",
+  "code_chunks",
+  "code_texts",
+  "code_symbols",
+  "code_outlines",
+  "vectors",
+];
+
+/** The code of one project in its PostgreSQL schema. */
+export function postgresCode(projectId: string, tables: ProjectTables): CodeStore {
+  return {
+    embeddings: postgresEmbeddings(RECORDS, tables),
+
+    // After a lost answer, a repeated removal or move would be told as not done; the caller looks at the files again in any case.
+    commit: (batch) => tables.write((tx) => commitCode(tx, tables, projectId, batch), { idempotent: true }),
+
+    filesAt: (paths) => readFiles(tables, "WHERE file_path = ANY ($1::text[])", paths),
+    filesWith: (hashes) => readFiles(tables, "WHERE content_hash = ANY ($1::text[])", hashes),
+    files: () => readFiles(tables, ""),
+
+    async chunksOf(path, lines) {
+      const having = lines ? "AND EXISTS (SELECT 1 FROM unnest($2::int[]) AS line WHERE line BETWEEN start_line AND end_line)" : "";
+      const sql = `SELECT ${CHUNK} FROM current_chunks WHERE file_path = $1 ${having} ORDER BY chunk_index`;
+      return tables.read(async (tx) => readChunks(tx, await tx.all<ChunkRow>(sql, path, ...(lines ? [lines] : []))));
+    },
+
+    async vectorsOf(path) {
+      const rows = await tables.read(async (tx) => {
+        const stored = await tx.all<NameColumns & TextColumns & { version_id: number; vector: string }>(
+          `SELECT r.kind, r.name, r.parents, r.defines, r.text_key, r.text_start, r.text_length, v.version_id, v.vector::text AS vector
+             FROM current_chunks r JOIN vectors v ON v.collection = 'code' AND v.key = r.key WHERE r.file_path = $1 ORDER BY v.version_id`,
+          path,
+        );
+        const textOf = await textReader(tx, stored);
+        return stored.map((row) => ({ ...row, text: textOf(row) }));
+      });
+      const found = new Map<string, VersionedVector[]>();
+      for (const row of rows) {
+        const print = chunkPrint({ ...namesOf(row), text: row.text });
+        const entry = { versionId: row.version_id, vector: Float32Array.from(JSON.parse(row.vector) as number[]) };
+        const known = found.get(print) ?? [];
+        // Chunks that are alike have a vector each; one of them is enough.
+        if (!known.some(({ versionId }) => versionId === entry.versionId)) found.set(print, [...known, entry]);
+      }
+      return found;
+    },
+
+    definitions: (names, filter, limit) => tables.read((tx) => findDefinitions(tx, names, filter, limit)),
+    references: (name, filter, limit) => tables.read((tx) => findReferences(tx, name, filter, limit)),
+
+    moves: (limit) =>
+      tables.read((tx) =>
+        tx.all<FileMove>(
+          'SELECT old_path AS "oldPath", new_path AS "newPath", detected_at AS "detectedAt" FROM file_moves ORDER BY move_id DESC LIMIT $1',
+          limit,
+        ),
+      ),
+
+    counts: () =>
+      tables.read(async (tx) => {
+        const languages = await tx.all<CodeCounts["languages"][number]>(
+          `SELECT f.language, count(*) AS files, sum(g.chunks_count)::bigint AS chunks
+             FROM indexed_files f JOIN chunk_generations g ON g.project_id = f.project_id AND g.file_path = f.file_path
+            GROUP BY f.language ORDER BY files DESC, f.language COLLATE "C"`,
+        );
+        const totals = await tx.get<Omit<CodeCounts, "languages" | "lastIndexedAt"> & { lastIndexedAt: string | null }>(
+          `SELECT (SELECT count(*) FROM indexed_files) AS files, (SELECT count(*) FROM current_chunks) AS chunks,
+                  (SELECT coalesce(sum(defined), 0)::bigint FROM code_symbols) AS definitions,
+                  (SELECT coalesce(sum(used), 0)::bigint FROM code_symbols) AS "references",
+                  (SELECT coalesce(sum(bytes), 0)::bigint FROM indexed_files) AS bytes, (SELECT count(*) FROM file_moves) AS moves,
+                  (SELECT last FROM code_generation) AS generation, (SELECT max(indexed_at) FROM indexed_files) AS "lastIndexedAt"`,
+        );
+        return { ...totals!, lastIndexedAt: totals!.lastIndexedAt ?? undefined, languages };
+      }),
+
+    reconcile: () => tables.write(removeOrphans),
+
+    orphans: () => tables.read(countOrphans),
+
+    async compact(keepMoves) {
+      const forgottenMoves = await tables.write((tx) =>
+        tx.run("DELETE FROM file_moves WHERE move_id NOT IN (SELECT move_id FROM file_moves ORDER BY move_id DESC LIMIT $1)", keepMoves),
+      );
+      return { forgottenMoves, freedBytes: await tables.vacuum(STORED) };
+    },
+
+    candidates: ({ filter, limit, denseLimit = limit, words, dense }) =>
+      tables.read(async (tx) => {
+        const where = await conditions(tx, filter);
+        return {
+          lexical: words === undefined ? [] : await rankByWords(tx, "current_chunks", words, where, limit),
+          dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit: denseLimit, where }) : [],
+        };
+      }),
+
+    matching: (filter, limit) => tables.read(async (tx) => matchingIds(tx, RECORDS, await conditions(tx, filter), limit)),
+
+    similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "current_chunks", versionId, vector, ids)),
+
+    outlines: (ids) => tables.read(async (tx) => (await rowsOf(tx, ids)).map(outlineOf)),
+
+    getMany: (ids) => tables.read(async (tx) => readChunks(tx, await rowsOf(tx, ids))),
+  };
+}
+
+async function readFiles(tables: ProjectTables, where: string, ...params: readonly PgValue[]): Promise<IndexedFile[]> {
+  const rows = await tables.read((tx) =>
+    tx.all<IndexedFile & { notice: string | null }>(`SELECT ${FILE} FROM indexed_files ${where} ORDER BY file_path`, ...params),
+  );
+  return rows.map(({ notice, ...file }) => (notice === null ? file : { ...file, notice }));
+}
+
+interface NameColumns {
+  kind: CodeKind;
+  name: string | null;
+  parents: string;
+  defines: string;
+}
+
+interface ChunkRow extends NameColumns, TextColumns {
+  id: string;
+  generation: number;
+  chunk_index: number;
+  start_line: number;
+  end_line: number;
+  file_path: string;
+  language: string;
+  content_hash: string;
+  indexed_at: string;
+}
+
+function namesOf({ kind, name, parents, defines }: NameColumns) {
+  return {
+    kind,
+    ...(name !== null && { name }),
+    parents: JSON.parse(parents) as string[],
+    defines: JSON.parse(defines) as string[],
+  };
+}
+
+/** In the order asked. */
+async function rowsOf(tx: PostgresTx, ids: readonly string[]): Promise<ChunkRow[]> {
+  const rows = await tx.all<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE id = ANY ($1::text[])`, ids);
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+
+async function readChunks(tx: PostgresTx, rows: readonly ChunkRow[]): Promise<CodeChunk[]> {
+  const textOf = await textReader(tx, rows);
+  return rows.map((row) => ({ ...outlineOf(row), text: textOf(row) }));
+}
+
+function outlineOf(row: ChunkRow): CodeOutline {
+  return {
+    id: row.id,
+    path: row.file_path,
+    index: row.chunk_index,
+    generation: row.generation,
+    language: row.language,
+    contentHash: row.content_hash,
+    indexedAt: row.indexed_at,
+    startLine: row.start_line,
+    endLine: row.end_line,
+    ...namesOf(row),
+  };
+}

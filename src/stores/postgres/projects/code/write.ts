@@ -1,0 +1,238 @@
+import { chunkId } from "../../../../model/code-index.ts";
+import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
+import { chunkWords, packSymbols } from "../../../../text/code/index-text.ts";
+import { packTexts, unpack } from "../../../../text/code/text-blocks.ts";
+import type { PostgresTx } from "../../driver/driver.ts";
+import { toPgvector } from "../../driver/pgvector.ts";
+import { toTimestamp } from "../../driver/time.ts";
+import { wordsText } from "../full-text.ts";
+import type { ProjectTables } from "../project-tables.ts";
+
+interface Step {
+  readonly tx: PostgresTx;
+  readonly tables: ProjectTables;
+  readonly projectId: string;
+  readonly generation: number;
+  readonly at: string;
+}
+
+interface FileRow {
+  file_key: number;
+  content_hash: string;
+}
+
+export async function commitCode(tx: PostgresTx, tables: ProjectTables, projectId: string, batch: CodeBatch): Promise<CommitResult> {
+  // A version is made current only when no writer of chunks is under way, since it must have a vector for each of them.
+  await tx.run("LOCK TABLE vectors IN ROW EXCLUSIVE MODE");
+  // The counter's row is also the queue of those who write: one commit after the other, so that none can block another in a ring.
+  const counter = await tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last");
+  const generation = counter!.last;
+  const step: Step = { tx, tables, projectId, generation, at: toTimestamp(batch.at) };
+  const moved: string[] = [];
+  for (const move of batch.moves ?? []) if (await moveFile(step, move)) moved.push(move.to);
+  const removed: string[] = [];
+  for (const { path, contentHash, movedTo } of batch.removes ?? []) {
+    const file = await fileAt(step, path);
+    if (file?.content_hash !== contentHash) continue;
+    await removeFile(tx, file.file_key);
+    if (movedTo !== undefined) await recordMove(step, path, movedTo);
+    removed.push(path);
+  }
+  for (const file of batch.files ?? []) await writeFile(step, file);
+  return { generation, moved, removed };
+}
+
+/** Waits for commits under way, and lets none begin; in the order in which they take their locks. */
+export async function waitForCommits(tx: PostgresTx): Promise<void> {
+  await tx.run("LOCK TABLE vectors IN ROW EXCLUSIVE MODE");
+  await tx.run("UPDATE code_generation SET last = last WHERE id = 1");
+}
+
+async function writeFile(step: Step, file: FileWrite): Promise<void> {
+  const { tx, projectId, generation, at } = step;
+  const { path, contentHash, language, bytes, lines, notice, chunks } = file;
+  const written = await tx.get<FileRow>(
+    `INSERT INTO indexed_files (project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     ON CONFLICT (project_id, file_path) DO UPDATE SET content_hash = excluded.content_hash, generation = excluded.generation,
+       indexed_at = excluded.indexed_at, language = excluded.language, bytes = excluded.bytes, lines = excluded.lines, notice = excluded.notice
+     RETURNING file_key, content_hash`,
+    projectId,
+    path,
+    contentHash,
+    generation,
+    at,
+    language,
+    bytes,
+    lines,
+    notice ?? null,
+  );
+  const fileKey = written!.file_key;
+  await tx.run(
+    `INSERT INTO chunk_generations (project_id, file_path, current_generation, chunks_count, updated_at) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (project_id, file_path) DO UPDATE SET current_generation = excluded.current_generation,
+       chunks_count = excluded.chunks_count, updated_at = excluded.updated_at`,
+    projectId,
+    path,
+    generation,
+    chunks.length,
+    at,
+  );
+  const ids = await putChunks(step, fileKey, file);
+  await putVectors(step, ids, chunks);
+  await removeChunks(tx, "SELECT key FROM code_chunks WHERE file_key = $1 AND generation < $2", fileKey, generation);
+  await removeSymbols(tx, fileKey);
+  await putSymbols(tx, fileKey, file);
+}
+
+/** Gives the ids of the chunks. */
+async function putChunks({ tx, projectId, generation }: Step, fileKey: number, { path, chunks }: FileWrite): Promise<string[]> {
+  const { blocks, places } = packTexts(chunks.map(({ chunk }) => chunk.text));
+  const texts = await tx.all<{ key: number }>(
+    `INSERT INTO code_texts (body) SELECT decode(g.body, 'hex') FROM unnest($1::text[]) WITH ORDINALITY AS g (body, place) ORDER BY g.place RETURNING key`,
+    blocks.map(toHex),
+  );
+  const textKeys = texts.map(({ key }) => key).sort((a, b) => a - b);
+  const each = <T>(value: (chunk: (typeof chunks)[number]["chunk"]) => T) => chunks.map(({ chunk }) => value(chunk));
+  const ids = each(({ index }) => chunkId(projectId, path, index, generation));
+  await tx.run(
+    `INSERT INTO code_chunks (file_key, generation, id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, words)
+     SELECT $1, $2, g.id, g.chunk_index, g.kind, g.name, g.parents, g.defines, g.start_line, g.end_line, g.text_key, g.text_start, g.text_length,
+            to_tsvector('english', g.words)
+       FROM unnest($3::text[], $4::int[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[], $10::int[], $11::bigint[], $12::int[], $13::int[], $14::text[])
+            AS g (id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, words)`,
+    fileKey,
+    generation,
+    ids,
+    each(({ index }) => index),
+    each(({ kind }) => kind),
+    each(({ name }) => name ?? null),
+    each(({ parents }) => JSON.stringify(parents)),
+    each(({ defines }) => JSON.stringify(defines)),
+    each(({ startLine }) => startLine),
+    each(({ endLine }) => endLine),
+    places.map(({ block }) => textKeys[block]!),
+    places.map(({ start }) => start),
+    places.map(({ length }) => length),
+    each((chunk) => wordsText(chunkWords(path, chunk))),
+  );
+  return ids;
+}
+
+/** Versions that were dropped meanwhile are left out. */
+async function putVectors({ tx, tables }: Step, ids: readonly string[], chunks: FileWrite["chunks"]): Promise<void> {
+  const entries = chunks.flatMap(({ vectors }, index) => vectors.map(({ versionId, vector }) => ({ id: ids[index]!, versionId, vector })));
+  if (entries.length === 0) return;
+  await tx.run(
+    `INSERT INTO vectors (collection, version_id, key, vector)
+     SELECT e.collection, e.version_id, c.key, g.vector::${tables.pgvector}.vector FROM unnest($1::text[], $2::int[], $3::text[]) AS g (id, version_id, vector)
+       JOIN embedding_versions e ON e.version_id = g.version_id AND e.collection = 'code' JOIN code_chunks c ON c.id = g.id`,
+    entries.map(({ id }) => id),
+    entries.map(({ versionId }) => versionId),
+    entries.map(({ vector }) => toPgvector(vector)),
+  );
+}
+
+async function putSymbols(tx: PostgresTx, fileKey: number, { symbols }: FileWrite): Promise<void> {
+  const { names, outline } = packSymbols(symbols);
+  await tx.run("INSERT INTO code_outlines (file_key, body) VALUES ($1, decode($2, 'hex'))", fileKey, toHex(outline));
+  if (names.length === 0) return;
+  await tx.run(
+    `INSERT INTO code_symbols (file_key, name, defined, used, positions)
+     SELECT $1, g.name, g.defined, g.used, decode(g.positions, 'hex')
+       FROM unnest($2::text[], $3::int[], $4::int[], $5::text[]) AS g (name, defined, used, positions)`,
+    fileKey,
+    names.map(({ name }) => name),
+    names.map(({ defined }) => defined),
+    names.map(({ used }) => used),
+    names.map(({ positions }) => toHex(positions)),
+  );
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
+}
+
+async function moveFile(step: Step, { from, to, contentHash }: { from: string; to: string; contentHash: string }): Promise<boolean> {
+  const { tx, projectId, generation, at } = step;
+  const file = await fileAt(step, from);
+  if (file?.content_hash !== contentHash || (await fileAt(step, to))) return false;
+  await tx.run(
+    "UPDATE indexed_files SET file_path = $2, generation = $3, indexed_at = $4 WHERE file_key = $1",
+    file.file_key,
+    to,
+    generation,
+    at,
+  );
+  await tx.run(
+    "UPDATE chunk_generations SET file_path = $3, current_generation = $4, updated_at = $5 WHERE project_id = $1 AND file_path = $2",
+    projectId,
+    from,
+    to,
+    generation,
+    at,
+  );
+  const chunks = await tx.all<TextColumns & { key: number; chunk_index: number; name: string | null; parents: string; defines: string }>(
+    "SELECT key, chunk_index, name, parents, defines, text_key, text_start, text_length FROM code_chunks WHERE file_key = $1",
+    file.file_key,
+  );
+  const textOf = await textReader(tx, chunks);
+  // The key stays, and with it the vectors; the words change with the path.
+  await tx.run(
+    `UPDATE code_chunks c SET id = g.id, generation = $1, words = to_tsvector('english', g.words)
+       FROM unnest($2::bigint[], $3::text[], $4::text[]) AS g (key, id, words) WHERE c.key = g.key`,
+    generation,
+    chunks.map(({ key }) => key),
+    chunks.map(({ chunk_index }) => chunkId(projectId, to, chunk_index, generation)),
+    chunks.map(({ name, parents, defines, ...place }) => {
+      const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
+      return wordsText(chunkWords(to, { ...names, text: textOf(place) }));
+    }),
+  );
+  await recordMove(step, from, to);
+  return true;
+}
+
+async function recordMove({ tx, projectId, at }: Step, from: string, to: string): Promise<void> {
+  await tx.run("INSERT INTO file_moves (project_id, old_path, new_path, detected_at) VALUES ($1, $2, $3, $4)", projectId, from, to, at);
+}
+
+function fileAt({ tx, projectId }: Step, path: string): Promise<FileRow | undefined> {
+  return tx.get<FileRow>("SELECT file_key, content_hash FROM indexed_files WHERE project_id = $1 AND file_path = $2", projectId, path);
+}
+
+export async function removeFile(tx: PostgresTx, fileKey: number): Promise<void> {
+  await removeChunks(tx, "SELECT key FROM code_chunks WHERE file_key = $1", fileKey);
+  await removeSymbols(tx, fileKey);
+  await tx.run(
+    "DELETE FROM chunk_generations g USING indexed_files f WHERE f.file_key = $1 AND g.project_id = f.project_id AND g.file_path = f.file_path",
+    fileKey,
+  );
+  await tx.run("DELETE FROM indexed_files WHERE file_key = $1", fileKey);
+}
+
+/** `keys`: a query for the keys of the chunks. They share their texts only with chunks of the same file and generation, which go with them. */
+export async function removeChunks(tx: PostgresTx, keys: string, ...params: readonly number[]): Promise<void> {
+  await tx.run(`DELETE FROM vectors WHERE collection = 'code' AND key IN (${keys})`, ...params);
+  await tx.run(`DELETE FROM code_texts WHERE key IN (SELECT text_key FROM code_chunks WHERE key IN (${keys}))`, ...params);
+  await tx.run(`DELETE FROM code_chunks WHERE key IN (${keys})`, ...params);
+}
+
+async function removeSymbols(tx: PostgresTx, fileKey: number): Promise<void> {
+  await tx.run("DELETE FROM code_symbols WHERE file_key = $1", fileKey);
+  await tx.run("DELETE FROM code_outlines WHERE file_key = $1", fileKey);
+}
+
+export interface TextColumns {
+  readonly text_key: number;
+  readonly text_start: number;
+  readonly text_length: number;
+}
+
+/** Reads the texts of these chunks; a block that several share is unpacked once. */
+export async function textReader(tx: PostgresTx, places: readonly TextColumns[]): Promise<(place: TextColumns) => string> {
+  const keys = [...new Set(places.map(({ text_key }) => text_key))];
+  const rows = await tx.all<{ key: number; body: Uint8Array }>("SELECT key, body FROM code_texts WHERE key = ANY ($1::bigint[])", keys);
+  const blocks = new Map(rows.map(({ key, body }) => [key, unpack(body)]));
+  return ({ text_key, text_start, text_length }) =>
+    (blocks.get(text_key) ?? unpack(new Uint8Array())).slice(text_start, text_start + text_length);
+}

@@ -1,0 +1,48 @@
+import type { RankedByWords } from "../../../ports/recall-store.ts";
+import { queryWords, searchWords } from "../../../text/words.ts";
+import type { PgValue, PostgresTx } from "../driver/driver.ts";
+
+/** A condition on the records of a collection (`r`), with the person's values bound; `$n` counts on from `first`. */
+export interface Where {
+  readonly sql: string;
+  readonly params: readonly PgValue[];
+}
+
+/** Builds a condition whose parameters start after those that are already there. */
+export type WhereFrom = (firstParam: number) => Where | undefined;
+
+/** What goes into a record's `words` column, through to_tsvector. */
+export function wordsText(text: string): string {
+  return searchWords(text).join(" ");
+}
+
+/**
+ * The records whose text has words of the query, best first. PostgreSQL's own rank knows nothing of how rare a word is, so each
+ * word's rank is weighted by it here, as BM25 does.
+ */
+export async function rankByWords(
+  tx: PostgresTx,
+  records: string,
+  query: string,
+  whereFrom: WhereFrom,
+  limit: number,
+): Promise<RankedByWords[]> {
+  const words = queryWords(query);
+  if (words.length === 0) return [];
+  const where = whereFrom(3);
+  return tx.all<RankedByWords>(
+    `WITH asked AS (SELECT DISTINCT plainto_tsquery('english', word) AS term FROM unnest($1::text[]) AS word),
+          weighed AS (
+            SELECT term, ln(1 + (all_records.count - found.count + 0.5) / (found.count + 0.5)) AS weight
+              FROM asked, (SELECT count(*) FROM ${records}) AS all_records, LATERAL (SELECT count(*) FROM ${records} r WHERE r.words @@ term) AS found
+             WHERE numnode(term) > 0
+          )
+     SELECT r.id, sum(weight * ts_rank(r.words, term, 1))::float8 AS score, count(*)::float8 / (SELECT count(*) FROM weighed) AS matched
+       FROM weighed JOIN ${records} r ON r.words @@ term
+      WHERE ${where?.sql ?? "true"}
+      GROUP BY r.id ORDER BY score DESC, r.id LIMIT $2`,
+    words,
+    limit,
+    ...(where?.params ?? []),
+  );
+}

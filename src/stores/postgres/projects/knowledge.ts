@@ -1,0 +1,223 @@
+import { damagedRecordError } from "../../../model/damaged-record.ts";
+import type { Knowledge } from "../../../model/knowledge.ts";
+import { KNOWLEDGE_COLUMNS, knowledgeChecksum, type RawRow, readKnowledge, splitStored } from "../../../model/stored-record.ts";
+import type { KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
+import { knowledgeText, knowledgeWords } from "../../../text/embedding-text.ts";
+import { errorSignature } from "../../../text/normalise-error.ts";
+import type { PgValue, PostgresTx } from "../driver/driver.ts";
+import { toTimestamp } from "../driver/time.ts";
+import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
+import { rankByWords, type Where, wordsText } from "./full-text.ts";
+import type { ProjectTables } from "./project-tables.ts";
+import { minPlace, moveBehind, readPage } from "./record-rows.ts";
+
+const RECORDS: EmbeddedRecords = {
+  collection: "knowledge",
+  table: "knowledge",
+  textColumns: ["kind", "question"],
+  textOf: ({ kind = "", question = "" }) => knowledgeText({ kind, question }),
+};
+
+/** The knowledge in one PostgreSQL schema: a project's, or the shared one. */
+export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
+  return {
+    embeddings: postgresEmbeddings(RECORDS, tables),
+
+    // Whether the id was taken before or by this very call cannot be told after a lost answer, so neither is repeated.
+    put: (record, vectors = [], { savedAt } = {}) =>
+      tables.write(async (tx) => {
+        if (savedAt !== undefined) await moveBehind(tx, "knowledge", ["created_order"], savedAt);
+        return add(tx, tables, { record, vectors });
+      }),
+
+    replace: (record, vectors) => tables.write((tx) => replace(tx, tables, { record, vectors })),
+
+    async get(id) {
+      const row = await tables.read((tx) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1`, id));
+      return row && sound(row);
+    },
+
+    async getMany(ids) {
+      const rows = await tables.read((tx) => tx.all<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = ANY ($1::text[])`, ids));
+      const found = new Map(rows.map((row) => [row.id, readKnowledge(row)]));
+      return splitStored(ids.flatMap((id) => found.get(id) ?? []));
+    },
+
+    async list({ filter = {}, limit, after }) {
+      return tables.read(async (tx) => {
+        const counting = whereOf(filter, 1);
+        const counted = await tx.get<{ total: number }>(
+          `SELECT count(*) AS total FROM knowledge r WHERE ${counting?.sql ?? "true"}`,
+          ...(counting?.params ?? []),
+        );
+        const where = whereOf(filter, after ? 5 : 3);
+        const from = minPlace("knowledge", "created_order", "$3", "$4");
+        const page = await readPage(
+          limit,
+          (count, skipped) =>
+            tx.all<RawRow>(
+              `SELECT ${COLUMNS} FROM knowledge r
+                WHERE ${where?.sql ?? "true"} ${after ? `AND created_order <= ${from} AND (created_order < ${from} OR id > $4)` : ""}
+                ORDER BY created_order DESC, id LIMIT $1 OFFSET $2`,
+              count,
+              skipped,
+              ...(after ? [toTimestamp(after.at), after.id] : []),
+              ...(where?.params ?? []),
+            ),
+          readKnowledge,
+        );
+        return { ...page, total: counted!.total };
+      });
+    },
+
+    delete: (id) => tables.write((tx) => remove(tx, id)),
+
+    async feedback(id, success) {
+      // Not idempotent: a use whose commit was cut off is reported instead of being counted twice.
+      return tables.write(async (tx) => {
+        const row = await tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1 FOR UPDATE`, id);
+        if (!row) return undefined;
+        const before = sound(row);
+        const record = { ...before, uses: before.uses + 1, successes: before.successes + (success ? 1 : 0) };
+        await tx.run(
+          "UPDATE knowledge SET uses = $2, successes = $3, checksum = $4 WHERE id = $1",
+          id,
+          record.uses,
+          record.successes,
+          knowledgeChecksum(record),
+        );
+        return record;
+      });
+    },
+
+    async withSignature(signature, filter, limit) {
+      const where = whereOf(filter, 3);
+      const rows = await tables.read((tx) =>
+        tx.all<{ id: string }>(
+          `SELECT r.id FROM knowledge r WHERE r.signature = $1 AND r.signature <> '' AND ${where?.sql ?? "true"} ORDER BY r.created_order, r.id DESC LIMIT $2`,
+          signature,
+          limit,
+          ...(where?.params ?? []),
+        ),
+      );
+      return rows.map(({ id }) => id);
+    },
+
+    marks: () =>
+      tables.read((tx) => tx.all<KnowledgeMark>('SELECT id, source, content_hash AS "contentHash", revision FROM knowledge ORDER BY id')),
+
+    apply: (batch) =>
+      tables
+        .write(async (tx) => {
+          const ids = [...batch.add, ...batch.replace].map(({ record }) => record.id).concat(batch.remove.map(({ id }) => id));
+          const rows = await tx.all<{ id: string; revision: number }>(
+            "SELECT id, revision FROM knowledge WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE",
+            ids,
+          );
+          const revisions = new Map(rows.map(({ id, revision }) => [id, revision]));
+          const asExpected =
+            batch.add.every(({ record }) => !revisions.has(record.id)) &&
+            batch.replace.every(({ record }) => revisions.get(record.id) === record.revision - 1) &&
+            batch.remove.every(({ id, revision }) => revisions.get(id) === revision);
+          if (!asExpected) return "changed meanwhile";
+          if (batch.savedAt !== undefined) await moveBehind(tx, "knowledge", ["created_order"], batch.savedAt);
+          // Another import may add the same id at this moment; the unique index lets one of them through, and the other one fails whole.
+          for (const write of batch.add) if (!(await add(tx, tables, write))) throw new AddedMeanwhile();
+          for (const write of batch.replace) await replace(tx, tables, write);
+          for (const { id } of batch.remove) await remove(tx, id);
+          return "applied" as const;
+        })
+        .catch((error: unknown) => {
+          if (error instanceof AddedMeanwhile || (error as Error).cause instanceof AddedMeanwhile) return "changed meanwhile" as const;
+          throw error;
+        }),
+
+    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
+      return tables.read(async (tx) => ({
+        lexical: words === undefined ? [] : await rankByWords(tx, "knowledge", words, (first) => whereOf(filter, first), limit),
+        dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit: denseLimit, where: (first) => whereOf(filter, first) }) : [],
+      }));
+    },
+
+    matching: (filter, limit) => tables.read((tx) => matchingIds(tx, RECORDS, (first) => whereOf(filter, first), limit)),
+
+    similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "knowledge", versionId, vector, ids)),
+  };
+}
+
+/** Undoes the whole transaction. */
+class AddedMeanwhile extends Error {}
+
+const COLUMNS = Object.keys(KNOWLEDGE_COLUMNS).join(", ");
+const WRITTEN =
+  "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum, words";
+
+function sound(row: RawRow): Knowledge {
+  const stored = readKnowledge(row);
+  if ("damaged" in stored) throw damagedRecordError(stored.damaged);
+  return stored.record;
+}
+
+async function add(tx: PostgresTx, tables: ProjectTables, { record, vectors = [] }: KnowledgeWrite): Promise<boolean> {
+  const added = await tx.run(
+    `INSERT INTO knowledge (id, ${WRITTEN})
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, to_tsvector('english', $17)) ON CONFLICT (id) DO NOTHING`,
+    record.id,
+    ...valuesOf(record),
+  );
+  if (added > 0) await putRecordVectors(tx, tables, record.id, "knowledge", vectors);
+  return added > 0;
+}
+
+/** What only feedback and the first save may set is kept, unless it cannot be trusted. */
+async function replace(tx: PostgresTx, tables: ProjectTables, { record, vectors }: KnowledgeWrite): Promise<boolean> {
+  const row = await tx.get<RawRow>(
+    `SELECT ${COLUMNS} FROM knowledge WHERE id = $1 AND revision = $2 FOR UPDATE`,
+    record.id,
+    record.revision - 1,
+  );
+  if (!row) return false;
+  const before = readKnowledge(row);
+  const { successes, uses, createdAt, createdOrder } = "record" in before ? before.record : record;
+  await tx.run(
+    `UPDATE knowledge SET (${WRITTEN}) = ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, to_tsvector('english', $17)) WHERE id = $1`,
+    record.id,
+    ...valuesOf({ ...record, successes, uses, createdAt, createdOrder }),
+  );
+  if (vectors) {
+    await removeVectors(tx, record.id);
+    await putRecordVectors(tx, tables, record.id, "knowledge", vectors);
+  }
+  return true;
+}
+
+/** In the order of WRITTEN. */
+function valuesOf(record: Knowledge): PgValue[] {
+  const { kind, category, subcategory, question, answer, contentHash, successes, uses, source, revision } = record;
+  const signature = kind === "remediation" ? errorSignature(question) : "";
+  const content = [kind, category, subcategory, question, answer, contentHash, signature];
+  const times = [record.createdAt, record.updatedAt, record.createdOrder].map(toTimestamp);
+  return [...content, successes, uses, source, ...times, revision, knowledgeChecksum(record), wordsText(knowledgeWords(record))];
+}
+
+async function removeVectors(tx: PostgresTx, id: string): Promise<void> {
+  await tx.run("DELETE FROM vectors v USING knowledge r WHERE r.id = $1 AND v.key = r.key AND v.collection = 'knowledge'", id);
+}
+
+async function remove(tx: PostgresTx, id: string): Promise<boolean> {
+  await tx.run("SELECT 1 FROM knowledge WHERE id = $1 FOR UPDATE", id); // no vector is filled in meanwhile
+  await removeVectors(tx, id);
+  return (await tx.run("DELETE FROM knowledge WHERE id = $1", id)) > 0;
+}
+
+/** The filter as a condition on `knowledge r`, its parameters counted from `first`; absent when everything matches. */
+function whereOf(filter: KnowledgeFilter, first: number): Where | undefined {
+  const given = FILTERS.filter((field) => filter[field] !== undefined);
+  if (given.length === 0) return undefined;
+  return {
+    sql: given.map((field, index) => `r.${field} = $${first + index}`).join(" AND "),
+    params: given.map((field) => filter[field]!),
+  };
+}
+
+const FILTERS = ["kind", "category", "subcategory", "source"] as const;

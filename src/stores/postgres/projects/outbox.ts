@@ -1,0 +1,142 @@
+import { randomBytes } from "node:crypto";
+import type { VectorOutbox } from "../../../ports/vector-outbox.ts";
+import type { EmbeddedRecords } from "./embeddings.ts";
+import type { ProjectTables } from "./project-tables.ts";
+
+/** A trigger writes changes down, whichever code and whichever process makes them; nothing is written while no index is fed. */
+export const OUTBOX_SCHEMA = `
+CREATE TABLE vector_index (collection text PRIMARY KEY, name text NOT NULL);
+CREATE TABLE vector_outbox (
+  collection text NOT NULL,
+  version_id integer NOT NULL,
+  key bigint NOT NULL,
+  change bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+  PRIMARY KEY (collection, version_id, key)
+);
+CREATE FUNCTION vectors_to_outbox() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  IF EXISTS (SELECT 1 FROM vector_index WHERE collection = coalesce(NEW.collection, OLD.collection)) THEN
+    INSERT INTO vector_outbox (collection, version_id, key) 
+    VALUES (coalesce(NEW.collection, OLD.collection), coalesce(NEW.version_id, OLD.version_id), coalesce(NEW.key, OLD.key))
+    ON CONFLICT (collection, version_id, key) DO UPDATE SET change = DEFAULT;
+  END IF;
+  RETURN NULL;
+END $body$;
+CREATE TRIGGER vectors_outbox AFTER INSERT OR UPDATE OR DELETE ON vectors FOR EACH ROW EXECUTE FUNCTION vectors_to_outbox();
+`;
+
+/** The changes of one collection's vectors, for an index outside. */
+export function postgresOutbox({ collection, table }: Pick<EmbeddedRecords, "collection" | "table">, tables: ProjectTables): VectorOutbox {
+  const anew = "ON CONFLICT (collection, version_id, key) DO UPDATE SET change = DEFAULT";
+  return {
+    enable: () =>
+      tables.write(
+        async (tx) => {
+          const find = () => tx.get<{ name: string }>("SELECT name FROM vector_index WHERE collection = $1", collection);
+          const known = await find();
+          if (known) return known.name;
+          // Nobody changes a vector between the copy of all keys and the first change that the trigger sees.
+          await tx.run("LOCK TABLE vectors IN SHARE ROW EXCLUSIVE MODE");
+          const added = await tx.run(
+            "INSERT INTO vector_index (collection, name) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            collection,
+            randomBytes(6).toString("hex"),
+          );
+          if (added > 0)
+            await tx.run(
+              `INSERT INTO vector_outbox (collection, version_id, key) SELECT collection, version_id, key FROM vectors WHERE collection = $1 ON CONFLICT DO NOTHING`,
+              collection,
+            );
+          return (await find())!.name;
+        },
+        { idempotent: true },
+      ),
+
+    pending: (versionId, limit) =>
+      tables.read(async (tx) => {
+        const rows = await tx.all<{ change: number; key: number; id: string | null; vector: string | null }>(
+          `SELECT o.change, o.key, r.id, v.vector::text AS vector FROM vector_outbox o
+             LEFT JOIN ${table} r ON r.key = o.key
+             LEFT JOIN vectors v ON v.version_id = o.version_id AND v.key = o.key
+            WHERE o.collection = $1 AND o.version_id = $2 ORDER BY o.change LIMIT $3`,
+          collection,
+          versionId,
+          limit,
+        );
+        return rows.map(({ change, key, id, vector }) => ({
+          change,
+          key,
+          id: id ?? undefined,
+          vector: vector === null ? undefined : Float32Array.from(JSON.parse(vector)),
+        }));
+      }),
+
+    async done(versionId, changes) {
+      await tables.write(async (tx) => {
+        const gone = await tx.all<{ key: number }>(
+          "DELETE FROM vector_outbox WHERE collection = $1 AND version_id = $2 AND change = ANY ($3::bigint[]) RETURNING key",
+          collection,
+          versionId,
+          changes.map(({ change }) => change),
+        );
+        const forgotten = new Set(gone.map(({ key }) => key));
+        const again = changes.filter(({ key }) => !forgotten.has(key)).map(({ key }) => key);
+        // Changed again since it was read: another process may have copied the newer vector before us, and ours came last.
+        if (again.length > 0)
+          await tx.run(
+            `INSERT INTO vector_outbox (collection, version_id, key) SELECT $1, $2, unnest($3::bigint[]) ${anew}`,
+            collection,
+            versionId,
+            again,
+          );
+      });
+    },
+
+    pendingIds: (versionId, limit) =>
+      tables.read(async (tx) => {
+        const rows = await tx.all<{ id: string }>(
+          `SELECT r.id FROM vector_outbox o JOIN ${table} r ON r.key = o.key WHERE o.collection = $1 AND o.version_id = $2 LIMIT $3`,
+          collection,
+          versionId,
+          limit,
+        );
+        return rows.map(({ id }) => id);
+      }),
+
+    async forgetGone() {
+      await tables.write(
+        (tx) =>
+          tx.run(
+            "DELETE FROM vector_outbox WHERE collection = $1 AND version_id NOT IN (SELECT version_id FROM embedding_versions)",
+            collection,
+          ),
+        { idempotent: true },
+      );
+    },
+
+    async mark(versionId, keys) {
+      await tables.write(
+        (tx) =>
+          tx.run(
+            "INSERT INTO vector_outbox (collection, version_id, key) SELECT $1, $2, unnest($3::bigint[]) ON CONFLICT DO NOTHING",
+            collection,
+            versionId,
+            [...keys],
+          ),
+        { idempotent: true },
+      );
+    },
+
+    keys: (versionId, afterKey, limit) =>
+      tables.read(async (tx) => {
+        const rows = await tx.all<{ key: number }>(
+          "SELECT key FROM vectors WHERE collection = $1 AND version_id = $2 AND key > $3 ORDER BY key LIMIT $4",
+          collection,
+          versionId,
+          afterKey,
+          limit,
+        );
+        return rows.map(({ key }) => key);
+      }),
+  };
+}

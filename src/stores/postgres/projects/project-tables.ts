@@ -1,0 +1,13 @@
+import type { PostgresTx, WriteOptions } from "../driver/driver.ts";
+
+/** One project's schema. */
+export interface ProjectTables {
+  /** The schema that has pgvector, quoted. */
+  readonly pgvector: string;
+  /** Up to this many records a search compares all of them. */
+  readonly exactMax: number;
+  read<T>(work: (tx: PostgresTx) => Promise<T>): Promise<T>;
+  /** Gives the room of deleted rows back, as far as PostgreSQL does so without stopping others; says how many bytes. */
+  vacuum(names: readonly string[]): Promise<number>;
+  write<T>(work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions): Promise<T>;
+}

@@ -1,0 +1,56 @@
+import type { PruneOptions, PruneReport } from "../../../ports/run-store.ts";
+import type { PostgresDatabase } from "../driver/driver.ts";
+import { RUNS_SCHEMA } from "./schema.ts";
+import { BURY, MAY_GO_WHOLE, OUTLIVED, removing } from "./sql.ts";
+
+const BATCH = 500;
+const PAGE = 1_000;
+
+/** Removes in small transactions, so that runs go on saving in between. */
+export async function prunePostgresRuns(database: PostgresDatabase, options: PruneOptions): Promise<PruneReport> {
+  const { olderThan, keepLast, runId, batch = BATCH, signal } = options;
+  const report = { checkpoints: 0, runs: 0, bytes: 0 };
+
+  for await (const id of runId === undefined ? runIds(database) : [runId]) {
+    for (let more = true; more; ) {
+      signal?.throwIfAborted();
+      const removed = await database.write(
+        RUNS_SCHEMA,
+        async (tx) => {
+          const whole = olderThan !== undefined && !keepLast && (await tx.get(MAY_GO_WHOLE, id, olderThan)) !== undefined;
+          const gone = whole
+            ? await tx.get<Gone>(removing("SELECT sequence FROM runs.checkpoints WHERE run_id = $1::text LIMIT $2::integer"), id, batch)
+            : await tx.get<Gone>(removing(OUTLIVED), id, olderThan ?? "infinity", keepLast ?? 0, batch);
+          const last = gone!.n < batch;
+          const buried = whole && last && (await tx.run(BURY, id)) > 0;
+          return { ...gone!, last, buried };
+        },
+        { idempotent: true },
+      );
+      report.checkpoints += removed.n;
+      report.bytes += removed.bytes;
+      if (removed.buried) report.runs++;
+      more = !removed.last;
+    }
+  }
+  return report;
+}
+
+interface Gone {
+  n: number;
+  bytes: number;
+}
+
+/** All runs, a page at a time, so that a million of them need little memory. */
+async function* runIds(database: PostgresDatabase): AsyncGenerator<string> {
+  for (let after = ""; ; ) {
+    const page = await database.statement<{ run_id: string }>(
+      "SELECT run_id FROM runs.runs WHERE run_id > $1 AND NOT deleted ORDER BY run_id LIMIT $2",
+      [after, PAGE],
+      { idempotent: true },
+    );
+    for (const { run_id } of page) yield run_id;
+    if (page.length < PAGE) return;
+    after = page.at(-1)!.run_id;
+  }
+}

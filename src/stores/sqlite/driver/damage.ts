@@ -1,0 +1,64 @@
+import { existsSync, linkSync, mkdirSync, renameSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { CairnError } from "../../../model/errors.ts";
+import { runInThread } from "../../../scheduling/run-in-thread.ts";
+import type { FileCheck } from "../projects/check-records.ts";
+import { otherUsers } from "./other-users.ts";
+
+/** Reads the whole file and every record in it, in a thread. Changes nothing. */
+export function checkFile(path: string): Promise<FileCheck> {
+  return runInThread("stores/sqlite/projects/check-worker.js", path);
+}
+
+export interface QuarantineFile {
+  readonly path: string;
+  /** The folder that keeps what was set aside. */
+  readonly folder: string;
+  readonly at: string;
+  /** Goes into the report beside the file. */
+  readonly projectPath: string;
+  readonly problems: readonly string[];
+}
+
+/**
+ * Sets a database file aside, with its WAL, and writes a report beside it. Nothing is deleted, and a kill at any moment
+ * loses nothing: every file is in its new place before the first one leaves its old one. Gives back the new path.
+ */
+export function quarantineFile({ path, folder, at, projectPath, problems }: QuarantineFile): string {
+  const others = otherUsers(path) ?? [];
+  if (others.length > 0)
+    throw new CairnError(
+      "conflict",
+      `The database ${path} is in use by ${others.length === 1 ? "process" : "processes"} ${others.join(", ")}. Stop it, then set the database aside.`,
+      { details: { path, processes: others } },
+    );
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const target = join(folder, `${basename(path)}.damaged-${at.replace(/[-:.]/g, "")}`);
+  const parts = ["", "-wal", "-shm"].filter((suffix) => existsSync(path + suffix));
+  const report = {
+    project_path: projectPath,
+    original_path: path,
+    quarantined_at: at,
+    problems,
+    files: parts.map((suffix) => ({ name: basename(target + suffix), bytes: statSync(path + suffix).size })),
+  };
+  writeFileSync(`${target}.json`, `${JSON.stringify(report, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+  if (parts.every((suffix) => linked(path + suffix, target + suffix))) {
+    // The database goes first: SQLite throws an old WAL away when it finds it beside a new file, but not beside an old one.
+    for (const suffix of parts) unlinkSync(path + suffix);
+  } else {
+    for (const suffix of parts) renameSync(path + suffix, target + suffix);
+  }
+  return parts.length > 0 ? target : `${target}.json`;
+}
+
+export function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    // Some file systems have no hard links; a rename does as well, but for a kill in between.
+    if (["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,127 @@
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { DatabaseName } from "../../../model/backup.ts";
+import { projectDatabaseName, SHARED_DATABASE_NAME, SHARED_PROJECT_ID } from "../../../model/ids.ts";
+import type { MoveRecord } from "../../../model/migration.ts";
+import type { Migration } from "../../../model/schema-version.ts";
+import { assertSystemId } from "../../../model/system-rules.ts";
+import { isAway, movesIn, readMove } from "../migration/record.ts";
+import { projectMigrations } from "../projects/project-schema.ts";
+import { runMigrations } from "../runs/schema.ts";
+import { systemMigrations } from "../systems/schema.ts";
+import { deletionsIn, describeDeletion } from "./deleted-file.ts";
+import { inFileThread } from "./file-thread.ts";
+
+/** A database of Cairn on this disk. */
+export interface DatabaseFile extends DatabaseName {
+  readonly path: string;
+  /** The folder that it lives under; what is set aside stays on the same disk. */
+  readonly root: string;
+  readonly migrations: readonly Migration[];
+  /** Why it could not be read. Its id is then that of the file. */
+  readonly problem?: string | undefined;
+  /** A copy of its content, made when its file was deleted while in use. */
+  readonly rescued?: string | undefined;
+}
+
+/** A database of which a move is noted, finished or not. Its file may be here or not. */
+export interface MovingDatabase extends DatabaseName {
+  readonly record: MoveRecord;
+  /** It is on PostgreSQL now. */
+  readonly away: boolean;
+}
+
+export interface DatabaseFiles {
+  /** Where a database is, whether it is there or not. */
+  fileOf(name: DatabaseName): DatabaseFile;
+  /** All there are, those that cannot be read too. */
+  list(): Promise<readonly DatabaseFile[]>;
+  systems(): readonly DatabaseFile[];
+  moving(): readonly MovingDatabase[];
+}
+
+export interface DatabaseFolders {
+  /** Holds the projects and the runs. */
+  readonly dataDir: string;
+  /** Holds the systems. */
+  readonly stateDir: string;
+}
+
+export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseFiles {
+  const projects = join(dataDir, "projects");
+  const systems = join(stateDir, "checkpoints");
+  const system = (id: string): DatabaseFile => ({
+    kind: "system",
+    id,
+    path: join(systems, `${id}.db`),
+    root: stateDir,
+    migrations: systemMigrations,
+  });
+  const inProjects = (name: string) => ({ path: join(projects, `${name}.db`), root: dataDir, migrations: projectMigrations });
+  const shared = (): DatabaseFile => ({ kind: "shared", id: SHARED_PROJECT_ID, ...inProjects(SHARED_DATABASE_NAME) });
+  const runs = (): DatabaseFile => ({ kind: "runs", id: "runs", path: join(dataDir, "runs.db"), root: dataDir, migrations: runMigrations });
+
+  /** Databases whose file was deleted while in use. Another file may have taken the name. */
+  const deletedFiles = (): DatabaseFile[] =>
+    [...deletionsIn(projects), ...deletionsIn(dataDir), ...deletionsIn(systems)].map((note) => {
+      const name = basename(note.path, ".db");
+      const lost = { problem: describeDeletion(note), rescued: note.rescued ?? undefined };
+      if (dirname(note.path) === systems) return { ...system(name), ...lost };
+      if (note.path === runs().path) return { ...runs(), ...lost };
+      if (name === SHARED_DATABASE_NAME) return { ...shared(), ...lost };
+      return { kind: "project", id: note.owner ?? name, ...inProjects(name), ...lost };
+    });
+
+  async function projectFiles(): Promise<DatabaseFile[]> {
+    const names = namesIn(projects, /^(project_[0-9a-f]{16})\.db$/);
+    if (names.length === 0) return [];
+    const paths = names.map((name) => inProjects(name).path);
+    const probes = await inFileThread({ kind: "probe", paths, nowSeconds: 0, windowSeconds: 0 });
+    return names.flatMap((name, index): DatabaseFile[] => {
+      const probe = probes[index]!;
+      if ("problem" in probe) return [{ kind: "project", id: name, ...inProjects(name), problem: probe.problem }];
+      if (probe.owner === undefined) return []; // made by a process that died before it stored anything
+      return [{ kind: "project", id: probe.owner, ...inProjects(name) }];
+    });
+  }
+  const systemFiles = () => namesIn(systems, /^([A-Za-z0-9][A-Za-z0-9._-]*)\.db$/).map(system);
+
+  return {
+    fileOf(name) {
+      if (name.kind === "shared") return shared();
+      if (name.kind === "runs") return runs();
+      if (name.kind === "system") {
+        assertSystemId(name.id); // it becomes the name of a file
+        return system(name.id);
+      }
+      return { ...name, ...inProjects(projectDatabaseName(name.id)) };
+    },
+    async list() {
+      const deleted = deletedFiles();
+      const present = [...(await projectFiles()), ...[shared(), runs()].filter(({ path }) => existsSync(path)), ...systemFiles()];
+      return [...present.filter(({ path }) => !deleted.some((file) => file.path === path)), ...deleted];
+    },
+    systems: systemFiles,
+    moving() {
+      const ofRuns = readMove(runs().path);
+      const moves = [
+        ...movesIn(projects).map((record) => ({
+          kind: record.projectId === SHARED_PROJECT_ID ? ("shared" as const) : ("project" as const),
+          record,
+        })),
+        ...(ofRuns ? [{ kind: "runs" as const, record: { ...ofRuns, projectId: "runs" } }] : []),
+        ...movesIn(systems).map((record) => ({ kind: "system" as const, record })),
+      ];
+      return moves.flatMap(({ kind, record }) =>
+        record.projectId === undefined ? [] : [{ kind, id: record.projectId, record, away: isAway(record) }],
+      );
+    },
+  };
+}
+
+function namesIn(folder: string, pattern: RegExp): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .flatMap((file) => pattern.exec(file)?.[1] ?? [])
+    .sort();
+}

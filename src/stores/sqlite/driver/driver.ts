@@ -1,0 +1,311 @@
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
+import { LIMITS } from "../../../model/limits.ts";
+import { isMoving, movingError } from "../../../model/migration.ts";
+import { waitLimitMs } from "../../../scheduling/time-limit.ts";
+import { awayFrom, isOnTheMove } from "../migration/record.ts";
+import { assertNotDeleted } from "./deleted-file.ts";
+import { type Engine, loadEngine } from "./engine.ts";
+import { logEraser } from "./erase-log.ts";
+import { isBusy, translateSqliteError } from "./errors.ts";
+import { closedError, DURABLE, groupCommit, READ_BUSY, type WriteOptions } from "./group-commit.ts";
+import { type Migration, migrateSqlite } from "./schema-version.ts";
+
+export type SqlValue = string | number | bigint | null | Uint8Array;
+
+/** Statements inside one transaction. Prepared once per connection and reused. */
+export interface SqliteTx {
+  run(sql: string, ...params: readonly SqlValue[]): { readonly changes: number; readonly lastId: number };
+  get<Row>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
+  all<Row>(sql: string, ...params: readonly SqlValue[]): Row[];
+  /** Several statements without parameters, for schemas. */
+  exec(sql: string): void;
+  /** Tells a person, by way of whoever opened the file, about something that was put right. */
+  readonly notice?: ((message: string) => void) | undefined;
+}
+
+/** One open database file. Several processes may have it open at once. */
+export interface SqliteDatabase {
+  readonly path: string;
+  /** No write is waiting. */
+  readonly idle: boolean;
+  /** Runs `work` on one consistent snapshot. */
+  read<T>(work: (tx: SqliteTx) => T): T;
+  /**
+   * One row by one statement, which is a snapshot by itself and needs no transaction around it. The values come as a list in the order
+   * of the statement: an object with names costs the engines more than the row.
+   */
+  one<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
+  /**
+   * Runs `work` in a write transaction and resolves once it is durable. Writes that wait together share one commit;
+   * each stands or falls alone. `work` must not be asynchronous and may be run again, if the lock was lost or given up to somebody else.
+   */
+  write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions): Promise<T>;
+  /**
+   * Removes what was deleted or replaced from the write-ahead log too. The database itself has it overwritten by the commit. Resolves when
+   * that is done, or after a second while readers of other processes need the log; it is then done in the background.
+   */
+  eraseLog(): Promise<void>;
+  /** The same in the background, within about a second. */
+  eraseLogLater(): void;
+  /** Copies the database as it is at one moment to a new file, without blocking the event loop. */
+  copyTo(path: string): Promise<void>;
+  close(): void;
+}
+
+export interface SqliteOptions {
+  readonly path: string;
+  /** Left out where the file is opened a second time, beside a connection that has brought its schema up to date. */
+  readonly migrations?: readonly Migration[];
+  /** Refuses to make a file that is not there. */
+  readonly mustExist?: boolean;
+  readonly lockWaitMs?: number;
+  /** How many KiB of pages it keeps at most. */
+  readonly cacheKib?: number;
+  /** Told in words for a person when something was damaged and put right. */
+  readonly onNotice?: ((message: string) => void) | undefined;
+}
+
+const CACHE_KIB = 8_000;
+/** Milliseconds that one attempt to open a file blocks the thread; between two attempts it does not. */
+const CONNECT_BUSY_MS = 50;
+
+export async function openSqlite({
+  path,
+  migrations,
+  mustExist = false,
+  lockWaitMs = LIMITS.lockWaitMs,
+  cacheKib = CACHE_KIB,
+  onNotice,
+}: SqliteOptions): Promise<SqliteDatabase> {
+  const connection = await connect(path, mustExist, lockWaitMs);
+  connection.exec(`PRAGMA cache_size = -${cacheKib}`);
+  const tx = statements(connection, onNotice);
+  const writes = groupCommit(connection, tx, path);
+  const eraser = logEraser(() => truncateLog(connection, tx));
+  let closed = false;
+
+  const assertOpen = () => {
+    if (closed) throw closedError(path, `The database ${path} was closed. Open it again.`);
+  };
+
+  const database: SqliteDatabase = {
+    path,
+    get idle() {
+      return writes.idle;
+    },
+    read(work) {
+      assertOpen();
+      try {
+        connection.exec("BEGIN");
+        try {
+          return work(tx);
+        } finally {
+          // A full disk or an I/O error ends the transaction by itself; a COMMIT would then hide that error behind its own.
+          if (connection.isTransaction) connection.exec("COMMIT");
+        }
+      } catch (error) {
+        throw translateSqliteError(error, path);
+      }
+    },
+    one<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]) {
+      assertOpen();
+      try {
+        return tx.list<Row>(sql, ...params);
+      } catch (error) {
+        throw translateSqliteError(error, path);
+      }
+    },
+    write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions) {
+      return new Promise<T>((resolve, reject) => {
+        assertOpen();
+        const waitMs = waitLimitMs(lockWaitMs);
+        writes.add({ work, derived: options?.derived ?? false, waitMs, resolve: resolve as (value: unknown) => void, reject });
+      });
+    },
+    eraseLog: async () => {
+      if (!closed && path !== ":memory:") await eraser.erase();
+    },
+    eraseLogLater() {
+      if (!closed && path !== ":memory:") eraser.eraseLater();
+    },
+    async copyTo(target) {
+      assertOpen();
+      const { backup } = await loadEngine();
+      closeSync(openSync(target, "wx", 0o600));
+      await backup(connection, target);
+    },
+    close() {
+      if (closed) return;
+      closed = true;
+      writes.close();
+      eraser.close();
+      emptyWal(connection);
+      tx.forget();
+      connection.close();
+    },
+  };
+
+  try {
+    if (migrations) await migrateSqlite(database, migrations);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return database;
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unwritable(error, path);
+  }
+}
+
+function unwritable(cause: unknown, path: string): CairnError {
+  if (isTooManyOpenFiles(cause)) return tooManyOpenFiles(cause);
+  return new CairnError(
+    "unavailable",
+    `The database ${path} cannot be made. Check the permissions of its folder and the room on its disk.`,
+    {
+      cause,
+      details: { path },
+    },
+  );
+}
+
+/**
+ * SQLite gives its WAL files the mode of the database, so making it first keeps all of them private. A file that is there is
+ * not touched: closing any descriptor of it would drop the locks that other connections of this process hold.
+ */
+function makePrivate(path: string): void {
+  try {
+    closeSync(openSync(path, "ax", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unwritable(error, path);
+  }
+}
+
+async function connect(path: string, mustExist: boolean, lockWaitMs: number): Promise<DatabaseSync> {
+  const { DatabaseSync } = await loadEngine();
+  if (path !== ":memory:") {
+    if (isOnTheMove(path) && (!existsSync(path) || awayFrom(path) !== undefined)) throw movingError(path);
+    if (mustExist && !existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
+    assertNotDeleted(path);
+    makeFolder(path);
+    makePrivate(path);
+  }
+  const deadline = Date.now() + waitLimitMs(lockWaitMs);
+  for (;;) {
+    const inode = inodeOf(path);
+    const connection = openConnection(DatabaseSync, path);
+    try {
+      // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
+      connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${DURABLE}; PRAGMA foreign_keys = ON`);
+      connection.exec(`PRAGMA temp_store = MEMORY; ${READ_BUSY}`);
+      // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
+      if (inodeOf(path) === inode && !isLeftBehind(connection, path)) return connection;
+      connection.close();
+    } catch (error) {
+      connection.close();
+      if (isMoving(error)) throw error;
+      // Ten processes that make one file at the same moment meet here.
+      if (!isBusy(error) || Date.now() > deadline) throw translateSqliteError(error, path);
+      await sleep(5 + Math.random() * 20);
+    }
+  }
+}
+
+function openConnection(DatabaseSync: Engine, path: string): DatabaseSync {
+  try {
+    return new DatabaseSync(path, { timeout: CONNECT_BUSY_MS, enableForeignKeyConstraints: true });
+  } catch (error) {
+    throw translateSqliteError(error, path);
+  }
+}
+
+/**
+ * A database that left just now while it was being opened: SQLite has made an empty file in its place. There is a note of where it
+ * went, and the empty file must not hide that.
+ */
+function isLeftBehind(connection: DatabaseSync, path: string): boolean {
+  if (path === ":memory:" || !isOnTheMove(path)) return false;
+  if (connection.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get()) return false;
+  for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
+  throw movingError(path);
+}
+
+export function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/** Copies the log into the database and cuts it to zero bytes, without waiting. Returns false while others use the log. */
+function truncateLog(connection: DatabaseSync, tx: SqliteTx): boolean {
+  if (connection.isTransaction) return false;
+  try {
+    connection.exec("PRAGMA busy_timeout = 0");
+    return tx.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    return true; // a damaged or deleted file: the next call reports it
+  } finally {
+    connection.exec(READ_BUSY);
+  }
+}
+
+/**
+ * Brings the WAL's contents into the file, so that a copy of a closed file is complete. SQLite does this itself when the last
+ * connection closes; but the engine for Node 20 keeps a connection half open until its statements are collected as garbage.
+ */
+function emptyWal(connection: DatabaseSync): void {
+  try {
+    connection.exec("PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch {
+    // Others use the file, or it is damaged: the WAL stays, which is just as safe.
+  }
+}
+
+interface Statements extends SqliteTx {
+  list<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
+  forget(): void;
+}
+
+function statements(connection: DatabaseSync, notice: SqliteTx["notice"]): Statements {
+  const prepared = new Map<string, StatementSync>();
+  const lists = new Map<string, StatementSync>();
+  const prepare = (sql: string): StatementSync => {
+    let statement = prepared.get(sql);
+    if (!statement) {
+      statement = connection.prepare(sql);
+      prepared.set(sql, statement);
+    }
+    return statement;
+  };
+  return {
+    run(sql, ...params) {
+      const { changes, lastInsertRowid } = prepare(sql).run(...params);
+      return { changes: Number(changes), lastId: Number(lastInsertRowid) };
+    },
+    get: <Row>(sql: string, ...params: readonly SqlValue[]) => prepare(sql).get(...params) as Row | undefined,
+    all: <Row>(sql: string, ...params: readonly SqlValue[]) => prepare(sql).all(...params) as Row[],
+    list<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]) {
+      let statement = lists.get(sql);
+      if (!statement) {
+        statement = connection.prepare(sql);
+        statement.setReturnArrays(true);
+        lists.set(sql, statement);
+      }
+      return statement.get(...params) as unknown as Row | undefined;
+    },
+    exec: (sql) => connection.exec(sql),
+    notice,
+    forget() {
+      prepared.clear();
+      lists.clear();
+    },
+  };
+}

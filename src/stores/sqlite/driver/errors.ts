@@ -1,0 +1,103 @@
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
+import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
+import { movingError } from "../../../model/migration.ts";
+
+/** What the triggers of a database that is being moved say. */
+export const MOVING = "cairn: this database is being moved";
+/** The file was renamed while it was open. */
+const READONLY_DBMOVED = 1032;
+
+/** SQLite's primary result codes that mean something to us. */
+const BUSY = 5;
+const LOCKED = 6;
+const READONLY = 8;
+const IOERR = 10;
+const CORRUPT = 11;
+const FULL = 13;
+const CANTOPEN = 14;
+const CONSTRAINT = 19;
+const NOTADB = 26;
+
+export function isBusy(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === BUSY || code === LOCKED;
+}
+
+export function isDamage(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === CORRUPT || code === NOTADB;
+}
+
+/** Says what a failed statement means for the person, with the file in the details. */
+export function translateSqliteError(error: unknown, path: string): unknown {
+  if (error instanceof CairnError) return error;
+  const details = { path };
+  if (isMovingRefusal(error)) return movingError(path, error);
+  switch (primaryCode(error)) {
+    case CORRUPT:
+    case NOTADB:
+      return new CairnError(
+        "unavailable",
+        `The database file ${path} is damaged. Nothing was changed. Run "cairn database check" to see how badly, then "cairn database quarantine" to set it aside (it is kept, never deleted) and restore a backup or start anew.`,
+        { cause: error, details: { ...details, damaged: true } },
+      );
+    case BUSY:
+    case LOCKED:
+      return new CairnError("unavailable", `The database ${path} is busy. Try again.`, { cause: error, details, retryAfterMs: 1_000 });
+    case FULL:
+      return new CairnError("unavailable", `The disk that holds ${path} is full. Nothing was stored; free some space and try again.`, {
+        cause: error,
+        details,
+      });
+    case READONLY:
+    case CANTOPEN:
+      if (areDescriptorsUsedUp()) return tooManyOpenFiles(error);
+      return new CairnError(
+        "unavailable",
+        `The database ${path} cannot be opened for writing. Check the permissions of the file and its folder.`,
+        { cause: error, details },
+      );
+    case IOERR:
+      if (areDescriptorsUsedUp()) return tooManyOpenFiles(error);
+      return new CairnError("unavailable", `Reading or writing ${path} failed. Check the disk.`, { cause: error, details });
+    case CONSTRAINT:
+      return new CairnError("conflict", "The record contradicts one that is already stored.", { cause: error, details });
+    default:
+      return isTooManyOpenFiles(error) ? tooManyOpenFiles(error) : error;
+  }
+}
+
+/** Throws the operating system's own error if that is why something failed. For threads, whose errors reach the caller without a class. */
+export function assertDescriptorsLeft(): void {
+  if (areDescriptorsUsedUp()) throw Object.assign(new Error("Too many files are open."), { code: "EMFILE" });
+}
+
+/** How many files SQLite opens for one connection, and one for the folder that it syncs. */
+const PROBED_FILES = 4;
+
+/**
+ * Finds out whether SQLite could not open a file because too many are open: its error does not say so, and it has given back the
+ * descriptors that it got.
+ */
+function areDescriptorsUsedUp(): boolean {
+  const opened: number[] = [];
+  try {
+    while (opened.length < PROBED_FILES) opened.push(openSync(devNull, "r"));
+    return false;
+  } catch (error) {
+    return isTooManyOpenFiles(error);
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
+  }
+}
+
+function isMovingRefusal(error: unknown): boolean {
+  if ((error as { errcode?: unknown } | null)?.errcode === READONLY_DBMOVED) return true;
+  return primaryCode(error) === CONSTRAINT && (error as Error).message.includes(MOVING);
+}
+
+function primaryCode(error: unknown): number | undefined {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === "number" ? code & 0xff : undefined;
+}

@@ -1,0 +1,78 @@
+import type { AppliedMigration } from "../../../model/schema-version.ts";
+import { fenceOf } from "../migration/fence.ts";
+import { loadEngine, releaseClosedConnections } from "./engine.ts";
+import { assertDescriptorsLeft } from "./errors.ts";
+import { appliedMigrations, tableNames } from "./table-facts.ts";
+import { readActivity, type WriteActivity } from "./write-activity.ts";
+
+/** What can be seen of a database file without reading all of it. */
+export interface FileProbe {
+  /** Whose it is: a project's id or a system's; `undefined` before anything was stored. */
+  readonly owner: string | undefined;
+  readonly schema: readonly AppliedMigration[];
+  /** Only of a system. */
+  readonly activity: WriteActivity | undefined;
+  readonly halfSnapshots: readonly string[];
+  /** A migration has paused it. */
+  readonly fenced: boolean;
+}
+
+/** A snapshot takes seconds; one that is older and not complete never will be. */
+const HALF_AFTER_MS = 600_000;
+
+/** Why a file could not even be opened. */
+export interface FailedProbe {
+  readonly problem: string;
+}
+
+/** Files after which the descriptors of those that were closed are given back. There may be thousands of files. */
+const RELEASE_EVERY = 4;
+
+/** Each by itself: one that cannot be read does not keep the others from being seen. A lack of descriptors is nobody's damage. */
+export async function probeFiles(paths: readonly string[], now: ProbeTime): Promise<(FileProbe | FailedProbe)[]> {
+  const found: (FileProbe | FailedProbe)[] = [];
+  for (const [index, path] of paths.entries()) {
+    if (index % RELEASE_EVERY === RELEASE_EVERY - 1) await releaseClosedConnections();
+    try {
+      found.push(await probeFile(path, now));
+    } catch (error) {
+      assertDescriptorsLeft();
+      found.push({ problem: (error as Error).message });
+    }
+  }
+  return found;
+}
+
+/** Writes are counted from now back over the window. */
+export interface ProbeTime {
+  readonly nowSeconds: number;
+  readonly windowSeconds: number;
+}
+
+async function probeFile(path: string, { nowSeconds, windowSeconds }: ProbeTime): Promise<FileProbe> {
+  const { DatabaseSync } = await loadEngine();
+  const connection = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+  try {
+    const tables = new Set(tableNames(connection));
+    const all = <Row>(sql: string, ...params: (string | number)[]) => connection.prepare(sql).all(...params) as Row[];
+    const before = new Date(nowSeconds * 1_000 - HALF_AFTER_MS).toISOString();
+    const owners = tables.has("project_info")
+      ? all<{ owner: string }>("SELECT project_id AS owner FROM project_info WHERE id = 1")
+      : tables.has("metadata")
+        ? all<{ owner: string }>("SELECT value AS owner FROM metadata WHERE key = 'system_id'")
+        : [];
+    return {
+      owner: owners[0]?.owner,
+      schema: appliedMigrations(connection),
+      activity: tables.has("write_activity") ? readActivity(all, nowSeconds, windowSeconds) : undefined,
+      halfSnapshots: tables.has("snapshots")
+        ? all<{ id: string }>("SELECT id FROM snapshots WHERE complete = 0 AND created_at < ? ORDER BY sequence", before).map(
+            ({ id }) => id,
+          )
+        : [],
+      fenced: fenceOf(connection) !== undefined,
+    };
+  } finally {
+    connection.close();
+  }
+}

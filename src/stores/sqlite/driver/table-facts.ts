@@ -1,0 +1,83 @@
+import { createHash, type Hash } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+import type { TableFacts } from "../../../model/backup.ts";
+import type { AppliedMigration } from "../../../model/schema-version.ts";
+
+/** Every table that holds rows of its own: an index, a view or a full-text table is derived, but the tables beneath the latter count. */
+const TABLES = `SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'
+  AND name NOT LIKE 'sqlite_stat%' ORDER BY name`;
+
+export function tableNames(connection: DatabaseSync): string[] {
+  return (connection.prepare(TABLES).all() as { name: string }[]).map(({ name }) => name);
+}
+
+export function countRows(connection: DatabaseSync, table: string): number {
+  return Number((connection.prepare(`SELECT count(*) AS rows FROM ${quoted(table)}`).get() as { rows: number }).rows);
+}
+
+/** Reads every row of every table. Two databases with the same facts hold the same values of the same types. */
+export function tableFacts(connection: DatabaseSync): TableFacts[] {
+  return tableNames(connection).map((name) => {
+    // By the table itself: an index that happens to cover all columns would give another order.
+    const statement = connection.prepare(`SELECT * FROM ${quoted(name)} NOT INDEXED`);
+    statement.setReadBigInts(true);
+    const digest = rowDigest();
+    let rows = 0;
+    for (const row of statement.iterate()) {
+      digest.add(Object.values(row as Record<string, unknown>));
+      rows++;
+    }
+    return { name, rows, sha256: digest.end() };
+  });
+}
+
+/** The steps of its schema that were taken; none in a file that is no database of ours. */
+export function appliedMigrations(connection: DatabaseSync): AppliedMigration[] {
+  if (!tableNames(connection).includes("schema_migrations")) return [];
+  const sql = "SELECT migration_id AS id, migration_name AS name, checksum FROM schema_migrations ORDER BY migration_id";
+  return (connection.prepare(sql).all() as unknown as AppliedMigration[]).map((row) => ({ ...row }));
+}
+
+const CHUNK_BYTES = 64 * 1024;
+
+/** Each value goes in with its type and length, so that no two different rows give the same bytes. */
+function rowDigest(): { add(row: readonly unknown[]): void; end(): string } {
+  const hash: Hash = createHash("sha256");
+  let waiting: Buffer[] = [];
+  let bytes = 0;
+  const put = (tag: string, data: Buffer) => {
+    const head = Buffer.from(`${tag}${data.length}:`);
+    waiting.push(head, data);
+    bytes += head.length + data.length;
+    if (bytes > CHUNK_BYTES) flush();
+  };
+  const flush = () => {
+    hash.update(Buffer.concat(waiting, bytes));
+    waiting = [];
+    bytes = 0;
+  };
+  return {
+    add(row) {
+      put("r", Buffer.from(String(row.length)));
+      for (const value of row) put(...encoded(value));
+    },
+    end() {
+      flush();
+      return hash.digest("hex");
+    },
+  };
+}
+
+function encoded(value: unknown): [string, Buffer] {
+  if (value === null || value === undefined) return ["n", Buffer.alloc(0)];
+  if (typeof value === "bigint") return ["i", Buffer.from(String(value))];
+  if (typeof value === "string") return ["t", Buffer.from(value, "utf8")];
+  if (value instanceof Uint8Array) return ["b", Buffer.from(value.buffer, value.byteOffset, value.byteLength)];
+  const real = Buffer.alloc(8);
+  real.writeDoubleLE(Number(value));
+  return ["f", real];
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,38 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseShape } from "../../../ports/migration.ts";
+import type { SqliteTx, SqlValue } from "../driver/driver.ts";
+import { readSpace } from "../vectors/collections.ts";
+import { rebuild } from "../vectors/rebuild.ts";
+import { CENTROIDS } from "../vectors/segments.ts";
+
+/** The codes of all vectors in a file that is being built, where it has vectors. */
+export function vectorCodes(db: DatabaseSync, shape: DatabaseShape): { rebuildCodes(): void; problems(): string[] } | undefined {
+  if (!shape.tables.some(({ name }) => name === "vectors")) return undefined;
+  const tx: SqliteTx = {
+    run(sql, ...params) {
+      const { changes, lastInsertRowid } = db.prepare(sql).run(...params);
+      return { changes: Number(changes), lastId: Number(lastInsertRowid) };
+    },
+    get: <Row>(sql: string, ...params: readonly SqlValue[]) => db.prepare(sql).get(...params) as Row | undefined,
+    all: <Row>(sql: string, ...params: readonly SqlValue[]) => db.prepare(sql).all(...params) as Row[],
+    exec: (sql) => db.exec(sql),
+  };
+  const spaces = () => tx.all<{ id: number }>("SELECT id FROM vector_spaces").flatMap(({ id }) => readSpace(tx, id) ?? []);
+  return {
+    rebuildCodes() {
+      for (const space of spaces()) rebuild(tx, space);
+    },
+    problems: () =>
+      spaces().flatMap(({ id }) => {
+        const { vectors } = tx.get<{ vectors: number }>("SELECT count(*) AS vectors FROM vectors WHERE space = ?", id)!;
+        // A recent row stands for the codes in packs that it overrides.
+        const { codes } = tx.get<{ codes: number }>(
+          `SELECT coalesce((SELECT sum(count) FROM vector_packs WHERE space = ?1 AND ready = 1 AND list IS NOT ?2), 0)
+             + coalesce((SELECT sum((code IS NOT NULL) - packed) FROM vector_recent WHERE space = ?1), 0) AS codes`,
+          id,
+          CENTROIDS,
+        )!;
+        return vectors === codes ? [] : [`${vectors} vectors of space ${id} have ${codes} codes.`];
+      }),
+  };
+}

@@ -1,0 +1,88 @@
+import type { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CairnError } from "../../../model/errors.ts";
+import { waitLimitMs } from "../../../scheduling/time-limit.ts";
+import { isBusy, MOVING, translateSqliteError } from "../driver/errors.ts";
+
+/** Says which move has paused the database. */
+export const FENCE_TABLE = "cairn_move";
+
+/**
+ * Puts a trigger before every write to every table, in one transaction: whatever was acknowledged before is in the file, and
+ * nothing comes after. It holds for every process and every program, also those that know nothing of the move.
+ */
+export async function raiseFence(connection: DatabaseSync, path: string, moveId: string): Promise<void> {
+  await exclusively(connection, path, () => {
+    if (fenceOf(connection) === moveId) return;
+    connection.exec(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (move_id TEXT NOT NULL)`);
+    connection.exec(`DELETE FROM ${FENCE_TABLE}`);
+    connection.prepare(`INSERT INTO ${FENCE_TABLE} (move_id) VALUES (?)`).run(moveId);
+    for (const table of ordinaryTables(connection))
+      for (const event of EVENTS) connection.exec(fenceTrigger(table, event).replace("CREATE TRIGGER", "CREATE TRIGGER IF NOT EXISTS"));
+  });
+}
+
+/** Whether this is a trigger of a fence, exactly as `raiseFence` makes it. */
+export function isFenceTrigger(name: string, table: string, sql: string): boolean {
+  return EVENTS.some((event) => name === triggerName(table, event) && sql === fenceTrigger(table, event));
+}
+
+const EVENTS = ["INSERT", "UPDATE", "DELETE"];
+
+function fenceTrigger(table: string, event: string): string {
+  return `CREATE TRIGGER ${triggerName(table, event)} BEFORE ${event} ON ${table} BEGIN SELECT RAISE(ABORT, '${MOVING}'); END`;
+}
+
+export async function dropFence(connection: DatabaseSync, path: string): Promise<void> {
+  await exclusively(connection, path, () => {
+    const triggers = connection.prepare(
+      "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'cairn\\_move\\_%' ESCAPE '\\'",
+    );
+    for (const { name } of triggers.all() as { name: string }[]) connection.exec(`DROP TRIGGER ${name}`);
+    connection.exec(`DROP TABLE IF EXISTS ${FENCE_TABLE}`);
+  });
+}
+
+/** The move that has paused this database, if one has. */
+export function fenceOf(connection: DatabaseSync): string | undefined {
+  if (!connection.prepare("SELECT 1 FROM sqlite_master WHERE name = ?").get(FENCE_TABLE)) return undefined;
+  return (connection.prepare(`SELECT move_id FROM ${FENCE_TABLE}`).get() as { move_id: string } | undefined)?.move_id;
+}
+
+/** Tables that can have triggers: those of full text, and what they are made of, cannot. */
+export function ordinaryTables(connection: DatabaseSync): string[] {
+  const rows = connection
+    .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")
+    .all() as { name: string; sql: string }[];
+  const virtual = rows.filter(({ sql }) => /^CREATE VIRTUAL TABLE/i.test(sql)).map(({ name }) => name);
+  return rows
+    .map(({ name }) => name)
+    .filter((name) => name !== FENCE_TABLE && !virtual.some((table) => name === table || name.startsWith(`${table}_`)));
+}
+
+function triggerName(table: string, event: string): string {
+  return `cairn_move_${table}_${event.toLowerCase()}`;
+}
+
+/** Runs `work` in a write transaction, waiting for those under way. */
+async function exclusively(connection: DatabaseSync, path: string, work: () => void): Promise<void> {
+  const deadline = Date.now() + waitLimitMs();
+  for (;;) {
+    try {
+      connection.exec("BEGIN IMMEDIATE");
+      break;
+    } catch (error) {
+      if (!isBusy(error)) throw translateSqliteError(error, path);
+      if (Date.now() > deadline)
+        throw new CairnError("unavailable", `Other processes hold the write lock on ${path}. Try again.`, { cause: error });
+      await sleep(2 + Math.random() * 8);
+    }
+  }
+  try {
+    work();
+    connection.exec("COMMIT");
+  } catch (error) {
+    if (connection.isTransaction) connection.exec("ROLLBACK");
+    throw translateSqliteError(error, path);
+  }
+}

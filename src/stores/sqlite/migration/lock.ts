@@ -1,0 +1,104 @@
+import { closeSync, existsSync, mkdirSync, openSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CairnError } from "../../../model/errors.ts";
+import { abandonedMove } from "../../../model/migration.ts";
+import { isSameFile } from "../driver/databases.ts";
+import { inodeOf } from "../driver/driver.ts";
+import { loadEngine } from "../driver/engine.ts";
+import { isBusy, translateSqliteError } from "../driver/errors.ts";
+import { fenceOf } from "./fence.ts";
+import { readMove } from "./record.ts";
+
+/** Waits this many milliseconds for another migration of the same file. */
+const HOLD_WAIT_MS = 15_000;
+
+/**
+ * Marks the migration of a database as running, until the returned function is called or the process ends. The mark is a SQLite lock
+ * on an empty file: the operating system releases it with the process, however that ends, so nobody has to guess from process ids.
+ */
+export async function holdMoveLock(path: string): Promise<() => void> {
+  const { DatabaseSync } = await loadEngine();
+  const file = lockFile(path);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  for (const deadline = Date.now() + HOLD_WAIT_MS; ; ) {
+    makePrivate(file);
+    const inode = inodeOf(file);
+    const connection = new DatabaseSync(file, { timeout: 0 });
+    try {
+      connection.exec("BEGIN EXCLUSIVE");
+      if (isSameFile(file, inode))
+        return () => {
+          rmSync(file, { force: true });
+          connection.exec("ROLLBACK");
+          connection.close();
+        };
+      connection.close(); // a lock on a file that the last migration has removed keeps nobody out
+    } catch (error) {
+      connection.close();
+      if (!isBusy(error)) throw error;
+      if (Date.now() > deadline)
+        throw new CairnError("conflict", `Another process is migrating ${path} now. Wait until it has finished.`, { cause: error });
+    }
+    await sleep(50);
+  }
+}
+
+/** Returns whether a live process is migrating this database. */
+export async function isMoveRunning(path: string): Promise<boolean> {
+  const file = lockFile(path);
+  if (!existsSync(file)) return false;
+  const { DatabaseSync } = await loadEngine();
+  let connection: InstanceType<typeof DatabaseSync> | undefined;
+  try {
+    connection = new DatabaseSync(file, { readOnly: true, timeout: 0 });
+    connection.exec("SELECT 1 FROM sqlite_master");
+    return false;
+  } catch (error) {
+    return isBusy(error); // any other error: the file was removed at this moment
+  } finally {
+    connection?.close();
+  }
+}
+
+/**
+ * Returns the error for a database whose migration stopped before its end, or `undefined` while a migration runs or none is needed.
+ * `flags` names the database on the command line.
+ */
+export async function findAbandonedMove(path: string, flags: string | undefined): Promise<CairnError | undefined> {
+  if (await isMoveRunning(path)) return undefined;
+  const record = readMove(path);
+  if (record?.state === "moved") return undefined;
+  if (!record && !(await isFenced(path))) return undefined;
+  if (await isMoveRunning(path)) return undefined; // another process has just taken it up
+  return abandonedMove(path, flags, record);
+}
+
+/** Returns whether the file itself refuses writes. One that is locked or renamed at this moment is looked at again by the next attempt. */
+async function isFenced(path: string): Promise<boolean> {
+  if (!existsSync(path)) return false;
+  const { DatabaseSync } = await loadEngine();
+  let connection: InstanceType<typeof DatabaseSync> | undefined;
+  try {
+    connection = new DatabaseSync(path, { readOnly: true, timeout: 100 });
+    return fenceOf(connection) !== undefined;
+  } catch (error) {
+    if (isBusy(error) || !existsSync(path)) return false;
+    throw translateSqliteError(error, path);
+  } finally {
+    connection?.close();
+  }
+}
+
+function lockFile(path: string): string {
+  return `${path}.move.lock`;
+}
+
+/** Creates the file for this user only. An existing file is left alone: closing it would drop this process's locks on it. */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, "ax", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}

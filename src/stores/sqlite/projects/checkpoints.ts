@@ -1,0 +1,211 @@
+import type { Checkpoint, CheckpointSort } from "../../../model/checkpoint.ts";
+import { damagedRecordError } from "../../../model/damaged-record.ts";
+import { orderTime } from "../../../model/record-order.ts";
+import { CHECKPOINT_COLUMNS, checkpointChecksum, type RawRow, readCheckpoint, splitStored } from "../../../model/stored-record.ts";
+import type { CheckpointFilter, CheckpointStore } from "../../../ports/checkpoint-store.ts";
+import type { VersionedVector } from "../../../ports/embedding-store.ts";
+import { checkpointText } from "../../../text/embedding-text.ts";
+import type { DatabaseHandle } from "../driver/databases.ts";
+import type { SqliteTx, SqlValue } from "../driver/driver.ts";
+import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
+import { putWords, rankByWords, removeWords, type Where } from "./full-text.ts";
+import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
+import { columnList, moveBehind, readPage } from "./record-rows.ts";
+
+const RECORDS: EmbeddedRecords = {
+  collection: "checkpoints",
+  table: "checkpoints",
+  textColumns: ["summary", "description"],
+  textOf: ({ summary = "", description = "" }) => checkpointText({ summary, description }),
+};
+const WORDS = "checkpoint_words";
+
+/** The checkpoints of one project in its SQLite file. */
+export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle, vectors: VectorSearcher): CheckpointStore {
+  const read = (tx: SqliteTx) => (row: RawRow) => readCheckpoint({ ...row, tags: tagsOf(tx, row.key as number) }, projectPath);
+  const byId = (tx: SqliteTx, id: string) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM checkpoints r WHERE id = ?`, id);
+
+  return {
+    embeddings: sqliteEmbeddings(RECORDS, database),
+
+    async put(checkpoint, recordVectors = [], { savedAt } = {}) {
+      await (await database()).write((tx) => {
+        if (savedAt !== undefined) for (const column of Object.values(SORT_COLUMN)) moveBehind(tx, "checkpoints", column, savedAt);
+        const { changes, lastId } = tx.run(
+          `INSERT INTO checkpoints (id, created_at, created_order, summary, description, context, token_count, updated_at, updated_order, revision, checksum)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+          checkpoint.id,
+          checkpoint.createdAt,
+          checkpoint.createdOrder,
+          ...editable(checkpoint),
+        );
+        if (changes > 0) putDerived(tx, lastId, checkpoint, recordVectors);
+      });
+    },
+
+    async replace(checkpoint, recordVectors = []) {
+      const db = await database();
+      const replaced = await db.write((tx) => {
+        const row = byId(tx, checkpoint.id);
+        if (row?.revision !== checkpoint.revision - 1) return false;
+        const key = row.key as number;
+        moveBehind(tx, "checkpoints", "updated_order", checkpoint.updatedAt);
+        tx.run(
+          `UPDATE checkpoints SET summary = ?, description = ?, context = ?, token_count = ?, updated_at = ?, updated_order = ?, revision = ?,
+             checksum = ? WHERE key = ?`,
+          ...editable(checkpoint),
+          key,
+        );
+        tx.run("DELETE FROM checkpoint_tags WHERE checkpoint_key = ?", key);
+        removeRecordVectors(tx, "checkpoints", [key]);
+        putDerived(tx, key, checkpoint, recordVectors);
+        return true;
+      });
+      if (replaced) db.eraseLogLater();
+      return replaced;
+    },
+
+    async get(id) {
+      return (await database()).read((tx) => {
+        const row = byId(tx, id);
+        if (!row) return undefined;
+        const stored = read(tx)(row);
+        if ("damaged" in stored) throw damagedRecordError(stored.damaged);
+        return stored.record;
+      });
+    },
+
+    async getMany(ids) {
+      return (await database()).read((tx) =>
+        splitStored(
+          ids.flatMap((id) => {
+            const row = byId(tx, id);
+            return row ? [read(tx)(row)] : [];
+          }),
+        ),
+      );
+    },
+
+    async list({ filter = {}, limit, offset, sortBy, after }) {
+      const column = SORT_COLUMN[sortBy];
+      const where = whereOf(filter);
+      return (await database()).read((tx) => {
+        const { total } = tx.get<{ total: number }>(
+          `SELECT count(*) AS total FROM checkpoints r WHERE ${where?.sql ?? "true"}`,
+          ...(where?.params ?? []),
+        )!;
+        const from = after && { at: minPlace(tx, column, after), id: after.id };
+        const page = readPage(
+          limit,
+          (count, skipped) =>
+            tx.all<RawRow>(
+              `SELECT ${COLUMNS} FROM checkpoints r
+                WHERE ${where?.sql ?? "true"} ${from ? `AND (r.${column} < ? OR (r.${column} = ? AND r.id > ?))` : ""}
+                ORDER BY r.${column} DESC, r.id LIMIT ? OFFSET ?`,
+              ...(where?.params ?? []),
+              ...(from ? [from.at, from.at, from.id] : []),
+              count,
+              offset + skipped,
+            ),
+          read(tx),
+        );
+        return { checkpoints: page.records, damaged: page.damaged, total };
+      });
+    },
+
+    async delete(id) {
+      const db = await database();
+      const removed = await db.write((tx) => remove(tx, [id]));
+      if (removed > 0) await db.eraseLog();
+      return removed > 0;
+    },
+
+    async deleteMany(ids) {
+      const db = await database();
+      const removed = await db.write((tx) => remove(tx, ids));
+      if (removed > 0) await db.eraseLog();
+      return removed;
+    },
+
+    async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
+      const where = whereOf(filter);
+      const db = await database();
+      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
+      const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, WORDS, "checkpoints", words, where, limit));
+      return { lexical, dense: (await near) ?? [] };
+    },
+
+    async matching(filter, limit) {
+      return matchingIds(await database(), RECORDS, whereOf(filter), limit);
+    },
+
+    async similarities(versionId, vector, ids) {
+      return (await database()).read((tx) => cosines(tx, RECORDS, versionId, vector, ids));
+    },
+  };
+}
+
+const COLUMNS = columnList(CHECKPOINT_COLUMNS);
+
+/** The tags of a record in their order, whatever stands in their rows. */
+export function tagsOf(tx: Pick<SqliteTx, "all">, key: number): unknown[] {
+  return tx.all<{ tag: unknown }>("SELECT tag FROM checkpoint_tags WHERE checkpoint_key = ? ORDER BY position", key).map(({ tag }) => tag);
+}
+
+/** The only way a caller's choice of order reaches SQL. */
+const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_order", updated_at: "updated_order" };
+
+/** In the order in which both statements above name the columns. */
+function editable(checkpoint: Checkpoint): SqlValue[] {
+  const { summary, description, context, tokenCount, updatedAt, updatedOrder, revision } = checkpoint;
+  return [summary, description, JSON.stringify(context), tokenCount, updatedAt, updatedOrder, revision, checkpointChecksum(checkpoint)];
+}
+
+/** Where the record of a cursor is now, if it was moved down since: then what follows it has not been shown yet. */
+function minPlace(tx: SqliteTx, column: string, { at, id }: { readonly at: string; readonly id: string }): string {
+  return orderTime(at, tx.get<{ at: string }>(`SELECT ${column} AS at FROM checkpoints WHERE id = ?`, id)?.at ?? at);
+}
+
+/** Everything that follows from the record: tags, words, vectors. */
+function putDerived(tx: SqliteTx, key: number, checkpoint: Checkpoint, vectors: readonly VersionedVector[]): void {
+  for (const [position, tag] of checkpoint.tags.entries())
+    tx.run(
+      "INSERT INTO checkpoint_tags (checkpoint_key, position, tag, folded) VALUES (?, ?, ?, ?)",
+      key,
+      position,
+      tag,
+      tag.toLowerCase(),
+    );
+  putWords(tx, WORDS, key, `${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
+  putRecordVectors(tx, "checkpoints", key, vectors);
+}
+
+function remove(tx: SqliteTx, ids: readonly string[]): number {
+  const keys = ids.flatMap((id) => tx.get<{ key: number }>("SELECT key FROM checkpoints WHERE id = ?", id)?.key ?? []);
+  removeRecordVectors(tx, "checkpoints", keys);
+  for (const key of keys) {
+    removeWords(tx, WORDS, key);
+    tx.run("DELETE FROM checkpoints WHERE key = ?", key);
+  }
+  return keys.length;
+}
+
+/** The filter as a condition on `checkpoints r`; absent when everything matches. */
+function whereOf({ tags = [], tagMatch = "exact", createdFrom, createdBefore }: CheckpointFilter): Where | undefined {
+  const conditions: string[] = [];
+  const params: SqlValue[] = [];
+  for (const tag of tags) {
+    const matches = tagMatch === "exact" ? "t.folded = ?" : "instr(t.folded, ?) > 0";
+    conditions.push(`EXISTS (SELECT 1 FROM checkpoint_tags t WHERE t.checkpoint_key = r.key AND ${matches})`);
+    params.push(tag.toLowerCase());
+  }
+  if (createdFrom !== undefined) {
+    conditions.push("r.created_order >= ?");
+    params.push(createdFrom);
+  }
+  if (createdBefore !== undefined) {
+    conditions.push("r.created_order < ?");
+    params.push(createdBefore);
+  }
+  return conditions.length === 0 ? undefined : { sql: conditions.join(" AND "), params };
+}

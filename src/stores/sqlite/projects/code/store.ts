@@ -1,0 +1,264 @@
+import type { CodeKind } from "../../../../model/code-chunk.ts";
+import { type CodeChunk, type CodeOutline, chunkPrint, type FileMove, type IndexedFile } from "../../../../model/code-index.ts";
+import type { CodeStore } from "../../../../ports/code-store.ts";
+import type { VersionedVector } from "../../../../ports/embedding-store.ts";
+import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
+import { embeddingText } from "../../../../text/code/embedding-text.ts";
+import { unpack } from "../../../../text/code/text-blocks.ts";
+import type { DatabaseHandle } from "../../driver/databases.ts";
+import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
+import { type KnownKeys, knownKeys } from "../../driver/known-keys.ts";
+import { vacuumFile } from "../../driver/vacuum.ts";
+import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "../embeddings.ts";
+import { rankByWords } from "../full-text.ts";
+import { matchingIds, nearest, type VectorSearcher } from "../nearest.ts";
+import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
+import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
+import { commitBatch } from "./stage.ts";
+import { findDefinitions, findReferences } from "./symbols.ts";
+import { CODE_WORDS, type TextColumns, textReader } from "./write.ts";
+
+const RECORDS: EmbeddedRecords = {
+  collection: "code",
+  table: "current_chunks",
+  textColumns: ["file_path", "kind", "name", "parents", "defines", "body", "text_start", "text_length"],
+  textOf(row) {
+    const { body, text_start, text_length, ...chunk } = row as unknown as NameColumns & TextColumns & { body: Uint8Array };
+    const text = unpack(body).slice(text_start, text_start + text_length);
+    return embeddingText(row.file_path!, { ...namesOf(chunk), text });
+  },
+};
+/** Without the body of the text, which several chunks share. */
+const CHUNK =
+  "id, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, file_path, language, content_hash, indexed_at";
+const FILE = "file_path AS path, content_hash AS contentHash, generation, indexed_at AS indexedAt, language, bytes, lines, notice";
+
+/** Paths are indexed together with the project: by itself a path would be looked for in all files. */
+const OF_FILE = "file_key = (SELECT file_key FROM indexed_files WHERE project_id = ? AND file_path = ?)";
+
+/** The code of one project in its SQLite file. */
+export function sqliteCode(projectId: string, database: DatabaseHandle, vectors: VectorSearcher): CodeStore {
+  const keys = knownKeys();
+  return {
+    embeddings: sqliteEmbeddings(RECORDS, database),
+
+    async commit(batch) {
+      return commitBatch(await database(), projectId, batch);
+    },
+
+    async filesAt(paths) {
+      return readFiles(await database(), `WHERE project_id = ? AND file_path ${IN_LIST}`, projectId, JSON.stringify(paths));
+    },
+
+    async filesWith(hashes) {
+      return readFiles(await database(), `WHERE content_hash ${IN_LIST}`, JSON.stringify(hashes));
+    },
+
+    async files() {
+      return readFiles(await database(), "");
+    },
+
+    async chunksOf(path, lines) {
+      const having = lines ? "AND EXISTS (SELECT 1 FROM json_each(?) WHERE value BETWEEN start_line AND end_line)" : "";
+      const sql = `SELECT ${CHUNK} FROM current_chunks WHERE ${OF_FILE} ${having} ORDER BY chunk_index`;
+      return (await database()).read((tx) =>
+        readChunks(tx, tx.all<ChunkRow>(sql, projectId, path, ...(lines ? [JSON.stringify(lines)] : []))),
+      );
+    },
+
+    async vectorsOf(path) {
+      const rows = (await database()).read((tx) => {
+        const textOf = textReader(tx);
+        return tx
+          .all<NameColumns & TextColumns & { version_id: number; vector: Uint8Array }>(
+            `SELECT r.kind, r.name, r.parents, r.defines, r.text_key, r.text_start, r.text_length, s.version_id, v.vector
+               FROM current_chunks r JOIN vector_spaces s ON s.collection = 'code' JOIN vectors v ON v.space = s.id AND v.key = r.key
+              WHERE r.${OF_FILE}`,
+            projectId,
+            path,
+          )
+          .map((row) => ({ ...row, text: textOf(row) }));
+      });
+      const found = new Map<string, VersionedVector[]>();
+      for (const row of rows) {
+        const print = chunkPrint({ ...namesOf(row), text: row.text });
+        const entry = { versionId: row.version_id, vector: new Float32Array(Uint8Array.from(row.vector).buffer) };
+        const known = found.get(print) ?? [];
+        // Chunks that are alike have a vector each; one of them is enough.
+        if (!known.some(({ versionId }) => versionId === entry.versionId)) found.set(print, [...known, entry]);
+      }
+      return found;
+    },
+
+    async definitions(names, filter, limit) {
+      const files = await matchGlob(database, filter);
+      return (await database()).read((tx) => findDefinitions(tx, names, files, limit));
+    },
+
+    async references(name, filter, limit) {
+      const files = await matchGlob(database, filter);
+      return (await database()).read((tx) => findReferences(tx, name, files, limit));
+    },
+
+    async moves(limit) {
+      return (await database()).read((tx) =>
+        tx
+          .all<FileMove>(
+            "SELECT old_path AS oldPath, new_path AS newPath, detected_at AS detectedAt FROM file_moves ORDER BY move_id DESC LIMIT ?",
+            limit,
+          )
+          .map((row) => ({ ...row })),
+      );
+    },
+
+    async counts() {
+      return (await database()).read((tx) => {
+        const languages = tx.all<{ language: string; files: number; chunks: number }>(
+          `SELECT f.language, count(*) AS files, sum(g.chunks_count) AS chunks
+             FROM indexed_files f JOIN chunk_generations g ON g.project_id = f.project_id AND g.file_path = f.file_path
+            GROUP BY f.language ORDER BY files DESC, f.language`,
+        );
+        const { lastIndexedAt, ...counted } = tx.get<Totals>(
+          `SELECT (SELECT count(*) FROM indexed_files) AS files, (SELECT count(*) FROM current_chunks) AS chunks,
+                  (SELECT coalesce(sum(defined), 0) FROM code_symbols) AS definitions, (SELECT coalesce(sum(used), 0) FROM code_symbols) AS "references",
+                  (SELECT coalesce(sum(bytes), 0) FROM indexed_files) AS bytes, (SELECT count(*) FROM file_moves) AS moves,
+                  (SELECT last FROM code_generation) AS generation, (SELECT max(indexed_at) FROM indexed_files) AS lastIndexedAt`,
+        )!;
+        return { ...counted, lastIndexedAt: lastIndexedAt ?? undefined, languages: languages.map((row) => ({ ...row })) };
+      });
+    },
+
+    async reconcile() {
+      const db = await database();
+      // Counting takes long in a large index, and nearly always there is nothing: nobody need wait for that.
+      const found = db.read(countOrphans);
+      return isNone(found) ? found : db.write((tx) => removeOrphans(tx, projectId));
+    },
+
+    async orphans() {
+      return (await database()).read(countOrphans);
+    },
+
+    async compact(keepMoves) {
+      const db = await database();
+      const forgottenMoves = await db.write((tx) => {
+        tx.run(`INSERT INTO ${CODE_WORDS} (${CODE_WORDS}) VALUES ('optimize')`);
+        return tx.run(
+          "DELETE FROM file_moves WHERE move_id NOT IN (SELECT move_id FROM file_moves ORDER BY move_id DESC LIMIT ?)",
+          keepMoves,
+        ).changes;
+      });
+      return { forgottenMoves, freedBytes: await vacuumFile({ path: db.path, lockWaitMs: waitLimitMs() }) };
+    },
+
+    async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
+      const where = whereOf(await matchGlob(database, filter, signal));
+      const db = await database();
+      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
+      near?.catch(() => {}); // it is awaited below, unless something else fails before
+      const { lexical, similarities } = db.read((tx) => {
+        const ranked = words === undefined ? [] : rankByWords(tx, CODE_WORDS, "current_chunks", words, where, limit);
+        // The other thread still scans, mostly.
+        return { lexical: ranked, similarities: dense && cosinesByKey(tx, RECORDS, dense.versionId, dense.vector, ranked) };
+      });
+      const found = (await near) ?? [];
+      keys.note(lexical);
+      keys.note(found);
+      return { lexical, dense: found, similarities };
+    },
+
+    async matching(filter, limit) {
+      const where = whereOf(await matchGlob(database, filter));
+      return matchingIds(await database(), RECORDS, where, limit);
+    },
+
+    async similarities(versionId, vector, ids) {
+      return (await database()).read((tx) => cosines(tx, RECORDS, versionId, vector, ids, keys.of));
+    },
+
+    async outlines(ids) {
+      return (await database()).read((tx) => rowsOf(tx, ids, keys).map(outlineOf));
+    },
+
+    async getMany(ids) {
+      return (await database()).read((tx) => readChunks(tx, rowsOf(tx, ids, keys)));
+    },
+  };
+}
+
+function readFiles(db: SqliteDatabase, where: string, ...params: readonly SqlValue[]): IndexedFile[] {
+  const rows = db.read((tx) =>
+    tx.all<IndexedFile & { notice: string | null }>(`SELECT ${FILE} FROM indexed_files ${where} ORDER BY file_path`, ...params),
+  );
+  return rows.map(({ notice, ...file }) => (notice === null ? file : { ...file, notice }));
+}
+
+interface Totals {
+  files: number;
+  chunks: number;
+  definitions: number;
+  references: number;
+  bytes: number;
+  moves: number;
+  generation: number;
+  lastIndexedAt: string | null;
+}
+
+interface NameColumns {
+  kind: CodeKind;
+  name: string | null;
+  parents: string;
+  defines: string;
+}
+
+interface ChunkRow extends NameColumns, TextColumns {
+  id: string;
+  generation: number;
+  chunk_index: number;
+  start_line: number;
+  end_line: number;
+  file_path: string;
+  language: string;
+  content_hash: string;
+  indexed_at: string;
+}
+
+function namesOf({ kind, name, parents, defines }: NameColumns) {
+  return {
+    kind,
+    ...(name !== null && { name }),
+    parents: JSON.parse(parents) as string[],
+    defines: JSON.parse(defines) as string[],
+  };
+}
+
+/** In the order asked. They come as one text, which takes a third of the time of as many rows. */
+function rowsOf(tx: SqliteTx, ids: readonly string[], keys: KnownKeys): ChunkRow[] {
+  const { rows } = tx.get<{ rows: string }>(
+    `SELECT json_group_array(json_object(${CHUNK.split(", ").flatMap((name) => [`'${name}'`, `r.${name}`])})) AS rows
+       FROM json_each(?) wanted CROSS JOIN current_chunks r ON r.id = wanted.value ->> 1
+        AND r.key = coalesce(wanted.value ->> 0, (SELECT key FROM code_chunks WHERE id = wanted.value ->> 1))`,
+    JSON.stringify(ids.map((id) => [keys.of(id), id])),
+  )!;
+  return JSON.parse(rows) as ChunkRow[];
+}
+
+function readChunks(tx: SqliteTx, rows: readonly ChunkRow[]): CodeChunk[] {
+  const textOf = textReader(tx);
+  return rows.map((row) => ({ ...outlineOf(row), text: textOf(row) }));
+}
+
+function outlineOf(row: ChunkRow): CodeOutline {
+  return {
+    id: row.id,
+    path: row.file_path,
+    index: row.chunk_index,
+    generation: row.generation,
+    language: row.language,
+    contentHash: row.content_hash,
+    indexedAt: row.indexed_at,
+    startLine: row.start_line,
+    endLine: row.end_line,
+    ...namesOf(row),
+  };
+}

@@ -1,0 +1,56 @@
+import type { DefinitionSite, ReferenceSite } from "../../../../model/code-index.ts";
+import { unpackOutline } from "../../../../text/code/index-text.ts";
+import { unpackPositions } from "../../../../text/code/positions.ts";
+import type { SqliteTx } from "../../driver/driver.ts";
+import { type FileFilter, IN_LIST, whereOf } from "./filter.ts";
+
+/** Files in order of their paths, each outline read only until there are enough sites. */
+export function findDefinitions(tx: SqliteTx, names: readonly string[], filter: FileFilter, limit: number): DefinitionSite[] {
+  const { kinds, ...ofFiles } = filter;
+  const files = whereOf(ofFiles);
+  const chunks = whereOf({ kinds });
+  const wanted = new Set(names);
+  const defining = tx.all<{ file_key: number; path: string }>(
+    `SELECT DISTINCT r.file_key, r.file_path AS path FROM code_symbols s JOIN indexed_files r ON r.file_key = s.file_key
+      WHERE s.name ${IN_LIST} AND s.defined > 0 AND ${files?.sql ?? "true"} ORDER BY r.file_path`,
+    JSON.stringify(names),
+    ...(files?.params ?? []),
+  );
+  const sites: DefinitionSite[] = [];
+  for (const { file_key, path } of defining) {
+    if (sites.length >= limit) break;
+    const outline = tx.get<{ body: Uint8Array }>("SELECT body FROM code_outlines WHERE file_key = ?", file_key);
+    for (const definition of outline ? unpackOutline(outline.body).definitions : []) {
+      if (!wanted.has(definition.name)) continue;
+      const chunk = tx.get<{ id: string }>(
+        `SELECT r.id FROM current_chunks r WHERE r.file_key = ? AND ? BETWEEN r.start_line AND r.end_line AND ${chunks?.sql ?? "true"}`,
+        file_key,
+        definition.line,
+        ...(chunks?.params ?? []),
+      );
+      if (chunk) sites.push({ ...definition, path, chunkId: chunk.id });
+    }
+  }
+  return sites.slice(0, limit);
+}
+
+export function findReferences(
+  tx: SqliteTx,
+  name: string,
+  filter: Omit<FileFilter, "kinds">,
+  limit: number,
+): { readonly sites: readonly ReferenceSite[]; readonly total: number } {
+  const where = whereOf(filter);
+  const rows = tx.all<{ path: string; used: number; positions: Uint8Array }>(
+    `SELECT r.file_path AS path, s.used, s.positions FROM code_symbols s JOIN indexed_files r ON r.file_key = s.file_key
+      WHERE s.name = ? AND s.used > 0 AND ${where?.sql ?? "true"} ORDER BY r.file_path`,
+    name,
+    ...(where?.params ?? []),
+  );
+  const sites: ReferenceSite[] = [];
+  for (const { path, positions } of rows) {
+    if (sites.length >= limit) break;
+    for (const position of unpackPositions(positions)) sites.push({ path, ...position });
+  }
+  return { sites: sites.slice(0, limit), total: rows.reduce((sum, { used }) => sum + used, 0) };
+}

@@ -1,0 +1,297 @@
+import { chunkId } from "../../../../model/code-index.ts";
+import { type CodeBatch, type CommitResult, STEP_CHUNKS } from "../../../../ports/code-store.ts";
+import { chunkWords, type PackedSymbols, unpackOutline } from "../../../../text/code/index-text.ts";
+import { unpack } from "../../../../text/code/text-blocks.ts";
+import type { SqliteTx } from "../../driver/driver.ts";
+import { putVectorsByVersion, removeRecordVectors } from "../embeddings.ts";
+import { insertWords, putWords, removeWords } from "../full-text.ts";
+import type { FileRows } from "./rows.ts";
+
+export const CODE_WORDS = "code_words";
+
+/** The chunks of a file that are in the database and belong to nothing yet. */
+export interface Staged {
+  readonly fileKey: number;
+  readonly generation: number;
+  /** One for each chunk of the file. */
+  readonly keys: readonly number[];
+}
+
+interface FileRow {
+  file_key: number;
+  content_hash: string;
+  generation: number;
+}
+
+export interface Commit {
+  readonly result: CommitResult;
+  /** Chunks that nobody sees any more, too many to be removed at once. Their vectors are gone. */
+  readonly leftBehind: readonly number[];
+}
+
+interface RowBatch extends Omit<CodeBatch, "files"> {
+  readonly files: readonly FileRows[];
+  /** Files whose chunks are in the database already. */
+  readonly staged: ReadonlyMap<FileRows, Staged>;
+}
+
+/** One batch. Vectors come and go at its end, all together: their index is then touched once. */
+interface Step {
+  readonly tx: SqliteTx;
+  readonly projectId: string;
+  readonly generation: number;
+  readonly at: string;
+  readonly gone: number[];
+  readonly leftBehind: number[];
+  readonly vectors: Map<number, { key: number; vector: Float32Array }[]>;
+}
+
+export function nextGeneration(tx: SqliteTx): number {
+  return tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last")!.last;
+}
+
+export function commitCode(tx: SqliteTx, projectId: string, { at, moves = [], removes = [], files, staged }: RowBatch): Commit {
+  const generation = nextGeneration(tx);
+  const step: Step = { tx, projectId, generation, at, gone: [], leftBehind: [], vectors: new Map() };
+  const moved = moves.filter((move) => moveFile(step, move)).map(({ to }) => to);
+  const removed: string[] = [];
+  for (const { path, contentHash, movedTo } of removes) {
+    const file = fileAt(tx, projectId, path);
+    if (file?.content_hash !== contentHash) continue;
+    step.gone.push(...removeFile(tx, projectId, path, file.file_key));
+    if (movedTo !== undefined) recordMove(step, path, movedTo);
+    removed.push(path);
+  }
+  for (const rows of files) writeFile(step, rows, staged.get(rows));
+  removeRecordVectors(tx, "code", step.gone);
+  putVectorsByVersion(tx, "code", step.vectors);
+  return { result: { generation, moved, removed }, leftBehind: step.leftBehind };
+}
+
+function writeFile(step: Step, rows: FileRows, staged: Staged | undefined): void {
+  const { tx, projectId, at } = step;
+  const { path, contentHash, language, bytes, lines, notice, chunks } = rows.file;
+  const ahead = staged && isWhole(step, rows, staged) ? staged : undefined;
+  const generation = ahead?.generation ?? step.generation;
+  const { file_key: fileKey } = tx.get<{ file_key: number }>(
+    `INSERT INTO indexed_files (file_key, project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (project_id, file_path) DO UPDATE SET content_hash = excluded.content_hash, generation = excluded.generation,
+       indexed_at = excluded.indexed_at, language = excluded.language, bytes = excluded.bytes, lines = excluded.lines, notice = excluded.notice
+     RETURNING file_key`,
+    ahead?.fileKey ?? null,
+    projectId,
+    path,
+    contentHash,
+    generation,
+    at,
+    language,
+    bytes,
+    lines,
+    notice ?? null,
+  )!;
+  tx.run(
+    `INSERT INTO chunk_generations (project_id, file_path, current_generation, chunks_count, updated_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (project_id, file_path) DO UPDATE SET current_generation = excluded.current_generation,
+       chunks_count = excluded.chunks_count, updated_at = excluded.updated_at`,
+    projectId,
+    path,
+    generation,
+    chunks.length,
+    at,
+  );
+  const keys = ahead?.keys ?? insertChunks(tx, rows, { projectId, fileKey, generation, start: 0, end: chunks.length }).keys;
+  for (const [place, key] of keys.entries()) addVectors(step, key, chunks[place]!.vectors);
+  const gone = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ? AND generation < ?", fileKey, generation);
+  retire(
+    step,
+    gone.map(({ key }) => key),
+  );
+  // Another process has changed the file meanwhile, or has taken the chunks for something that was left behind.
+  if (staged && !ahead) step.leftBehind.push(...staged.keys);
+  putSymbols(tx, fileKey, rows.symbols);
+}
+
+/** Whether the chunks that were inserted ahead are all there, and newer than what the file has. */
+function isWhole({ tx, projectId }: Step, { file }: FileRows, { fileKey, generation }: Staged): boolean {
+  const now = fileAt(tx, projectId, file.path);
+  if (now && (now.file_key !== fileKey || now.generation > generation)) return false;
+  const { count } = tx.get<{ count: number }>(
+    "SELECT count(*) AS count FROM code_chunks WHERE file_key = ? AND generation = ?",
+    fileKey,
+    generation,
+  )!;
+  return count === file.chunks.length;
+}
+
+function addVectors({ vectors }: Step, key: number, own: FileRows["file"]["chunks"][number]["vectors"]): void {
+  for (const { versionId, vector } of own) {
+    const entries = vectors.get(versionId);
+    if (entries) entries.push({ key, vector });
+    else vectors.set(versionId, [{ key, vector }]);
+  }
+}
+
+/** Their vectors go with the commit, so that no search finds them; a long file's rows go after it. */
+function retire({ tx, gone, leftBehind }: Step, keys: readonly number[]): void {
+  gone.push(...keys);
+  if (keys.length > STEP_CHUNKS) leftBehind.push(...keys);
+  else removeChunks(tx, keys);
+}
+
+interface ChunkRange {
+  readonly projectId: string;
+  readonly fileKey: number;
+  readonly generation: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Inserts some of a file's chunks, with those of their texts that are not there yet. Gives the keys of both. */
+export function insertChunks(
+  tx: SqliteTx,
+  { file: { path, chunks }, blocks, places, words }: FileRows,
+  { projectId, fileKey, generation, start, end }: ChunkRange,
+  textKeys: readonly number[] = [],
+): { readonly keys: readonly number[]; readonly textKeys: readonly number[] } {
+  const known = [...textKeys];
+  const keys: number[] = [];
+  for (let place = start; place < end; place++) {
+    const { chunk } = chunks[place]!;
+    const { block, start: textStart, length } = places[place]!;
+    while (known.length <= block) known.push(tx.run("INSERT INTO code_texts (body) VALUES (?)", blocks[known.length]!).lastId);
+    const { lastId: key } = tx.run(
+      `INSERT INTO code_chunks (id, file_key, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      chunkId(projectId, path, chunk.index, generation),
+      fileKey,
+      generation,
+      chunk.index,
+      chunk.kind,
+      chunk.name ?? null,
+      JSON.stringify(chunk.parents),
+      JSON.stringify(chunk.defines),
+      chunk.startLine,
+      chunk.endLine,
+      known[block]!,
+      textStart,
+      length,
+    );
+    insertWords(tx, CODE_WORDS, key, words[place]!);
+    keys.push(key);
+  }
+  return { keys, textKeys: known.slice(textKeys.length) };
+}
+
+function putSymbols(tx: SqliteTx, fileKey: number, { names, outline }: PackedSymbols): void {
+  removeSymbols(tx, fileKey);
+  tx.run("INSERT INTO code_outlines (file_key, body) VALUES (?, ?)", fileKey, outline);
+  for (const { name, defined, used, positions } of names)
+    tx.run(
+      "INSERT INTO code_symbols (name, file_key, defined, used, positions) VALUES (?, ?, ?, ?, ?)",
+      name,
+      fileKey,
+      defined,
+      used,
+      positions,
+    );
+}
+
+function moveFile(step: Step, { from, to, contentHash }: { from: string; to: string; contentHash: string }): boolean {
+  const { tx, projectId, generation, at } = step;
+  const file = fileAt(tx, projectId, from);
+  if (file?.content_hash !== contentHash || fileAt(tx, projectId, to)) return false;
+  tx.run("UPDATE indexed_files SET file_path = ?, generation = ?, indexed_at = ? WHERE file_key = ?", to, generation, at, file.file_key);
+  tx.run(
+    "UPDATE chunk_generations SET file_path = ?, current_generation = ?, updated_at = ? WHERE project_id = ? AND file_path = ?",
+    to,
+    generation,
+    at,
+    projectId,
+    from,
+  );
+  const textOf = textReader(tx);
+  const chunks = tx.all<TextColumns & { key: number; chunk_index: number; name: string | null; parents: string; defines: string }>(
+    "SELECT key, chunk_index, name, parents, defines, text_key, text_start, text_length FROM code_chunks WHERE file_key = ?",
+    file.file_key,
+  );
+  // The key stays, and with it the vectors; the words change with the path.
+  for (const { key, chunk_index: index, name, parents, defines, ...place } of chunks) {
+    tx.run("UPDATE code_chunks SET id = ?, generation = ? WHERE key = ?", chunkId(projectId, to, index, generation), generation, key);
+    const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
+    putWords(tx, CODE_WORDS, key, chunkWords(to, { ...names, text: textOf(place) }));
+  }
+  recordMove(step, from, to);
+  return true;
+}
+
+function recordMove({ tx, projectId, at }: Step, from: string, to: string): void {
+  tx.run("INSERT INTO file_moves (project_id, old_path, new_path, detected_at) VALUES (?, ?, ?, ?)", projectId, from, to, at);
+}
+
+function fileAt(tx: SqliteTx, projectId: string, path: string): FileRow | undefined {
+  return tx.get<FileRow>(
+    "SELECT file_key, content_hash, generation FROM indexed_files WHERE project_id = ? AND file_path = ?",
+    projectId,
+    path,
+  );
+}
+
+/** Gives the keys of the chunks that it had, whose vectors are still there. */
+export function removeFile(tx: SqliteTx, projectId: string, path: string, fileKey: number): number[] {
+  const chunks = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ?", fileKey);
+  const gone = removeChunks(
+    tx,
+    chunks.map(({ key }) => key),
+  );
+  removeSymbols(tx, fileKey);
+  tx.run("DELETE FROM chunk_generations WHERE project_id = ? AND file_path = ?", projectId, path);
+  tx.run("DELETE FROM indexed_files WHERE file_key = ?", fileKey);
+  return gone;
+}
+
+/** Chunks share their texts only with chunks of the same file and generation, which go with them. Their vectors are still there afterwards. */
+export function removeChunks(tx: SqliteTx, keys: readonly number[]): number[] {
+  const texts = new Set<number>();
+  for (const key of keys) {
+    const chunk = tx.get<{ text_key: number }>("DELETE FROM code_chunks WHERE key = ? RETURNING text_key", key);
+    if (!chunk) continue; // another process has removed it
+    removeWords(tx, CODE_WORDS, key);
+    texts.add(chunk.text_key);
+  }
+  for (const key of texts) tx.run("DELETE FROM code_texts WHERE key = ?", key);
+  return [...keys];
+}
+
+/** The outline says which names the file has: there is no index by file, which would hold every name a second time. */
+function removeSymbols(tx: SqliteTx, fileKey: number): void {
+  const outline = tx.get<{ body: Uint8Array }>("DELETE FROM code_outlines WHERE file_key = ? RETURNING body", fileKey);
+  if (!outline) return;
+  let names: readonly string[];
+  try {
+    ({ names } = unpackOutline(outline.body));
+  } catch {
+    tx.run("DELETE FROM code_symbols WHERE file_key = ?", fileKey); // damaged: slow, and right
+    return;
+  }
+  for (const name of names) tx.run("DELETE FROM code_symbols WHERE name = ? AND file_key = ?", name, fileKey);
+}
+
+export interface TextColumns {
+  readonly text_key: number;
+  readonly text_start: number;
+  readonly text_length: number;
+}
+
+/** Reads texts within one snapshot; a block that several chunks share is unpacked once. */
+export function textReader(tx: SqliteTx): (place: TextColumns) => string {
+  const blocks = new Map<number, string>();
+  return ({ text_key, text_start, text_length }) => {
+    let block = blocks.get(text_key);
+    if (block === undefined) {
+      block = unpack(tx.get<{ body: Uint8Array }>("SELECT body FROM code_texts WHERE key = ?", text_key)?.body ?? new Uint8Array());
+      blocks.set(text_key, block);
+    }
+    return block.slice(text_start, text_start + text_length);
+  };
+}

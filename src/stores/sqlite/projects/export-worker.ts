@@ -1,0 +1,21 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { loadEngine } from "../driver/engine.ts";
+import { findProblems } from "../driver/find-problems.ts";
+
+/**
+ * Copies a database as it is at one moment, also while others write to it, and reads the copy through. A damaged one is not
+ * copied: the copy might look sound, because damaged indexes are made anew in it.
+ */
+const { from, to } = workerData as { readonly from: string; readonly to: string };
+let { problems } = await findProblems(from);
+if (problems.length === 0) {
+  const { DatabaseSync } = await loadEngine();
+  const connection = new DatabaseSync(from, { readOnly: true, timeout: 5_000 });
+  try {
+    connection.prepare("VACUUM INTO ?").run(to);
+  } finally {
+    connection.close();
+  }
+  ({ problems } = await findProblems(to));
+}
+parentPort!.postMessage(problems);

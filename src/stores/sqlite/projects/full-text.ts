@@ -1,0 +1,117 @@
+import type { RankedByWords } from "../../../ports/recall-store.ts";
+import { queryWords, searchWords } from "../../../text/words.ts";
+import type { SqliteTx, SqlValue } from "../driver/driver.ts";
+import type { Keyed } from "../driver/known-keys.ts";
+import { shortlist } from "./shortlist.ts";
+
+/** A condition on the records of a collection, as SQL made by us with the person's values bound. */
+export interface Where {
+  readonly sql: string;
+  readonly params: readonly SqlValue[];
+}
+
+/** Makes a record's text findable by its words, in place of what was there. Erasing words from the index costs more than comparing them. */
+export function putWords(tx: SqliteTx, table: string, key: number, text: string): void {
+  const words = storedWords(text);
+  const before = tx.get<{ words: string }>(`SELECT words FROM ${table} WHERE rowid = ?`, key);
+  if (before?.words === words) return;
+  removeWords(tx, table, key);
+  insertWords(tx, table, key, words);
+}
+
+/** The words of a text as they are stored. */
+export function storedWords(text: string): string {
+  return searchWords(text).join(" ");
+}
+
+export function insertWords(tx: SqliteTx, table: string, key: number, words: string): void {
+  tx.run(`INSERT INTO ${table} (rowid, words) VALUES (?, ?)`, key, words);
+}
+
+export function removeWords(tx: SqliteTx, table: string, key: number): void {
+  tx.run(`DELETE FROM ${table} WHERE rowid = ?`, key);
+}
+
+/** The records whose text has words of the query, by BM25, best first; only those that `where` lets through. */
+export function rankByWords(
+  tx: SqliteTx,
+  table: string,
+  records: string,
+  query: string,
+  where: Where | undefined,
+  limit: number,
+): (RankedByWords & Keyed)[] {
+  const asked = queryWords(query).map(quoted);
+  if (asked.length === 0) return [];
+  const rows =
+    (where ? undefined : rankFirst(tx, table, records, asked, limit)) ?? rankMatching(tx, table, records, asked.join(" OR "), where, limit);
+  const has = (key: number) =>
+    asked.filter((word) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid = ?`, word, key)).length;
+  return rows.map(({ key, id, score }, index) => ({
+    key,
+    id,
+    score: Math.max(score, Number.MIN_VALUE),
+    ...(index === 0 ? { matched: has(key) / asked.length } : {}),
+  }));
+}
+
+interface RankedRow extends Keyed {
+  readonly score: number;
+}
+
+function rankMatching(
+  tx: SqliteTx,
+  table: string,
+  records: string,
+  match: string,
+  where: Where | undefined,
+  limit: number,
+): readonly RankedRow[] {
+  return tx.all<RankedRow>(
+    `SELECT r.key AS key, r.id AS id, -bm25(${table}) AS score
+       FROM ${table} JOIN ${records} r ON r.key = ${table}.rowid
+      WHERE ${table} MATCH ? ${where ? `AND (${where.sql})` : ""}
+      ORDER BY bm25(${table}), r.id LIMIT ?`,
+    match,
+    ...(where?.params ?? []),
+    limit,
+  );
+}
+
+/** So many more than wanted are taken, for those among them that are no longer, or not yet, a record. */
+const SPARE = 50;
+
+/**
+ * The same without a condition, in a fraction of the time: of all that have one of the words, only those with the rarer ones are
+ * scored, and only the best are looked up among the records. Nothing if that does not settle which ones they are.
+ */
+function rankFirst(
+  tx: SqliteTx,
+  table: string,
+  records: string,
+  words: readonly string[],
+  limit: number,
+): readonly RankedRow[] | undefined {
+  const worth = shortlist(tx, table, words, limit + SPARE);
+  const best = tx.all<{ key: number; score: number }>(
+    `SELECT rowid AS key, -bm25(${table}) AS score FROM ${table}
+      WHERE ${table} MATCH ? ${worth ? "AND +rowid IN (SELECT value FROM json_each(?))" : ""} ORDER BY score DESC LIMIT ?`,
+    words.join(" OR "),
+    ...(worth ? [JSON.stringify(worth)] : []),
+    limit + SPARE,
+  );
+  const known = best.flatMap(({ key, score }) => {
+    const record = tx.get<{ id: string }>(`SELECT id FROM ${records} WHERE key = ?`, key);
+    return record ? [{ key, id: record.id, score }] : [];
+  });
+  known.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
+  const isAll = best.length < limit + SPARE;
+  // Those with the score of the last one may have been cut off before those with a smaller id.
+  const settled = isAll || (known.length > limit && known[limit - 1]!.score > best.at(-1)!.score);
+  return settled ? known.slice(0, limit) : undefined;
+}
+
+/** A word as a quoted string: whatever a person types is a word to look for, never syntax. */
+function quoted(word: string): string {
+  return `"${word.replaceAll('"', '""')}"`;
+}

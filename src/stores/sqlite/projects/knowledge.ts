@@ -1,0 +1,251 @@
+import { damagedRecordError } from "../../../model/damaged-record.ts";
+import type { Knowledge } from "../../../model/knowledge.ts";
+import { orderTime } from "../../../model/record-order.ts";
+import {
+  KNOWLEDGE_COLUMNS,
+  knowledgeChecksum,
+  type RawRow,
+  readKnowledge,
+  type StoredRecord,
+  splitStored,
+} from "../../../model/stored-record.ts";
+import type { VersionedVector } from "../../../ports/embedding-store.ts";
+import type { KnowledgeBatch, KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
+import { outcomeOfThread } from "../../../scheduling/run-in-thread.ts";
+import { knowledgeText, knowledgeWords } from "../../../text/embedding-text.ts";
+import { errorSignature } from "../../../text/normalise-error.ts";
+import type { DatabaseHandle } from "../driver/databases.ts";
+import type { SqliteTx, SqlValue } from "../driver/driver.ts";
+import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
+import { putWords, rankByWords, removeWords, type Where } from "./full-text.ts";
+import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
+import { columnList, moveBehind, readPage, safeInteger } from "./record-rows.ts";
+
+const RECORDS: EmbeddedRecords = {
+  collection: "knowledge",
+  table: "knowledge",
+  textColumns: ["kind", "question"],
+  textOf: ({ kind = "", question = "" }) => knowledgeText({ kind, question }),
+};
+const WORDS = "knowledge_words";
+
+/** The knowledge in one SQLite file: a project's, or the shared one. */
+export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearcher): KnowledgeStore {
+  return {
+    embeddings: sqliteEmbeddings(RECORDS, database),
+
+    async put(record, recordVectors = [], { savedAt } = {}) {
+      return (await database()).write((tx) => {
+        if (savedAt !== undefined) moveBehind(tx, "knowledge", "created_order", savedAt);
+        return add(tx, { record, vectors: recordVectors });
+      });
+    },
+
+    async replace(record, recordVectors) {
+      const db = await database();
+      const replaced = await db.write((tx) => replace(tx, { record, vectors: recordVectors }));
+      if (replaced) db.eraseLogLater();
+      return replaced;
+    },
+
+    async get(id) {
+      return (await database()).read((tx) => sound(byId(tx, id)));
+    },
+
+    async getMany(ids) {
+      return (await database()).read((tx) => splitStored(ids.flatMap((id) => byId(tx, id) ?? [])));
+    },
+
+    async list({ filter = {}, limit, after }) {
+      const where = whereOf(filter);
+      return (await database()).read((tx) => {
+        const { total } = tx.get<{ total: number }>(
+          `SELECT count(*) AS total FROM knowledge r WHERE ${where?.sql ?? "true"}`,
+          ...(where?.params ?? []),
+        )!;
+        const from = after && { at: minPlace(tx, after), id: after.id };
+        const page = readPage(
+          limit,
+          (count, skipped) =>
+            tx.all<RawRow>(
+              `SELECT ${COLUMNS} FROM knowledge r
+                WHERE ${where?.sql ?? "true"} ${from ? "AND (r.created_order < ? OR (r.created_order = ? AND r.id > ?))" : ""}
+                ORDER BY r.created_order DESC, r.id LIMIT ? OFFSET ?`,
+              ...(where?.params ?? []),
+              ...(from ? [from.at, from.at, from.id] : []),
+              count,
+              skipped,
+            ),
+          readKnowledge,
+        );
+        return { ...page, total };
+      });
+    },
+
+    async delete(id) {
+      const db = await database();
+      const removed = await db.write((tx) => remove(tx, id));
+      if (removed) await db.eraseLog();
+      return removed;
+    },
+
+    async feedback(id, success) {
+      return (await database()).write((tx) => {
+        const before = sound(byId(tx, id));
+        if (!before) return undefined;
+        const record = { ...before, uses: before.uses + 1, successes: before.successes + (success ? 1 : 0) };
+        tx.run(
+          "UPDATE knowledge SET uses = ?, successes = ?, checksum = ? WHERE id = ?",
+          record.uses,
+          record.successes,
+          knowledgeChecksum(record),
+          id,
+        );
+        return record;
+      });
+    },
+
+    async withSignature(signature, filter, limit) {
+      const where = whereOf(filter);
+      return (await database()).read((tx) =>
+        tx
+          .all<{ id: string }>(
+            `SELECT r.id FROM knowledge r WHERE r.signature = ? AND r.signature <> '' AND ${where?.sql ?? "true"} ORDER BY r.created_order, r.id DESC LIMIT ?`,
+            signature,
+            ...(where?.params ?? []),
+            limit,
+          )
+          .map(({ id }) => id),
+      );
+    },
+
+    async marks() {
+      return (await database()).read((tx) =>
+        tx.all<KnowledgeMark>(
+          `SELECT id, source, content_hash AS contentHash, ${safeInteger("revision")} AS revision FROM knowledge ORDER BY id`,
+        ),
+      );
+    },
+
+    async apply(batch) {
+      const opened = await database();
+      const records = batch.add.length + batch.replace.length + batch.remove.length;
+      const outcome = await (records > THREAD_RECORDS
+        ? outcomeOfThread<"applied" | "changed meanwhile">("stores/sqlite/projects/knowledge-worker.js", { path: opened.path, batch })
+        : opened.write((tx) => applyBatch(tx, batch)));
+      if (outcome === "applied" && batch.remove.length + batch.replace.length > 0) await (await database()).eraseLog(); // asked for again: meanwhile it may have been closed as idle
+      return outcome;
+    },
+
+    async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
+      const where = whereOf(filter);
+      const db = await database();
+      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
+      const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, WORDS, "knowledge", words, where, limit));
+      return { lexical, dense: (await near) ?? [] };
+    },
+
+    async matching(filter, limit) {
+      return matchingIds(await database(), RECORDS, whereOf(filter), limit);
+    },
+
+    async similarities(versionId, vector, ids) {
+      return (await database()).read((tx) => cosines(tx, RECORDS, versionId, vector, ids));
+    },
+  };
+}
+
+/** Records; a larger batch would keep the event loop for longer than a few milliseconds. */
+const THREAD_RECORDS = 100;
+
+/** Applies the batch if its records are still as expected: all of it or nothing. */
+export function applyBatch(tx: SqliteTx, batch: KnowledgeBatch): "applied" | "changed meanwhile" {
+  const revisionOf = (id: string) => tx.get<{ revision: number }>("SELECT revision FROM knowledge WHERE id = ?", id)?.revision;
+  const asExpected =
+    batch.add.every(({ record }) => revisionOf(record.id) === undefined) &&
+    batch.replace.every(({ record }) => revisionOf(record.id) === record.revision - 1) &&
+    batch.remove.every(({ id, revision }) => revisionOf(id) === revision);
+  if (!asExpected) return "changed meanwhile";
+  if (batch.savedAt !== undefined) moveBehind(tx, "knowledge", "created_order", batch.savedAt);
+  for (const write of batch.add) add(tx, write);
+  for (const write of batch.replace) replace(tx, write);
+  for (const { id } of batch.remove) remove(tx, id);
+  return "applied";
+}
+
+const COLUMNS = columnList(KNOWLEDGE_COLUMNS);
+
+function byId(tx: SqliteTx, id: string): StoredRecord<Knowledge> | undefined {
+  const row = tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge r WHERE id = ?`, id);
+  return row && readKnowledge(row);
+}
+
+function sound(stored: StoredRecord<Knowledge> | undefined): Knowledge | undefined {
+  if (stored && "damaged" in stored) throw damagedRecordError(stored.damaged);
+  return stored?.record;
+}
+
+/** Where the record of a cursor is now, if it was moved down since: then what follows it has not been shown yet. */
+function minPlace(tx: SqliteTx, { at, id }: { readonly at: string; readonly id: string }): string {
+  return orderTime(at, tx.get<{ at: string }>("SELECT created_order AS at FROM knowledge WHERE id = ?", id)?.at ?? at);
+}
+
+function add(tx: SqliteTx, { record, vectors = [] }: KnowledgeWrite): boolean {
+  const { changes, lastId } = tx.run(
+    `INSERT INTO knowledge (id, ${WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    record.id,
+    ...valuesOf(record),
+  );
+  if (changes === 0) return false;
+  putDerived(tx, lastId, record, vectors);
+  return true;
+}
+
+/** What only feedback and the first save may set is kept, unless it cannot be trusted. */
+function replace(tx: SqliteTx, { record, vectors }: KnowledgeWrite): boolean {
+  const row = tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge r WHERE id = ? AND revision = ?`, record.id, record.revision - 1);
+  if (!row) return false;
+  const before = readKnowledge(row);
+  const { successes, uses, createdAt, createdOrder } = "record" in before ? before.record : record;
+  const after = { ...record, successes, uses, createdAt, createdOrder };
+  const key = row.key as number;
+  if (vectors) removeRecordVectors(tx, "knowledge", [key]);
+  tx.run(`UPDATE knowledge SET (${WRITTEN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?`, ...valuesOf(after), key);
+  putDerived(tx, key, after, vectors ?? []);
+  return true;
+}
+
+const WRITTEN =
+  "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum";
+
+/** In the order of WRITTEN. */
+function valuesOf(record: Knowledge): SqlValue[] {
+  const { kind, category, subcategory, question, answer, contentHash, successes, uses, source, revision } = record;
+  const signature = kind === "remediation" ? errorSignature(question) : "";
+  const content = [kind, category, subcategory, question, answer, contentHash, signature];
+  const { createdAt, updatedAt, createdOrder } = record;
+  return [...content, successes, uses, source, createdAt, updatedAt, createdOrder, revision, knowledgeChecksum(record)];
+}
+
+function putDerived(tx: SqliteTx, key: number, record: Knowledge, vectors: readonly VersionedVector[]): void {
+  putWords(tx, WORDS, key, knowledgeWords(record));
+  putRecordVectors(tx, "knowledge", key, vectors);
+}
+
+function remove(tx: SqliteTx, id: string): boolean {
+  const row = tx.get<{ key: number }>("SELECT key FROM knowledge WHERE id = ?", id);
+  if (!row) return false;
+  removeRecordVectors(tx, "knowledge", [row.key]);
+  removeWords(tx, WORDS, row.key);
+  tx.run("DELETE FROM knowledge WHERE key = ?", row.key);
+  return true;
+}
+
+/** The filter as a condition on `knowledge r`; absent when everything matches. */
+function whereOf(filter: KnowledgeFilter): Where | undefined {
+  const given = FILTERS.filter((field) => filter[field] !== undefined);
+  if (given.length === 0) return undefined;
+  return { sql: given.map((field) => `r.${field} = ?`).join(" AND "), params: given.map((field) => filter[field]!) };
+}
+
+const FILTERS = ["kind", "category", "subcategory", "source"] as const;

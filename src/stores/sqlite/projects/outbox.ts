@@ -1,0 +1,125 @@
+import { randomBytes } from "node:crypto";
+import type { VectorOutbox } from "../../../ports/vector-outbox.ts";
+import type { DatabaseHandle } from "../driver/databases.ts";
+import type { EmbeddedRecords } from "./embeddings.ts";
+
+/** Triggers write changes down, whichever code and whichever process makes them; nothing is written while no index is fed. */
+export const OUTBOX_SCHEMA = `
+CREATE TABLE vector_index (collection TEXT PRIMARY KEY, name TEXT NOT NULL) STRICT;
+CREATE TABLE vector_outbox (
+  change INTEGER PRIMARY KEY AUTOINCREMENT,
+  collection TEXT NOT NULL,
+  version_id INTEGER NOT NULL,
+  key INTEGER NOT NULL,
+  UNIQUE (collection, version_id, key)
+) STRICT;
+${["INSERT", "UPDATE", "DELETE"]
+  .map(
+    (event) => `CREATE TRIGGER vectors_outbox_${event.toLowerCase()} AFTER ${event} ON vectors
+BEGIN
+  INSERT OR REPLACE INTO vector_outbox (collection, version_id, key)
+  SELECT s.collection, s.version_id, ${event === "DELETE" ? "OLD" : "NEW"}.key FROM vector_index JOIN vector_spaces s USING (collection) WHERE s.id = ${event === "DELETE" ? "OLD" : "NEW"}.space;
+END;`,
+  )
+  .join("\n")}
+`;
+
+/** The changes of one collection's vectors, for an index outside. */
+export function sqliteOutbox({ collection, table }: Pick<EmbeddedRecords, "collection" | "table">, database: DatabaseHandle): VectorOutbox {
+  return {
+    async enable() {
+      const db = await database();
+      const find = () => db.read((tx) => tx.get<{ name: string }>("SELECT name FROM vector_index WHERE collection = ?", collection))?.name;
+      const known = find();
+      if (known !== undefined) return known;
+      await db.write((tx) => {
+        const { changes } = tx.run(
+          "INSERT INTO vector_index (collection, name) VALUES (?, ?) ON CONFLICT DO NOTHING",
+          collection,
+          randomBytes(6).toString("hex"),
+        );
+        if (changes > 0)
+          tx.run(
+            "INSERT OR REPLACE INTO vector_outbox (collection, version_id, key) SELECT s.collection, s.version_id, v.key FROM vectors v JOIN vector_spaces s ON s.id = v.space WHERE s.collection = ?",
+            collection,
+          );
+      });
+      return find()!;
+    },
+
+    async pending(versionId, limit) {
+      return (await database()).read((tx) =>
+        tx
+          .all<{ change: number; key: number; id: string | null; vector: Uint8Array | null }>(
+            `SELECT o.change, o.key, r.id, v.vector FROM vector_outbox o
+               LEFT JOIN ${table} r ON r.key = o.key
+               LEFT JOIN vector_spaces s ON s.collection = o.collection AND s.version_id = o.version_id
+               LEFT JOIN vectors v ON v.space = s.id AND v.key = o.key
+              WHERE o.collection = ? AND o.version_id = ? ORDER BY o.change LIMIT ?`,
+            collection,
+            versionId,
+            limit,
+          )
+          .map(({ change, key, id, vector }) => ({ change, key, id: id ?? undefined, vector: vector ? toFloats(vector) : undefined })),
+      );
+    },
+
+    async done(versionId, changes) {
+      await (await database()).write((tx) => {
+        // Changed again since it was read: another process may have copied the newer vector before us, and ours came last.
+        for (const { change, key } of changes)
+          if (tx.run("DELETE FROM vector_outbox WHERE change = ?", change).changes === 0)
+            tx.run("INSERT OR REPLACE INTO vector_outbox (collection, version_id, key) VALUES (?, ?, ?)", collection, versionId, key);
+      });
+    },
+
+    async pendingIds(versionId, limit) {
+      return (await database()).read((tx) =>
+        tx
+          .all<{ id: string }>(
+            `SELECT r.id FROM vector_outbox o JOIN ${table} r ON r.key = o.key WHERE o.collection = ? AND o.version_id = ? LIMIT ?`,
+            collection,
+            versionId,
+            limit,
+          )
+          .map(({ id }) => id),
+      );
+    },
+
+    async forgetGone() {
+      await (await database()).write((tx) =>
+        tx.run(
+          "DELETE FROM vector_outbox WHERE collection = ? AND version_id NOT IN (SELECT version_id FROM embedding_versions)",
+          collection,
+        ),
+      );
+    },
+
+    async mark(versionId, keys) {
+      await (await database()).write((tx) => {
+        for (const key of keys)
+          tx.run("INSERT OR IGNORE INTO vector_outbox (collection, version_id, key) VALUES (?, ?, ?)", collection, versionId, key);
+      });
+    },
+
+    async keys(versionId, afterKey, limit) {
+      return (await database()).read((tx) =>
+        tx
+          .all<{ key: number }>(
+            `SELECT v.key FROM vectors v JOIN vector_spaces s ON s.id = v.space
+              WHERE s.collection = ? AND s.version_id = ? AND v.key > ? ORDER BY v.key LIMIT ?`,
+            collection,
+            versionId,
+            afterKey,
+            limit,
+          )
+          .map(({ key }) => key),
+      );
+    },
+  };
+}
+
+function toFloats(bytes: Uint8Array): Float32Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Float32Array.from({ length: bytes.byteLength / 4 }, (_, i) => view.getFloat32(i * 4, true));
+}

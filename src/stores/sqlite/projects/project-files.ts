@@ -1,0 +1,132 @@
+import { closeSync, existsSync, mkdtempSync, openSync, readSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { openRegularFile } from "../../../files/regular-file.ts";
+import { CairnError } from "../../../model/errors.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { ProjectFiles } from "../../../ports/project-files.ts";
+import { runInThread } from "../../../scheduling/run-in-thread.ts";
+import { syncFile, syncFolder } from "../backup/copy-file.ts";
+import { sqliteDatabases } from "../driver/databases.ts";
+import { openSqlite } from "../driver/driver.ts";
+import { vectorSearcher } from "../vectors/searcher.ts";
+import { claim, ownerOf, sqliteProject } from "./project.ts";
+import { projectMigrations } from "./project-schema.ts";
+
+/** Projects as files to carry, in the form in which the SQLite storage keeps them, without a WAL beside them. */
+export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFiles {
+  return {
+    async write(file, projectId, fill, { signal } = {}) {
+      assertFree(file);
+      await inScratch(dirname(file), async (scratch) => {
+        const path = join(scratch, "filling.db");
+        const databases = sqliteDatabases();
+        try {
+          const handle = databases.handle({ path, migrations: projectMigrations });
+          await claim(await handle(), projectId, now);
+          await fill(sqliteProject(projectId, path, handle));
+        } finally {
+          vectorSearcher({ path }).close();
+          await databases.close();
+        }
+        await exportDatabase(path, file, signal);
+      });
+    },
+
+    async read(file, work, { signal } = {}) {
+      assertDatabase(file);
+      return inScratch(tmpdir(), async (scratch) => {
+        const path = join(scratch, "reading.db");
+        await exportDatabase(file, path, signal);
+        const projectId = await ownerOfFile(path, file);
+        const databases = sqliteDatabases();
+        try {
+          // The copy of an older version's file is brought up to date; a newer version's is refused.
+          return await work(sqliteProject(projectId, path, databases.handle({ path, migrations: projectMigrations })));
+        } finally {
+          vectorSearcher({ path }).close();
+          await databases.close();
+        }
+      });
+    },
+  };
+}
+
+/**
+ * Copies a database as it is at one moment to a file that was not there; whole and checked, or not at all. Unlike a backup, which is the
+ * same page by page, it leaves behind what was deleted: the file may go to somebody else.
+ */
+export async function exportDatabase(from: string, to: string, signal?: AbortSignal): Promise<void> {
+  assertFree(to);
+  await inScratch(dirname(to), async (scratch) => {
+    const copy = join(scratch, "copy.db");
+    closeSync(openSync(copy, "wx", 0o600)); // made here, so that nobody else may read it
+    const problems = await runInThread<readonly string[]>("stores/sqlite/projects/export-worker.js", { from, to: copy }, signal).catch(
+      (cause) => {
+        throw signal?.aborted ? cause : new CairnError("unavailable", `${from} could not be copied to ${to}: ${cause.message}`, { cause });
+      },
+    );
+    if (problems.length > 0)
+      throw new CairnError("invalid_input", `${from} is damaged, so nothing was copied from it: ${problems.slice(0, 3).join("; ")}`, {
+        details: { damaged: true, problems: problems.slice(0, 20) },
+      });
+    syncFile(copy);
+    assertFree(to);
+    renameSync(copy, to);
+    syncFolder(dirname(to));
+  });
+}
+
+async function inScratch<T>(folder: string, work: (scratch: string) => Promise<T>): Promise<T> {
+  let scratch: string;
+  try {
+    scratch = mkdtempSync(join(folder, ".cairn-"));
+  } catch (error) {
+    throw unusable(folder, error);
+  }
+  try {
+    return await work(scratch);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+async function ownerOfFile(path: string, shown: string): Promise<string> {
+  const database = await openSqlite({ path, mustExist: true });
+  try {
+    const owner = ownerOf(database);
+    if (owner !== undefined) return owner;
+  } catch (error) {
+    if (!/no such table/.test(String((error as Error).cause ?? error))) throw error;
+  } finally {
+    database.close();
+  }
+  throw new CairnError("invalid_input", `${shown} is a database, but not that of a project of Cairn.`);
+}
+
+/** Every SQLite file begins so; a person who took another file is told at once. */
+function assertDatabase(file: string): void {
+  const start = Buffer.alloc(16);
+  try {
+    const descriptor = openRegularFile(file);
+    try {
+      readSync(descriptor, start, 0, 16, 0);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    throw error instanceof CairnError ? error : unusable(file, error);
+  }
+  if (start.toString("latin1") !== "SQLite format 3\0")
+    throw new CairnError("invalid_input", `${file} is not a database file. Lines of JSON are for: cairn checkpoint import`);
+}
+
+function assertFree(file: string): void {
+  if (existsSync(file)) throw new CairnError("conflict", `There is a file ${file} already. Choose another name, or remove it.`);
+}
+
+function unusable(path: string, cause: unknown): CairnError {
+  const code = (cause as NodeJS.ErrnoException).code;
+  if (code === "ENOENT") return new CairnError("not_found", `There is no file or folder ${path}.`, { cause });
+  return new CairnError("unavailable", `${path} cannot be used (${code}).`, { cause });
+}

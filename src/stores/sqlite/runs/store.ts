@@ -1,0 +1,277 @@
+import type { NewRunCheckpoint, RunCheckpointInfo, RunStatus, StoredState } from "../../../model/run.ts";
+import * as rules from "../../../model/run-rules.ts";
+import { type Clock, systemClock } from "../../../ports/clock.ts";
+import type { RunStore } from "../../../ports/run-store.ts";
+import { type Payload, packState } from "../../rows/run-payload.ts";
+import type { SqliteTx } from "../driver/driver.ts";
+import { singleDatabase } from "../driver/single.ts";
+import { pruneSqliteRuns } from "./prune.ts";
+import { type InfoRow, type RunRow, toCheckpoint, toEnvelope, toInfo, toRun } from "./rows.ts";
+import { BURY, runMigrations } from "./schema.ts";
+
+export interface SqliteRunStoreOptions {
+  readonly path: string;
+  readonly now?: Clock;
+}
+
+/** Runs in one SQLite file that several processes may share. */
+export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOptions): RunStore {
+  const { open: database, opened, close } = singleDatabase({ path, migrations: runMigrations });
+
+  return {
+    async save(checkpoint, { fence, status } = {}) {
+      const packed = packState(checkpoint);
+      const payload = packed instanceof Promise ? await packed : packed;
+      const db = await database();
+      return db.write((tx) => {
+        const at = now();
+        const sequence = nextSequence(tx, checkpoint.runId, fence, status, at);
+        return insert(tx, checkpoint, payload, sequence, at);
+      });
+    },
+
+    async load(runId, nodeId) {
+      const row = (opened() ?? (await database())).one<[string, StoredState]>(LOAD, runId, nodeId);
+      if (!row) throw rules.noSuchCheckpoint(runId, nodeId);
+      return toCheckpoint(runId, nodeId, row[0], row[1]);
+    },
+
+    async loadAt(runId, sequence) {
+      const row = (opened() ?? (await database())).one<[string, StoredState, string]>(LOAD_AT, runId, sequence);
+      if (!row) throw rules.noSuchCheckpoint(runId, sequence);
+      return toCheckpoint(runId, row[2], row[0], row[1]);
+    },
+
+    async list(runId) {
+      const db = await database();
+      return db.read((tx) =>
+        tx
+          .all<InfoRow>(
+            `SELECT node_id, envelope FROM checkpoints WHERE run_id = ? AND sequence IN
+               (SELECT max(sequence) FROM checkpoints WHERE run_id = ? GROUP BY node_id) ORDER BY sequence`,
+            runId,
+            runId,
+          )
+          .map((row) => toInfo(runId, row)),
+      );
+    },
+
+    async history(runId, { before = Number.MAX_SAFE_INTEGER, limit = NO_LIMIT } = {}) {
+      const db = await database();
+      return db.read((tx) =>
+        tx
+          .all<InfoRow>(
+            `SELECT node_id, envelope FROM checkpoints WHERE run_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+            runId,
+            before,
+            limit,
+          )
+          .map((row) => toInfo(runId, row)),
+      );
+    },
+
+    async delete(runId, nodeId) {
+      const db = await database();
+      await db.write((tx) => tx.run("DELETE FROM checkpoints WHERE run_id = ? AND node_id = ?", runId, nodeId));
+      await db.eraseLog();
+    },
+
+    async deleteRun(runId) {
+      const db = await database();
+      await db.write((tx) => {
+        tx.run("DELETE FROM checkpoints WHERE run_id = ?", runId);
+        tx.run(BURY, runId);
+      });
+      await db.eraseLog();
+    },
+
+    async getRun(runId) {
+      const db = await database();
+      const row = db.read((tx) => tx.get<RunRow>("SELECT * FROM runs WHERE run_id = ? AND deleted = 0", runId));
+      return row && toRun(row);
+    },
+
+    async listRuns({ status, graph, project, abandoned, limit = NO_LIMIT, after } = {}) {
+      const db = await database();
+      const where = ["deleted = 0"];
+      const params: (string | number)[] = [];
+      const add = (sql: string, ...values: string[]) => {
+        where.push(sql);
+        params.push(...values);
+      };
+      if (status !== undefined) add("status = ?", status);
+      if (graph !== undefined) add("graph = ?", graph);
+      if (project !== undefined) add("project = ?", project);
+      if (abandoned) add("status = 'running' AND graph <> '' AND (lease_until IS NULL OR lease_until <= ?)", now());
+      if (after) add("(updated_at < ? OR (updated_at = ? AND run_id > ?))", after.updatedAt, after.updatedAt, after.runId);
+      const sql = `SELECT * FROM runs WHERE ${where.join(" AND ")} ORDER BY updated_at DESC, run_id LIMIT ?`;
+      return db.read((tx) => tx.all<RunRow>(sql, ...params, limit).map(toRun));
+    },
+
+    async prune(options) {
+      rules.assertPruneRule(options);
+      return pruneSqliteRuns(await database(), options);
+    },
+
+    async start({ runId, graph, fingerprint, project = null, parent = null, owner, leaseMs, first }) {
+      const checkpoint = { ...first, runId };
+      const packed = packState(checkpoint);
+      const payload = packed instanceof Promise ? await packed : packed;
+      const db = await database();
+      return db.write((tx) => {
+        const at = now();
+        const until = rules.later(at, leaseMs);
+        const started = tx.get<{ fence: number; last_sequence: number }>(
+          `INSERT INTO runs (run_id, graph, fingerprint, project, parent_run_id, parent_sequence, last_sequence, fence, lease_owner, lease_until, created_at, updated_at)
+           VALUES (?, ?, ?, ?, ?, ?, 1, 1, ?, ?, ?, ?)
+           ON CONFLICT (run_id) DO UPDATE SET deleted = 0, graph = excluded.graph, fingerprint = excluded.fingerprint, project = excluded.project,
+             status = 'running', note = NULL, parent_run_id = excluded.parent_run_id, parent_sequence = excluded.parent_sequence,
+             last_sequence = last_sequence + 1, fence = fence + 1, lease_owner = excluded.lease_owner, lease_until = excluded.lease_until,
+             created_at = excluded.created_at, updated_at = excluded.updated_at
+           WHERE deleted = 1
+           RETURNING fence, last_sequence`,
+          runId,
+          graph,
+          fingerprint,
+          project,
+          parent?.runId ?? null,
+          parent?.sequence ?? null,
+          owner,
+          until,
+          at,
+          at,
+        );
+        if (!started) throw rules.runExists(runId);
+        insert(tx, checkpoint, payload, started.last_sequence, at);
+        return { runId, owner, fence: started.fence, until };
+      });
+    },
+
+    async acquire(runId, { owner, leaseMs, fingerprint = null, seen }) {
+      const db = await database();
+      return db.write((tx) => {
+        const at = now();
+        const until = rules.later(at, leaseMs);
+        const taken = tx.get<{ fence: number }>(
+          `UPDATE runs SET fence = fence + 1, lease_owner = ?, lease_until = ?, status = 'running', note = NULL, updated_at = ?,
+             fingerprint = coalesce(?, fingerprint)
+           WHERE run_id = ? AND deleted = 0 AND (lease_until IS NULL OR lease_until <= ?) 
+             AND fence = coalesce(?, fence) AND last_sequence = coalesce(?, last_sequence) AND status = coalesce(?, status) RETURNING fence`,
+          owner,
+          until,
+          at,
+          fingerprint,
+          runId,
+          at,
+          seen?.fence ?? null,
+          seen?.lastSequence ?? null,
+          seen?.status ?? null,
+        );
+        if (taken) return { runId, owner, fence: taken.fence, until };
+        const run = tx.get<RunRow>("SELECT * FROM runs WHERE run_id = ? AND deleted = 0", runId);
+        if (!run) throw rules.noSuchRun(runId);
+        throw run.lease_until !== null && run.lease_until > at ? rules.heldByAnother(runId, run.lease_until) : rules.movedOn(runId);
+      });
+    },
+
+    async renew(lease, leaseMs) {
+      const db = await database();
+      return db.write((tx) => {
+        const at = now();
+        const until = rules.later(at, leaseMs);
+        const { changes } = tx.run(
+          "UPDATE runs SET lease_until = ? WHERE run_id = ? AND deleted = 0 AND fence = ? AND lease_until > ?",
+          until,
+          lease.runId,
+          lease.fence,
+          at,
+        );
+        if (changes === 0) throw rules.fencedOff(lease.runId, lease.fence);
+        return { ...lease, until };
+      });
+    },
+
+    async release(lease, { status, note = null }) {
+      const db = await database();
+      await db.write((tx) => {
+        const at = now();
+        const { changes } = tx.run(
+          `UPDATE runs SET status = ?, note = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?
+           WHERE run_id = ? AND deleted = 0 AND fence = ? AND lease_until > ?`,
+          status,
+          note,
+          at,
+          lease.runId,
+          lease.fence,
+          at,
+        );
+        if (changes === 0) throw rules.fencedOff(lease.runId, lease.fence);
+      });
+    },
+
+    close,
+  };
+}
+
+/** To SQLite, a negative limit is none. */
+const NO_LIMIT = -1;
+
+const LOAD = `SELECT envelope, data FROM checkpoints WHERE run_id = ? AND node_id = ? ORDER BY sequence DESC LIMIT 1`;
+const LOAD_AT = `SELECT envelope, data, node_id FROM checkpoints WHERE run_id = ? AND sequence = ?`;
+
+/** Counts the run's sequence up, if this writer may write now. The check and the write are one statement. */
+function nextSequence(tx: SqliteTx, runId: string, fence: number | undefined, status: RunStatus | undefined, at: string): number {
+  const counted =
+    fence === undefined
+      ? tx.get<{ last_sequence: number }>(
+          `INSERT INTO runs (run_id, last_sequence, created_at, updated_at, status) VALUES (?, 1, ?, ?, coalesce(?, 'running'))
+           ON CONFLICT (run_id) DO UPDATE SET last_sequence = last_sequence + 1, updated_at = excluded.updated_at, deleted = 0,
+             created_at = iif(deleted = 1, excluded.created_at, created_at),
+             status = iif(deleted = 1, excluded.status, coalesce(?, status))
+           WHERE lease_until IS NULL OR lease_until <= excluded.updated_at RETURNING last_sequence`,
+          runId,
+          at,
+          at,
+          status ?? null,
+          status ?? null,
+        )
+      : status === undefined
+        ? tx.get<{ last_sequence: number }>(
+            `UPDATE runs SET last_sequence = last_sequence + 1, updated_at = ?
+             WHERE run_id = ? AND fence = ? AND lease_until > ? AND deleted = 0 RETURNING last_sequence`,
+            at,
+            runId,
+            fence,
+            at,
+          )
+        : tx.get<{ last_sequence: number }>(
+            `UPDATE runs SET last_sequence = last_sequence + 1, updated_at = ?, status = ?, note = NULL,
+               lease_owner = iif(? = 'running', lease_owner, NULL), lease_until = iif(? = 'running', lease_until, NULL)
+             WHERE run_id = ? AND fence = ? AND lease_until > ? AND deleted = 0 RETURNING last_sequence`,
+            at,
+            status,
+            status,
+            status,
+            runId,
+            fence,
+            at,
+          );
+  if (counted) return counted.last_sequence;
+  if (fence !== undefined) throw rules.fencedOff(runId, fence);
+  throw rules.heldByAnother(runId, tx.get<RunRow>("SELECT * FROM runs WHERE run_id = ?", runId)!.lease_until!);
+}
+
+function insert(tx: SqliteTx, checkpoint: NewRunCheckpoint, payload: Payload, sequence: number, at: string): RunCheckpointInfo {
+  const info = rules.checkpointInfo(checkpoint, sequence, at, payload.size);
+  tx.run(
+    "INSERT INTO checkpoints (run_id, node_id, sequence, timestamp, branch, envelope, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    info.runId,
+    info.nodeId,
+    sequence,
+    at,
+    info.branch,
+    toEnvelope(info, payload.encoding),
+    payload.data,
+  );
+  return info;
+}

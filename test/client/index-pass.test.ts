@@ -1,0 +1,292 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Memo, openMemo } from "../../src/client/files/memo.ts";
+import { indexPass, type PassOptions } from "../../src/client/jobs/index-pass.ts";
+import { embeddedTarget, type IndexTarget, patient } from "../../src/client/jobs/index-target.ts";
+import { tally } from "../../src/client/jobs/tally.ts";
+import { CairnError } from "../../src/model/errors.ts";
+import { open } from "../../src/open/open.ts";
+import type { Cairn } from "../../src/operations/cairn.ts";
+import { type TestEmbedder, testEmbedder } from "../support/embedders.ts";
+import { tree } from "./tree.ts";
+
+const projectId = "/home/me/app";
+let planted: ReturnType<typeof tree>;
+let root: string;
+let cairn: Cairn;
+let embedder: TestEmbedder;
+/** The paths of every batch that was sent. */
+let sent: string[][];
+
+beforeEach(async () => {
+  planted = tree();
+  root = join(planted.root, "tree");
+  mkdirSync(root);
+  embedder = testEmbedder();
+  cairn = await open({ storage: "memory", embedder: [embedder] });
+  sent = [];
+});
+afterEach(async () => {
+  await cairn.close();
+  planted.remove();
+});
+
+const old = new Date(Date.now() - 60_000);
+/** Written a while ago, as most files are. */
+function write(path: string, content: string | Uint8Array): void {
+  mkdirSync(join(root, path, ".."), { recursive: true });
+  writeFileSync(join(root, path), content);
+  utimesSync(join(root, path), old, old);
+}
+const source = (name: string) => `def ${name}():\n    return "${name}"\n`;
+
+function target(change: Partial<IndexTarget> = {}): IndexTarget {
+  const embedded = embeddedTarget(cairn.code, projectId);
+  return {
+    ...embedded,
+    send(files, signal) {
+      sent.push(files.map(({ path }) => path));
+      return embedded.send(files, signal);
+    },
+    ...change,
+  };
+}
+
+const memo = () => openMemo(join(planted.root, "memo"), root);
+async function pass(options: Partial<PassOptions> & { memo?: Memo } = {}) {
+  sent = [];
+  const counting = tally();
+  const signal = new AbortController().signal;
+  await indexPass({ root, target: target(), memo: await memo(), tally: counting, signal, ...options });
+  return counting.state();
+}
+const indexed = async () => Object.keys(await cairn.code.hashes({ projectId, paths: await allPaths() })).sort();
+const allPaths = async () => (await cairn.code.context({ projectId, symbol: "f", limit: 100 })).map(({ path }) => path);
+
+describe("a pass over a tree", () => {
+  it("sends everything in batches of so many files or bytes, and nothing the next time", async () => {
+    for (let n = 0; n < 23; n++) write(`src/f${String(n).padStart(2, "0")}.py`, source(`f${n}`));
+    const first = await pass();
+    expect(first).toMatchObject({ files_processed: 23, files_total: 23, counts: { indexed: 23, unchanged: 0, failed: 0 } });
+    expect(sent.map((batch) => batch.length)).toEqual([10, 10, 3]);
+    expect((await pass()).counts).toMatchObject({ indexed: 0, unchanged: 23 });
+    expect(sent).toEqual([]);
+    for (const name of ["a", "b", "c"]) write(`big/${name}.py`, source(name).repeat(3));
+    await pass({ batchBytes: 100 });
+    expect(sent).toEqual([["big/a.py"], ["big/b.py"], ["big/c.py"]]);
+  });
+
+  it("asks the index and not its own memory whether a file is in there", async () => {
+    write("a.py", source("a"));
+    await pass();
+    await cairn.code.clean({ projectId });
+    expect((await pass()).counts).toMatchObject({ indexed: 1 });
+  });
+
+  it("sees a change that keeps the size and sets the time back", async () => {
+    write("a.py", "x = 1\n");
+    await pass();
+    const before = statSync(join(root, "a.py"));
+    write("a.py", "x = 2\n");
+    expect(statSync(join(root, "a.py")).mtimeMs).toBe(before.mtimeMs);
+    expect((await pass()).counts).toMatchObject({ indexed: 1 });
+  });
+
+  it("does not read a file that looks as it did", async () => {
+    write("a.py", source("a"));
+    const remembered = await memo();
+    // The file's times are of just now where it matters, so that it is not trusted yet; after a while it would be.
+    const look = statSync(join(root, "a.py"));
+    remembered.set(
+      { path: "a.py", sizeBytes: look.size, mtimeMs: look.mtimeMs, ctimeMs: look.ctimeMs },
+      { hash: "0".repeat(64) },
+      Date.now(),
+    );
+    expect(remembered.of({ path: "a.py", sizeBytes: look.size, mtimeMs: look.mtimeMs, ctimeMs: look.ctimeMs })).toBeUndefined();
+    const later = Date.now() + 10_000;
+    remembered.set({ path: "a.py", sizeBytes: look.size, mtimeMs: look.mtimeMs, ctimeMs: look.ctimeMs }, { hash: "0".repeat(64) }, later);
+    const known = target({ hashes: async () => new Map([["a.py", "0".repeat(64)]]) });
+    expect((await pass({ memo: remembered, target: known })).counts).toMatchObject({ unchanged: 1, indexed: 0 });
+  });
+
+  it("makes no embedding call when a folder of 500 files is renamed", async () => {
+    for (let n = 0; n < 500; n++) write(`before/part${n % 7}/f${n}.py`, source(`function_${n}`));
+    await pass();
+    const calls = embedder.calls;
+    expect(calls).toBeGreaterThan(0);
+    renameSync(join(root, "before"), join(root, "after"));
+    const { counts } = await pass();
+    expect({ ...counts, calls: embedder.calls }).toMatchObject({ indexed: 500, moved: 500, removed: 0, calls });
+    expect(await cairn.code.stats({ projectId })).toMatchObject({ files: 500 });
+    expect((await cairn.code.context({ projectId, symbol: "function_3" })).map(({ path }) => path)).toEqual(["after/part3/f3.py"]);
+  });
+
+  it("tells a file in a broken encoding, tries it every time, and keeps what it knew of it", async () => {
+    write("good.py", source("good"));
+    write("bad.py", source("was_good"));
+    await pass();
+    write("bad.py", Buffer.from([0x64, 0xff, 0xfe, 0x0a]));
+    for (let time = 0; time < 2; time++) {
+      const { counts, failed_files, files_processed } = await pass();
+      expect(counts).toMatchObject({ failed: 1, unchanged: 1, removed: 0 });
+      expect(failed_files).toEqual([{ path: "bad.py", reason: "encoding: the content is not valid UTF-8" }]);
+      expect(files_processed).toBe(2);
+    }
+    expect(await cairn.code.context({ projectId, symbol: "was_good" })).toHaveLength(1);
+    write("bad.py", source("repaired"));
+    expect((await pass()).counts).toMatchObject({ failed: 0, indexed: 1 });
+  });
+
+  it("tries a file again that the parser gave up on, and never takes it for unchanged", async () => {
+    write("slow.py", source("slow"));
+    write("quick.py", source("quick"));
+    let tries = 0;
+    const embedded = target();
+    // What the index says of a file whose parser timed out; it also keeps no hash of it.
+    const giveUp = (times: number): IndexTarget => ({
+      ...embedded,
+      async hashes(paths, signal) {
+        const hashes = new Map(await embedded.hashes(paths, signal));
+        hashes.delete("slow.py");
+        return hashes;
+      },
+      async send(files, signal) {
+        const outcomes = await embedded.send(files, signal);
+        return outcomes.map((outcome) => {
+          if (outcome.path !== "slow.py" || ++tries > times) return outcome;
+          return { path: "slow.py", status: "partial", reason: "Cut by lines, because the parser took longer than 5000 ms." };
+        });
+      },
+    });
+    const first = await pass({ target: giveUp(99) });
+    expect(first.counts).toMatchObject({ indexed: 1, failed: 1 });
+    expect(first.failed_files).toEqual([{ path: "slow.py", reason: expect.stringContaining("took longer"), searchable: true }]);
+    expect(tries).toBe(2);
+    tries = 0;
+    expect((await pass({ target: giveUp(1) })).counts).toMatchObject({ unchanged: 2, failed: 0 });
+    expect(tries).toBe(2);
+  });
+
+  it("finds the file for whose sake a batch was refused", async () => {
+    for (const name of ["a", "b", "c"]) write(`${name}.py`, source(name));
+    const embedded = target();
+    const picky = target({
+      async send(files, signal) {
+        if (files.some(({ path }) => path === "b.py")) throw new CairnError("invalid_input", "b.py is not liked");
+        return embedded.send(files, signal);
+      },
+    });
+    const { counts, failed_files } = await pass({ target: picky });
+    expect(counts).toMatchObject({ indexed: 2, failed: 1 });
+    expect(failed_files).toEqual([{ path: "b.py", reason: "b.py is not liked" }]);
+  });
+
+  it("removes what is gone, but nothing in a folder that cannot be read just now", async () => {
+    for (const path of ["kept.py", "gone.py", "locked/in.py"]) write(path, source("f"));
+    const remembered = await memo();
+    await pass({ memo: remembered });
+    rmSync(join(root, "gone.py"));
+    // Just before it is entered, the folder is taken away, as a disk in the network may be.
+    const { counts } = await pass({
+      memo: remembered,
+      onFolder: (folder) => folder.endsWith("locked") && rmSync(folder, { recursive: true }),
+    });
+    expect(counts).toMatchObject({ removed: 1, failed: 1 });
+    expect(await indexed()).toEqual(["kept.py", "locked/in.py"]);
+  });
+
+  it("leaves the index alone when the whole tree cannot be read, or is empty", async () => {
+    write("a.py", source("f"));
+    await pass();
+    rmSync(join(root, "a.py"));
+    expect((await pass()).counts).toMatchObject({ removed: 0 });
+    rmSync(root, { recursive: true });
+    await expect(pass()).rejects.toMatchObject({ code: "not_found" });
+    expect(await indexed()).toEqual(["a.py"]);
+  });
+
+  it("remembers which files are none for the index", async () => {
+    write("made.js", "// Code generated by protoc. DO NOT EDIT.\nlet a;\n");
+    write("picture.txt", Buffer.from([1, 0, 2, 0]));
+    for (let time = 0; time < 2; time++) {
+      const { skipped, files_processed } = await pass();
+      expect({ skipped, files_processed }).toEqual({ skipped: { generated: 1, binary: 1 }, files_processed: 2 });
+    }
+    write("made.js", source("f"));
+    expect((await pass()).counts).toMatchObject({ indexed: 1 });
+  });
+
+  it("waits for a target that comes back, and gives up on one that does not", async () => {
+    write("a.py", source("f"));
+    let failures = 5;
+    const embedded = target();
+    const flaky = target({
+      async send(files, signal) {
+        if (failures-- > 0) throw new CairnError("unavailable", "starting", { retryAfterMs: 1 });
+        return embedded.send(files, signal);
+      },
+    });
+    expect((await pass({ target: patient(flaky, { firstPauseMs: 1 }) })).counts).toMatchObject({ indexed: 1 });
+    const dead = target({ send: () => Promise.reject(new CairnError("unavailable", "dead")) });
+    write("a.py", source("g"));
+    await expect(pass({ target: patient(dead, { firstPauseMs: 1, patienceMs: 50 }) })).rejects.toMatchObject({
+      code: "unavailable",
+      message: "dead",
+    });
+  });
+
+  it("ends when it is stopped, with nothing under way", async () => {
+    for (let n = 0; n < 60; n++) write(`f${n}.py`, source(`f${n}`));
+    const stop = new AbortController();
+    let running = 0;
+    const embedded = target();
+    const watched = target({
+      async send(files, signal) {
+        running++;
+        if (sent.length === 2) stop.abort();
+        try {
+          return await embedded.send(files, signal);
+        } finally {
+          running--;
+        }
+      },
+    });
+    await expect(pass({ target: watched, signal: stop.signal })).rejects.toMatchObject({ name: /AbortError|CairnError/ });
+    expect(running).toBe(0);
+    expect((await pass()).counts).toMatchObject({ indexed: expect.any(Number), failed: 0 });
+    expect(await cairn.code.stats({ projectId })).toMatchObject({ files: 60 });
+  });
+
+  it("holds no more batches in memory than may be under way", async () => {
+    for (let n = 0; n < 100; n++) write(`f${n}.py`, source(`f${n}`));
+    let running = 0;
+    let most = 0;
+    let full = () => {};
+    const isFull = new Promise<void>((resolve) => {
+      full = resolve;
+    });
+    const slow = target({
+      atOnce: 3,
+      async send(files) {
+        most = Math.max(most, ++running);
+        if (running === 3) setTimeout(full, 50); // a fourth would come meanwhile
+        await isFull;
+        running--;
+        return files.map(({ path }) => ({ path, status: "indexed" as const, chunks: 1 }));
+      },
+    });
+    await pass({ target: slow });
+    expect(most).toBe(3);
+  });
+
+  it("starts anew where its memory is damaged", async () => {
+    write("a.py", source("f"));
+    await pass();
+    for (const content of ["", "{", '{"version":1}', "\0"]) {
+      writeFileSync(join(planted.root, "memo"), content);
+      expect((await pass()).counts).toMatchObject({ unchanged: 1 });
+    }
+    expect(JSON.parse(readFileSync(join(planted.root, "memo"), "utf8"))).toMatchObject({ version: 1, root });
+  });
+});

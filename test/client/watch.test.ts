@@ -1,0 +1,196 @@
+import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openMemo } from "../../src/client/files/memo.ts";
+import { indexPass } from "../../src/client/jobs/index-pass.ts";
+import type { IndexTarget } from "../../src/client/jobs/index-target.ts";
+import type { Job } from "../../src/client/jobs/job.ts";
+import { tally } from "../../src/client/jobs/tally.ts";
+import { folderWatch } from "../../src/client/watch/watch-folders.ts";
+import { type WatchOptions, watchProject } from "../../src/client/watch/watch-project.ts";
+import { CairnError } from "../../src/model/errors.ts";
+import { sha256Hex } from "../../src/model/ids.ts";
+
+let folder: string;
+let root: string;
+let stop: AbortController;
+let ended: Promise<void>;
+/** What the index has, by path. */
+let index: Map<string, string>;
+let looks: number;
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "cairn-watch-")));
+  root = join(folder, "tree");
+  mkdirSync(root);
+  stop = new AbortController();
+  index = new Map();
+  looks = 0;
+});
+afterEach(async () => {
+  stop.abort();
+  await ended;
+  rmSync(folder, { recursive: true });
+});
+
+function write(path: string, content: string): void {
+  mkdirSync(join(root, path, ".."), { recursive: true });
+  writeFileSync(join(root, path), content);
+}
+
+const target: IndexTarget = {
+  atOnce: 2,
+  hashes: async (paths) => new Map(paths.flatMap((path) => (index.has(path) ? [[path, index.get(path)!] as const] : []))),
+  async send(files) {
+    for (const { path, hash } of files) index.set(path, hash!);
+    return files.map(({ path }) => ({ path, status: "indexed" as const, chunks: 1 }));
+  },
+  async finish(manifest) {
+    const gone = [...index.keys()].filter((path) => !manifest.includes(path));
+    for (const path of gone) index.delete(path);
+    return { removed: gone.length, moved: 0 };
+  },
+  counts: async () => ({ files: index.size, chunks: index.size }),
+};
+
+/** Watches, quicker than people need it, and resolves after the first look. */
+async function watch(options: Partial<WatchOptions> = {}): Promise<void> {
+  const memo = await openMemo(join(folder, "memo"), root);
+  ended = watchProject({
+    settleMs: 20,
+    pauseAfterFailureMs: 20,
+    signal: stop.signal,
+    async index(onFolder, signal) {
+      const counting = tally();
+      await indexPass({ root, target, memo, tally: counting, signal, onFolder });
+      return { ...counting.state(), status: "completed" } as Job;
+    },
+    ...options,
+    async onLook(outcome) {
+      looks++;
+      await options.onLook?.(outcome);
+    },
+  });
+  await until(() => looks > 0);
+}
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+const has = (path: string, content: string) => index.get(path) === sha256Hex(content);
+
+describe("a watch", () => {
+  it("indexes the tree, and then every edit, new file, new folder and deletion", async () => {
+    write("a.py", "a = 1");
+    await watch();
+    expect(has("a.py", "a = 1")).toBe(true);
+    write("a.py", "a = 2");
+    await until(() => has("a.py", "a = 2"));
+    write("new/deep/b.py", "b = 1");
+    await until(() => has("new/deep/b.py", "b = 1"));
+    write("new/deep/b.py", "b = 2");
+    await until(() => has("new/deep/b.py", "b = 2"));
+    rmSync(join(root, "a.py"));
+    await until(() => !index.has("a.py"));
+  });
+
+  it("follows renamed and deleted folders, and one that comes back", async () => {
+    write("x/one.py", "one");
+    write("x/y/two.py", "two");
+    await watch();
+    renameSync(join(root, "x"), join(root, "z"));
+    await until(() => has("z/y/two.py", "two") && !index.has("x/y/two.py"));
+    write("z/y/two.py", "two, edited");
+    await until(() => has("z/y/two.py", "two, edited"));
+    write("kept.py", "kept");
+    rmSync(join(root, "z"), { recursive: true });
+    await until(() => index.size === 1);
+    write("z/y/three.py", "three");
+    await until(() => has("z/y/three.py", "three"));
+  });
+
+  it("survives a flood with a handful of looks", async () => {
+    write("first.py", "first");
+    await watch();
+    const before = looks;
+    for (let n = 0; n < 2_000; n++) write(`flood/${n % 40}/f${n}.py`, `f = ${n}`);
+    await until(() => index.size === 2_001);
+    expect(looks - before).toBeLessThan(20);
+  });
+
+  it("does not look for the sake of files that are ignored", async () => {
+    write(".gitignore", "*.log\nout/\n");
+    write("out/made.py", "made");
+    write("a.py", "a");
+    await watch();
+    const before = looks;
+    for (let n = 0; n < 20; n++) {
+      write("server.log", `line ${n}`);
+      write("out/made.py", `made ${n}`);
+      write("picture.png", `${n}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(looks).toBe(before);
+    write("b.py", "b");
+    await until(() => has("b.py", "b"));
+    expect([...index.keys()].sort()).toEqual([".gitignore", "a.py", "b.py"]);
+  });
+
+  it("looks by itself where there are more folders than it may watch", async () => {
+    for (let n = 0; n < 10; n++) write(`d${n}/f.py`, "f");
+    await watch({ maxFolders: 3, pollMs: 30 });
+    write("d9/f.py", "f, edited");
+    await until(() => has("d9/f.py", "f, edited"));
+  });
+
+  it("looks by itself now and then, because events can be lost", async () => {
+    write("a.py", "a");
+    await watch({ rescanMs: 30 });
+    const before = looks;
+    await until(() => looks > before + 2);
+  });
+
+  it("goes on when the tree was away for a moment", async () => {
+    write("a.py", "a");
+    const failures: unknown[] = [];
+    await watch({ rescanMs: 30, onLook: (outcome) => void (outcome instanceof CairnError && failures.push(outcome.code)) });
+    renameSync(root, `${root}.away`);
+    await until(() => failures.length > 0);
+    expect(index.size).toBe(1);
+    renameSync(`${root}.away`, root);
+    write("b.py", "b");
+    await until(() => has("b.py", "b"));
+  });
+
+  it("goes on after a failure of the index", async () => {
+    write("a.py", "a");
+    let fails = 2;
+    await watch({
+      async index(onFolder, signal) {
+        if (fails-- > 0) throw new CairnError("unavailable", "the disk is full");
+        const memo = await openMemo(join(folder, "memo"), root);
+        const counting = tally();
+        await indexPass({ root, target, memo, tally: counting, signal, onFolder });
+        return { ...counting.state(), status: "completed" } as Job;
+      },
+    });
+    await until(() => has("a.py", "a"));
+  });
+});
+
+describe("watches on folders", () => {
+  it("are let go again", async () => {
+    const folders = Array.from({ length: 5 }, (_, n) => join(root, `d${n}`));
+    for (const one of folders) mkdirSync(one);
+    const watching = folderWatch({ onChange: () => {}, maxFolders: 4 });
+    const rules = { ignores: () => false, into: async () => rules };
+    for (const one of folders) watching.add(one, rules);
+    expect(watching.incomplete).toBe(true);
+    watching.keep(new Set(folders.slice(0, 2)));
+    expect(watching.incomplete).toBe(false);
+    watching.add(join(root, "never"), rules);
+    expect(watching.incomplete).toBe(false);
+    watching.close();
+    ended = Promise.resolve();
+  });
+});
