@@ -49,8 +49,8 @@ export async function indexFiles(
     else sound.push(file);
   const fromOf = new Map(renames.map(({ from, to }) => [to, from]));
   const known = new Map((await store.filesAt([...sound.map(({ path }) => path), ...fromOf.values()])).map((file) => [file.path, file]));
-  const moves: { from: string; to: string; contentHash: string }[] = [];
-  const removes: { path: string; contentHash: string; movedTo: string }[] = [];
+  const unchangedRenames: { from: string; to: string; contentHash: string }[] = [];
+  const removes: { path: string; contentHash: string; renamedTo: string }[] = [];
   const changed: PreparedFile[] = [];
   for (const file of sound) {
     const before = known.get(file.path);
@@ -60,11 +60,11 @@ export async function indexFiles(
     }
     const source = before ? undefined : known.get(fromOf.get(file.path) ?? "");
     if (source && isSame(source, file)) {
-      moves.push({ from: source.path, to: file.path, contentHash: file.contentHash });
+      unchangedRenames.push({ from: source.path, to: file.path, contentHash: file.contentHash });
       continue;
     }
     // Renamed and edited at once: the file is written anew, and what did not change in it keeps its vectors.
-    if (source) removes.push({ path: source.path, contentHash: source.contentHash, movedTo: file.path });
+    if (source) removes.push({ path: source.path, contentHash: source.contentHash, renamedTo: file.path });
     changed.push(file);
   }
 
@@ -72,17 +72,17 @@ export async function indexFiles(
   const donors = await donorsOf(store, changed, known, fromOf);
   const { writes, embeddedTexts, notEmbedded: failure } = await withVectors(store, embedders, chunked, donors, signal);
   signal?.throwIfAborted();
-  const moved = new Set<string>();
-  for (const batch of inSteps({ at: now(), moves, removes, files: writes }))
-    for (const path of (await store.commit(batch)).moved) moved.add(path);
+  const renamed = new Set<string>();
+  for (const batch of inSteps({ at: now(), renames: unchangedRenames, removes, files: writes }))
+    for (const path of (await store.commit(batch)).renamed) renamed.add(path);
   const stored = writes.flatMap(({ chunks }) => chunks.map(({ vectors }) => vectors));
   const covered = failure !== undefined || (await allCoverCurrent(store.embeddings, stored));
   const notEmbedded = covered ? failure : "another embedding model was made current meanwhile";
-  for (const { to } of moves)
+  for (const { to } of unchangedRenames)
     outcomes.set(
       to,
-      moved.has(to)
-        ? { path: to, status: "moved" }
+      renamed.has(to)
+        ? { path: to, status: "renamed" }
         : { path: to, status: "failed", reason: "another process changed the file in the index meanwhile; send it again" },
     );
   for (const { file, redacted } of chunked)
@@ -97,11 +97,15 @@ export async function indexFiles(
 }
 
 /** A batch in small steps. A file that was renamed and edited goes in the step in which its old path is removed. */
-function* inSteps({ at, moves = [], removes = [], files = [] }: CodeBatch): Generator<CodeBatch> {
-  for (const move of moves) yield { at, moves: [move] };
+function* inSteps({ at, renames = [], removes = [], files = [] }: CodeBatch): Generator<CodeBatch> {
+  for (const rename of renames) yield { at, renames: [rename] };
   let step: FileWrite[] = [];
   let chunks = 0;
-  const batch = (): CodeBatch => ({ at, files: step, removes: removes.filter(({ movedTo }) => step.some(({ path }) => path === movedTo)) });
+  const batch = (): CodeBatch => ({
+    at,
+    files: step,
+    removes: removes.filter(({ renamedTo }) => step.some(({ path }) => path === renamedTo)),
+  });
   for (const file of files) {
     if (step.length > 0 && chunks + file.chunks.length > STEP_CHUNKS) {
       yield batch();

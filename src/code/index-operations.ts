@@ -14,7 +14,7 @@ const renderJob = ({ job_id, status, reason, result }: z.output<typeof JobOutput
   [
     `Job ${job_id}: ${status}${reason ? `. ${reason}` : ""}`,
     ...(result?.files ?? []).map(({ path, status: fate, reason: why }) => `  ${fate}  ${path}${why ? `: ${why}` : ""}`),
-    ...(result?.removed ? [`  ${result.removed} files removed, of them ${result.moved} moved.`] : []),
+    ...(result?.removed ? [`  ${result.removed} files removed, of them ${result.renamed} renamed.`] : []),
   ].join("\n");
 
 export const codeSend = operation({

@@ -1,4 +1,4 @@
-import type { FileMove } from "../model/code-index.ts";
+import type { FileRename } from "../model/code-index.ts";
 import type { ManifestPage } from "../model/index-job.ts";
 import type { CodeBatch, CodeStore } from "../ports/code-store.ts";
 
@@ -6,33 +6,33 @@ import type { CodeBatch, CodeStore } from "../ports/code-store.ts";
 const STEP = 20;
 
 /**
- * Removes the files that a full index did not see, as far as the page reaches: paths outside its range are left alone. One whose content came up at another path since is told as a move: its vectors
+ * Removes the files that a full index did not see, as far as the page reaches: paths outside its range are left alone. One whose content came up at another path since is told as a rename: its vectors
  * went over when the other was indexed.
  */
 export async function removeMissing(
   store: CodeStore,
   { manifest, after, until }: ManifestPage,
   at: string,
-): Promise<{ readonly removed: readonly string[]; readonly moved: readonly FileMove[] }> {
+): Promise<{ readonly removed: readonly string[]; readonly renamed: readonly FileRename[] }> {
   const files = await store.files();
   const seen = new Set(manifest);
   const inRange = (path: string) => (after === undefined || path > after) && (until === undefined || path <= until);
   const isGone = ({ path }: { readonly path: string }) => inRange(path) && !seen.has(path);
   const gone = files.filter(isGone);
-  if (gone.length === 0) return { removed: [], moved: [] };
+  if (gone.length === 0) return { removed: [], renamed: [] };
   const newcomers = new Map<string, { path: string; generation: number }[]>();
   for (const file of files) if (!isGone(file)) newcomers.set(file.contentHash, [...(newcomers.get(file.contentHash) ?? []), file]);
   const removes = gone.map(({ path, contentHash, generation }) => {
     const candidates = newcomers.get(contentHash) ?? [];
     const place = candidates.findIndex((candidate) => candidate.generation > generation);
     const [newcomer] = place >= 0 ? candidates.splice(place, 1) : [];
-    return { path, contentHash, movedTo: newcomer?.path };
+    return { path, contentHash, renamedTo: newcomer?.path };
   });
   const removed = await removeFiles(store, removes, at);
   return {
-    removed: removes.filter(({ path, movedTo }) => removed.has(path) && movedTo === undefined).map(({ path }) => path),
-    moved: removes.flatMap(({ path, movedTo }) =>
-      removed.has(path) && movedTo !== undefined ? [{ oldPath: path, newPath: movedTo, detectedAt: at }] : [],
+    removed: removes.filter(({ path, renamedTo }) => removed.has(path) && renamedTo === undefined).map(({ path }) => path),
+    renamed: removes.flatMap(({ path, renamedTo }) =>
+      removed.has(path) && renamedTo !== undefined ? [{ oldPath: path, newPath: renamedTo, detectedAt: at }] : [],
     ),
   };
 }

@@ -1,5 +1,5 @@
 import type { CodeKind } from "../model/code-chunk.ts";
-import type { CodeChunk, CodeCounts, CodeOrphans, DefinitionSite, FileMove } from "../model/code-index.ts";
+import type { CodeChunk, CodeCounts, CodeOrphans, DefinitionSite, FileRename } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
 import type { IndexResult, IndexWork, ManifestPage, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
@@ -66,7 +66,7 @@ export interface Code {
   /** Does what a queue held: a batch, or a page of a manifest. */
   perform(work: IndexWork, options?: CallOptions): Promise<IndexResult>;
   /** Ends a full index: files that are not in the manifest are removed, within its range if it is a page of several. */
-  finish(end: InProject & ManifestPage): Promise<{ readonly removed: readonly string[]; readonly moved: readonly FileMove[] }>;
+  finish(end: InProject & ManifestPage): Promise<{ readonly removed: readonly string[]; readonly renamed: readonly FileRename[] }>;
   /** The content hash of each of these paths that is in the index and was read as it should be. */
   hashes(of: InProject & { readonly paths: readonly string[] }): Promise<Readonly<Record<string, string>>>;
   search(query: InProject & Omit<CodeSearch, "topK"> & { readonly topK?: number | undefined }, options?: CallOptions): Promise<CodeAnswer>;
@@ -85,7 +85,7 @@ export interface Code {
   stats(of: InProject): Promise<CodeStats>;
   /** Removes the files that the glob names, or all. */
   clean(what: InProject & { readonly glob?: string | undefined }): Promise<{ readonly removed: number }>;
-  /** Removes what belongs to nothing, forgets old moves, tidies the index of words and gives room on the disk back. */
+  /** Removes what belongs to nothing, forgets old renames, tidies the index of words and gives room on the disk back. */
   compact(of: InProject): Promise<Compacted & { readonly orphans: CodeOrphans }>;
 }
 
@@ -98,12 +98,12 @@ export interface CodeDeps extends IndexDeps {
   readonly backfiller: Backfiller;
 }
 
-const KEEP_MOVES = 1_000;
+const KEEP_RENAMES = 1_000;
 /** Paths of removed files that a job names; it counts them all. */
 const TOLD_PATHS = 1_000;
 const EMPTY: CodeAnswer = { hits: [], degraded: [], leftOut: 0 };
 const NOTHING: CodeStats = {
-  ...{ files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, moves: 0, generation: 0, languages: [] },
+  ...{ files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, renames: 0, generation: 0, languages: [] },
   embeddings: [],
 };
 
@@ -133,19 +133,19 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
       throw new CairnError("invalid_input", "manifest: an empty one would remove every file. To do so, clean the index.");
     const store = await find(projectId);
     onUse?.(projectId);
-    return store ? removeMissing(store, page, now()) : { removed: [], moved: [] };
+    return store ? removeMissing(store, page, now()) : { removed: [], renamed: [] };
   };
 
   const perform: Code["perform"] = async (work, { signal } = {}) => {
     if (work.kind === "manifest") {
-      const { removed, moved } = await finish(work);
-      const paths = [...removed, ...moved.map(({ oldPath }) => oldPath)];
-      return { files: [], embeddedTexts: 0, removed: paths.length, removedPaths: paths.slice(0, TOLD_PATHS), moved: moved.length };
+      const { removed, renamed } = await finish(work);
+      const paths = [...removed, ...renamed.map(({ oldPath }) => oldPath)];
+      return { files: [], embeddedTexts: 0, removed: paths.length, removedPaths: paths.slice(0, TOLD_PATHS), renamed: renamed.length };
     }
     const store = await writable(work.projectId);
     const result = await indexFiles(store, deps, work, signal);
     if (result.notEmbedded !== undefined) backfiller.schedule(`code ${work.projectId}`, store.embeddings);
-    return { ...result, removed: 0, removedPaths: [], moved: 0 };
+    return { ...result, removed: 0, removedPaths: [], renamed: 0 };
   };
 
   return {
@@ -225,8 +225,8 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
 
     async compact({ projectId }) {
       const store = await find(projectId);
-      if (!store) return { orphans: { rows: 0, words: 0, vectors: 0 }, forgottenMoves: 0, freedBytes: 0 };
-      return { orphans: await store.reconcile(), ...(await store.compact(KEEP_MOVES)) };
+      if (!store) return { orphans: { rows: 0, words: 0, vectors: 0 }, forgottenRenames: 0, freedBytes: 0 };
+      return { orphans: await store.reconcile(), ...(await store.compact(KEEP_RENAMES)) };
     },
   };
 }

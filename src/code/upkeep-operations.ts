@@ -19,7 +19,7 @@ const StatsOutput = z.object({
   definitions: z.int(),
   references: z.int(),
   bytes: z.int(),
-  moves: z.int(),
+  renames: z.int(),
   generation: z.int(),
   last_indexed_at: z.string().optional(),
   languages: z.array(z.object({ language: z.string(), files: z.int(), chunks: z.int() })),
@@ -100,7 +100,7 @@ export const codeCompact = operation({
     orphans: z
       .object({ rows: z.int(), words: z.int(), vectors: z.int() })
       .describe("All are 0 unless the database was altered from outside."),
-    forgotten_moves: z.int(),
+    forgotten_renames: z.int(),
     freed_bytes: z.int().describe("By how much the database became smaller on disk."),
   }),
   access: "write",
@@ -109,8 +109,8 @@ export const codeCompact = operation({
   toolset: "code",
   http: { method: "POST", path: "/compact" },
   cli: { examples: ["cairn code compact"] },
-  render: ({ orphans: { rows, words, vectors }, forgotten_moves, freed_bytes }) =>
-    `Removed ${rows} rows, ${words} word entries and ${vectors} vectors that belonged to nothing, and ${forgotten_moves} old moves. The database is ${(freed_bytes / 1e6).toFixed(1)} MB smaller.`,
+  render: ({ orphans: { rows, words, vectors }, forgotten_renames, freed_bytes }) =>
+    `Removed ${rows} rows, ${words} word entries and ${vectors} vectors that belonged to nothing, and ${forgotten_renames} old renames. The database is ${(freed_bytes / 1e6).toFixed(1)} MB smaller.`,
   run: async (cairn, { projectPath }) => cairn.code.compact({ projectId: projectPath }),
 });
 

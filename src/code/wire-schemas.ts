@@ -23,7 +23,7 @@ export const JobOutput = z.object({
       files: z.array(
         z.object({
           path: z.string(),
-          status: z.enum(["indexed", "unchanged", "moved", "partial", "failed"]),
+          status: z.enum(["indexed", "unchanged", "renamed", "partial", "failed"]),
           chunks: z.int().optional(),
           reason: z.string().optional(),
           redacted: z.array(z.object({ kind: z.string(), count: z.int() })).optional(),
@@ -33,7 +33,7 @@ export const JobOutput = z.object({
       not_embedded: z.string().optional().describe("Why some of it is found by words only, for now."),
       removed: z.int(),
       removed_paths: z.array(z.string()).describe("The first of them."),
-      moved: z.int(),
+      renamed: z.int(),
     })
     .optional(),
 });

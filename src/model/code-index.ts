@@ -30,7 +30,7 @@ export interface CodeChunk extends Chunk {
 /** The same without its text, which takes the longest to read. */
 export type CodeOutline = Omit<CodeChunk, "text">;
 
-export interface FileMove {
+export interface FileRename {
   readonly oldPath: string;
   readonly newPath: string;
   readonly detectedAt: string;
@@ -66,7 +66,7 @@ export interface CodeCounts {
   readonly definitions: number;
   readonly references: number;
   readonly bytes: number;
-  readonly moves: number;
+  readonly renames: number;
   readonly generation: number;
   readonly lastIndexedAt?: string | undefined;
   readonly languages: readonly { readonly language: string; readonly files: number; readonly chunks: number }[];

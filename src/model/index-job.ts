@@ -2,7 +2,7 @@
 export interface FileOutcome {
   readonly path: string;
   /** `partial`: searchable, but not read as it should have been, so that it is never unchanged. `failed`: what was there before stays. */
-  readonly status: "indexed" | "unchanged" | "moved" | "partial" | "failed";
+  readonly status: "indexed" | "unchanged" | "renamed" | "partial" | "failed";
   readonly chunks?: number | undefined;
   readonly reason?: string | undefined;
   /** Secrets that were taken out of it. */
@@ -55,7 +55,7 @@ export interface IndexResult {
   readonly removed: number;
   readonly removedPaths: readonly string[];
   /** Of these, those whose content is at another path now. */
-  readonly moved: number;
+  readonly renamed: number;
 }
 
 export type IndexJobStatus = "pending" | "running" | "completed" | "partial" | "failed" | "cancelled";

@@ -5,7 +5,7 @@ import type {
   CodeOrphans,
   CodeOutline,
   DefinitionSite,
-  FileMove,
+  FileRename,
   IndexedFile,
   ReferenceSite,
 } from "../model/code-index.ts";
@@ -17,7 +17,7 @@ export interface CodeFilter {
   readonly kinds?: readonly CodeKind[] | undefined;
   /** See text/glob.ts. */
   readonly glob?: string | undefined;
-  /** Written or moved in the index at or after this time. */
+  /** Written or renamed in the index at or after this time. */
   readonly changedSince?: string | undefined;
 }
 
@@ -34,9 +34,9 @@ export interface FileWrite extends Omit<IndexedFile, "generation" | "indexedAt">
 export interface CodeBatch {
   readonly at: string;
   /** Done first: the file's rows and vectors go over to the new path. Left undone unless `from` still has this content and `to` is free. */
-  readonly moves?: readonly { readonly from: string; readonly to: string; readonly contentHash: string }[];
-  /** Removed if the file still has this content. `movedTo`: recorded as a move to a file that is written by itself. */
-  readonly removes?: readonly { readonly path: string; readonly contentHash: string; readonly movedTo?: string | undefined }[];
+  readonly renames?: readonly { readonly from: string; readonly to: string; readonly contentHash: string }[];
+  /** Removed if the file still has this content. `renamedTo`: recorded as a rename to a file that is written by itself. */
+  readonly removes?: readonly { readonly path: string; readonly contentHash: string; readonly renamedTo?: string | undefined }[];
   /** Each in place of what was at its path. */
   readonly files?: readonly FileWrite[];
 }
@@ -46,14 +46,14 @@ export const STEP_CHUNKS = 50;
 
 export interface CommitResult {
   readonly generation: number;
-  /** The new paths of the moves that were made. */
-  readonly moved: readonly string[];
+  /** The new paths of the renames that were made. */
+  readonly renamed: readonly string[];
   /** The paths that were removed. */
   readonly removed: readonly string[];
 }
 
 export interface Compacted {
-  readonly forgottenMoves: number;
+  readonly forgottenRenames: number;
   /** By how much the database became smaller on disk. */
   readonly freedBytes: number;
 }
@@ -87,12 +87,12 @@ export interface CodeStore extends RecallStore<CodeFilter> {
     limit: number,
   ): Promise<{ readonly sites: readonly ReferenceSite[]; readonly total: number }>;
   /** Newest first. */
-  moves(limit: number): Promise<readonly FileMove[]>;
+  renames(limit: number): Promise<readonly FileRename[]>;
   counts(): Promise<CodeCounts>;
   /** Removes what belongs to nothing, and says how much it was. A file whose chunks are not all there is removed, to be indexed again. */
   reconcile(): Promise<CodeOrphans>;
   /** Only counts them. */
   orphans(): Promise<CodeOrphans>;
-  /** Forgets all moves but the newest, tidies the index of words and gives room back. */
-  compact(keepMoves: number): Promise<Compacted>;
+  /** Forgets all renames but the newest, tidies the index of words and gives room back. */
+  compact(keepRenames: number): Promise<Compacted>;
 }

@@ -151,19 +151,19 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.orphans(), NOTHING_LOST);
   }),
 
-  on("moves a file with its vectors, under new ids, and is found by its new path", async (store, project) => {
+  on("renames a file with its vectors, under new ids, and is found by its new path", async (store, project) => {
     const { versionId } = await store.embeddings.addVersion(SPACE);
     const file = sampleFile("old/apple.ts", ["alpha", "beta"], [{ versionId, vector: Float32Array.of(0.6, 0.8) }]);
     await store.commit({ at: AT, files: [file, sampleFile("taken.ts", ["x"])] });
-    const move = { from: "old/apple.ts", to: "new/pear.ts", contentHash: file.contentHash };
+    const rename = { from: "old/apple.ts", to: "new/pear.ts", contentHash: file.contentHash };
     const wrong = [
-      { ...move, contentHash: "0".repeat(64) },
-      { ...move, to: "taken.ts" },
-      { ...move, from: "never.ts" },
+      { ...rename, contentHash: "0".repeat(64) },
+      { ...rename, to: "taken.ts" },
+      { ...rename, from: "never.ts" },
     ];
-    assert.deepEqual((await store.commit({ at: AT, moves: wrong })).moved, []);
-    const { generation, moved } = await store.commit({ at: LATER, moves: [move] });
-    assert.deepEqual(moved, ["new/pear.ts"]);
+    assert.deepEqual((await store.commit({ at: AT, renames: wrong })).renamed, []);
+    const { generation, renamed } = await store.commit({ at: LATER, renames: [rename] });
+    assert.deepEqual(renamed, ["new/pear.ts"]);
     const chunks = await store.chunksOf("new/pear.ts");
     assert.deepEqual(
       chunks.map(({ id }) => id),
@@ -173,15 +173,15 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await byWords(store, "apple"), []);
     assert.deepEqual(await byWords(store, "pear"), ["new/pear.ts", "new/pear.ts"]);
     assert.equal((await store.embeddings.counts(versionId)).vectors, 2);
-    assert.deepEqual(await store.moves(5), [{ oldPath: "old/apple.ts", newPath: "new/pear.ts", detectedAt: LATER }]);
+    assert.deepEqual(await store.renames(5), [{ oldPath: "old/apple.ts", newPath: "new/pear.ts", detectedAt: LATER }]);
     const kept = (await store.vectorsOf("new/pear.ts")).get(chunkPrint(file.chunks[0]!.chunk));
     assert.deepEqual(kept, [{ versionId, vector: Float32Array.of(0.6, 0.8) }]);
     assert.equal((await store.definitions(["name1"], {}, 5))[0]?.chunkId, chunks[1]!.id);
     assert.deepEqual(await store.orphans(), NOTHING_LOST);
-    const { forgottenMoves, freedBytes } = await store.compact(0);
-    assert.equal(forgottenMoves, 1);
+    const { forgottenRenames, freedBytes } = await store.compact(0);
+    assert.equal(forgottenRenames, 1);
     assert.ok(freedBytes >= 0);
-    assert.deepEqual(await store.moves(5), []);
+    assert.deepEqual(await store.renames(5), []);
   }),
 
   on("gives one vector per version for chunks that are alike, and takes them back for both", async (store) => {
@@ -254,7 +254,7 @@ export const CODE_CASES: readonly StorageCase[] = [
   }),
 
   on("counts what there is, and is empty at first", async (store) => {
-    const nothing = { files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, moves: 0, generation: 0, languages: [] };
+    const nothing = { files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, renames: 0, generation: 0, languages: [] };
     assert.deepEqual(await store.counts(), { ...nothing, lastIndexedAt: undefined });
     await store.commit({ at: AT, files: [sampleFile("a.ts", ["x", "y"]), sampleFile("b.py", ["z"]), sampleFile("empty.py", [])] });
     assert.deepEqual(await store.counts(), {
@@ -263,7 +263,7 @@ export const CODE_CASES: readonly StorageCase[] = [
       definitions: 3,
       references: 6,
       bytes: 4,
-      moves: 0,
+      renames: 0,
       generation: 1,
       lastIndexedAt: AT,
       languages: [

@@ -27,7 +27,11 @@ describe("the client of the API", () => {
         if (request.method === "POST") return answer(202, { ...job, status: "pending" });
         if (lost-- > 0) return answer(404, { error: { code: "not_found", message: "There is no job." } });
         const files = [{ path: "a.py", status: "indexed", chunks: 1 }];
-        return answer(200, { ...job, status: "completed", result: { files, embedded_texts: 1, removed: 0, removed_paths: [], moved: 0 } });
+        return answer(200, {
+          ...job,
+          status: "completed",
+          result: { files, embedded_texts: 1, removed: 0, removed_paths: [], renamed: 0 },
+        });
       });
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -117,7 +117,7 @@ describe("a pass over a tree", () => {
     expect(calls).toBeGreaterThan(0);
     renameSync(join(root, "before"), join(root, "after"));
     const { counts } = await pass();
-    expect({ ...counts, calls: embedder.calls }).toMatchObject({ indexed: 500, moved: 500, removed: 0, calls });
+    expect({ ...counts, calls: embedder.calls }).toMatchObject({ indexed: 500, renamed: 500, removed: 0, calls });
     expect(await cairn.code.stats({ projectId })).toMatchObject({ files: 500 });
     expect((await cairn.code.context({ projectId, symbol: "function_3" })).map(({ path }) => path)).toEqual(["after/part3/f3.py"]);
   });

@@ -45,7 +45,7 @@ function gate() {
       for (const { path, hash } of files) index.set(path, hash!);
       return files.map(({ path }): FileOutcome => ({ path, status: "indexed", chunks: 1 }));
     },
-    finish: async () => ({ removed: 0, moved: 0 }),
+    finish: async () => ({ removed: 0, renamed: 0 }),
     counts: async () => ({ files: index.size, chunks: index.size }),
   };
   return {

@@ -49,7 +49,7 @@ const target: IndexTarget = {
   async finish(manifest) {
     const gone = [...index.keys()].filter((path) => !manifest.includes(path));
     for (const path of gone) index.delete(path);
-    return { removed: gone.length, moved: 0 };
+    return { removed: gone.length, renamed: 0 };
   },
   counts: async () => ({ files: index.size, chunks: index.size }),
 };

@@ -19,7 +19,7 @@ const open = (perform: PerformIndexWork, options: object = {}) =>
 indexQueueContract("on PostgreSQL", async (perform, options) => open(perform, options));
 
 describe("the queue on PostgreSQL, when processes end", () => {
-  const DONE: IndexOutcome = { status: "completed", result: { files: [], embeddedTexts: 0, removed: 0, removedPaths: [], moved: 0 } };
+  const DONE: IndexOutcome = { status: "completed", result: { files: [], embeddedTexts: 0, removed: 0, removedPaths: [], renamed: 0 } };
   /** Ends only when it is told to stop. */
   const endless: PerformIndexWork = async (_, signal) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));

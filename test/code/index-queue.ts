@@ -4,7 +4,7 @@ import { CairnError } from "../../src/model/errors.ts";
 import { type IndexJob, type IndexResult, type IndexWork, isFinished } from "../../src/model/index-job.ts";
 import type { IndexQueue, PerformIndexWork } from "../../src/ports/index-queue.ts";
 
-const NOTHING_DONE: IndexResult = { files: [], embeddedTexts: 0, removed: 0, removedPaths: [], moved: 0 };
+const NOTHING_DONE: IndexResult = { files: [], embeddedTexts: 0, removed: 0, removedPaths: [], renamed: 0 };
 
 /** A piece of work that is known again by the path in it. */
 export function work(projectId: string, path: string): IndexWork {

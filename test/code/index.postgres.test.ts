@@ -31,15 +31,15 @@ it("lets two servers index one project at once: nothing lost, doubled or left be
   await one.code.indexBatch({ projectId, files: tree("old") });
   const calls = embedder.calls;
   const renames = tree("old").map(({ path }) => ({ from: path, to: path.replace("old/", "new/") }));
-  const moved = await two.code.indexBatch({ projectId, files: tree("new"), renames });
-  expect(new Set(moved.files.map(({ status }) => status))).toEqual(new Set(["moved"]));
+  const renamed = await two.code.indexBatch({ projectId, files: tree("new"), renames });
+  expect(new Set(renamed.files.map(({ status }) => status))).toEqual(new Set(["renamed"]));
   await one.code.indexBatch({ projectId, files: tree("newest") });
   const end = await two.code.finish({ projectId, manifest: tree("newest").map(({ path }) => path) });
-  expect(end.moved).toHaveLength(20);
+  expect(end.renamed).toHaveLength(20);
   expect(embedder.calls).toBe(calls);
 
   const stats = await one.code.stats({ projectId });
-  expect(stats).toMatchObject({ files: 20, chunks: 20, moves: 40 });
+  expect(stats).toMatchObject({ files: 20, chunks: 20, renames: 40 });
   expect(stats.embeddings.map(({ vectors }) => vectors)).toEqual([20]);
   expect((await one.code.search({ projectId, query: "The text of part 7", mode: "keyword" })).hits[0]!.path).toBe("newest/part7.txt");
   const storage = postgresStorage({ url: database.url, now: systemClock });

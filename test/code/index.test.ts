@@ -85,18 +85,18 @@ describe("indexing a batch", () => {
     await index(tree("old"));
     const calls = embedder.calls;
     const renames = Object.keys(tree("old")).map((from) => ({ from, to: from.replace("old/", "new/") }));
-    expect(new Set(await statuses(tree("new"), renames))).toEqual(new Set(["moved"]));
-    expect((await cairn.code.stats({ projectId })).moves).toBe(500);
+    expect(new Set(await statuses(tree("new"), renames))).toEqual(new Set(["renamed"]));
+    expect((await cairn.code.stats({ projectId })).renames).toBe(500);
 
     await index(tree("newest"));
-    const { removed, moved } = await cairn.code.finish({ projectId, manifest: Object.keys(tree("newest")) });
+    const { removed, renamed } = await cairn.code.finish({ projectId, manifest: Object.keys(tree("newest")) });
     expect(removed).toEqual([]);
-    expect(moved).toHaveLength(500);
-    expect(moved[0]).toMatchObject({ oldPath: "new/part0.txt", newPath: "newest/part0.txt" });
+    expect(renamed).toHaveLength(500);
+    expect(renamed[0]).toMatchObject({ oldPath: "new/part0.txt", newPath: "newest/part0.txt" });
     expect(embedder.calls).toBe(calls);
 
     const stats = await cairn.code.stats({ projectId });
-    expect(stats).toMatchObject({ files: 500, chunks: 500, moves: 1_000 });
+    expect(stats).toMatchObject({ files: 500, chunks: 500, renames: 1_000 });
     expect(stats.embeddings[0]!.vectors).toBe(500);
     const { hits } = await cairn.code.search({ projectId, query: "The text of part 77" });
     expect(hits[0]!.path).toBe("newest/part77.txt");
@@ -113,7 +113,7 @@ describe("indexing a batch", () => {
     expect(renamed).toMatchObject({ embeddedTexts: 1, files: [{ path: "b.txt", status: "indexed" }] });
     expect(embedder.calls).toBe(before + 2);
     expect(await cairn.code.hashes({ projectId, paths: ["a.txt"] })).toEqual({});
-    expect((await cairn.code.stats({ projectId })).moves).toBe(1);
+    expect((await cairn.code.stats({ projectId })).renames).toBe(1);
   });
 
   it("takes files in while the embedding model is down, and finds them by words", async () => {

@@ -98,7 +98,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     await send(A, file("src/old.ts", "kept"));
     const before = embedder.calls;
     const body = { project_id: A, files: [file("src/new.ts", "kept")], renames: [{ from: "src/old.ts", to: "src/new.ts" }] };
-    expect((await ended(await call("POST", "/index", body))).result.files).toMatchObject([{ path: "src/new.ts", status: "moved" }]);
+    expect((await ended(await call("POST", "/index", body))).result.files).toMatchObject([{ path: "src/new.ts", status: "renamed" }]);
     expect(embedder.calls).toBe(before);
     expect(await filesOf(A, "src/old.ts", "src/new.ts")).toEqual(["src/new.ts"]);
   });
@@ -108,7 +108,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     await send(A, ...names.map((path) => file(path, path[0]!)));
     // The first page of two, and the second never comes: what it would have been about stays.
     const first = await call("POST", "/index/manifest", { project_id: A, paths: ["a.ts", "c.ts"], until: "c.ts" });
-    expect((await ended(first)).result).toMatchObject({ removed: 1, removed_paths: ["b.ts"], moved: 0 });
+    expect((await ended(first)).result).toMatchObject({ removed: 1, removed_paths: ["b.ts"], renamed: 0 });
     expect(await filesOf(A, ...names)).toEqual(["a.ts", "c.ts", "d.ts", "e.ts", "f.ts"]);
     const second = await call("POST", "/index/manifest", { project_id: A, paths: ["e.ts"], after: "c.ts" });
     expect((await ended(second)).result).toMatchObject({ removed: 2, removed_paths: ["d.ts", "f.ts"] });
@@ -118,11 +118,11 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
   it("does a manifest after what was sent before it, so that neither is lost", async () => {
     await send(A, file("src/gone.ts", "gone"));
     const before = embedder.calls;
-    const moved = await call("POST", "/index", { project_id: A, files: [file("lib/here.ts", "gone")] });
+    const renamed = await call("POST", "/index", { project_id: A, files: [file("lib/here.ts", "gone")] });
     const manifest = await call("POST", "/index/manifest", { project_id: A, paths: ["lib/here.ts"] });
-    expect((await ended(manifest)).result).toMatchObject({ removed: 1, removed_paths: ["src/gone.ts"], moved: 1 });
-    expect((await ended(moved)).status).toBe("completed");
-    expect(embedder.calls).toBe(before); // a move
+    expect((await ended(manifest)).result).toMatchObject({ removed: 1, removed_paths: ["src/gone.ts"], renamed: 1 });
+    expect((await ended(renamed)).status).toBe("completed");
+    expect(embedder.calls).toBe(before); // a rename
     expect(await filesOf(A, "src/gone.ts", "lib/here.ts")).toEqual(["lib/here.ts"]);
   });
 

@@ -19,12 +19,12 @@ await cairn.close();
 
 async function reindex(round) {
   const tree = treeAt(round);
-  const moves = renamesAt(round);
-  const known = await cairn.code.hashes({ projectId, paths: [...tree.keys(), ...moves.map(({ from }) => from)] });
+  const candidates = renamesAt(round);
+  const known = await cairn.code.hashes({ projectId, paths: [...tree.keys(), ...candidates.map(({ from }) => from)] });
   const changed = [...tree].filter(([path, content]) => known[path] !== createHash("sha256").update(content).digest("hex"));
   for (let start = 0; start < changed.length; start += BATCH) {
     const files = changed.slice(start, start + BATCH).map(([path, content]) => ({ path, content }));
-    const renames = moves.filter(
+    const renames = candidates.filter(
       ({ from, to }) => known[from] !== undefined && known[to] === undefined && files.some(({ path }) => path === to),
     );
     const { files: outcomes } = await cairn.code.indexBatch({ projectId, files, renames });

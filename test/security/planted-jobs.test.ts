@@ -26,7 +26,7 @@ const target: IndexTarget = {
     sent.push(...files.map(({ path }) => path));
     return files.map(({ path }) => ({ path, status: "indexed" as const, chunks: 1 }));
   },
-  finish: async () => ({ removed: 0, moved: 0 }),
+  finish: async () => ({ removed: 0, renamed: 0 }),
   counts: async () => ({ files: 0, chunks: 0 }),
 };
 const openTarget = async () => ({ target, close: async () => {} });
@@ -58,7 +58,7 @@ const job = (change: Record<string, unknown> = {}): Record<string, unknown> => (
   updated_at: "2026-01-01T00:00:00.000Z",
   files_processed: 0,
   files_total: 0,
-  counts: { indexed: 0, unchanged: 0, moved: 0, removed: 0, failed: 0, chunks: 0, bytes: 0 },
+  counts: { indexed: 0, unchanged: 0, renamed: 0, removed: 0, failed: 0, chunks: 0, bytes: 0 },
   skipped: {},
   skipped_files: [],
   failed_files: [],

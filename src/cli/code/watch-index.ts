@@ -48,9 +48,9 @@ export async function watchIndex(config: Config, projectPath: string, options: W
       },
       async onLook(outcome) {
         if (outcome instanceof CairnError) return onProblem(outcome.message);
-        const { indexed, moved, removed } = outcome.counts;
+        const { indexed, renamed, removed } = outcome.counts;
         if (outcome.status === "failed") onProblem(outcome.error ?? "The index failed.");
-        else if (indexed + moved + removed > 0) onChange(outcome);
+        else if (indexed + renamed + removed > 0) onChange(outcome);
         // A look that found nothing is no job that anybody wants to read about.
         else if (outcome.status === "completed") await jobs.remove(outcome.id);
       },

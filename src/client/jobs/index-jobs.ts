@@ -264,7 +264,7 @@ function newJob(projectPath: string, now: string): Job {
     updated_at: now,
     files_processed: 0,
     files_total: 0,
-    counts: { indexed: 0, unchanged: 0, moved: 0, removed: 0, failed: 0, chunks: 0, bytes: 0 },
+    counts: { indexed: 0, unchanged: 0, renamed: 0, removed: 0, failed: 0, chunks: 0, bytes: 0 },
     skipped: {},
     skipped_files: [],
     failed_files: [],

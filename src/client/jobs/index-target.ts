@@ -11,8 +11,8 @@ export interface IndexTarget {
   hashes(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
   /** Resolves when the files are in the index for good, or when it is known why not. */
   send(files: readonly SourceFile[], signal: AbortSignal): Promise<readonly FileOutcome[]>;
-  /** Removes what is not in the manifest; says how many files that were, and how many had only moved. */
-  finish(manifest: readonly string[], signal: AbortSignal): Promise<{ readonly removed: number; readonly moved: number }>;
+  /** Removes what is not in the manifest; says how many files that were, and how many had only renamed. */
+  finish(manifest: readonly string[], signal: AbortSignal): Promise<{ readonly removed: number; readonly renamed: number }>;
   /** What the index holds. */
   counts(signal: AbortSignal): Promise<IndexCounts>;
   /** How many batches may be under way at once. */
@@ -35,8 +35,8 @@ export function embeddedTarget(code: Code, projectId: string): IndexTarget {
       return (await code.indexBatch({ projectId, files }, { signal })).files;
     },
     async finish(manifest) {
-      const { removed, moved } = await code.finish({ projectId, manifest });
-      return { removed: removed.length, moved: moved.length };
+      const { removed, renamed } = await code.finish({ projectId, manifest });
+      return { removed: removed.length, renamed: renamed.length };
     },
     counts: async () => countsOf(await code.stats({ projectId })),
   };

@@ -21,7 +21,7 @@ const FAILED_SHOWN = 10;
 /** A job in a few lines: what was done, what was left out and why, what failed. */
 export function jobText(job: unknown): string {
   const { job_id, status, phase, counts, skipped, skipped_files, failed_files, error, ...told } = job as Told;
-  const { indexed = 0, unchanged = 0, moved = 0, removed = 0, failed = 0, chunks = 0, bytes = 0 } = counts;
+  const { indexed = 0, unchanged = 0, renamed = 0, removed = 0, failed = 0, chunks = 0, bytes = 0 } = counts;
   const progress =
     status === "running"
       ? `${told.files_processed} of ${told.files_total} files${told.eta_seconds === undefined ? "" : `, about ${told.eta_seconds} s left`} (${phase})`
@@ -32,7 +32,7 @@ export function jobText(job: unknown): string {
     `Index job ${job_id}: ${status}${over ? took(told) : `, ${progress}`}`,
     ...(error ? [`  ${error}`] : []),
     ...(over || told.files_processed > 0
-      ? [`  files    ${list({ indexed, unchanged, moved, removed, failed }, ["indexed", "unchanged"])}`]
+      ? [`  files    ${list({ indexed, unchanged, renamed, removed, failed }, ["indexed", "unchanged"])}`]
       : []),
     ...(chunks > 0 ? [`  chunks   ${chunks} new, from ${size(bytes)}`] : []),
     ...(left.length > 0 ? [`  skipped  ${left.map(([reason, count]) => `${count} ${reason.replaceAll("_", " ")}`).join(", ")}`] : []),

@@ -24,7 +24,7 @@ export const JobRecord = z.strictObject({
   counts: z.strictObject({
     indexed: z.int(),
     unchanged: z.int(),
-    moved: z.int(),
+    renamed: z.int(),
     removed: z.int(),
     failed: z.int(),
     chunks: z.int(),

@@ -19,7 +19,7 @@ export interface Tally {
   vanished(): void;
   /** `counted`: it is one of the files that the walk gave. */
   failed(file: Job["failed_files"][number], counted: boolean): void;
-  removed(what: { readonly removed: number; readonly moved: number }): void;
+  removed(what: { readonly removed: number; readonly renamed: number }): void;
   state(): JobState;
 }
 
@@ -35,7 +35,7 @@ export function tally(nowMs: () => number = Date.now): Tally {
   let file: string | undefined;
   let total = 0;
   let processed = 0;
-  const counts = { indexed: 0, unchanged: 0, moved: 0, removed: 0, failed: 0, chunks: 0, bytes: 0 };
+  const counts = { indexed: 0, unchanged: 0, renamed: 0, removed: 0, failed: 0, chunks: 0, bytes: 0 };
   const skipped: Record<string, number> = {};
   const skippedFiles: Job["skipped_files"] = [];
   const failed: Job["failed_files"] = [];
@@ -73,7 +73,7 @@ export function tally(nowMs: () => number = Date.now): Tally {
     },
     done(_path, status, chunks = 0, bytes = 0) {
       processed++;
-      if (status === "indexed" || status === "unchanged" || status === "moved") counts[status]++;
+      if (status === "indexed" || status === "unchanged" || status === "renamed") counts[status]++;
       counts.chunks += chunks;
       counts.bytes += bytes;
     },
@@ -90,9 +90,9 @@ export function tally(nowMs: () => number = Date.now): Tally {
       counts.failed++;
       if (failed.length < FAILED_NAMED) failed.push({ ...one, reason: redactMessage(one.reason) });
     },
-    removed({ removed, moved }) {
+    removed({ removed, renamed }) {
       counts.removed += removed;
-      counts.moved += moved;
+      counts.renamed += renamed;
     },
     state() {
       const eta = phase === "walking" ? undefined : etaSeconds();

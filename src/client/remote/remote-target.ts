@@ -55,16 +55,16 @@ export function remoteTarget(
     async finish(manifest, signal) {
       const paths = [...manifest].sort();
       let removed = 0;
-      let moved = 0;
+      let renamed = 0;
       for (let start = 0; start < paths.length; start += LIMITS.codeManifestPaths) {
         const page = paths.slice(start, start + LIMITS.codeManifestPaths);
         const last = start + page.length >= paths.length;
         const range = { ...(start > 0 && { after: paths[start - 1] }), ...(!last && { until: page.at(-1) }) };
         const result = await through(codeManifest, { paths: page, ...range }, signal);
-        removed += result.removed - result.moved;
-        moved += result.moved;
+        removed += result.removed - result.renamed;
+        renamed += result.renamed;
       }
-      return { removed, moved };
+      return { removed, renamed };
     },
     counts: async (signal) => countsOf((await call(codeStats, { project_path: projectId }, signal)) as unknown as IndexCounts),
   };

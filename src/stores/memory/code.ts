@@ -1,4 +1,4 @@
-import { type CodeChunk, chunkId, chunkPrint, type FileMove, type IndexedFile } from "../../model/code-index.ts";
+import { type CodeChunk, chunkId, chunkPrint, type FileRename, type IndexedFile } from "../../model/code-index.ts";
 import type { CodeFilter, CodeStore, FileWrite } from "../../ports/code-store.ts";
 import { bm25 } from "../../text/bm25.ts";
 import { embeddingText } from "../../text/code/embedding-text.ts";
@@ -13,7 +13,7 @@ interface MemoryFile extends IndexedFile {
 
 export function memoryCode(projectId: string): CodeStore {
   const files = new Map<string, MemoryFile>();
-  const moves: FileMove[] = [];
+  const renames: FileRename[] = [];
   let generation = 0;
   const inOrder = () => [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   const allChunks = () => inOrder().flatMap(({ chunks }) => chunks);
@@ -41,27 +41,27 @@ export function memoryCode(projectId: string): CodeStore {
 
   return {
     embeddings,
-    async commit({ at, moves: wanted = [], removes = [], files: writes = [] }) {
+    async commit({ at, renames: wanted = [], removes = [], files: writes = [] }) {
       generation++;
-      const moved: string[] = [];
+      const renamed: string[] = [];
       for (const { from, to, contentHash } of wanted) {
         const file = files.get(from);
         if (file?.contentHash !== contentHash || files.has(to)) continue;
         const chunks = file.chunks.map((chunk) => ({ chunk: plain(chunk), vectors: embeddings.of(chunk.id) }));
         remove(from);
         write({ ...toIndexed(file), path: to, chunks, symbols: file.symbols }, at);
-        moves.push({ oldPath: from, newPath: to, detectedAt: at });
-        moved.push(to);
+        renames.push({ oldPath: from, newPath: to, detectedAt: at });
+        renamed.push(to);
       }
       const removed: string[] = [];
-      for (const { path, contentHash, movedTo } of removes) {
+      for (const { path, contentHash, renamedTo } of removes) {
         if (files.get(path)?.contentHash !== contentHash) continue;
         remove(path);
-        if (movedTo !== undefined) moves.push({ oldPath: path, newPath: movedTo, detectedAt: at });
+        if (renamedTo !== undefined) renames.push({ oldPath: path, newPath: renamedTo, detectedAt: at });
         removed.push(path);
       }
       for (const file of writes) write(file, at);
-      return { generation, moved, removed };
+      return { generation, renamed, removed };
     },
     filesAt: async (paths) =>
       inOrder()
@@ -112,7 +112,7 @@ export function memoryCode(projectId: string): CodeStore {
         );
       return { sites: sites.slice(0, limit), total: sites.length };
     },
-    moves: async (limit) => structuredClone(moves.toReversed().slice(0, limit)),
+    renames: async (limit) => structuredClone(renames.toReversed().slice(0, limit)),
     async counts() {
       const languages = new Map<string, { files: number; chunks: number }>();
       for (const { language, chunks } of files.values()) {
@@ -127,7 +127,7 @@ export function memoryCode(projectId: string): CodeStore {
         definitions,
         references: symbols.length - definitions,
         bytes: [...files.values()].reduce((sum, { bytes }) => sum + bytes, 0),
-        moves: moves.length,
+        renames: renames.length,
         generation,
         lastIndexedAt: [...files.values()]
           .map(({ indexedAt }) => indexedAt)
@@ -140,7 +140,10 @@ export function memoryCode(projectId: string): CodeStore {
     },
     reconcile: async () => NONE,
     orphans: async () => NONE,
-    compact: async (keepMoves) => ({ forgottenMoves: moves.splice(0, Math.max(0, moves.length - keepMoves)).length, freedBytes: 0 }),
+    compact: async (keepRenames) => ({
+      forgottenRenames: renames.splice(0, Math.max(0, renames.length - keepRenames)).length,
+      freedBytes: 0,
+    }),
     async candidates({ filter, limit, denseLimit = limit, words, dense }) {
       const passes = filterOf(filter);
       const texts = new Map(

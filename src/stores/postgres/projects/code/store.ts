@@ -4,7 +4,7 @@ import {
   type CodeCounts,
   type CodeOutline,
   chunkPrint,
-  type FileMove,
+  type FileRename,
   type IndexedFile,
 } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
@@ -52,7 +52,7 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
   return {
     embeddings: postgresEmbeddings(RECORDS, tables),
 
-    // After a lost answer, a repeated removal or move would be told as not done; the caller looks at the files again in any case.
+    // After a lost answer, a repeated removal or rename would be told as not done; the caller looks at the files again in any case.
     commit: (batch) => tables.write((tx) => commitCode(tx, tables, projectId, batch), { idempotent: true }),
 
     filesAt: (paths) => readFiles(tables, "WHERE file_path = ANY ($1::text[])", paths),
@@ -89,9 +89,9 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
     definitions: (names, filter, limit) => tables.read((tx) => findDefinitions(tx, names, filter, limit)),
     references: (name, filter, limit) => tables.read((tx) => findReferences(tx, name, filter, limit)),
 
-    moves: (limit) =>
+    renames: (limit) =>
       tables.read((tx) =>
-        tx.all<FileMove>(
+        tx.all<FileRename>(
           'SELECT old_path AS "oldPath", new_path AS "newPath", detected_at AS "detectedAt" FROM file_moves ORDER BY move_id DESC LIMIT $1',
           limit,
         ),
@@ -108,7 +108,7 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
           `SELECT (SELECT count(*) FROM indexed_files) AS files, (SELECT count(*) FROM current_chunks) AS chunks,
                   (SELECT coalesce(sum(defined), 0)::bigint FROM code_symbols) AS definitions,
                   (SELECT coalesce(sum(used), 0)::bigint FROM code_symbols) AS "references",
-                  (SELECT coalesce(sum(bytes), 0)::bigint FROM indexed_files) AS bytes, (SELECT count(*) FROM file_moves) AS moves,
+                  (SELECT coalesce(sum(bytes), 0)::bigint FROM indexed_files) AS bytes, (SELECT count(*) FROM file_moves) AS renames,
                   (SELECT last FROM code_generation) AS generation, (SELECT max(indexed_at) FROM indexed_files) AS "lastIndexedAt"`,
         );
         return { ...totals!, lastIndexedAt: totals!.lastIndexedAt ?? undefined, languages };
@@ -118,11 +118,11 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
 
     orphans: () => tables.read(countOrphans),
 
-    async compact(keepMoves) {
-      const forgottenMoves = await tables.write((tx) =>
-        tx.run("DELETE FROM file_moves WHERE move_id NOT IN (SELECT move_id FROM file_moves ORDER BY move_id DESC LIMIT $1)", keepMoves),
+    async compact(keepRenames) {
+      const forgottenRenames = await tables.write((tx) =>
+        tx.run("DELETE FROM file_moves WHERE move_id NOT IN (SELECT move_id FROM file_moves ORDER BY move_id DESC LIMIT $1)", keepRenames),
       );
-      return { forgottenMoves, freedBytes: await tables.vacuum(STORED) };
+      return { forgottenRenames, freedBytes: await tables.vacuum(STORED) };
     },
 
     candidates: ({ filter, limit, denseLimit = limit, words, dense }) =>

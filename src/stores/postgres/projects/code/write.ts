@@ -28,18 +28,18 @@ export async function commitCode(tx: PostgresTx, tables: ProjectTables, projectI
   const counter = await tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last");
   const generation = counter!.last;
   const step: Step = { tx, tables, projectId, generation, at: toTimestamp(batch.at) };
-  const moved: string[] = [];
-  for (const move of batch.moves ?? []) if (await moveFile(step, move)) moved.push(move.to);
+  const renamed: string[] = [];
+  for (const rename of batch.renames ?? []) if (await renameFile(step, rename)) renamed.push(rename.to);
   const removed: string[] = [];
-  for (const { path, contentHash, movedTo } of batch.removes ?? []) {
+  for (const { path, contentHash, renamedTo } of batch.removes ?? []) {
     const file = await fileAt(step, path);
     if (file?.content_hash !== contentHash) continue;
     await removeFile(tx, file.file_key);
-    if (movedTo !== undefined) await recordMove(step, path, movedTo);
+    if (renamedTo !== undefined) await recordRename(step, path, renamedTo);
     removed.push(path);
   }
   for (const file of batch.files ?? []) await writeFile(step, file);
-  return { generation, moved, removed };
+  return { generation, renamed, removed };
 }
 
 /** Waits for commits under way, and lets none begin; in the order in which they take their locks. */
@@ -152,7 +152,7 @@ function toHex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 }
 
-async function moveFile(step: Step, { from, to, contentHash }: { from: string; to: string; contentHash: string }): Promise<boolean> {
+async function renameFile(step: Step, { from, to, contentHash }: { from: string; to: string; contentHash: string }): Promise<boolean> {
   const { tx, projectId, generation, at } = step;
   const file = await fileAt(step, from);
   if (file?.content_hash !== contentHash || (await fileAt(step, to))) return false;
@@ -188,11 +188,11 @@ async function moveFile(step: Step, { from, to, contentHash }: { from: string; t
       return wordsText(chunkWords(to, { ...names, text: textOf(place) }));
     }),
   );
-  await recordMove(step, from, to);
+  await recordRename(step, from, to);
   return true;
 }
 
-async function recordMove({ tx, projectId, at }: Step, from: string, to: string): Promise<void> {
+async function recordRename({ tx, projectId, at }: Step, from: string, to: string): Promise<void> {
   await tx.run("INSERT INTO file_moves (project_id, old_path, new_path, detected_at) VALUES ($1, $2, $3, $4)", projectId, from, to, at);
 }
 

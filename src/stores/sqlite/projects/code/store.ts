@@ -1,5 +1,5 @@
 import type { CodeKind } from "../../../../model/code-chunk.ts";
-import { type CodeChunk, type CodeOutline, chunkPrint, type FileMove, type IndexedFile } from "../../../../model/code-index.ts";
+import { type CodeChunk, type CodeOutline, chunkPrint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
@@ -100,10 +100,10 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       return (await database()).read((tx) => findReferences(tx, name, files, limit));
     },
 
-    async moves(limit) {
+    async renames(limit) {
       return (await database()).read((tx) =>
         tx
-          .all<FileMove>(
+          .all<FileRename>(
             "SELECT old_path AS oldPath, new_path AS newPath, detected_at AS detectedAt FROM file_moves ORDER BY move_id DESC LIMIT ?",
             limit,
           )
@@ -121,7 +121,7 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
         const { lastIndexedAt, ...counted } = tx.get<Totals>(
           `SELECT (SELECT count(*) FROM indexed_files) AS files, (SELECT count(*) FROM current_chunks) AS chunks,
                   (SELECT coalesce(sum(defined), 0) FROM code_symbols) AS definitions, (SELECT coalesce(sum(used), 0) FROM code_symbols) AS "references",
-                  (SELECT coalesce(sum(bytes), 0) FROM indexed_files) AS bytes, (SELECT count(*) FROM file_moves) AS moves,
+                  (SELECT coalesce(sum(bytes), 0) FROM indexed_files) AS bytes, (SELECT count(*) FROM file_moves) AS renames,
                   (SELECT last FROM code_generation) AS generation, (SELECT max(indexed_at) FROM indexed_files) AS lastIndexedAt`,
         )!;
         return { ...counted, lastIndexedAt: lastIndexedAt ?? undefined, languages: languages.map((row) => ({ ...row })) };
@@ -139,16 +139,16 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       return (await database()).read(countOrphans);
     },
 
-    async compact(keepMoves) {
+    async compact(keepRenames) {
       const db = await database();
-      const forgottenMoves = await db.write((tx) => {
+      const forgottenRenames = await db.write((tx) => {
         tx.run(`INSERT INTO ${CODE_WORDS} (${CODE_WORDS}) VALUES ('optimize')`);
         return tx.run(
           "DELETE FROM file_moves WHERE move_id NOT IN (SELECT move_id FROM file_moves ORDER BY move_id DESC LIMIT ?)",
-          keepMoves,
+          keepRenames,
         ).changes;
       });
-      return { forgottenMoves, freedBytes: await vacuumFile({ path: db.path, lockWaitMs: waitLimitMs() }) };
+      return { forgottenRenames, freedBytes: await vacuumFile({ path: db.path, lockWaitMs: waitLimitMs() }) };
     },
 
     async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
@@ -199,7 +199,7 @@ interface Totals {
   definitions: number;
   references: number;
   bytes: number;
-  moves: number;
+  renames: number;
   generation: number;
   lastIndexedAt: string | null;
 }

@@ -50,22 +50,22 @@ export function nextGeneration(tx: SqliteTx): number {
   return tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last")!.last;
 }
 
-export function commitCode(tx: SqliteTx, projectId: string, { at, moves = [], removes = [], files, staged }: RowBatch): Commit {
+export function commitCode(tx: SqliteTx, projectId: string, { at, renames = [], removes = [], files, staged }: RowBatch): Commit {
   const generation = nextGeneration(tx);
   const step: Step = { tx, projectId, generation, at, gone: [], leftBehind: [], vectors: new Map() };
-  const moved = moves.filter((move) => moveFile(step, move)).map(({ to }) => to);
+  const renamed = renames.filter((rename) => renameFile(step, rename)).map(({ to }) => to);
   const removed: string[] = [];
-  for (const { path, contentHash, movedTo } of removes) {
+  for (const { path, contentHash, renamedTo } of removes) {
     const file = fileAt(tx, projectId, path);
     if (file?.content_hash !== contentHash) continue;
     step.gone.push(...removeFile(tx, projectId, path, file.file_key));
-    if (movedTo !== undefined) recordMove(step, path, movedTo);
+    if (renamedTo !== undefined) recordRename(step, path, renamedTo);
     removed.push(path);
   }
   for (const rows of files) writeFile(step, rows, staged.get(rows));
   removeRecordVectors(tx, "code", step.gone);
   putVectorsByVersion(tx, "code", step.vectors);
-  return { result: { generation, moved, removed }, leftBehind: step.leftBehind };
+  return { result: { generation, renamed, removed }, leftBehind: step.leftBehind };
 }
 
 function writeFile(step: Step, rows: FileRows, staged: Staged | undefined): void {
@@ -197,7 +197,7 @@ function putSymbols(tx: SqliteTx, fileKey: number, { names, outline }: PackedSym
     );
 }
 
-function moveFile(step: Step, { from, to, contentHash }: { from: string; to: string; contentHash: string }): boolean {
+function renameFile(step: Step, { from, to, contentHash }: { from: string; to: string; contentHash: string }): boolean {
   const { tx, projectId, generation, at } = step;
   const file = fileAt(tx, projectId, from);
   if (file?.content_hash !== contentHash || fileAt(tx, projectId, to)) return false;
@@ -221,11 +221,11 @@ function moveFile(step: Step, { from, to, contentHash }: { from: string; to: str
     const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
     putWords(tx, CODE_WORDS, key, chunkWords(to, { ...names, text: textOf(place) }));
   }
-  recordMove(step, from, to);
+  recordRename(step, from, to);
   return true;
 }
 
-function recordMove({ tx, projectId, at }: Step, from: string, to: string): void {
+function recordRename({ tx, projectId, at }: Step, from: string, to: string): void {
   tx.run("INSERT INTO file_moves (project_id, old_path, new_path, detected_at) VALUES (?, ?, ?, ?)", projectId, from, to, at);
 }
 
