@@ -71,7 +71,7 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   {
     name: "set",
     kind: "list",
-    description: "Any other configuration key, as key=value. See: cairn config show.",
+    description: "Any other configuration key, as key=value. See: cairn config get.",
     placeholder: "key=value",
   },
   { name: "help", short: "h", kind: "switch", description: "Show this help." },

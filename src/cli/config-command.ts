@@ -4,15 +4,15 @@ import { print, printJson } from "./host.ts";
 import { harmless, styleFor } from "./terminal/style.ts";
 import { table } from "./terminal/table.ts";
 
-/** `cairn config show`: what holds, and where each value came from. */
+/** `cairn config get`: what holds, and where each value came from. */
 export const configCommand: Command = {
-  path: ["config", "show"],
+  path: ["config", "get"],
   summary: "Show the configuration that holds and where each value came from.",
   description:
     "Flags come before the environment (CAIRN_HTTP_PORT for http.port), then cairn.config.json in the project's folder, then ~/.cairn/config.json, then defaults.",
   flags: [],
   positional: [],
-  examples: ["cairn config show", "cairn config show --set http.port=8080 --json"],
+  examples: ["cairn config get", "cairn config get --set http.port=8080 --json"],
   usesProject: true,
   async run({ host, json, config }) {
     const loaded = config();

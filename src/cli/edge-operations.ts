@@ -1,4 +1,4 @@
-import { localOperations } from "../client/jobs/operations.ts";
+import { clientOperations } from "../client/jobs/operations.ts";
 import { withStaleness } from "../client/staleness.ts";
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
@@ -7,6 +7,7 @@ import { isFolder, withIdentity } from "./project.ts";
 
 /**
  * The operations of an edge beside the files: all that a server has, knowing of the files as they are now, and those that read the disk.
+ * A client operation replaces the server operation of the same name: `code_cancel` cancels the index job of this machine.
  * `findings` are what this side knows and the doctor should report.
  */
 export function edgeOperations(operations: readonly Operation[], findings: readonly Finding[] = []): readonly Operation[] {
@@ -14,7 +15,8 @@ export function edgeOperations(operations: readonly Operation[], findings: reado
     .map(withStaleness)
     .map(withFolder)
     .map((operation) => withFindings(operation, findings));
-  return [...served, ...localOperations].map(withIdentity);
+  const own = new Set(clientOperations.map(({ name }) => name));
+  return [...served.filter(({ name }) => !own.has(name)), ...clientOperations].map(withIdentity);
 }
 
 /** Adds findings of the client side to the report of the doctor, which may run on a server. */

@@ -31,7 +31,7 @@ export const mcpCommand: Command = {
     const watched = settings.code.watch ? watchInThread({ config: settings, watch: defaultProject }) : undefined;
     // A job that a killed process left behind goes on by itself.
     if (!watched)
-      cairn.local?.resume(defaultProject).catch((error: unknown) => log.warn({ err: error }, "The last index could not be resumed."));
+      cairn.indexJobs?.resume(defaultProject).catch((error: unknown) => log.warn({ err: error }, "The last index could not be resumed."));
     await runMcpStdio({
       cairn,
       operations,

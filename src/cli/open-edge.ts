@@ -1,4 +1,4 @@
-import { localCode } from "../client/jobs/index-jobs.ts";
+import { indexJobs } from "../client/jobs/index-jobs.ts";
 import type { Config } from "../config/schema.ts";
 import type { Finding } from "../model/doctor.ts";
 import type { Cairn } from "../operations/cairn.ts";
@@ -26,7 +26,7 @@ export interface EdgeOptions {
  * The one way in which the command line and `cairn mcp` open Cairn: on this machine's storage, or with `api.url` on a server, which
  * then does everything but read files.
  */
-export async function openEdge(config: Config, { jobs, findings, cancelWithCaller = false }: EdgeOptions): Promise<Edge> {
+export async function openEdge(config: Config, { jobs: where, findings, cancelWithCaller = false }: EdgeOptions): Promise<Edge> {
   const { edgeOperations } = await import("./edge-operations.ts");
   const { dataDir, api } = config;
   if (api.url !== undefined) {
@@ -38,10 +38,10 @@ export async function openEdge(config: Config, { jobs, findings, cancelWithCalle
       import("../operations/list.ts"),
     ]);
     const counts = (projectPath: string) => remoteTarget(client, projectPath).counts(new AbortController().signal);
-    const local = localCode({ dataDir, launch: launcher(jobs, config, undefined), counts, cancelWithCaller });
+    const jobs = indexJobs({ dataDir, launch: launcher(where, config, undefined), counts, cancelWithCaller });
     // The operations call the server and nothing of this. What is done here has a part in it, and what hooks and exports ask for.
     const checkpoints = remoteService<Cairn["checkpoints"]>("checkpoint", operations, client);
-    const cairn = { local, checkpoints, close: () => local.close() } as Cairn;
+    const cairn = { indexJobs: jobs, checkpoints, close: () => jobs.close() } as Cairn;
     return {
       cairn,
       operations: edgeOperations(
@@ -51,12 +51,12 @@ export async function openEdge(config: Config, { jobs, findings, cancelWithCalle
     };
   }
   const [own, { operations }] = await Promise.all([openFromConfig(config), import("../operations/list.ts")]);
-  const where = config.storage === "memory" ? "here" : jobs; // no other thread can see that storage
+  const place = config.storage === "memory" ? "here" : where; // no other thread can see that storage
   const counts = (projectId: string) => own.code.stats({ projectId });
-  const local = localCode({ dataDir, launch: launcher(where, config, own), counts, cancelWithCaller });
+  const jobs = indexJobs({ dataDir, launch: launcher(place, config, own), counts, cancelWithCaller });
   const close = async () => {
-    await local.close();
+    await jobs.close();
     await own.close();
   };
-  return { cairn: { ...own, local, close }, operations: edgeOperations(operations, findings) };
+  return { cairn: { ...own, indexJobs: jobs, close }, operations: edgeOperations(operations, findings) };
 }

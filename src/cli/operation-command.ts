@@ -29,10 +29,10 @@ export function operationCommand(operation: Operation): Command {
   };
 }
 
-/** The first word is the noun, the rest the verb, unless people have another word for it. */
-export function commandPath({ name, cli }: Pick<Operation, "name" | "cli">): string[] {
+/** Returns the noun and the verb of an operation, as words of a command line: the verb with dashes. */
+export function commandPath({ name }: Pick<Operation, "name">): string[] {
   const cut = name.indexOf("_");
-  return cut === -1 ? [name] : [name.slice(0, cut), cli?.verb ?? flagName(name.slice(cut + 1))];
+  return cut === -1 ? [name] : [name.slice(0, cut), flagName(name.slice(cut + 1))];
 }
 
 async function runOperation(operation: Operation, flags: readonly Flag[], call: Call): Promise<void> {

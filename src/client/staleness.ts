@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Operation } from "../operations/operation.ts";
-import type { LocalCode } from "./jobs/index-jobs.ts";
+import type { IndexJobs } from "./jobs/index-jobs.ts";
 
 /** Something of a file that an answer shows. */
 interface Shown {
@@ -20,15 +20,15 @@ export function withStaleness(operation: Operation): Operation {
     async run(cairn, input, context) {
       const answer = (await operation.run(cairn, input, context)) as Record<string, unknown>;
       const { projectPath } = input as { readonly projectPath?: string };
-      if (!cairn.local || projectPath === undefined) return answer;
-      const { isStale } = cairn.local;
+      if (!cairn.indexJobs || projectPath === undefined) return answer;
+      const { isStale } = cairn.indexJobs;
       const marked = lists.map(async (list) => [list, await mark((answer[list] ?? []) as readonly Shown[], projectPath, isStale)] as const);
       return { ...answer, ...Object.fromEntries(await Promise.all(marked)) };
     },
   };
 }
 
-async function mark(shown: readonly Shown[], projectPath: string, isStale: LocalCode["isStale"]): Promise<readonly Shown[]> {
+async function mark(shown: readonly Shown[], projectPath: string, isStale: IndexJobs["isStale"]): Promise<readonly Shown[]> {
   const byFile = new Map<string, Promise<boolean>>();
   return Promise.all(
     shown.map(async (one) => {

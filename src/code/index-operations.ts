@@ -101,7 +101,7 @@ export const codeJob = operation({
   name: "code_job",
   summary: "How far a job is that was accepted for indexing, and what each file came to.",
   input: z.strictObject({
-    id: Id,
+    job_id: Id,
     wait_ms: z.int().min(0).max(LIMITS.codeJobWaitMs).default(0).describe("Answer when the job has ended, or after so long."),
   }),
   output: JobOutput,
@@ -109,31 +109,31 @@ export const codeJob = operation({
   annotations: READ,
   limits: { timeoutMs: LIMITS.saveTimeoutMs },
   toolset: "none",
-  http: { method: "GET", path: "/index/jobs/{id}" },
+  http: { method: "GET", path: "/index/jobs/{job_id}" },
   cli: { hidden: true },
   render: renderJob,
-  async run(cairn, { id, waitMs }, context) {
+  async run(cairn, { jobId, waitMs }, context) {
     // Looked at before it is waited for: whose job it is must not show in how long the answer takes.
-    assertMayTouch(await cairn.indexing.job(id), context);
-    return shown(await cairn.indexing.job(id, { waitMs, signal: context.signal }));
+    assertMayTouch(await cairn.indexing.job(jobId), context);
+    return shown(await cairn.indexing.job(jobId, { waitMs, signal: context.signal }));
   },
 });
 
 export const codeCancel = operation({
   name: "code_cancel",
   summary: "Cancel a job that has not ended.",
-  input: z.strictObject({ id: Id }),
+  input: z.strictObject({ job_id: Id }),
   output: JobOutput,
   access: "write",
   annotations: WRITE,
   limits: { timeoutMs: LIMITS.saveTimeoutMs },
   toolset: "none",
-  http: { method: "DELETE", path: "/index/jobs/{id}" },
+  http: { method: "DELETE", path: "/index/jobs/{job_id}" },
   cli: { hidden: true },
   render: renderJob,
-  async run(cairn, { id }, context) {
-    assertMayTouch(await cairn.indexing.job(id), context);
-    return shown(await cairn.indexing.cancel(id));
+  async run(cairn, { jobId }, context) {
+    assertMayTouch(await cairn.indexing.job(jobId), context);
+    return shown(await cairn.indexing.cancel(jobId));
   },
 });
 

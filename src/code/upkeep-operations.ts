@@ -58,8 +58,8 @@ export const codeStats = operation({
   },
 });
 
-export const codeQueue = operation({
-  name: "code_queue",
+export const codeStatus = operation({
+  name: "code_status",
   summary: "How much waits to be indexed on this server, of a project or of all.",
   input: z.strictObject({ project_path: ProjectId.optional() }),
   output: z.object({ pending: z.int(), running: z.int(), capacity: z.int().describe("Batches that may wait, of all projects together.") }),
@@ -140,4 +140,4 @@ export const codeDeepen = operation({
     cairn.embeddings.upgrade({ projectPath, collection: "code", model }, wait ? context : { background: true }),
 });
 
-export const codeUpkeepOperations = [codeStats, codeQueue, codeClean, codeCompact, codeDeepen];
+export const codeUpkeepOperations = [codeStats, codeStatus, codeClean, codeCompact, codeDeepen];

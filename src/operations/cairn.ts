@@ -5,7 +5,7 @@ import type { Keys } from "../admin/keys.ts";
 import type { Stats } from "../admin/stats.ts";
 import type { Transfer } from "../admin/transfer.ts";
 import type { Checkpoints } from "../checkpoints/service.ts";
-import type { LocalCode } from "../client/jobs/index-jobs.ts";
+import type { IndexJobs } from "../client/jobs/index-jobs.ts";
 import type { Indexing } from "../code/indexing.ts";
 import type { Code } from "../code/service.ts";
 import type { KnowledgeBase } from "../knowledge/service.ts";
@@ -41,7 +41,7 @@ export interface Cairn {
   /** Inboxes, offsets and snapshots: see `cairn-memory/systems` for the systems that make them. */
   readonly systems: Systems;
   /** Jobs that index trees of this machine. Only the edges beside the files have it, never a server. */
-  readonly local?: LocalCode | undefined;
+  readonly indexJobs?: IndexJobs | undefined;
   /** The ids of all projects that have stored something. */
   projects(): Promise<readonly string[]>;
   /** Raises `unavailable`, saying why, when the storage cannot be used. */

@@ -40,8 +40,6 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   readonly cli?: {
     /** No command: only programs have a use for it. */
     readonly hidden?: true;
-    /** The verb people type, where another reads better than the operation's. */
-    readonly verb?: string;
     /** Fields that may be given without a flag, in this order. */
     readonly positional?: readonly string[];
     /** Whole command lines, shown under --help. */

@@ -83,9 +83,8 @@ export const runGet = operation({
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "runs",
   cli: {
-    verb: "show",
     positional: ["run_id"],
-    examples: ["cairn run show nightly-42", "cairn run show nightly-42 --sequence 7 --include-state"],
+    examples: ["cairn run get nightly-42", "cairn run get nightly-42 --sequence 7 --include-state"],
   },
   render: ({ run, steps, truncated, state_json }) =>
     [

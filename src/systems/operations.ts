@@ -78,7 +78,7 @@ export const systemGet = operation({
   annotations: READ,
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "systems",
-  cli: { verb: "show", positional: ["system_id"], examples: ["cairn system show billing", "cairn system show billing --json"] },
+  cli: { positional: ["system_id"], examples: ["cairn system get billing", "cairn system get billing --json"] },
   render: ({ components }) =>
     components
       .flatMap(({ component, version, updated_at, state_keys, state_bytes, ports }) => [

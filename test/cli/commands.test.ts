@@ -71,29 +71,29 @@ describe("the command tree", () => {
   });
 });
 
-describe("config show", () => {
+describe("config get", () => {
   it("prints what holds and where it came from", async () => {
     mkdirSync(join(s.home, ".cairn"));
     writeFileSync(join(s.home, ".cairn", "config.json"), '{"http":{"port":1234}}');
-    const { stdout } = await s.cairn(["config", "show", "--set", "log.level=debug"], { env: { CAIRN_EMBEDDER_API_KEY: "hunter2" } });
+    const { stdout } = await s.cairn(["config", "get", "--set", "log.level=debug"], { env: { CAIRN_EMBEDDER_API_KEY: "hunter2" } });
     expect(stdout).toMatch(/http\.port +1234 +user file .*config\.json/);
     expect(stdout).toMatch(/log\.level +debug +flag --set/);
     expect(stdout).toMatch(/embedder\.api_key +\*+ +environment CAIRN_EMBEDDER_API_KEY/);
     expect(stdout).not.toContain("hunter2");
-    const { settings } = JSON.parse((await s.cairn(["config", "show", "--json", "--storage", "memory"])).stdout);
+    const { settings } = JSON.parse((await s.cairn(["config", "get", "--json", "--storage", "memory"])).stdout);
     expect(settings).toContainEqual(expect.objectContaining({ key: "storage", value: "memory", source: "flag --storage" }));
   });
 
   it("refuses mistakes with exit code 2, also for other commands", async () => {
     for (const argv of [
-      ["config", "show"],
+      ["config", "get"],
       ["checkpoint", "list"],
     ]) {
       const { code, stderr } = await s.cairn(argv, { env: { CAIRN_DATADIR: "/x" } });
       expect(code).toBe(2);
       expect(stderr).toContain('did you mean "CAIRN_DATA_DIR"?');
     }
-    expect((await s.cairn(["config", "show", "--set", "port"])).stderr).toContain("--set takes key=value");
+    expect((await s.cairn(["config", "get", "--set", "port"])).stderr).toContain("--set takes key=value");
     expect((await s.cairn(["--help"], { env: { CAIRN_DATADIR: "/x" } })).code).toBe(0);
   });
 });

@@ -104,7 +104,7 @@ describe("completion", () => {
     for (const shell of ["zsh", "fish"]) {
       const { stdout, status } = cairn(["completion", shell]);
       expect(status).toBe(0);
-      for (const word of ["checkpoint save", "config show", "--sort-by"])
+      for (const word of ["checkpoint save", "config get", "--sort-by"])
         expect(stdout).toContain(word.replace("--", shell === "fish" ? "" : "--"));
     }
     expect(cairn(["completion", "tcsh"])).toMatchObject({ status: 2, stderr: expect.stringContaining("must be one of bash, zsh, fish") });

@@ -101,14 +101,14 @@ describe("a cairn.config.json that comes with a cloned repository", () => {
 
   it("cannot hand variables to Cairn through a .env file", async () => {
     writeFileSync(join(project, ".env"), "CAIRN_STORAGE=memory\nCAIRN_DATA_DIR=/tmp/elsewhere\n");
-    const { settings } = JSON.parse((await cairn(["config", "show", "--json"], { env })).stdout);
+    const { settings } = JSON.parse((await cairn(["config", "get", "--json"], { env })).stdout);
     expect(settings.find(({ key }: { key: string }) => key === "storage").value).toBe("sqlite");
     rmSync(join(project, ".env"));
   });
 
-  it("is shown with what it tried by config show and by the doctor, without its values", async () => {
+  it("is shown with what it tried by config get and by the doctor, without its values", async () => {
     plant({ api: { url: "http://elsewhere.example", key: "k-123456" } });
-    const shown = await cairn(["config", "show"], { env });
+    const shown = await cairn(["config", "get"], { env });
     expect(shown.stdout).toMatch(/Ignored, because the project file is not trusted[\s\S]*api\.url needs/);
     const { findings, healthy } = JSON.parse((await cairn(["doctor", "--quick", "--json"], { env })).stdout);
     expect(healthy).toBe(true);

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, sy
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type LocalCode, localCode } from "../../src/client/jobs/index-jobs.ts";
+import { type IndexJobs, indexJobs } from "../../src/client/jobs/index-jobs.ts";
 import type { IndexTarget } from "../../src/client/jobs/index-target.ts";
 import type { Job } from "../../src/client/jobs/job.ts";
 import { jobFiles } from "../../src/client/jobs/job-files.ts";
@@ -17,7 +17,7 @@ let dataDir: string;
 let project: string;
 let elsewhere: string;
 let sent: string[];
-let local: LocalCode;
+let local: IndexJobs;
 
 const target: IndexTarget = {
   atOnce: 1,
@@ -38,7 +38,7 @@ beforeEach(() => {
   writeFileSync(join(project, "own.py"), "def own(): pass\n");
   writeFileSync(join(elsewhere, "private.py"), "def private(): pass\n");
   sent = [];
-  local = localCode({
+  local = indexJobs({
     dataDir,
     launch: launchHere((job, lease, stop) => runJob({ dataDir, job, lease, stop, openTarget })),
     counts: target.counts as () => Promise<{ files: number; chunks: number }>,

@@ -1,6 +1,6 @@
 import { resolveRoot } from "../../client/files/root.ts";
 import type { OnFolder } from "../../client/files/walk.ts";
-import { localCode } from "../../client/jobs/index-jobs.ts";
+import { indexJobs } from "../../client/jobs/index-jobs.ts";
 import type { Job } from "../../client/jobs/job.ts";
 import { jobFiles } from "../../client/jobs/job-files.ts";
 import { launchHere } from "../../client/jobs/launch.ts";
@@ -32,7 +32,7 @@ export async function watchIndex(config: Config, projectPath: string, options: W
   const cairn = config.api.url === undefined ? await openFromConfig(config) : undefined;
   const jobs = jobFiles(config.dataDir);
   let enter: OnFolder = () => {};
-  const local = localCode({
+  const runner = indexJobs({
     dataDir: config.dataDir,
     launch: launchHere((job, lease, stop) =>
       runIndexWork({ config, job, lease }, { stop, cairn, onFolder: (folder, rules) => enter(folder, rules) }),
@@ -44,7 +44,7 @@ export async function watchIndex(config: Config, projectPath: string, options: W
       signal,
       index(onFolder, stop) {
         enter = onFolder;
-        return local.index({ projectPath, includeIgnored, wait: true }, { signal: stop });
+        return runner.index({ projectPath, includeIgnored, wait: true }, { signal: stop });
       },
       async onLook(outcome) {
         if (outcome instanceof CairnError) return onProblem(outcome.message);
@@ -56,7 +56,7 @@ export async function watchIndex(config: Config, projectPath: string, options: W
       },
     });
   } finally {
-    await local.close();
+    await runner.close();
     await cairn?.close();
   }
 }

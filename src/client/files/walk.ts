@@ -128,7 +128,7 @@ async function openFolder(absolute: string, path: string, rules: IgnoreRules): P
     // The plain sort is by code unit, so that the order is the same on every machine and in every language.
     return { type: "open", path, names: names.sort(), seen: [], rules };
   } catch (error) {
-    return { type: "failed", path: path || "../../local/", reason: "unreadable", detail: reasonOf(error) };
+    return { type: "failed", path: path || "./", reason: "unreadable", detail: reasonOf(error) };
   }
 }
 

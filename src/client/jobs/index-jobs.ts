@@ -22,7 +22,7 @@ export interface WaitOptions {
 }
 
 /** Indexing as it is done beside the files: jobs that walk a tree and send what changed. */
-export interface LocalCode {
+export interface IndexJobs {
   /** Begins a job, or joins the one that the project has, in whatever process. */
   index(request: IndexRequest, options?: WaitOptions): Promise<Job>;
   /** The jobs of a project, newest first. */
@@ -51,7 +51,7 @@ export interface LaunchedJob {
 /** Runs a job that has its lease. */
 export type Launch = (job: Job, lease: Lease) => LaunchedJob;
 
-export interface LocalCodeDeps {
+export interface IndexJobsDeps {
   readonly dataDir: string;
   readonly launch: Launch;
   readonly counts: (projectPath: string) => Promise<IndexCounts>;
@@ -65,7 +65,7 @@ const HAND_OVER_MS = 5_000;
 /** How long a job that was asked to end may take for the batch it has under way. */
 const CANCEL_WAIT_MS = 10_000;
 
-export function localCode({ dataDir, launch, counts, cancelWithCaller = false }: LocalCodeDeps): LocalCode {
+export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }: IndexJobsDeps): IndexJobs {
   const files = jobFiles(dataDir);
   const rights = leases(dataDir);
   /** What runs in this process, each with the moment when its lease is given back as well. */

@@ -71,7 +71,7 @@ async function look({ root, includeIgnored = false, anywhere = false, signal, ta
     if (entry.type === "file") files.push(entry);
     else if (entry.type === "skipped") tally.skipped(entry.reason, entry.path);
     else {
-      if (entry.path === "../../local/") throw new CairnError("unavailable", `The folder ${root} cannot be read (${entry.detail}).`);
+      if (entry.path === "./") throw new CairnError("unavailable", `The folder ${root} cannot be read (${entry.detail}).`);
       if (entry.path.endsWith("/")) unreadable.push(entry.path);
       tally.failed({ path: entry.path, reason: `${entry.reason}: ${entry.detail}` }, false);
     }

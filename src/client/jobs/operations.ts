@@ -4,7 +4,7 @@ import { LIMITS } from "../../model/limits.ts";
 import type { Cairn } from "../../operations/cairn.ts";
 import { type Operation, operation } from "../../operations/operation.ts";
 import { Id, ProjectPath } from "../../operations/schemas.ts";
-import type { LocalCode } from "./index-jobs.ts";
+import type { IndexJobs } from "./index-jobs.ts";
 import { isOver, type Job, JobStatus } from "./job.ts";
 import { jobText } from "./job-text.ts";
 
@@ -48,7 +48,7 @@ export const codeIndex = operation({
   },
   render: (job) => jobText(job),
   async run(cairn, input, { signal, progress }) {
-    const job = await localOf(cairn).index(input, { signal, progress });
+    const job = await indexJobsOf(cairn).index(input, { signal, progress });
     if (job.status === "failed") throw new CairnError("unavailable", job.error ?? "The index failed.");
     return viewOf(job);
   },
@@ -79,17 +79,17 @@ export const codeStatus = operation({
       ...jobs.map(jobText),
     ].join("\n"),
   async run(cairn, { projectPath, limit }) {
-    const local = localOf(cairn);
-    const jobs = await local.jobs(projectPath);
-    const { files, chunks } = await local.counts(projectPath, jobs);
+    const indexJobs = indexJobsOf(cairn);
+    const jobs = await indexJobs.jobs(projectPath);
+    const { files, chunks } = await indexJobs.counts(projectPath, jobs);
     const under = jobs.filter((job) => !isOver(job));
     const shown = [...under, ...jobs.filter(isOver)].slice(0, limit);
     return { indexedFiles: files, chunks, jobs: shown.map(viewOf) };
   },
 });
 
-export const codeStop = operation({
-  name: "code_stop",
+export const codeCancel = operation({
+  name: "code_cancel",
   summary: "Cancel the index job that is under way. What it has indexed stays.",
   input: z.strictObject({ project_path: ProjectPath, job_id: Id.optional().describe("Default: the one under way.") }),
   output: JobView,
@@ -97,16 +97,17 @@ export const codeStop = operation({
   annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.saveTimeoutMs },
   toolset: "code",
-  cli: { verb: "cancel", examples: ["cairn code cancel"] },
+  cli: { examples: ["cairn code cancel"] },
   render: (job) => jobText(job),
-  run: async (cairn, input) => viewOf(await localOf(cairn).cancel(input)),
+  run: async (cairn, input) => viewOf(await indexJobsOf(cairn).cancel(input)),
 });
 
-export const localOperations: readonly Operation[] = [codeIndex, codeStatus, codeStop];
+export const clientOperations: readonly Operation[] = [codeIndex, codeStatus, codeCancel];
 
-function localOf({ local }: Cairn): LocalCode {
-  if (!local) throw new CairnError("unavailable", "Files are indexed from the machine that has them: use cairn mcp or cairn code there.");
-  return local;
+function indexJobsOf({ indexJobs }: Cairn): IndexJobs {
+  if (!indexJobs)
+    throw new CairnError("unavailable", "Files are indexed from the machine that has them: use cairn mcp or cairn code there.");
+  return indexJobs;
 }
 
 /** The names of the job's file are those of the wire; only this place has the code's. */

@@ -40,7 +40,7 @@ export function remoteTarget(
   ): Promise<NonNullable<ServerJob["result"]>> {
     let job = (await call(operation, { project_id: projectId, ...input }, signal)) as ServerJob;
     while (job.status === "pending" || job.status === "running")
-      job = (await call(codeJob, { id: job.job_id, wait_ms: LIMITS.codeJobWaitMs }, signal).catch(forgotten)) as ServerJob;
+      job = (await call(codeJob, { job_id: job.job_id, wait_ms: LIMITS.codeJobWaitMs }, signal).catch(forgotten)) as ServerJob;
     if (job.result) return job.result;
     throw new CairnError(job.status === "cancelled" ? "unavailable" : "internal", job.reason ?? `The server's job ended as ${job.status}.`);
   }

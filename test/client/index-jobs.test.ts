@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type LocalCode, localCode } from "../../src/client/jobs/index-jobs.ts";
+import { type IndexJobs, indexJobs } from "../../src/client/jobs/index-jobs.ts";
 import type { IndexTarget } from "../../src/client/jobs/index-target.ts";
 import type { Job } from "../../src/client/jobs/job.ts";
 import { launchHere } from "../../src/client/jobs/launch.ts";
@@ -14,7 +14,7 @@ import type { FileOutcome } from "../../src/model/index-job.ts";
 let folder: string;
 let dataDir: string;
 let projectPath: string;
-const opened: LocalCode[] = [];
+const opened: IndexJobs[] = [];
 
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "cairn-jobs-")));
@@ -64,9 +64,9 @@ function gate() {
 }
 
 /** What a process has, but for being one. */
-function local(target: IndexTarget, options: { cancelWithCaller?: boolean } = {}): LocalCode {
+function local(target: IndexTarget, options: { cancelWithCaller?: boolean } = {}): IndexJobs {
   const openTarget = async () => ({ target, close: async () => {} });
-  const made = localCode({
+  const made = indexJobs({
     dataDir,
     launch: launchHere((job, lease, stop) => runJob({ dataDir, job, lease, stop, openTarget })),
     counts: async () => ({ files: 0, chunks: 0 }),
