@@ -21,7 +21,6 @@ ENV NODE_ENV=production \
 WORKDIR /app
 COPY --from=build /app/package.json /app/LICENSE /app/NOTICE ./
 COPY --from=build /app/node_modules ./node_modules
-COPY --from=build /app/grammars ./grammars
 COPY --from=build /app/dist ./dist
 RUN mkdir /data && chown node:node /data && ln -s /app/dist/cli/main.js /usr/local/bin/cairn
 USER node

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Language, Parser } from "web-tree-sitter";
+import { builtFile } from "../files/built-file.ts";
 import { giveWay } from "../scheduling/yield.ts";
 import type { ReadOutline } from "../text/code/chunk-file.ts";
 import { GRAMMARS, type GrammarName, isGrammarName } from "../text/code/grammars/index.ts";
@@ -60,15 +61,15 @@ const INITIAL_PAGES = 512;
 const require = createRequire(import.meta.url);
 const packaged = dirname(require.resolve("@vscode/tree-sitter-wasm/package.json"));
 
-/** Where the compiled grammar of a language is. */
-export function grammarFile(language: GrammarName): string | URL {
-  const own = OWN_GRAMMARS[language];
-  if (own) return new URL(`../../grammars/tree-sitter-${own}.wasm`, import.meta.url);
+/** Returns the path of a language's compiled grammar. */
+export function grammarFile(language: GrammarName): string {
+  const copied = COPIED_GRAMMARS[language];
+  if (copied) return builtFile(`grammars/tree-sitter-${copied}.wasm`);
   return join(packaged, "wasm", `tree-sitter-${language === "csharp" ? "c-sharp" : language}.wasm`);
 }
 
-/** Grammars that the package of VS Code does not have; grammars/README.md says where these come from. */
-const OWN_GRAMMARS: Partial<Record<GrammarName, string>> = {
+/** Grammars that @vscode/tree-sitter-wasm lacks: scripts/build-grammars.mjs copies them to dist/. */
+const COPIED_GRAMMARS: Partial<Record<GrammarName, string>> = {
   c: "c",
   html: "html",
   vue: "html",

@@ -1,27 +1,40 @@
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { spawnSync } from "node:child_process";
+import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Language, Parser } from "web-tree-sitter";
 import { grammarFile } from "../../src/code/tree-sitter.ts";
 import type { Grammar } from "../../src/text/code/grammar.ts";
 import { GRAMMARS, type GrammarName } from "../../src/text/code/grammars/index.ts";
 
-const folder = resolve(import.meta.dirname, "../../grammars");
+const root = resolve(import.meta.dirname, "../..");
 
 describe("the grammars", () => {
   beforeAll(() => Parser.init());
 
-  it("are the files their README names", () => {
-    const readme = readFileSync(join(folder, "README.md"), "utf8");
-    const files = readdirSync(folder).filter((file) => file.endsWith(".wasm"));
-    expect(files.length).toBe(5);
-    for (const file of files) {
-      const sha256 = createHash("sha256")
-        .update(readFileSync(join(folder, file)))
-        .digest("hex");
-      expect(readme.split("\n").find((line) => line.includes(`| ${file} `))).toContain(sha256);
-    }
+  it("are copied by the build only when their checksums match", () => {
+    const scratch = mkdtempSync(join(tmpdir(), "cairn-grammars-"));
+    onTestFinished(() => rmSync(scratch, { recursive: true, force: true }));
+    cpSync(join(root, "scripts/build-grammars.mjs"), join(scratch, "scripts/build-grammars.mjs"));
+    const build = () => spawnSync(process.execPath, [join(scratch, "scripts/build-grammars.mjs")], { encoding: "utf8" });
+    const installed = join(scratch, "node_modules/tree-sitter-wasm");
+    cpSync(dirname(createRequire(import.meta.url).resolve("tree-sitter-wasm/manifest.json")), installed, {
+      recursive: true,
+      filter: (path) => !path.includes("/out/") || /\/(c|html|json|sql|yaml)(\/|$)/.test(path),
+    });
+    expect(build()).toMatchObject({ status: 0, stderr: "" });
+    const copies = readdirSync(join(scratch, "dist/grammars"));
+    expect(copies).toEqual(["c", "html", "json", "sql", "yaml"].map((language) => `tree-sitter-${language}.wasm`));
+
+    appendFileSync(join(installed, "out/json/tree-sitter-json.wasm"), "\0");
+    expect(build().status, "a copy that exists is complete").toBe(0);
+    rmSync(join(scratch, "dist"), { recursive: true });
+    const refused = build();
+    expect(refused.status).toBe(1);
+    expect(refused.stderr).toContain("tree-sitter-json.wasm of tree-sitter-wasm has another checksum");
+    expect(readdirSync(join(scratch, "dist/grammars"))).not.toContain("tree-sitter-json.wasm");
   });
 
   it.each(Object.entries<Grammar>(GRAMMARS))("of %s has every node type that our rules name", async (language, grammar) => {
