@@ -13,3 +13,4 @@ export { type OpenOptions, open } from "./open/open.ts";
 export type { EmbedderChoice } from "./open/open-embedders.ts";
 export type { Cairn } from "./operations/cairn.ts";
 export type { Embedder, EmbedOptions } from "./ports/embedder.ts";
+export type { ProjectStore, Storage } from "./ports/storage.ts";

@@ -59,7 +59,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...EDGE,
   ],
   cli: ["*"],
-  testing: ["model", "ports", "text"],
+  testing: ["model", "ports", "text", "stores/memory"],
   adapters: ["model", "ports", "text", "runs", "migrate", "stores/sqlite", "stores/postgres"],
 };
 

@@ -25,18 +25,21 @@ export interface Backups {
 export interface BackupDeps {
   /** Absent where databases are no files. */
   readonly store?: BackupStore | undefined;
-  readonly storage: string;
+  readonly storage: "sqlite" | "memory" | "postgres" | "own";
 }
+
+const NO_BACKUPS: Record<BackupDeps["storage"], string> = {
+  sqlite: "This process has no folder for backups.",
+  memory: "What is kept in memory cannot be backed up. Use the storage sqlite.",
+  postgres:
+    "These databases are in PostgreSQL, which has its own way: back up with `pg_dump --format=custom`, restore with `pg_restore`; for any point in time, archive its WAL (pg_basebackup).",
+  own: "Cairn cannot back up a storage of your own. Use the backup that it provides.",
+};
 
 export function backups({ store, storage }: BackupDeps): Backups {
   const files = (): BackupStore => {
     if (store) return store;
-    throw new CairnError(
-      "conflict",
-      storage === "memory"
-        ? "What is kept in memory cannot be backed up. Use the storage sqlite."
-        : "These databases are in PostgreSQL, which has its own way: back up with `pg_dump --format=custom`, restore with `pg_restore`; for any point in time, archive its WAL (pg_basebackup).",
-    );
+    throw new CairnError("conflict", NO_BACKUPS[storage]);
   };
 
   async function newest(holds: (backup: Backup) => boolean, what: string): Promise<Backup> {

@@ -61,11 +61,15 @@ import { shellWord } from "../text/shell-word.ts";
 import { type EmbedderChoice, openEmbedders } from "./open-embedders.ts";
 import { openRunStore } from "./open-run-store.ts";
 import { defaultStateDir, isImplicitStateDir, openSystemStorage } from "./open-system-storage.ts";
+import { ownStorage } from "./own-storage.ts";
 
 /** How to open Cairn. Everything has a default: SQLite files under the home folder and the bundled embedding model. */
 export interface OpenOptions {
-  /** `sqlite` (default), `memory`, or a `postgres://` URL. */
-  readonly storage?: "sqlite" | "memory" | (string & {});
+  /**
+   * `sqlite` (default), `memory`, a `postgres://` URL, or a `Storage` of your own for projects: see docs/adding-a-store.md. Your own
+   * stays open when Cairn closes, and runs, systems and API keys stay in files.
+   */
+  readonly storage?: "sqlite" | "memory" | (string & {}) | Storage;
   /** Where SQLite files and API keys live; default `~/.cairn`. */
   readonly dataDir?: string;
   /** Where the SQLite files of systems live; default `.state` in the current folder, `/var/lib/cairn` in production. */
@@ -156,7 +160,7 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
   return {
     keys: keys({ store: keyStore, now }),
     databases: databases({ storage }),
-    backups: backups({ store: upkeep.backups, storage: options.storage ?? "sqlite" }),
+    backups: backups({ store: upkeep.backups, storage: storageKind(options) }),
     doctor: examining,
     transfer: transfer({
       storage,
@@ -175,6 +179,8 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
             "invalid_input",
             `Systems are moved only from a folder that you chose, so that every process finds them afterwards. Set state_dir: CAIRN_STATE_DIR=${shellWord(stateDir)}`,
           );
+        if (typeof base !== "string")
+          throw new CairnError("conflict", "Only SQLite and PostgreSQL databases can be migrated, and this storage is neither.");
         if (base === "memory") throw new CairnError("conflict", "What is kept in memory cannot be moved.");
         const { openMigrations } = await import("./open-migrations.ts"); // only those who use it pay for loading pg
         return openMigrations({ dataDir, stateDir, now, ...(base !== "sqlite" && { baseUrl: base }) }).migrate(input);
@@ -222,7 +228,8 @@ async function openIndexQueue(
   { now, newId: id }: { readonly now: Clock; readonly newId: () => string },
   perform: Parameters<typeof patiently>[0],
 ): Promise<IndexQueue> {
-  if (storage === "sqlite" || storage === "memory") return memoryIndexQueue({ perform: patiently(perform), now, newId: id, capacity });
+  if (typeof storage !== "string" || storage === "sqlite" || storage === "memory")
+    return memoryIndexQueue({ perform: patiently(perform), now, newId: id, capacity });
   const { postgresIndexQueue } = await import("../stores/postgres/projects/index-queue.ts");
   return postgresIndexQueue({ url: storage, perform: patiently(perform), capacity, onTrouble: onNotice });
 }
@@ -231,7 +238,8 @@ async function openIndexQueue(
 async function openRuns({ storage = "sqlite", postgres, redaction }: OpenOptions, dataDir: string, now: Clock): Promise<RunStore> {
   const poolMax = postgres?.runsPoolSize ?? POOL_SIZES.runsPoolSize;
   if (storage === "memory") return openRunStore({ storage: "memory", now, redaction });
-  if (storage === "sqlite") return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now, poolMax, redaction });
+  if (typeof storage !== "string" || storage === "sqlite")
+    return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now, poolMax, redaction });
   return openRunStore({ storage: "postgres", url: storage, poolMax, redaction });
 }
 
@@ -245,7 +253,8 @@ async function openSystems({
 }: OpenOptions): Promise<SystemStorage | SqliteSystemStorage> {
   const poolMax = postgres?.systemsPoolSize ?? POOL_SIZES.systemsPoolSize;
   if (storage === "memory") return openSystemStorage({ storage: "memory", redaction });
-  if (storage === "sqlite") return openSystemStorage({ storage: "sqlite", stateDir, implicitStateDir, poolMax, redaction });
+  if (typeof storage !== "string" || storage === "sqlite")
+    return openSystemStorage({ storage: "sqlite", stateDir, implicitStateDir, poolMax, redaction });
   return openSystemStorage({ storage: "postgres", url: storage, poolMax, redaction });
 }
 
@@ -265,7 +274,7 @@ async function openUpkeep(
   { database, runStore, systemStorage }: OpenedStores,
   { options, dataDir, now }: { readonly options: OpenOptions; readonly dataDir: string; readonly now: Clock },
 ): Promise<{ readonly backups?: BackupStore; readonly probe?: HealthProbe }> {
-  if (options.storage === "memory") return {};
+  if (options.storage === "memory" || typeof options.storage === "object") return {};
   if (!("release" in database)) {
     const { postgresHealth } = await import("../stores/postgres/driver/health.ts");
     return { probe: postgresHealth({ url: options.storage! }) };
@@ -291,6 +300,11 @@ async function withQdrant(storage: Storage, options: OpenOptions): Promise<Stora
   return qdrantStorage(storage, { url, apiKey });
 }
 
+function storageKind({ storage = "sqlite" }: OpenOptions): "sqlite" | "memory" | "postgres" | "own" {
+  if (typeof storage !== "string") return "own";
+  return storage === "memory" ? "memory" : storage === "sqlite" ? "sqlite" : "postgres";
+}
+
 const warn = (message: string) => process.emitWarning(message, "CairnNotice");
 
 async function openDatabase(
@@ -298,6 +312,7 @@ async function openDatabase(
   dataDir: string,
   now: Clock,
 ): Promise<Storage | SqliteStorage> {
+  if (typeof storage !== "string") return ownStorage(storage);
   if (storage === "memory") return memoryStorage();
   if (storage === "sqlite") {
     const local = sqliteStorage({ dataDir, now, onNotice });

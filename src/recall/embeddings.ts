@@ -108,7 +108,8 @@ export function embeddings({ embedders, find, checkRecords, inBackground }: Embe
       if (!embedder && model === undefined)
         throw new CairnError("unavailable", "Embedding is switched off here. Configure a model, then try again.");
       if (!embedder) throw new CairnError("invalid_input", `model: ${JSON.stringify(model)} is not one of ${embedders.names.join(", ")}`);
-      const version = await store.addVersion(embedder);
+      const { model: name, version: modelVersion, dimension } = embedder;
+      const version = await store.addVersion({ model: name, version: modelVersion, dimension });
       if (!options.background) return moveTo(store, version, options);
       inBackground((signal) => moveTo(store, version, { ...options, signal }));
       return { versionId: version.versionId, model: version.model, embedded: 0, switched: version.isCurrent };

@@ -61,5 +61,7 @@ async function versionsAlive(
   const current = versions.find(({ isCurrent }) => isCurrent);
   if (current) return versions.filter(({ versionId }) => versionId >= current.versionId);
   const preferred = await embedders.preferred(collection);
-  return preferred ? [await store.addVersion(preferred)] : [];
+  if (!preferred) return [];
+  const { model, version, dimension } = preferred; // a store receives data, never an embedder
+  return [await store.addVersion({ model, version, dimension })];
 }
