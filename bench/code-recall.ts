@@ -20,9 +20,9 @@ interface Scored extends Scores {
   readonly places?: number;
 }
 
-/** How well code search answers questions about real repositories. `ndcg10` is by files, with the model of a first index; `deepened_…` as `deepen` leaves it. */
+/** How well code search answers questions about real repositories. `ndcg10` is by files, with the model of a first index; `reembedded_…` as `code_reembed` leaves it. */
 export default {
-  summary: "questions about three repositories, beside BM25 over files and ripgrep (--static leaves the deepened index out)",
+  summary: "questions about three repositories, beside BM25 over files and ripgrep (--static leaves the reembedded index out)",
   flags: ["--static"],
   async run(bench) {
     const scored: Scored[] = [];
@@ -35,8 +35,8 @@ export default {
       for (const [system, ranking] of Object.entries(baselines)) scored.push(...(await scoreBaseline(system, ranking, set)));
       scored.push(...(await scoreCairn(bench, "static", staticEmbedder(), set, sources, took)));
       if (!bench.given("--static")) {
-        const deepened = pairedEmbedder(minilmEmbedder(), staticEmbedder());
-        scored.push(...(await scoreCairn(bench, "deepened", deepened, set, sources, [])));
+        const reembedded = pairedEmbedder(minilmEmbedder(), staticEmbedder());
+        scored.push(...(await scoreCairn(bench, "reembedded", reembedded, set, sources, [])));
       }
     }
     report(bench, scored);

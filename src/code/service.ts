@@ -92,8 +92,6 @@ export interface Code {
 export interface CodeDeps extends IndexDeps {
   /** Keeps the number of lines. */
   readonly redact: Redact;
-  /** Told of every project that was indexed whole or searched. */
-  readonly onUse?: ((projectId: string) => void) | undefined;
   readonly storage: Storage;
   readonly backfiller: Backfiller;
 }
@@ -107,7 +105,7 @@ const NOTHING: CodeStats = {
   embeddings: [],
 };
 
-export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps): Code {
+export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   const { embedders, now } = deps;
   const find = async (projectId: string): Promise<CodeStore | undefined> => (await storage.find(projectId))?.code;
   const reconciled = new Set<string>();
@@ -132,7 +130,6 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
     if (page.manifest.length === 0)
       throw new CairnError("invalid_input", "manifest: an empty one would remove every file. To do so, clean the index.");
     const store = await find(projectId);
-    onUse?.(projectId);
     return store ? removeMissing(store, page, now()) : { removed: [], renamed: [] };
   };
 
@@ -164,7 +161,6 @@ export function code({ storage, backfiller, redact, onUse, ...deps }: CodeDeps):
 
     async search({ projectId, topK = LIMITS.listDefault, ...query }, { signal } = {}) {
       const store = await find(projectId);
-      onUse?.(projectId);
       return store ? searchCode(store, embedders, { ...query, topK }, signal) : EMPTY;
     },
 

@@ -114,24 +114,24 @@ export const codeCompact = operation({
   run: async (cairn, { projectPath }) => cairn.code.compact({ projectId: projectPath }),
 });
 
-/** A large repository takes the better model hours; it goes on in the background when not waited for. */
-const DEEPEN_TIMEOUT_MS = 12 * 60 * 60 * 1_000;
+/** The larger model takes hours for a large repository. */
+const REEMBED_TIMEOUT_MS = 12 * 60 * 60 * 1_000;
 
-export const codeDeepen = operation({
-  name: "code_deepen",
+export const codeReembed = operation({
+  name: "code_reembed",
   summary: "Re-embed the indexed code with a larger model, then search with it.",
-  description: "Searches use the quick model's vectors until every chunk has a better one. Interrupted, it goes on when repeated.",
+  description: "Searches use the previous vectors until every chunk has a new one. An interrupted call continues when it is repeated.",
   input: z.strictObject({
     project_path: ProjectId,
-    model: text(LIMITS.idChars, 1).optional().describe("Default: the best one here."),
-    wait: z.boolean().default(true).describe("false: answer at once and go on in the background; code_stats shows how far it is."),
+    model: text(LIMITS.idChars, 1).optional().describe("Default: the best available model."),
+    wait: z.boolean().default(true).describe("false: return at once and continue in the background; code_stats shows the progress."),
   }),
   output: z.object({ version_id: z.int(), model: z.string(), embedded: z.int(), switched: z.boolean() }),
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: true },
-  limits: { timeoutMs: DEEPEN_TIMEOUT_MS },
+  limits: { timeoutMs: REEMBED_TIMEOUT_MS },
   toolset: "code",
-  cli: { examples: ["cairn code deepen", "cairn code deepen --model minilm"] },
+  cli: { examples: ["cairn code reembed", "cairn code reembed --model minilm"] },
   render: ({ model, embedded, switched }) =>
     switched
       ? `Searches use ${model} now; ${embedded} chunks were embedded.`
@@ -140,4 +140,4 @@ export const codeDeepen = operation({
     cairn.embeddings.upgrade({ projectPath, collection: "code", model }, wait ? context : { background: true }),
 });
 
-export const codeUpkeepOperations = [codeStats, codeStatus, codeClean, codeCompact, codeDeepen];
+export const codeUpkeepOperations = [codeStats, codeStatus, codeClean, codeCompact, codeReembed];

@@ -80,10 +80,6 @@ export const ConfigSchema = z.strictObject({
       z.int().min(1).max(100_000).optional(),
       "Batches of code that may wait to be indexed; more are refused until there is room. Default: 32, or 1000 on PostgreSQL.",
     ),
-    deepen: setting(
-      z.boolean().default(false),
-      "Let servers and cairn mcp re-embed code with the larger model by themselves, once its index has been idle for a minute.",
-    ),
     batch_files: setting(z.int().min(1).max(1_000).default(10), "Files that are indexed in one step, at most.", { fromProject: true }),
     batch_bytes: setting(
       z.int().min(1).max(2_000_000).default(1_000_000),

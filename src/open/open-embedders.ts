@@ -121,7 +121,7 @@ function bundled({ kind = "auto", model, baseUrl, apiKey, dimensions }: Embedder
   const prose = ["minilm", "static"];
   return {
     entries,
-    // Code is embedded by the quick model first, so that a repository can be searched within seconds; `deepen` brings the better one.
+    // The small model embeds code first, so that a repository can be searched within seconds; code_reembed uses the larger one.
     preferred: (collection) => chosen(collection === "code" ? ["static"] : prose),
     best: (collection) => chosen(collection === "code" ? ["paired", "static"] : prose),
   };

@@ -9,7 +9,6 @@ import { stats } from "../admin/stats.ts";
 import { transfer } from "../admin/transfer.ts";
 import { checkpoints } from "../checkpoints/service.ts";
 import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
-import { deepener } from "../code/deepener.ts";
 import { indexing } from "../code/indexing.ts";
 import { parserPool } from "../code/parser-pool.ts";
 import { patiently } from "../code/patiently.ts";
@@ -96,8 +95,6 @@ export interface OpenOptions {
   readonly code?: {
     /** Batches of code that may wait to be indexed; more are refused until there is room. */
     readonly queueJobs?: number | undefined;
-    /** Re-embed code with the larger model by itself, once its index has been idle for a minute. */
-    readonly deepen?: boolean | undefined;
   };
   /** Hosts, with a port unless it is 5432, to which callers with an API key may migrate databases; default none. */
   readonly migrate?: { readonly allowedHosts?: readonly string[] | undefined } | undefined;
@@ -143,13 +140,8 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
       background.add(ended);
     },
   });
-  const deepening = deepener({
-    lastIndexedAt: async (projectId) => (await (await storage.find(projectId))?.code.counts())?.lastIndexedAt,
-    deepen: (projectPath) => versions.upgrade({ projectPath, collection: "code" }, { background: true }),
-  });
   const codeIndex = code({
     ...services,
-    onUse: options.code?.deepen ? deepening.consider : undefined,
     storage: projectsOnly(storage),
     parsers,
     redact: redactor({ ...options.redaction, keepLines: true }),
@@ -208,7 +200,6 @@ export async function open(options: OpenOptions = {}): Promise<Cairn> {
     async close() {
       stopObserving();
       observed.stop();
-      deepening.close();
       closing.abort();
       await queue.close();
       await later.close();

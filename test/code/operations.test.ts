@@ -185,7 +185,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
       ["POST", "/context", { path: "src/sleep.ts" }],
       ["POST", "/clean", {}],
       ["POST", "/compact", {}],
-      ["POST", "/v1/code/deepen", {}],
+      ["POST", "/v1/code/reembed", {}],
     ];
     for (const [method, path, body] of attempts) {
       const answer = await call(method, path, { project_path: B, ...body }, key);
@@ -199,7 +199,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect(own.status).toBe(200);
     expect(JSON.stringify(own.body)).not.toContain("secret of theirs");
     const reader = (await call("POST", "/v1/key/create", { label: "test", access: "read", projects: [A] })).body.key as string;
-    for (const path of ["/clean", "/compact", "/v1/code/deepen"])
+    for (const path of ["/clean", "/compact", "/v1/code/reembed"])
       expect((await call("POST", path, { project_path: A }, reader)).status).toBe(403);
   });
 });

@@ -86,7 +86,7 @@ describe("code on the command line", () => {
     expect((await cairn("search")).code).toBe(2);
     expect(await cairn("search", "x", "--kinds", "spaceship")).toMatchObject({ code: 2, stderr: expect.stringContaining("spaceship") });
     expect(await cairn("context", "a.ts", "--symbol", "b")).toMatchObject({ code: 2, stderr: expect.stringContaining("exactly one") });
-    expect((await cairn("deepen")).stderr).toContain("switched off");
+    expect((await cairn("reembed")).stderr).toContain("switched off");
     expect((await s.cairn(["code", "send"], { env })).code).toBe(2); // only programs have a use for it
   });
 });
@@ -105,7 +105,7 @@ describe("code for agents", () => {
       const { tools } = await client.listTools();
       const names = tools.map(({ name }) => name);
       expect(names).toEqual(expect.arrayContaining(["code_search", "code_usages", "code_context"]));
-      for (const hidden of ["code_send", "code_manifest", "code_clean", "code_deepen"]) expect(names).not.toContain(hidden);
+      for (const hidden of ["code_send", "code_manifest", "code_clean", "code_reembed"]) expect(names).not.toContain(hidden);
       expect(await countTokens(JSON.stringify(tools))).toBeLessThanOrEqual(4_000);
 
       const found = await client.callTool({ name: "code_search", arguments: { query: "retry with backoff", top_k: 2 } });
