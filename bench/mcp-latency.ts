@@ -49,7 +49,7 @@ export default {
       checkpoint_save: (round) => call("checkpoint_save", { summary: `Round ${round}: parser done, lexer next`, tags: ["bench"] }),
       checkpoint_list: () => call("checkpoint_list", {}),
       checkpoint_search: () => call("checkpoint_search", { query: "what is next after the parser" }),
-      code_usages: () => call("code_usages", { name: "createInterface" }),
+      code_usages: () => call("code_usages", { symbol: "createInterface" }),
       code_search: () => call("code_search", { query: "read a file line by line" }),
     };
     const times: Record<string, number[]> = Object.fromEntries(Object.keys(calls).map((name) => [name, []]));

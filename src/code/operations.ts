@@ -91,7 +91,7 @@ export const codeUsages = operation({
   summary: "Where a symbol is defined and used, exactly, by syntax.",
   input: z.strictObject({
     project_path: ProjectId,
-    name: text(LIMITS.symbolChars, 1),
+    symbol: text(LIMITS.symbolChars, 1),
     glob: Glob.optional(),
     limit: z.int().min(1).max(LIMITS.listMax).default(50),
   }),
@@ -102,16 +102,16 @@ export const codeUsages = operation({
   toolset: "core",
   http: { method: "POST", path: "/usages" },
   cli: {
-    positional: ["name"],
+    positional: ["symbol"],
     examples: ["cairn code usages retryWithBackoff", "cairn code usages JobQueue.run --glob 'src/**'"],
     text: usagesText,
   },
   render: (output) => usagesText(output),
-  async run(cairn, { projectPath, name, limit, glob }) {
-    const find = (symbol: string) => cairn.code.usages({ projectId: projectPath, name: symbol, limit, glob });
-    let found = await find(name);
-    const bare = bareName(name);
-    if (found.definitions.length + found.references.length === 0 && bare !== name) found = await find(bare);
+  async run(cairn, { projectPath, symbol, limit, glob }) {
+    const find = (name: string) => cairn.code.usages({ projectId: projectPath, symbol: name, limit, glob });
+    let found = await find(symbol);
+    const bare = bareName(symbol);
+    if (found.definitions.length + found.references.length === 0 && bare !== symbol) found = await find(bare);
     const { definitions, references, totalReferences } = found;
     const none = definitions.length + references.length === 0;
     const more =

@@ -73,7 +73,7 @@ export interface Code {
   /** Code that resembles a text, or what stands at a line of a file. */
   similar(query: InProject & SimilarQuery, options?: CallOptions): Promise<CodeAnswer>;
   /** Exact, by the syntax: where a name is defined and where it is used. */
-  usages(of: InProject & CodeFilter & { readonly name: string; readonly limit?: number | undefined }): Promise<Usages>;
+  usages(of: InProject & CodeFilter & { readonly symbol: string; readonly limit?: number | undefined }): Promise<Usages>;
   /** Lines of a file, or the whole definition of a symbol; several where several files define it. */
   context(
     of: InProject &
@@ -169,12 +169,12 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       return store ? similarCode(store, embedders, query, signal) : EMPTY;
     },
 
-    async usages({ projectId, name, limit = LIMITS.listMax, ...filter }) {
+    async usages({ projectId, symbol, limit = LIMITS.listMax, ...filter }) {
       const store = await find(projectId);
       if (!store) return { definitions: [], references: [], totalReferences: 0 };
-      const definitions = await store.definitions([name], filter, limit);
+      const definitions = await store.definitions([symbol], filter, limit);
       const { kinds: _, ...files } = filter;
-      const { sites, total } = await store.references(name, files, limit);
+      const { sites, total } = await store.references(symbol, files, limit);
       const lineOf = lineReader(store, [...definitions, ...sites]);
       const shown = async <Site extends { path: string; line: number; column: number }>({ path, line, column }: Site) => ({
         path,

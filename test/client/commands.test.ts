@@ -187,7 +187,7 @@ describe("cairn mcp", SLOW, () => {
     }
     expect(await call(client, "checkpoint_list", { limit: 1 })).toMatchObject({ total: saved });
     expect(await statusNow()).toMatchObject({ indexed_files: 6, jobs: [{ status: "completed" }] });
-    const { definitions } = (await call(client, "code_usages", { name: "part_5_199" })) as { definitions: unknown[] };
+    const { definitions } = (await call(client, "code_usages", { symbol: "part_5_199" })) as { definitions: unknown[] };
     expect(definitions).toHaveLength(1);
     await client.close();
     expect(json(await s.run("code", "compact", "--json")).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
@@ -196,7 +196,7 @@ describe("cairn mcp", SLOW, () => {
   it("keeps the index up to date by itself where it is told to", async () => {
     s.write("a.py", "def first_name():\n    pass\n");
     const client = await s.mcp([], { CAIRN_CODE_WATCH: "true" });
-    const definitions = async (name: string) => ((await call(client, "code_usages", { name })).definitions as unknown[]).length;
+    const definitions = async (name: string) => ((await call(client, "code_usages", { symbol: name })).definitions as unknown[]).length;
     await until(async () => (await definitions("first_name")) === 1);
     writeFileSync(join(s.project, "a.py"), "def second_name():\n    pass\n");
     await until(async () => (await definitions("second_name")) === 1);

@@ -39,16 +39,16 @@ describe("cairn mcp --api-url", SLOW, () => {
     await until(() => job().finished_at !== undefined);
     expect(job()).toMatchObject({ status: "completed", files_processed: FILES, counts: { failed: 0 } });
     expect(await call(client, "code_status")).toMatchObject({ indexed_files: FILES });
-    const { definitions, total_references } = await call(client, "code_usages", { name: "function_7" });
+    const { definitions, total_references } = await call(client, "code_usages", { symbol: "function_7" });
     expect(definitions).toMatchObject([{ path: "src/part0/f7.py", line: 1 }]);
-    expect(await call(client, "code_usages", { name: "helper" })).toMatchObject({ total_references: FILES });
+    expect(await call(client, "code_usages", { symbol: "helper" })).toMatchObject({ total_references: FILES });
     expect(total_references).toBe(0);
 
     // The local side sees the disk, so it knows what the server cannot.
     s.write("src/part0/f7.py", "def function_7():\n    return other\n");
     const shown = await call(client, "code_context", { symbol: "function_7" });
     expect(shown.contexts).toMatchObject([{ stale: true }]);
-    expect(await call(client, "code_usages", { name: "function_7" })).toMatchObject({ definitions: [{ stale: true }] });
+    expect(await call(client, "code_usages", { symbol: "function_7" })).toMatchObject({ definitions: [{ stale: true }] });
     await client.close();
     await server.kill();
 

@@ -103,7 +103,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
   });
 
   it("tells exactly where a symbol is defined and used, also by its qualified name", async () => {
-    const { definitions, references, total_references } = await post("/usages", { name: "retryWithBackoff" });
+    const { definitions, references, total_references } = await post("/usages", { symbol: "retryWithBackoff" });
     expect(definitions).toMatchObject([
       {
         ...{ path: "src/retry.ts", line: 4, kind: "function", text: expect.stringContaining("retryWithBackoff") },
@@ -114,11 +114,11 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
       expect.arrayContaining(["src/queue.ts:5", "test/retry.test.ts:4"]),
     );
     expect(total_references).toBe(references.length);
-    expect((await post("/usages", { name: "JobQueue.run()" })).definitions).toMatchObject([
+    expect((await post("/usages", { symbol: "JobQueue.run()" })).definitions).toMatchObject([
       { path: "src/queue.ts", line: 4, parents: ["JobQueue"] },
     ]);
-    expect((await post("/usages", { name: "retryWithBackoff", limit: 1 })).note).toMatch(/Shown: 1/);
-    expect((await post("/usages", { name: "nowhere" })).note).toMatch(/Nothing .*nowhere/);
+    expect((await post("/usages", { symbol: "retryWithBackoff", limit: 1 })).note).toMatch(/Shown: 1/);
+    expect((await post("/usages", { symbol: "nowhere" })).note).toMatch(/Nothing .*nowhere/);
   });
 
   it("reads lines of a file, and whole definitions", async () => {
@@ -158,7 +158,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect(await refused("/context", {})).toMatch(/exactly one/);
     expect(await refused("/context", { path: "x", symbol: "y" })).toMatch(/exactly one/);
     expect(await refused("/context", { path: "x", start_line: 5, end_line: 4 })).toMatch(/end_line/);
-    expect(await refused("/usages", { name: "x", limit: 101 })).toMatch(/limit/);
+    expect(await refused("/usages", { symbol: "x", limit: 101 })).toMatch(/limit/);
   });
 
   it("counts, cleans and compacts, and says when nothing is indexed", async () => {
@@ -181,7 +181,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     const attempts: readonly (readonly [string, string, object?])[] = [
       ["POST", "/search", { query: "secret of theirs" }],
       ["POST", "/similar", { text: "secret of theirs" }],
-      ["POST", "/usages", { name: "sleep" }],
+      ["POST", "/usages", { symbol: "sleep" }],
       ["POST", "/context", { path: "src/sleep.ts" }],
       ["POST", "/clean", {}],
       ["POST", "/compact", {}],

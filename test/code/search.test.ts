@@ -89,13 +89,13 @@ describe("code search", () => {
 
 describe("symbols", () => {
   it("gives definitions first and every use, with its line", async () => {
-    const { definitions, references, totalReferences } = await cairn.code.usages({ projectId, name: "retryWithBackoff" });
+    const { definitions, references, totalReferences } = await cairn.code.usages({ projectId, symbol: "retryWithBackoff" });
     expect(definitions).toMatchObject([{ path: "src/retry.ts", line: 4, kind: "function" }]);
     expect(definitions[0]!.text).toContain("export async function retryWithBackoff");
     expect(new Set(references.map(({ path }) => path))).toEqual(new Set(["src/queue.ts", "test/retry.test.ts"]));
     expect(references.every(({ text }) => text.includes("retryWithBackoff"))).toBe(true);
     expect(totalReferences).toBe(references.length);
-    expect((await cairn.code.usages({ projectId, name: "retryWithBackoff", limit: 1 })).totalReferences).toBe(totalReferences);
+    expect((await cairn.code.usages({ projectId, symbol: "retryWithBackoff", limit: 1 })).totalReferences).toBe(totalReferences);
   });
 
   it("gives lines of a file, or a whole definition", async () => {

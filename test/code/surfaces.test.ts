@@ -111,7 +111,7 @@ describe("code for agents", () => {
       const found = await client.callTool({ name: "code_search", arguments: { query: "retry with backoff", top_k: 2 } });
       expect(found.structuredContent).toMatchObject({ results: [{ path: "src/retry.ts", symbol: "retryWithBackoff" }, {}] });
       expect((found.content as { text: string }[])[0]!.text).toContain("12  }"); // whole, not only its first lines
-      const usages = await client.callTool({ name: "code_usages", arguments: { name: "retryWithBackoff" } });
+      const usages = await client.callTool({ name: "code_usages", arguments: { symbol: "retryWithBackoff" } });
       expect(usages.structuredContent).toMatchObject({ definitions: [{ path: "src/retry.ts", line: 4 }] });
       const context = await client.callTool({ name: "code_context", arguments: { path: "src/queue.ts", start_line: 3, end_line: 3 } });
       expect(context.structuredContent).toMatchObject({ contexts: [{ text: "export class JobQueue {" }] });

@@ -82,7 +82,7 @@ it("an index of the older form is emptied, hashes too, and the next run brings i
 
   await cairn.code.indexBatch({ projectId, files: [{ path: "a.py", content: "x = 1\n" }] });
   expect((await cairn.code.search({ projectId, query: "x" })).hits).toHaveLength(1);
-  expect((await cairn.code.usages({ projectId, name: "x" })).definitions).toMatchObject([{ path: "a.py", line: 1 }]);
+  expect((await cairn.code.usages({ projectId, symbol: "x" })).definitions).toMatchObject([{ path: "a.py", line: 1 }]);
   expect(await cairn.code.stats({ projectId })).toMatchObject({ generation: 42, embeddings: [{ isCurrent: true, vectors: 1 }] });
   expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
   expect((await cairn.checkpoints.list({ projectPath: projectId })).total).toBe(1);
