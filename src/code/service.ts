@@ -221,7 +221,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
 
     async compact({ projectId }) {
       const store = await find(projectId);
-      if (!store) return { orphans: { rows: 0, words: 0, vectors: 0 }, forgottenRenames: 0, freedBytes: 0 };
+      if (!store) return { orphans: { rows: 0, terms: 0, vectors: 0 }, forgottenRenames: 0, freedBytes: 0 };
       return { orphans: await store.reconcile(), ...(await store.compact(KEEP_RENAMES)) };
     },
   };

@@ -98,7 +98,7 @@ export const codeCompact = operation({
   input: z.strictObject({ project_path: ProjectId }),
   output: z.object({
     orphans: z
-      .object({ rows: z.int(), words: z.int(), vectors: z.int() })
+      .object({ rows: z.int(), terms: z.int(), vectors: z.int() })
       .describe("All are 0 unless the database was altered from outside."),
     forgotten_renames: z.int(),
     freed_bytes: z.int().describe("By how much the database became smaller on disk."),
@@ -109,8 +109,8 @@ export const codeCompact = operation({
   toolset: "code",
   http: { method: "POST", path: "/compact" },
   cli: { examples: ["cairn code compact"] },
-  render: ({ orphans: { rows, words, vectors }, forgotten_renames, freed_bytes }) =>
-    `Removed ${rows} rows, ${words} word entries and ${vectors} vectors that belonged to nothing, and ${forgotten_renames} old renames. The database is ${(freed_bytes / 1e6).toFixed(1)} MB smaller.`,
+  render: ({ orphans: { rows, terms, vectors }, forgotten_renames, freed_bytes }) =>
+    `Removed ${rows} rows, ${terms} full-text entries and ${vectors} vectors that belonged to nothing, and ${forgotten_renames} old renames. The database is ${(freed_bytes / 1e6).toFixed(1)} MB smaller.`,
   run: async (cairn, { projectPath }) => cairn.code.compact({ projectId: projectPath }),
 });
 

@@ -34,7 +34,7 @@ export const PROJECT_SHAPE = database("project", {
       }),
       counter: "key",
       damage: (row) => damageOf(readCheckpoint(rawRow(row, CHECKPOINT_COLUMNS, { tags: row.value("tags") }), "")),
-      words: ({ text, value }) =>
+      fullText: ({ text, value }) =>
         `${checkpointText({ summary: text("summary"), description: text("description") })} ${(value("tags") as string[]).join(" ")}`,
     },
     {
@@ -71,7 +71,7 @@ export const PROJECT_SHAPE = database("project", {
       }),
       counter: "key",
       damage: (row) => damageOf(readKnowledge(rawRow(row, KNOWLEDGE_COLUMNS))),
-      words: ({ text }) =>
+      fullText: ({ text }) =>
         knowledgeWords({
           kind: text("kind"),
           category: text("category"),
@@ -150,7 +150,7 @@ export const PROJECT_SHAPE = database("project", {
       }),
       counter: "key",
       aside: columns({ file_path: "text?", body: "bytes?" }),
-      words: ({ text, value }) => {
+      fullText: ({ text, value }) => {
         const names = { parents: JSON.parse(text("parents")) as string[], defines: JSON.parse(text("defines")) as string[] };
         const start = Number(value("text_start"));
         const body = value("body") as Uint8Array | null;

@@ -56,7 +56,7 @@ export interface ReferenceSite {
 /** Rows that belong to nothing that can be seen. All are 0 unless the database was altered from outside. */
 export interface CodeOrphans {
   readonly rows: number;
-  readonly words: number;
+  readonly terms: number;
   readonly vectors: number;
 }
 

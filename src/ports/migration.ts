@@ -33,7 +33,7 @@ export interface TableShape {
   /** Why a row with a checksum cannot be trusted; absent where rows have none. */
   readonly damage?: (row: NamedValues) => string | undefined;
   /** The text under whose words the row is found. Full-text rows are not moved but made again. */
-  readonly words?: (row: NamedValues) => string;
+  readonly fullText?: (row: NamedValues) => string;
 }
 
 /** A row by the names of its columns. */

@@ -6,53 +6,53 @@ export interface Ranked {
   readonly score: number;
 }
 
-export interface RankedByWords extends Ranked {
-  /** The share of the query's words that the record has, 0…1; known of the best one at least. */
+export interface KeywordRanked extends Ranked {
+  /** The share of the query's terms that the record contains, 0…1; present for the best record at least. */
   readonly matched?: number | undefined;
 }
 
 export interface CandidateQuery<Filter> {
   readonly filter: Filter;
-  /** How many of each ranking. */
+  /** The maximum length of each ranking. */
   readonly limit: number;
-  /** How many of the one by meaning, where fewer will do. */
-  readonly denseLimit?: number | undefined;
-  /** What the person typed; any text, never query syntax. Absent: no ranking by words. */
-  readonly words?: string | undefined;
-  /** Absent: no ranking by meaning. */
-  readonly dense?: { readonly versionId: number; readonly vector: Float32Array } | undefined;
+  /** The maximum length of the semantic ranking, where it is shorter than `limit`. */
+  readonly semanticLimit?: number | undefined;
+  /** The text of the user, never query syntax. Absent: no keyword ranking. */
+  readonly text?: string | undefined;
+  /** The embedded query. Absent: no semantic ranking. */
+  readonly semantic?: { readonly versionId: number; readonly vector: Float32Array } | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Candidates {
-  /** By words (BM25 or its nearest relative), best first; scores are positive and comparable within one answer only. */
-  readonly lexical: readonly RankedByWords[];
-  /** By cosine, best first, exact scores. */
-  readonly dense: readonly Ranked[];
-  /** The cosines of those that the words found, where they were to be had while the ranking by meaning was still being made. */
+  /** The full-text ranking (BM25 or its closest equivalent), best first. Scores are positive and comparable within one result only. */
+  readonly keyword: readonly KeywordRanked[];
+  /** The ranking by exact cosine, best first. */
+  readonly semantic: readonly Ranked[];
+  /** The cosines of the records in `keyword`, where the store computed them while the semantic ranking was running. */
   readonly similarities?: ReadonlyMap<string, number> | undefined;
-  /** What was not as it should be, though the answer is whole. */
+  /** The reason why the result is complete but was computed in a degraded way. */
   readonly degraded?: string | undefined;
 }
 
-/** Records that can be found by meaning and by words. Filters come first: one never makes a matching record unreachable. */
+/** Finds records semantically and by keyword. Filters apply before ranking, so a matching record is always reachable. */
 export interface RecallStore<Filter> {
   readonly embeddings: EmbeddingStore;
   candidates(query: CandidateQuery<Filter>): Promise<Candidates>;
-  /** The ids of the records that a filter lets through; `many` when there are more than the limit. */
+  /** Returns the ids of the records that pass the filter, or `many` when there are more than the limit. */
   matching?(filter: Filter, limit: number): Promise<"all" | "many" | readonly string[]>;
-  /** The cosine of each record that has a vector in this version. */
+  /** Returns the cosine of each record that has a vector in this version. */
   similarities(versionId: number, vector: Float32Array, ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
 export interface ReadRecords<RecordType> {
-  /** In the order asked, without those that are gone or damaged. */
+  /** In the order requested, without missing and damaged records. */
   readonly records: readonly RecordType[];
-  /** Those that are there and cannot be read. */
+  /** The records that exist and cannot be read. */
   readonly damaged: readonly DamagedRecord[];
 }
 
-/** A recall store of records with checksums. */
+/** A recall store whose records carry checksums. */
 export interface RecordStore<RecordType, Filter> extends RecallStore<Filter> {
   getMany(ids: readonly string[]): Promise<ReadRecords<RecordType>>;
 }

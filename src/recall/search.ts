@@ -71,8 +71,8 @@ export async function fusedCandidates<Filter>(
 
   const limit = Math.min(500, Math.max(100, topK * 5));
   const words = mode === "semantic" ? undefined : query;
-  const candidates = await store.candidates({ filter, limit, denseLimit: nearest, words, dense, signal });
-  const { lexical, dense: near, degraded: trouble } = candidates;
+  const candidates = await store.candidates({ filter, limit, semanticLimit: nearest, text: words, semantic: dense, signal });
+  const { keyword, semantic: near, degraded: trouble } = candidates;
   if (trouble !== undefined) degraded.push(trouble);
   // The version was dropped while the query was being embedded: ask again with the one that took its place.
   if (dense && near.length === 0 && !(await isCurrent(store.embeddings, dense.versionId))) return fusedCandidates(store, embedders, asked);
@@ -80,9 +80,9 @@ export async function fusedCandidates<Filter>(
   const cosine = new Map(both.map((candidate) => [candidate.id, candidate.cosine]));
   const rankOf = (ranking: readonly Ranked[]) => new Map(ranking.map(({ id, score }, index) => [id, { rank: index + 1, score }]));
   const meaningRanks = rankOf(near);
-  const wordRanks = rankOf(lexical);
+  const wordRanks = rankOf(keyword);
   return {
-    order: fuse(both, dense ? meaningWeight(query, lexical, meaning) : 0),
+    order: fuse(both, dense ? meaningWeight(query, keyword, meaning) : 0),
     cosine: (id) => cosine.get(id),
     found: (id) => ({ meaning: meaningRanks.get(id), words: wordRanks.get(id) }),
     degraded,
@@ -143,12 +143,12 @@ async function isCurrent(embeddings: EmbeddingStore, versionId: number): Promise
 async function withSimilarities(
   store: Pick<RecallStore<unknown>, "similarities">,
   dense: QueryVector | undefined,
-  { lexical, dense: near, similarities }: Candidates,
+  { keyword, semantic: near, similarities }: Candidates,
 ): Promise<Candidate[]> {
   const cosine = new Map([...(similarities ?? []), ...near.map(({ id, score }) => [id, score] as const)]);
-  const byWords = new Map(lexical.map(({ id, score }) => [id, score]));
+  const byWords = new Map(keyword.map(({ id, score }) => [id, score]));
   if (dense && !similarities) {
-    const unknown = lexical.filter(({ id }) => !cosine.has(id)).map(({ id }) => id);
+    const unknown = keyword.filter(({ id }) => !cosine.has(id)).map(({ id }) => id);
     for (const [id, score] of await store.similarities(dense.versionId, dense.vector, unknown)) cosine.set(id, score);
   }
   return [...new Set([...cosine.keys(), ...byWords.keys()])].map((id) => ({ id, cosine: cosine.get(id), lexical: byWords.get(id) }));

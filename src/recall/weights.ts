@@ -1,4 +1,4 @@
-import type { RankedByWords } from "../ports/recall-store.ts";
+import type { KeywordRanked } from "../ports/recall-store.ts";
 
 /** How much the ranking by meaning counts at most, and how much of that the one by words can take. Chosen on the sets of `npm run bench -- recall`. */
 const MEANING = 0.9;
@@ -10,13 +10,13 @@ const MEANING_OF_A_SYMBOL = 0.3;
  * How much the ranking by meaning counts against the one by words: less where the best match by words stands out from the rest
  * and has most of the words asked for. A record that happens to share one word with a sentence is no evidence.
  */
-export function meaningWeight(query: string, lexical: readonly RankedByWords[], meaning: number = MEANING): number {
+export function meaningWeight(query: string, lexical: readonly KeywordRanked[], meaning: number = MEANING): number {
   const weight = meaning - WORDS * standingOut(lexical) * (lexical[0]?.matched ?? 1);
   return isBareSymbol(query) ? Math.min(weight, MEANING_OF_A_SYMBOL) : weight;
 }
 
 /** 0 when the ten best by words are equal, towards 1 the further the first is ahead of the tenth. */
-function standingOut(lexical: readonly RankedByWords[]): number {
+function standingOut(lexical: readonly KeywordRanked[]): number {
   const [first, ...rest] = lexical.slice(0, 10);
   return first && rest.length > 0 ? (first.score - rest.at(-1)!.score) / first.score : 1;
 }

@@ -10,7 +10,7 @@ import { AWKWARD_TEXTS, freshProject } from "./checkpoint-samples.ts";
 const AT = "2026-01-02T03:04:05.678Z";
 const LATER = "2026-02-03T04:05:06.789Z";
 const SPACE = { model: "contract", version: "1", dimension: 2 };
-const NOTHING_LOST = { rows: 0, words: 0, vectors: 0 };
+const NOTHING_LOST = { rows: 0, terms: 0, vectors: 0 };
 
 /** A file with one chunk per text, each with a definition and a use of it. */
 function sampleFile(path: string, texts: readonly string[], vectors: readonly VersionedVector[] = []): FileWrite {
@@ -43,8 +43,8 @@ function sampleFile(path: string, texts: readonly string[], vectors: readonly Ve
 }
 
 const hashOf = (file: FileWrite) => ({ path: file.path, contentHash: file.contentHash });
-const byWords = async (store: CodeStore, words: string, filter = {}) =>
-  (await store.getMany((await store.candidates({ filter, limit: 10, words })).lexical.map(({ id }) => id))).map(({ path }) => path);
+const byKeyword = async (store: CodeStore, text: string, filter = {}) =>
+  (await store.getMany((await store.candidates({ filter, limit: 10, text })).keyword.map(({ id }) => id))).map(({ path }) => path);
 
 /** What every code store promises. */
 export const CODE_CASES: readonly StorageCase[] = [
@@ -91,12 +91,15 @@ export const CODE_CASES: readonly StorageCase[] = [
     const second = await store.commit({ at: LATER, files: [sampleFile("a.ts", ["delta"], vector)] });
     assert.ok(second.generation > first.generation);
     assert.deepEqual(await store.getMany([old!.id]), []);
-    assert.deepEqual(await byWords(store, "alpha beta gamma"), []);
-    assert.deepEqual(await byWords(store, "delta"), ["a.ts"]);
+    assert.deepEqual(await byKeyword(store, "alpha beta gamma"), []);
+    assert.deepEqual(await byKeyword(store, "delta"), ["a.ts"]);
     assert.deepEqual(await store.definitions(["name1", "name2"], {}, 10), []);
     assert.equal((await store.references("shared", {}, 10)).total, 2);
     assert.deepEqual(await store.embeddings.counts(versionId), { records: 1, vectors: 1 });
-    assert.equal((await store.candidates({ filter: {}, limit: 9, dense: { versionId, vector: Float32Array.of(1, 0) } })).dense.length, 1);
+    assert.equal(
+      (await store.candidates({ filter: {}, limit: 9, semantic: { versionId, vector: Float32Array.of(1, 0) } })).semantic.length,
+      1,
+    );
     assert.deepEqual(await store.orphans(), NOTHING_LOST);
     assert.equal(await store.embeddings.putVectors(versionId, [{ id: old!.id, revision: 1, vector: Float32Array.of(0, 1) }]), 0);
   }),
@@ -116,9 +119,9 @@ export const CODE_CASES: readonly StorageCase[] = [
         (await store.chunksOf("long.ts")).map(({ text }) => text),
         texts,
       );
-      const found = await store.candidates({ filter: {}, limit: 500, words: "alpha beta gamma" });
-      assert.equal((await store.getMany(found.lexical.map(({ id }) => id))).filter(({ text }) => texts.includes(text)).length, count);
-      assert.equal(found.lexical.length, count);
+      const found = await store.candidates({ filter: {}, limit: 500, text: "alpha beta gamma" });
+      assert.equal((await store.getMany(found.keyword.map(({ id }) => id))).filter(({ text }) => texts.includes(text)).length, count);
+      assert.equal(found.keyword.length, count);
       assert.deepEqual(await store.embeddings.counts(versionId), { records: count + 1, vectors: count + 1 });
       assert.deepEqual(await store.orphans(), NOTHING_LOST);
     };
@@ -170,8 +173,8 @@ export const CODE_CASES: readonly StorageCase[] = [
       [0, 1].map((index) => chunkId(project, "new/pear.ts", index, generation)),
     );
     assert.deepEqual(await store.chunksOf("old/apple.ts"), []);
-    assert.deepEqual(await byWords(store, "apple"), []);
-    assert.deepEqual(await byWords(store, "pear"), ["new/pear.ts", "new/pear.ts"]);
+    assert.deepEqual(await byKeyword(store, "apple"), []);
+    assert.deepEqual(await byKeyword(store, "pear"), ["new/pear.ts", "new/pear.ts"]);
     assert.equal((await store.embeddings.counts(versionId)).vectors, 2);
     assert.deepEqual(await store.renames(5), [{ oldPath: "old/apple.ts", newPath: "new/pear.ts", detectedAt: LATER }]);
     const kept = (await store.vectorsOf("new/pear.ts")).get(chunkPrint(file.chunks[0]!.chunk));
@@ -237,9 +240,9 @@ export const CODE_CASES: readonly StorageCase[] = [
       [{ languages: ["python"], glob: "src/**" }, []],
     ];
     for (const [filter, paths] of cases) {
-      assert.deepEqual(await byWords(store, "word", filter), paths);
-      const { dense } = await store.candidates({ filter, limit: 9, dense: { versionId, vector: Float32Array.of(1, 0) } });
-      assert.equal(dense.length, paths.length);
+      assert.deepEqual(await byKeyword(store, "word", filter), paths);
+      const { semantic } = await store.candidates({ filter, limit: 9, semantic: { versionId, vector: Float32Array.of(1, 0) } });
+      assert.equal(semantic.length, paths.length);
     }
   }),
 
@@ -286,12 +289,12 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.equal(await store.embeddings.putVectors(next, filled), 2);
     assert.equal(await store.embeddings.makeCurrent(next), "switched");
     assert.equal((await store.similarities(next, Float32Array.of(0, 1), [missing[0]!.id])).get(missing[0]!.id), 1);
-    const dense = { versionId: next, vector: Float32Array.of(0.6, 0.8) };
-    const { lexical, similarities } = await store.candidates({ filter: {}, limit: 10, words: "x y", dense });
-    const ids = lexical.map(({ id }) => id);
+    const semantic = { versionId: next, vector: Float32Array.of(0.6, 0.8) };
+    const { keyword, similarities } = await store.candidates({ filter: {}, limit: 10, text: "x y", semantic });
+    const ids = keyword.map(({ id }) => id);
     assert.deepEqual(ids.toSorted(), missing.map(({ id }) => id).toSorted());
     // A store may give them along; if so, they are the same.
-    if (similarities) assert.deepEqual(similarities, await store.similarities(dense.versionId, dense.vector, ids));
+    if (similarities) assert.deepEqual(similarities, await store.similarities(semantic.versionId, semantic.vector, ids));
   }),
 
   on("takes commits at once, each whole, and a reader never sees a file missing or doubled", async (store) => {

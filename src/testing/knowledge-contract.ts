@@ -95,7 +95,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     assert.equal(await store.delete(record.id), true);
     assert.equal(await store.delete(record.id), false);
     assert.equal(await store.get(record.id), undefined);
-    assert.deepEqual((await store.candidates({ filter: {}, limit: 10, words: record.question })).lexical, []);
+    assert.deepEqual((await store.candidates({ filter: {}, limit: 10, text: record.question })).keyword, []);
     assert.equal(await store.put(record), true);
   }),
 
@@ -132,10 +132,10 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
       { category: rare.category, subcategory: "s" },
     ] as const)
       assert.deepEqual(
-        (await store.candidates({ filter, limit: 1, words: "deploy" })).lexical.map(({ id }) => id),
+        (await store.candidates({ filter, limit: 1, text: "deploy" })).keyword.map(({ id }) => id),
         [rare.id],
       );
-    assert.deepEqual((await store.candidates({ filter: { category: "100" }, limit: 5, words: "deploy" })).lexical, []);
+    assert.deepEqual((await store.candidates({ filter: { category: "100" }, limit: 5, text: "deploy" })).keyword, []);
   }),
 
   on("finds text by its words in any script, the answer's and the category's too", async (store) => {
@@ -143,7 +143,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     const english = sampleKnowledge({ category: "Ops", subcategory: "", question: "How to deploy?", answer: "Run the releaser." });
     await store.put(russian);
     await store.put(english);
-    const first = async (words: string) => (await store.candidates({ filter: {}, limit: 5, words })).lexical[0]?.id;
+    const first = async (text: string) => (await store.candidates({ filter: {}, limit: 5, text })).keyword[0]?.id;
     assert.equal(await first("открыть ВКЛАД"), russian.id);
     assert.equal(await first("мобильным приложением"), russian.id);
     assert.equal(await first("releaser"), english.id);
@@ -157,11 +157,11 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     await store.put(near, [{ versionId, vector: Float32Array.of(1, 0) }]);
     await store.put(far, [{ versionId, vector: Float32Array.of(0, 1) }]);
     const query = Float32Array.of(1, 0);
-    const dense = async () =>
-      (await store.candidates({ filter: {}, limit: 5, dense: { versionId, vector: query } })).dense.map(({ id }) => id);
-    assert.deepEqual(await dense(), [near.id, far.id]);
+    const semantic = async () =>
+      (await store.candidates({ filter: {}, limit: 5, semantic: { versionId, vector: query } })).semantic.map(({ id }) => id);
+    assert.deepEqual(await semantic(), [near.id, far.id]);
     assert.equal(await store.replace({ ...near, answer: "edited", revision: 2 }), true);
-    assert.deepEqual(await dense(), [near.id, far.id]);
+    assert.deepEqual(await semantic(), [near.id, far.id]);
     assert.equal(await store.replace({ ...near, question: "other", revision: 3 }, [{ versionId, vector: Float32Array.of(0, 1) }]), true);
     assert.equal((await store.similarities(versionId, query, [near.id])).get(near.id), 0);
     assert.equal(await store.replace({ ...near, question: "third", revision: 4 }, []), true);
@@ -171,7 +171,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     );
     assert.equal(await store.embeddings.putVectors(versionId, [{ id: near.id, revision: 4, vector: query }]), 1);
     await store.delete(near.id);
-    assert.deepEqual(await dense(), [far.id]);
+    assert.deepEqual(await semantic(), [far.id]);
     assert.deepEqual(await store.embeddings.counts(versionId), { records: 1, vectors: 1 });
   }),
 

@@ -62,8 +62,8 @@ export const RECALL_CASES: readonly StorageCase[] = [
     const vector = randomness(1).vector(8);
     await store.put(saved, [{ versionId: gone.versionId, vector }]);
     await store.embeddings.dropVersion(gone.versionId);
-    const dense = { versionId: gone.versionId, vector };
-    assert.deepEqual((await store.candidates({ filter: {}, limit: 5, dense })).dense, []);
+    const semantic = { versionId: gone.versionId, vector };
+    assert.deepEqual((await store.candidates({ filter: {}, limit: 5, semantic })).semantic, []);
     assert.equal((await store.similarities(gone.versionId, vector, [saved.id])).size, 0);
     await assert.rejects(store.embeddings.missing(gone.versionId, 5), { code: "not_found" });
     await assert.rejects(store.embeddings.putVectors(gone.versionId, [{ id: saved.id, revision: 1, vector }]), { code: "not_found" });
@@ -78,8 +78,8 @@ export const RECALL_CASES: readonly StorageCase[] = [
       await store.put(sampleCheckpoint(project, { summary: "common words", tags: ["common"] }), [{ versionId, vector: query }]);
     const rare = sampleCheckpoint(project, { summary: "common words", tags: ["common", "Rare"] });
     await store.put(rare, [{ versionId, vector: query.map((value) => -value) }]); // as far away as can be
-    const found = await store.candidates({ filter: { tags: ["rare"] }, limit: 3, words: "common", dense: { versionId, vector: query } });
-    assert.deepEqual([found.lexical.map(({ id }) => id), found.dense.map(({ id }) => id)], [[rare.id], [rare.id]]);
+    const found = await store.candidates({ filter: { tags: ["rare"] }, limit: 3, text: "common", semantic: { versionId, vector: query } });
+    assert.deepEqual([found.keyword.map(({ id }) => id), found.semantic.map(({ id }) => id)], [[rare.id], [rare.id]]);
     if (store.matching) {
       assert.deepEqual(await store.matching({ tags: ["rare"] }, 5), [rare.id]);
       assert.equal(await store.matching({ tags: ["common"] }, 5), "many");
@@ -92,11 +92,11 @@ export const RECALL_CASES: readonly StorageCase[] = [
     const random = randomness(5);
     for (let i = 0; i < 8; i++)
       await store.put(sampleCheckpoint(project, { summary: "a common word" }), [{ versionId, vector: random.vector(8) }]);
-    const query = { filter: {}, limit: 6, words: "common", dense: { versionId, vector: random.vector(8) } };
+    const query = { filter: {}, limit: 6, text: "common", semantic: { versionId, vector: random.vector(8) } };
     const all = await store.candidates(query);
-    assert.deepEqual([all.lexical.length, all.dense.length], [6, 6]);
-    const fewer = await store.candidates({ ...query, denseLimit: 2 });
-    assert.deepEqual([fewer.lexical.length, fewer.dense], [6, all.dense.slice(0, 2)]);
+    assert.deepEqual([all.keyword.length, all.semantic.length], [6, 6]);
+    const fewer = await store.candidates({ ...query, semanticLimit: 2 });
+    assert.deepEqual([fewer.keyword.length, fewer.semantic], [6, all.semantic.slice(0, 2)]);
   }),
 
   on("takes whatever a person types as words to look for", async (store, project) => {
@@ -119,13 +119,13 @@ export const RECALL_CASES: readonly StorageCase[] = [
       const noise = () =>
         Array.from({ length: random.below(5) }, () => symbols[random.below(symbols.length)]).join(random.below(2) ? " " : "");
       const query = `${noise()} willow ${noise()}`;
-      const { lexical } = await store.candidates({ filter: {}, limit: 5, words: query });
+      const { keyword } = await store.candidates({ filter: {}, limit: 5, text: query });
       assert.deepEqual(
-        lexical.map(({ id }) => id),
+        keyword.map(({ id }) => id),
         [saved.id],
         JSON.stringify(query),
       );
-      await store.candidates({ filter: {}, limit: 5, words: noise() });
+      await store.candidates({ filter: {}, limit: 5, text: noise() });
     }
   }),
 ];
@@ -197,14 +197,15 @@ async function interleave(store: CheckpointStore, project: string, random: Rando
     async () => {
       const version = anyVersion();
       const filter: CheckpointFilter = random.below(2) ? { tags: [`TAG${random.below(3)}`] } : {};
-      const words = `${random.pick(WORDS)} ${random.pick(WORDS)}`;
-      const dense = version && { versionId: version.versionId, vector: random.vector(version.dimension) };
-      const found = await store.candidates({ filter, limit: 50, words, dense });
-      assert.deepEqual(found.lexical.map(({ id }) => id).sort(), model.withWords(words, filter));
-      const right = dense ? model.nearest(dense, filter) : new Map();
-      assert.deepEqual(found.dense.map(({ id }) => id).sort(), [...right.keys()].sort());
-      for (const { id, score } of found.dense) assert.ok(Math.abs(score - right.get(id)!) < 1e-4, `${id}: ${score}, not ${right.get(id)}`);
-      const scores = found.dense.map(({ score }) => score);
+      const text = `${random.pick(WORDS)} ${random.pick(WORDS)}`;
+      const semantic = version && { versionId: version.versionId, vector: random.vector(version.dimension) };
+      const found = await store.candidates({ filter, limit: 50, text, semantic });
+      assert.deepEqual(found.keyword.map(({ id }) => id).sort(), model.withWords(text, filter));
+      const right = semantic ? model.nearest(semantic, filter) : new Map();
+      assert.deepEqual(found.semantic.map(({ id }) => id).sort(), [...right.keys()].sort());
+      for (const { id, score } of found.semantic)
+        assert.ok(Math.abs(score - right.get(id)!) < 1e-4, `${id}: ${score}, not ${right.get(id)}`);
+      const scores = found.semantic.map(({ score }) => score);
       assert.deepEqual(
         scores,
         [...scores].sort((a, b) => b - a),

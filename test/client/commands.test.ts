@@ -190,7 +190,7 @@ describe("cairn mcp", SLOW, () => {
     const { definitions } = (await call(client, "code_usages", { symbol: "part_5_199" })) as { definitions: unknown[] };
     expect(definitions).toHaveLength(1);
     await client.close();
-    expect(json(await s.run("code", "compact", "--json")).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+    expect(json(await s.run("code", "compact", "--json")).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
   });
 
   it("keeps the index up to date by itself where it is told to", async () => {

@@ -56,7 +56,7 @@ describe("cairn mcp --api-url", SLOW, () => {
     const storage = sqliteStorage({ dataDir: join(s.folder, "server"), now: systemClock });
     const { code } = (await storage.find(s.project))!;
     expect((await code.files()).length).toBe(FILES);
-    expect(await code.orphans()).toEqual({ rows: 0, words: 0, vectors: 0 });
+    expect(await code.orphans()).toEqual({ rows: 0, terms: 0, vectors: 0 });
     await storage.close();
     const own = sqliteStorage({ dataDir: join(s.home, ".cairn"), now: systemClock });
     expect(await own.find(s.project), projectDatabaseName(s.project)).toBeUndefined();

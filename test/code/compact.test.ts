@@ -41,7 +41,7 @@ it("gives the room of removed files back and says how much, while others read an
   }
   const { freedBytes, orphans } = await compacted;
   expect(meanwhile).toBeGreaterThan(0);
-  expect(orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+  expect(orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
   expect(freedBytes).toBeGreaterThan(0);
   // In peace there is nothing left to give back but what the others wrote meanwhile.
   await cairn.code.compact({ projectId });

@@ -43,6 +43,6 @@ it("lets two servers index one project at once: nothing lost, doubled or left be
   expect(stats.embeddings.map(({ vectors }) => vectors)).toEqual([20]);
   expect((await one.code.search({ projectId, query: "The text of part 7", mode: "keyword" })).hits[0]!.path).toBe("newest/part7.txt");
   const storage = postgresStorage({ url: database.url, now: systemClock });
-  expect(await (await storage.find(projectId))!.code.orphans()).toEqual({ rows: 0, words: 0, vectors: 0 });
+  expect(await (await storage.find(projectId))!.code.orphans()).toEqual({ rows: 0, terms: 0, vectors: 0 });
   await storage.close();
 });

@@ -58,7 +58,7 @@ it("shows nothing of a long file until all of it is there", async () => {
       seen.push(
         await store.files(),
         await store.chunksOf("long.txt"),
-        (await store.candidates({ filter: {}, limit: 9, words: "alpha" })).lexical,
+        (await store.candidates({ filter: {}, limit: 9, text: "alpha" })).keyword,
       ),
     ),
   ]);
@@ -75,7 +75,7 @@ it("takes a long file in although another process has removed its chunks as left
   const { store, during } = await opened();
   await Promise.all([store.commit({ at: AT, files: [longFile("alpha")] }), during(() => store.reconcile())]);
   expect(await textOf(store)).toBe(wholeText("alpha"));
-  expect(await store.orphans()).toEqual({ rows: 0, words: 0, vectors: 0 });
+  expect(await store.orphans()).toEqual({ rows: 0, terms: 0, vectors: 0 });
 });
 
 it("takes a long file in although another process has written it meanwhile", async () => {
@@ -83,5 +83,5 @@ it("takes a long file in although another process has written it meanwhile", asy
   const short = { ...longFile("gamma"), chunks: longFile("gamma").chunks.slice(0, 3), contentHash: sha256Hex("gamma") };
   await Promise.all([store.commit({ at: AT, files: [longFile("alpha")] }), during(() => store.commit({ at: AT, files: [short] }))]);
   expect(await textOf(store)).toBe(wholeText("alpha"));
-  expect(await store.orphans()).toEqual({ rows: 0, words: 0, vectors: 0 });
+  expect(await store.orphans()).toEqual({ rows: 0, terms: 0, vectors: 0 });
 });

@@ -171,7 +171,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect(stats).toMatchObject({ files: 5, embeddings: [{ model: "test", is_current: true, vectors: stats.chunks }] });
     expect(stats.languages).toContainEqual({ language: "python", files: 1, chunks: expect.any(Number) });
     expect((await call("POST", "/clean", { project_path: C, glob: "src/**" })).body).toEqual({ removed: 3 });
-    expect((await call("POST", "/compact", { project_path: C })).body).toMatchObject({ orphans: { rows: 0, words: 0, vectors: 0 } });
+    expect((await call("POST", "/compact", { project_path: C })).body).toMatchObject({ orphans: { rows: 0, terms: 0, vectors: 0 } });
     expect((await call("POST", "/clean", { project_path: C })).body).toEqual({ removed: 2 });
     expect((await call("GET", "/status")).body).toMatchObject({ pending: 0, running: 0, capacity: expect.any(Number) });
   });

@@ -15,7 +15,7 @@ let dataDir: string;
 let cairn: Cairn;
 let storage: Storage;
 const embedder = testEmbedder();
-const LOST_NOTHING = { rows: 0, words: 0, vectors: 0 };
+const LOST_NOTHING = { rows: 0, terms: 0, vectors: 0 };
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "cairn-reindex-"));
@@ -80,8 +80,8 @@ describe("random re-indexes", () => {
           expect(vectors).toBe(records);
         }
         for (const word of ["apple", "edited"]) {
-          const { lexical } = await store.candidates({ filter: {}, limit: 100, words: word });
-          const found = new Set((await store.getMany(lexical.map(({ id }) => id))).map(({ path }) => path));
+          const { keyword } = await store.candidates({ filter: {}, limit: 100, text: word });
+          const found = new Set((await store.getMany(keyword.map(({ id }) => id))).map(({ path }) => path));
           expect([...found].sort()).toEqual(
             [...tree]
               .filter(([, text]) => text.includes(word))
@@ -107,7 +107,7 @@ describe("random re-indexes", () => {
     const store = (await storage.find(projectId))!.code;
     const broken = await store.orphans();
     expect(broken.rows).toBeGreaterThan(0);
-    expect(broken.words).toBeGreaterThan(0);
+    expect(broken.terms).toBeGreaterThan(0);
     expect(broken.vectors).toBeGreaterThan(0);
     const again = await open({ dataDir, embedder: [embedder] });
     const outcome = await again.code.indexBatch({ projectId, files });

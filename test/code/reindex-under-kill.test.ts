@@ -21,7 +21,7 @@ import { treeAt } from "./changing-tree.mjs";
 import { differingCodes } from "./stored-codes.ts";
 
 const projectId = "/srv/changing";
-const NOTHING_LOST = { rows: 0, words: 0, vectors: 0 };
+const NOTHING_LOST = { rows: 0, terms: 0, vectors: 0 };
 const ROUNDS = counts({ short: 3, soak: 100 });
 
 const cleanUp: (() => unknown)[] = [];
@@ -102,9 +102,9 @@ async function expectExactly(code: CodeStore, tree: ReadonlyMap<string, string>,
   const { records, vectors } = await code.embeddings.counts(version!.versionId);
   expect(vectors).toBe(records);
   // By words: every chunk is found by what all have in common, and none that is not there any more.
-  const { lexical } = await code.candidates({ filter: {}, limit: 1_000, words: "filler" });
-  expect(lexical).toHaveLength(records);
-  expect(await code.getMany(lexical.map(({ id }) => id))).toHaveLength(records);
+  const { keyword } = await code.candidates({ filter: {}, limit: 1_000, text: "filler" });
+  expect(keyword).toHaveLength(records);
+  expect(await code.getMany(keyword.map(({ id }) => id))).toHaveLength(records);
 }
 
 async function expectNothingLeft(storage: Storage, dataDir: string, kind: string, standIn: QdrantStandIn | undefined): Promise<void> {

@@ -129,8 +129,8 @@ describe("the index as a whole", () => {
     expect(stats.languages[0]).toMatchObject({ language: "typescript", files: 4 });
     expect((await other.code.search({ projectId, query: "sleep" })).model).toBe("better");
     expect(await other.code.compact({ projectId })).toEqual({
-      orphans: { rows: 0, words: 0, vectors: 0 },
-      forgottenMoves: 0,
+      orphans: { rows: 0, terms: 0, vectors: 0 },
+      forgottenRenames: 0,
       freedBytes: 0,
     });
     expect(await other.code.clean({ projectId, glob: "test/**" })).toEqual({ removed: 1 });

@@ -74,7 +74,7 @@ describe("the code index under kill -9", () => {
         const [version] = await code.embeddings.versions();
         const { records, vectors } = await code.embeddings.counts(version!.versionId);
         expect(vectors).toBe(records);
-        expect(await code.orphans()).toEqual({ rows: 0, words: 0, vectors: 0 });
+        expect(await code.orphans()).toEqual({ rows: 0, terms: 0, vectors: 0 });
         acknowledged = round!;
       } finally {
         await storage.close();

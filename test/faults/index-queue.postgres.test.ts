@@ -152,7 +152,7 @@ describe("two servers on one PostgreSQL", () => {
         expect((await cairn.code.context({ projectId, path: `src/${name}.ts` }))[0]!.text).toBe(
           content(projectId, name, version).trimEnd(),
         );
-      expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+      expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
     }
     await cairn.close();
     const client = new pg.Client({ connectionString: database.url });
@@ -210,7 +210,7 @@ describe("the queue, when the database goes away", () => {
       for (const projectId of projects) {
         const wanted = sha256(content(projectId, "a", versions.get(projectId)!));
         expect(await cairn.code.hashes({ projectId, paths: ["src/a.ts"] })).toEqual({ "src/a.ts": wanted });
-        expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+        expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
       }
       expect(await cairn.indexing.depth()).toMatchObject({ pending: 0, running: 0 });
       await cairn.close();

@@ -41,7 +41,7 @@ const CHECKS: Record<"create" | "saves" | "index" | "runs" | "inbox", Check> = {
     const acknowledged = said.reduce((last, { round }) => Math.max(last, Number(round ?? 0)), 0);
     // A power cut may take the newest index commits: an index run brings them back.
     if (mode !== "power-cut" && acknowledged > 0) expect([...rounds][0]).toBeGreaterThanOrEqual(acknowledged);
-    if (code) expect(await code.orphans()).toEqual({ rows: 0, words: 0, vectors: 0 });
+    if (code) expect(await code.orphans()).toEqual({ rows: 0, terms: 0, vectors: 0 });
     await storage.close();
   },
 

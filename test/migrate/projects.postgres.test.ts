@@ -75,13 +75,13 @@ describe("a project that moves to PostgreSQL and back", () => {
     const found = await moved.checkpoints.candidates({
       filter: {},
       limit: 5,
-      words: "прогресс parseConfig",
-      dense: { versionId: 1, vector: unitVector(7) },
+      text: "прогресс parseConfig",
+      semantic: { versionId: 1, vector: unitVector(7) },
     } as never);
-    expect(found.lexical.length).toBeGreaterThan(0);
-    expect(found.dense[0]?.id).toBe("checkpoint-7");
-    const hits = await moved.code.candidates({ filter: {}, limit: 5, words: "work1" } as never);
-    expect(hits.lexical.length).toBeGreaterThan(0);
+    expect(found.keyword.length).toBeGreaterThan(0);
+    expect(found.semantic[0]?.id).toBe("checkpoint-7");
+    const hits = await moved.code.candidates({ filter: {}, limit: 5, text: "work1" } as never);
+    expect(hits.keyword.length).toBeGreaterThan(0);
     expect((await moved.code.orphans()).rows).toBeGreaterThan(0); // left behind there as it was here
     await storage.close();
   });
@@ -95,11 +95,11 @@ describe("a project that moves to PostgreSQL and back", () => {
     const found = await back.checkpoints.candidates({
       filter: {},
       limit: 5,
-      words: "прогресс",
-      dense: { versionId: 1, vector: unitVector(7) },
+      text: "прогресс",
+      semantic: { versionId: 1, vector: unitVector(7) },
     } as never);
-    expect(found.dense[0]?.id).toBe("checkpoint-7");
-    expect(found.lexical.length).toBeGreaterThan(0);
+    expect(found.semantic[0]?.id).toBe("checkpoint-7");
+    expect(found.keyword.length).toBeGreaterThan(0);
     await storage.close();
   });
 });

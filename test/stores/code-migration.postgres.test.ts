@@ -84,7 +84,7 @@ it("an index of the older form is emptied, hashes too, and the next run brings i
   expect((await cairn.code.search({ projectId, query: "x" })).hits).toHaveLength(1);
   expect((await cairn.code.usages({ projectId, symbol: "x" })).definitions).toMatchObject([{ path: "a.py", line: 1 }]);
   expect(await cairn.code.stats({ projectId })).toMatchObject({ generation: 42, embeddings: [{ isCurrent: true, vectors: 1 }] });
-  expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+  expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
   expect((await cairn.checkpoints.list({ projectPath: projectId })).total).toBe(1);
   expect((await admin.query("SELECT 1 FROM vectors WHERE collection = 'checkpoints'")).rowCount).toBe(1);
   await cairn.close();

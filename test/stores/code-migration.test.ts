@@ -59,7 +59,7 @@ it("an index of the older form is emptied, hashes too, and the next run brings i
   await cairn.code.indexBatch({ projectId, files: [{ path: "a.py", content: "x = 1\n" }] });
   expect((await cairn.code.search({ projectId, query: "x" })).hits).toHaveLength(1);
   expect(await cairn.code.stats({ projectId })).toMatchObject({ generation: 42, embeddings: [{ isCurrent: true, vectors: 1 }] });
-  expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, words: 0, vectors: 0 });
+  expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
   await cairn.close();
 
   const now = await openSqlite({ path });

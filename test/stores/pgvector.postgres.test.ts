@@ -73,9 +73,9 @@ describe.each([
   it("finds the same nearest records by the index as by comparing all, with exact scores", async () => {
     let same = 0;
     for (let i = 0; i < 10; i++) {
-      const dense = { versionId, vector: vectorOf(1_000 + i, dimension) };
-      const wanted = (await exact.candidates({ filter: {}, limit: 10, dense })).dense;
-      const found = (await store.candidates({ filter: {}, limit: 10, dense })).dense;
+      const semantic = { versionId, vector: vectorOf(1_000 + i, dimension) };
+      const wanted = (await exact.candidates({ filter: {}, limit: 10, semantic })).semantic;
+      const found = (await store.candidates({ filter: {}, limit: 10, semantic })).semantic;
       const right = new Map(wanted.map(({ id, score }) => [id, score]));
       for (const { id, score } of found) if (right.has(id)) expect(score).toBeCloseTo(right.get(id)!, 6);
       same += found.filter(({ id }) => right.has(id)).length;
@@ -84,8 +84,8 @@ describe.each([
   });
 
   it("finds all that a selective filter lets through, by the index too", async () => {
-    const dense = { versionId, vector: vectorOf(7, dimension) };
-    const { dense: found } = await store.candidates({ filter: { tags: ["rare"] }, limit: 10, dense });
+    const semantic = { versionId, vector: vectorOf(7, dimension) };
+    const { semantic: found } = await store.candidates({ filter: { tags: ["rare"] }, limit: 10, semantic });
     expect(found.map(({ id }) => id).sort()).toEqual(["r000", "r060", "r120", "r180", "r240"]);
   });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver/driver.ts";
-import { insertWords } from "../../src/stores/sqlite/projects/full-text.ts";
+import { insertTerms } from "../../src/stores/sqlite/projects/full-text.ts";
 import { shortlist } from "../../src/stores/sqlite/projects/shortlist.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "cairn-shortlist-"));
@@ -24,7 +24,7 @@ async function tableOf(records: readonly (readonly string[])[], first = 1): Prom
   const table = `words_${++tables}`;
   await database.write((tx) => {
     tx.exec(`CREATE VIRTUAL TABLE ${table} USING fts5 (words, content = '', contentless_delete = 1)`);
-    for (const [index, words] of records.entries()) insertWords(tx, table, first + index, words.join(" "));
+    for (const [index, words] of records.entries()) insertTerms(tx, table, first + index, words.join(" "));
   });
   return table;
 }

@@ -50,12 +50,12 @@ export function memoryCheckpoints(): CheckpointStore {
       for (const id of ids) embeddings.remove(id);
       return ids.filter((id) => byId.delete(id)).length;
     },
-    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
+    async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
       const matching = [...byId.values()].filter((checkpoint) => matches(checkpoint, filter));
       const texts = new Map(matching.map((checkpoint) => [checkpoint.id, `${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`]));
       return {
-        lexical: words === undefined ? [] : bm25(texts, words).slice(0, limit),
-        dense: dense ? embeddings.nearest(dense.versionId, dense.vector, texts.keys(), denseLimit) : [],
+        keyword: text === undefined ? [] : bm25(texts, text).slice(0, limit),
+        semantic: semantic ? embeddings.nearest(semantic.versionId, semantic.vector, texts.keys(), semanticLimit) : [],
       };
     },
     async similarities(versionId, vector, ids) {

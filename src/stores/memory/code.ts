@@ -144,7 +144,7 @@ export function memoryCode(projectId: string): CodeStore {
       forgottenRenames: renames.splice(0, Math.max(0, renames.length - keepRenames)).length,
       freedBytes: 0,
     }),
-    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
+    async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
       const passes = filterOf(filter);
       const texts = new Map(
         allChunks()
@@ -152,8 +152,8 @@ export function memoryCode(projectId: string): CodeStore {
           .map((chunk) => [chunk.id, chunkWords(chunk.path, chunk)]),
       );
       return {
-        lexical: words === undefined ? [] : bm25(texts, words).slice(0, limit),
-        dense: dense ? embeddings.nearest(dense.versionId, dense.vector, texts.keys(), denseLimit) : [],
+        keyword: text === undefined ? [] : bm25(texts, text).slice(0, limit),
+        semantic: semantic ? embeddings.nearest(semantic.versionId, semantic.vector, texts.keys(), semanticLimit) : [],
       };
     },
     async similarities(versionId, vector, ids) {
@@ -176,7 +176,7 @@ export function memoryCode(projectId: string): CodeStore {
 }
 
 /** Rows that belong to nothing cannot come about here: everything hangs on its file. */
-const NONE = { rows: 0, words: 0, vectors: 0 };
+const NONE = { rows: 0, terms: 0, vectors: 0 };
 
 function toIndexed({ chunks: _chunks, symbols: _symbols, ...file }: MemoryFile): IndexedFile {
   return file;

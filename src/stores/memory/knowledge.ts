@@ -80,11 +80,11 @@ export function memoryKnowledge(): KnowledgeStore {
       for (const { id } of batch.remove) remove(id);
       return "applied";
     },
-    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
+    async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
       const texts = new Map(matching(filter).map((record) => [record.id, knowledgeWords(record)]));
       return {
-        lexical: words === undefined ? [] : bm25(texts, words).slice(0, limit),
-        dense: dense ? embeddings.nearest(dense.versionId, dense.vector, texts.keys(), denseLimit) : [],
+        keyword: text === undefined ? [] : bm25(texts, text).slice(0, limit),
+        semantic: semantic ? embeddings.nearest(semantic.versionId, semantic.vector, texts.keys(), semanticLimit) : [],
       };
     },
     async similarities(versionId, vector, ids) {

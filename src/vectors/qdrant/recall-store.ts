@@ -36,7 +36,7 @@ export function qdrantCandidates<Filter>(
 
   /** One look: what Qdrant and the outbox name, and which of it the database knows. Several steps, and so not of one moment. */
   async function look(
-    { filter, limit: wordsLimit, denseLimit: limit = wordsLimit, signal }: CandidateQuery<Filter>,
+    { filter, limit: wordsLimit, semanticLimit: limit = wordsLimit, signal }: CandidateQuery<Filter>,
     { versionId, vector }: QueryVector,
   ): Promise<Look> {
     const among = await store.matching?.(filter, AMONG_MAX);
@@ -68,27 +68,27 @@ export function qdrantCandidates<Filter>(
   }
 
   return async (query) => {
-    const { dense, limit: wordsLimit, denseLimit: limit = wordsLimit } = query;
-    if (!dense) return store.candidates(query);
+    const { semantic, limit: wordsLimit, semanticLimit: limit = wordsLimit } = query;
+    if (!semantic) return store.candidates(query);
     const paused = pause.reason();
     if (paused !== undefined) return byDatabase(query, paused);
     for (let round = 1, before = ""; round <= ROUNDS_MAX; round++) {
-      const seen = await look(query, dense);
+      const seen = await look(query, semantic);
       if (seen.answer === "database") return seen.because === undefined ? store.candidates(query) : byDatabase(query, seen.because);
       // Records that are gone by now may have been replaced between two steps. Once the same ones are missing twice, none was.
       if (seen.gone !== before) {
         before = seen.gone;
         continue;
       }
-      const { lexical } = await store.candidates({ ...query, dense: undefined });
+      const { keyword } = await store.candidates({ ...query, semantic: undefined });
       const ranked = [...seen.scores].map(([id, score]) => ({ id, score })).sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
-      return { lexical, dense: ranked.slice(0, limit) };
+      return { keyword, semantic: ranked.slice(0, limit) };
     }
     return store.candidates(query);
   };
 }
 
-type QueryVector = NonNullable<CandidateQuery<unknown>["dense"]>;
+type QueryVector = NonNullable<CandidateQuery<unknown>["semantic"]>;
 
 type Look =
   | { readonly answer: "scores"; readonly scores: ReadonlyMap<string, number>; readonly gone: string }

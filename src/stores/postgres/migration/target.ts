@@ -140,8 +140,8 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
     async problems() {
       const db = await connected();
       const found: string[] = [];
-      for (const { name, words } of shape.tables) {
-        if (!words) continue;
+      for (const { name, fullText } of shape.tables) {
+        if (!fullText) continue;
         const { rows } = await db.query<{ count: string }>(`SELECT count(*) FROM ${quoteName(name)} WHERE words IS NULL`);
         if (rows[0]!.count !== "0") found.push(`${rows[0]!.count} rows of ${name} cannot be found by their words.`);
       }
@@ -188,8 +188,8 @@ export function occupied(where: string): CairnError {
 /** Stores rows by binary COPY. Rows that are found by words go by way of a table that has their text, since only the server makes its index of it. */
 async function put(db: pg.Client, table: TableShape, rows: readonly Row[], staged: Set<string>): Promise<void> {
   const names = table.columns.map(({ name }) => quoteName(name)).join(", ");
-  const { words } = table;
-  if (!words) return copyIn(db, `COPY ${quoteName(table.name)} (${names}) FROM STDIN (FORMAT binary)`, encodeRows(table.columns, rows));
+  const { fullText } = table;
+  if (!fullText) return copyIn(db, `COPY ${quoteName(table.name)} (${names}) FROM STDIN (FORMAT binary)`, encodeRows(table.columns, rows));
   const stage = quoteName(`cairn_stage_${table.name}`);
   if (!staged.has(table.name)) {
     await db.query(
@@ -198,7 +198,7 @@ async function put(db: pg.Client, table: TableShape, rows: readonly Row[], stage
     staged.add(table.name);
   }
   const named = namedValues(table);
-  const bytes = encodeRows(table.columns, rows, (row) => wordsText(words(named(row))));
+  const bytes = encodeRows(table.columns, rows, (row) => wordsText(fullText(named(row))));
   await copyIn(db, `COPY ${stage} FROM STDIN (FORMAT binary)`, bytes);
   await db.query(
     `INSERT INTO ${quoteName(table.name)} (${names}, words) OVERRIDING SYSTEM VALUE SELECT ${names}, to_tsvector('english', cairn_words) FROM ${stage}`,

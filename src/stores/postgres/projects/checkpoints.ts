@@ -6,7 +6,7 @@ import { checkpointText } from "../../../text/embedding-text.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
-import { rankByWords, type Where, wordsText } from "./full-text.ts";
+import { rankByKeywords, type Where, wordsText } from "./full-text.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { minPlace, moveBehind, readPage } from "./record-rows.ts";
 
@@ -108,10 +108,12 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
 
     deleteMany: (ids) => tables.write((tx) => remove(tx, ids)),
 
-    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
+    async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
       return tables.read(async (tx) => ({
-        lexical: words === undefined ? [] : await rankByWords(tx, "checkpoints", words, (first) => whereOf(filter, first), limit),
-        dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit: denseLimit, where: (first) => whereOf(filter, first) }) : [],
+        keyword: text === undefined ? [] : await rankByKeywords(tx, "checkpoints", text, (first) => whereOf(filter, first), limit),
+        semantic: semantic
+          ? await nearest(tx, tables, RECORDS, { ...semantic, limit: semanticLimit, where: (first) => whereOf(filter, first) })
+          : [],
       }));
     },
 

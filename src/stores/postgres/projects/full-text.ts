@@ -1,4 +1,4 @@
-import type { RankedByWords } from "../../../ports/recall-store.ts";
+import type { KeywordRanked } from "../../../ports/recall-store.ts";
 import { queryWords, searchWords } from "../../../text/words.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 
@@ -20,17 +20,17 @@ export function wordsText(text: string): string {
  * The records whose text has words of the query, best first. PostgreSQL's own rank knows nothing of how rare a word is, so each
  * word's rank is weighted by it here, as BM25 does.
  */
-export async function rankByWords(
+export async function rankByKeywords(
   tx: PostgresTx,
   records: string,
   query: string,
   whereFrom: WhereFrom,
   limit: number,
-): Promise<RankedByWords[]> {
+): Promise<KeywordRanked[]> {
   const words = queryWords(query);
   if (words.length === 0) return [];
   const where = whereFrom(3);
-  return tx.all<RankedByWords>(
+  return tx.all<KeywordRanked>(
     `WITH asked AS (SELECT DISTINCT plainto_tsquery('english', word) AS term FROM unnest($1::text[]) AS word),
           weighed AS (
             SELECT term, ln(1 + (all_records.count - found.count + 0.5) / (found.count + 0.5)) AS weight

@@ -7,7 +7,7 @@ import { errorSignature } from "../../../text/normalise-error.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
-import { rankByWords, type Where, wordsText } from "./full-text.ts";
+import { rankByKeywords, type Where, wordsText } from "./full-text.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { minPlace, moveBehind, readPage } from "./record-rows.ts";
 
@@ -132,10 +132,12 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
           throw error;
         }),
 
-    async candidates({ filter, limit, denseLimit = limit, words, dense }) {
+    async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
       return tables.read(async (tx) => ({
-        lexical: words === undefined ? [] : await rankByWords(tx, "knowledge", words, (first) => whereOf(filter, first), limit),
-        dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit: denseLimit, where: (first) => whereOf(filter, first) }) : [],
+        keyword: text === undefined ? [] : await rankByKeywords(tx, "knowledge", text, (first) => whereOf(filter, first), limit),
+        semantic: semantic
+          ? await nearest(tx, tables, RECORDS, { ...semantic, limit: semanticLimit, where: (first) => whereOf(filter, first) })
+          : [],
       }));
     },
 

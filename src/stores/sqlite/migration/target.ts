@@ -115,8 +115,8 @@ export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: 
       const found: string[] = (db.prepare("PRAGMA integrity_check").all() as { integrity_check: string }[])
         .map(({ integrity_check }) => integrity_check)
         .filter((said) => said !== "ok");
-      for (const { name, words } of shape.tables) {
-        if (!words) continue;
+      for (const { name, fullText } of shape.tables) {
+        if (!fullText) continue;
         const index = wordsTable(name);
         const missing = db.prepare(`SELECT count(*) AS count FROM ${name} t WHERE t.key NOT IN (SELECT id FROM ${index}_docsize)`).get();
         const { count } = missing as { count: number };
@@ -180,7 +180,7 @@ function rowWriter(db: DatabaseSync, table: TableShape, path: string): (row: Row
     `INSERT INTO ${table.name} (${stored.map(({ name }) => name).join(", ")}) VALUES (${stored.map(placeholder).join(", ")})`,
   );
   const insertTag = tagged && db.prepare("INSERT INTO checkpoint_tags (checkpoint_key, position, tag, folded) VALUES (?, ?, ?, ?)");
-  const insertWords = table.words && db.prepare(`INSERT INTO ${wordsTable(table.name)} (rowid, words) VALUES (?, ?)`);
+  const insertWords = table.fullText && db.prepare(`INSERT INTO ${wordsTable(table.name)} (rowid, words) VALUES (?, ?)`);
   const named = namedValues(table);
   return (row) => {
     const { value, text } = named(row);
@@ -191,7 +191,7 @@ function rowWriter(db: DatabaseSync, table: TableShape, path: string): (row: Row
       for (const [position, tag] of (value("tags") as readonly string[]).entries())
         insertTag.run(key, position, tag, folded[position] ?? "");
     }
-    if (insertWords && table.words) insertWords.run(key, searchWords(table.words({ value, text })).join(" "));
+    if (insertWords && table.fullText) insertWords.run(key, searchWords(table.fullText({ value, text })).join(" "));
   };
 }
 

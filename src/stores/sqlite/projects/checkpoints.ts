@@ -8,7 +8,7 @@ import { checkpointText } from "../../../text/embedding-text.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
-import { putWords, rankByWords, removeWords, type Where } from "./full-text.ts";
+import { putTerms, rankByKeywords, removeTerms, type Where } from "./full-text.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { columnList, moveBehind, readPage } from "./record-rows.ts";
 
@@ -127,12 +127,12 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
       return removed;
     },
 
-    async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
+    async candidates({ filter, limit, semanticLimit = limit, text, semantic, signal }) {
       const where = whereOf(filter);
       const db = await database();
-      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
-      const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, WORDS, "checkpoints", words, where, limit));
-      return { lexical, dense: (await near) ?? [] };
+      const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
+      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, WORDS, "checkpoints", text, where, limit));
+      return { keyword, semantic: (await near) ?? [] };
     },
 
     async matching(filter, limit) {
@@ -176,7 +176,7 @@ function putDerived(tx: SqliteTx, key: number, checkpoint: Checkpoint, vectors: 
       tag,
       tag.toLowerCase(),
     );
-  putWords(tx, WORDS, key, `${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
+  putTerms(tx, WORDS, key, `${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
   putRecordVectors(tx, "checkpoints", key, vectors);
 }
 
@@ -184,7 +184,7 @@ function remove(tx: SqliteTx, ids: readonly string[]): number {
   const keys = ids.flatMap((id) => tx.get<{ key: number }>("SELECT key FROM checkpoints WHERE id = ?", id)?.key ?? []);
   removeRecordVectors(tx, "checkpoints", keys);
   for (const key of keys) {
-    removeWords(tx, WORDS, key);
+    removeTerms(tx, WORDS, key);
     tx.run("DELETE FROM checkpoints WHERE key = ?", key);
   }
   return keys.length;

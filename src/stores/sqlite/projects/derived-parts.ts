@@ -11,7 +11,7 @@ import {
 import { checkpointText, knowledgeWords } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import type { SqliteTx } from "../driver/driver.ts";
-import { insertWords, storedWords } from "./full-text.ts";
+import { insertTerms, searchTerms } from "./full-text.ts";
 import { columnList } from "./record-rows.ts";
 
 export type Reader = Pick<SqliteTx, "all" | "get">;
@@ -116,7 +116,7 @@ function words<T extends Checkpoint | Knowledge>(
     rebuild(tx) {
       tx.run(`INSERT INTO ${index} (${index}) VALUES ('rebuild')`); // a row can only be deleted from an index that matches its own content
       tx.run(`DELETE FROM ${index}`);
-      for (const { key, row } of stored(tx)) if ("record" in row) insertWords(tx, index, key, storedWords(textOf(row.record)));
+      for (const { key, row } of stored(tx)) if ("record" in row) insertTerms(tx, index, key, searchTerms(textOf(row.record)));
     },
   };
 }

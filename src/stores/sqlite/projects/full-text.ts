@@ -1,4 +1,4 @@
-import type { RankedByWords } from "../../../ports/recall-store.ts";
+import type { KeywordRanked } from "../../../ports/recall-store.ts";
 import { queryWords, searchWords } from "../../../text/words.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import type { Keyed } from "../driver/known-keys.ts";
@@ -11,36 +11,36 @@ export interface Where {
 }
 
 /** Makes a record's text findable by its words, in place of what was there. Erasing words from the index costs more than comparing them. */
-export function putWords(tx: SqliteTx, table: string, key: number, text: string): void {
-  const words = storedWords(text);
+export function putTerms(tx: SqliteTx, table: string, key: number, text: string): void {
+  const words = searchTerms(text);
   const before = tx.get<{ words: string }>(`SELECT words FROM ${table} WHERE rowid = ?`, key);
   if (before?.words === words) return;
-  removeWords(tx, table, key);
-  insertWords(tx, table, key, words);
+  removeTerms(tx, table, key);
+  insertTerms(tx, table, key, words);
 }
 
 /** The words of a text as they are stored. */
-export function storedWords(text: string): string {
+export function searchTerms(text: string): string {
   return searchWords(text).join(" ");
 }
 
-export function insertWords(tx: SqliteTx, table: string, key: number, words: string): void {
+export function insertTerms(tx: SqliteTx, table: string, key: number, words: string): void {
   tx.run(`INSERT INTO ${table} (rowid, words) VALUES (?, ?)`, key, words);
 }
 
-export function removeWords(tx: SqliteTx, table: string, key: number): void {
+export function removeTerms(tx: SqliteTx, table: string, key: number): void {
   tx.run(`DELETE FROM ${table} WHERE rowid = ?`, key);
 }
 
 /** The records whose text has words of the query, by BM25, best first; only those that `where` lets through. */
-export function rankByWords(
+export function rankByKeywords(
   tx: SqliteTx,
   table: string,
   records: string,
   query: string,
   where: Where | undefined,
   limit: number,
-): (RankedByWords & Keyed)[] {
+): (KeywordRanked & Keyed)[] {
   const asked = queryWords(query).map(quoted);
   if (asked.length === 0) return [];
   const rows =

@@ -17,7 +17,7 @@ import { errorSignature } from "../../../text/normalise-error.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
-import { putWords, rankByWords, removeWords, type Where } from "./full-text.ts";
+import { putTerms, rankByKeywords, removeTerms, type Where } from "./full-text.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { columnList, moveBehind, readPage, safeInteger } from "./record-rows.ts";
 
@@ -137,12 +137,12 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       return outcome;
     },
 
-    async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
+    async candidates({ filter, limit, semanticLimit = limit, text, semantic, signal }) {
       const where = whereOf(filter);
       const db = await database();
-      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
-      const lexical = words === undefined ? [] : db.read((tx) => rankByWords(tx, WORDS, "knowledge", words, where, limit));
-      return { lexical, dense: (await near) ?? [] };
+      const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
+      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, WORDS, "knowledge", text, where, limit));
+      return { keyword, semantic: (await near) ?? [] };
     },
 
     async matching(filter, limit) {
@@ -228,7 +228,7 @@ function valuesOf(record: Knowledge): SqlValue[] {
 }
 
 function putDerived(tx: SqliteTx, key: number, record: Knowledge, vectors: readonly VersionedVector[]): void {
-  putWords(tx, WORDS, key, knowledgeWords(record));
+  putTerms(tx, WORDS, key, knowledgeWords(record));
   putRecordVectors(tx, "knowledge", key, vectors);
 }
 
@@ -236,7 +236,7 @@ function remove(tx: SqliteTx, id: string): boolean {
   const row = tx.get<{ key: number }>("SELECT key FROM knowledge WHERE id = ?", id);
   if (!row) return false;
   removeRecordVectors(tx, "knowledge", [row.key]);
-  removeWords(tx, WORDS, row.key);
+  removeTerms(tx, WORDS, row.key);
   tx.run("DELETE FROM knowledge WHERE key = ?", row.key);
   return true;
 }

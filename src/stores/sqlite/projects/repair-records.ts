@@ -6,7 +6,7 @@ import type { DamagedRow, FileCheck } from "./check-records.ts";
 import { tagsOf } from "./checkpoints.ts";
 import { DERIVED_PARTS } from "./derived-parts.ts";
 import { removeRecordVectors } from "./embeddings.ts";
-import { removeWords } from "./full-text.ts";
+import { removeTerms } from "./full-text.ts";
 import { columnList } from "./record-rows.ts";
 
 /** Sets aside the records that a check found damaged and still are, and builds again what does not match the rest. One transaction. */
@@ -54,10 +54,10 @@ function isDamaged(tx: SqliteTx, { collection, key }: DamagedRow): boolean {
 function remove(tx: SqliteTx, { collection, key }: DamagedRow): void {
   removeRecordVectors(tx, collection, [key]);
   if (collection === "checkpoints") {
-    removeWords(tx, "checkpoint_words", key);
+    removeTerms(tx, "checkpoint_words", key);
     tx.run("DELETE FROM checkpoint_tags WHERE checkpoint_key = ?", key);
   } else {
-    removeWords(tx, "knowledge_words", key);
+    removeTerms(tx, "knowledge_words", key);
     tx.run("DELETE FROM embedding_records WHERE template_id IS (SELECT id FROM knowledge WHERE key = ?)", key);
   }
   tx.run(`DELETE FROM ${collection} WHERE key = ?`, key);

@@ -22,7 +22,7 @@ export async function countOrphans(tx: PostgresTx): Promise<CodeOrphans> {
       (await count(`FROM code_outlines t WHERE ${NO_FILE}`)) +
       (await count(`FROM chunk_generations t WHERE ${LOST_GENERATION}`)) +
       (await count(INCOMPLETE)),
-    words: 0, // a column of the chunks
+    terms: 0, // a column of the chunks
     vectors: await count(`FROM vectors t WHERE ${LOST_VECTOR}`),
   };
 }

@@ -13,7 +13,7 @@ import { embeddingText } from "../../../../text/code/embedding-text.ts";
 import { unpack } from "../../../../text/code/text-blocks.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";
-import { rankByWords } from "../full-text.ts";
+import { rankByKeywords } from "../full-text.ts";
 import type { ProjectTables } from "../project-tables.ts";
 import { conditions } from "./filter.ts";
 import { countOrphans, removeOrphans } from "./orphans.ts";
@@ -125,12 +125,12 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
       return { forgottenRenames, freedBytes: await tables.vacuum(STORED) };
     },
 
-    candidates: ({ filter, limit, denseLimit = limit, words, dense }) =>
+    candidates: ({ filter, limit, semanticLimit = limit, text, semantic }) =>
       tables.read(async (tx) => {
         const where = await conditions(tx, filter);
         return {
-          lexical: words === undefined ? [] : await rankByWords(tx, "current_chunks", words, where, limit),
-          dense: dense ? await nearest(tx, tables, RECORDS, { ...dense, limit: denseLimit, where }) : [],
+          keyword: text === undefined ? [] : await rankByKeywords(tx, "current_chunks", text, where, limit),
+          semantic: semantic ? await nearest(tx, tables, RECORDS, { ...semantic, limit: semanticLimit, where }) : [],
         };
       }),
 

@@ -2,7 +2,7 @@ import type { CodeOrphans } from "../../../../model/code-index.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { vectorWriter } from "../../vectors/writer.ts";
 import { removeRecordVectors } from "../embeddings.ts";
-import { removeWords } from "../full-text.ts";
+import { removeTerms } from "../full-text.ts";
 import { CODE_WORDS, removeChunks, removeFile } from "./write.ts";
 
 const NO_FILE = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.file_key = t.file_key)";
@@ -29,13 +29,13 @@ export function countOrphans(tx: SqliteTx): CodeOrphans {
       count(`FROM code_outlines t WHERE ${NO_FILE}`) +
       count(`FROM chunk_generations t WHERE ${LOST_GENERATION}`) +
       count(INCOMPLETE),
-    words: count(LOST_WORDS),
+    terms: count(LOST_WORDS),
     vectors: count(LOST_VECTORS),
   };
 }
 
-export function isNone({ rows, words, vectors }: CodeOrphans): boolean {
-  return rows + words + vectors === 0;
+export function isNone({ rows, terms, vectors }: CodeOrphans): boolean {
+  return rows + terms + vectors === 0;
 }
 
 export function removeOrphans(tx: SqliteTx, projectId: string): CodeOrphans {
@@ -50,7 +50,7 @@ export function removeOrphans(tx: SqliteTx, projectId: string): CodeOrphans {
   tx.run(`DELETE FROM code_symbols AS t WHERE ${NO_FILE}`);
   tx.run(`DELETE FROM code_outlines AS t WHERE ${NO_FILE}`);
   tx.run(`DELETE FROM chunk_generations AS t WHERE ${LOST_GENERATION}`);
-  for (const { id } of tx.all<{ id: number }>(`SELECT t.id ${LOST_WORDS}`)) removeWords(tx, CODE_WORDS, id);
+  for (const { id } of tx.all<{ id: number }>(`SELECT t.id ${LOST_WORDS}`)) removeTerms(tx, CODE_WORDS, id);
   for (const { key, version_id } of tx.all<{ key: number; version_id: number }>(`SELECT t.key, s.version_id ${LOST_VECTORS}`))
     vectorWriter(tx).remove("code", version_id, [key]);
   return found;

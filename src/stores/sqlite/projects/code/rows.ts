@@ -2,7 +2,7 @@ import type { FileWrite } from "../../../../ports/code-store.ts";
 import { giveWay } from "../../../../scheduling/yield.ts";
 import { chunkWords, type PackedSymbols, packSymbols } from "../../../../text/code/index-text.ts";
 import { packTexts, type TextPlace } from "../../../../text/code/text-blocks.ts";
-import { storedWords } from "../full-text.ts";
+import { searchTerms } from "../full-text.ts";
 
 /** A file as it is stored. Making it takes longer than storing it, and is done before the database is locked for that. */
 export interface FileRows {
@@ -19,7 +19,7 @@ export function rowsOf(file: FileWrite): FileRows {
   const { path, chunks, symbols } = file;
   const words = chunks.map(({ chunk }) => {
     giveWay();
-    return storedWords(chunkWords(path, chunk));
+    return searchTerms(chunkWords(path, chunk));
   });
   return { file, ...packTexts(chunks.map(({ chunk }) => chunk.text)), words, symbols: packSymbols(symbols) };
 }

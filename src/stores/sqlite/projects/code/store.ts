@@ -10,7 +10,7 @@ import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts"
 import { type KnownKeys, knownKeys } from "../../driver/known-keys.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
 import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "../embeddings.ts";
-import { rankByWords } from "../full-text.ts";
+import { rankByKeywords } from "../full-text.ts";
 import { matchingIds, nearest, type VectorSearcher } from "../nearest.ts";
 import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
 import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
@@ -151,20 +151,20 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
       return { forgottenRenames, freedBytes: await vacuumFile({ path: db.path, lockWaitMs: waitLimitMs() }) };
     },
 
-    async candidates({ filter, limit, denseLimit = limit, words, dense, signal }) {
+    async candidates({ filter, limit, semanticLimit = limit, text, semantic, signal }) {
       const where = whereOf(await matchGlob(database, filter, signal));
       const db = await database();
-      const near = dense && nearest(db, database, vectors, RECORDS, { ...dense, limit: denseLimit, where, signal });
+      const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
       near?.catch(() => {}); // it is awaited below, unless something else fails before
-      const { lexical, similarities } = db.read((tx) => {
-        const ranked = words === undefined ? [] : rankByWords(tx, CODE_WORDS, "current_chunks", words, where, limit);
+      const { keyword, similarities } = db.read((tx) => {
+        const ranked = text === undefined ? [] : rankByKeywords(tx, CODE_WORDS, "current_chunks", text, where, limit);
         // The other thread still scans, mostly.
-        return { lexical: ranked, similarities: dense && cosinesByKey(tx, RECORDS, dense.versionId, dense.vector, ranked) };
+        return { keyword: ranked, similarities: semantic && cosinesByKey(tx, RECORDS, semantic.versionId, semantic.vector, ranked) };
       });
       const found = (await near) ?? [];
-      keys.note(lexical);
+      keys.note(keyword);
       keys.note(found);
-      return { lexical, dense: found, similarities };
+      return { keyword, semantic: found, similarities };
     },
 
     async matching(filter, limit) {

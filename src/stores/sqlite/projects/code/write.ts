@@ -4,7 +4,7 @@ import { chunkWords, type PackedSymbols, unpackOutline } from "../../../../text/
 import { unpack } from "../../../../text/code/text-blocks.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { putVectorsByVersion, removeRecordVectors } from "../embeddings.ts";
-import { insertWords, putWords, removeWords } from "../full-text.ts";
+import { insertTerms, putTerms, removeTerms } from "../full-text.ts";
 import type { FileRows } from "./rows.ts";
 
 export const CODE_WORDS = "code_words";
@@ -177,7 +177,7 @@ export function insertChunks(
       textStart,
       length,
     );
-    insertWords(tx, CODE_WORDS, key, words[place]!);
+    insertTerms(tx, CODE_WORDS, key, words[place]!);
     keys.push(key);
   }
   return { keys, textKeys: known.slice(textKeys.length) };
@@ -219,7 +219,7 @@ function renameFile(step: Step, { from, to, contentHash }: { from: string; to: s
   for (const { key, chunk_index: index, name, parents, defines, ...place } of chunks) {
     tx.run("UPDATE code_chunks SET id = ?, generation = ? WHERE key = ?", chunkId(projectId, to, index, generation), generation, key);
     const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
-    putWords(tx, CODE_WORDS, key, chunkWords(to, { ...names, text: textOf(place) }));
+    putTerms(tx, CODE_WORDS, key, chunkWords(to, { ...names, text: textOf(place) }));
   }
   recordRename(step, from, to);
   return true;
@@ -256,7 +256,7 @@ export function removeChunks(tx: SqliteTx, keys: readonly number[]): number[] {
   for (const key of keys) {
     const chunk = tx.get<{ text_key: number }>("DELETE FROM code_chunks WHERE key = ? RETURNING text_key", key);
     if (!chunk) continue; // another process has removed it
-    removeWords(tx, CODE_WORDS, key);
+    removeTerms(tx, CODE_WORDS, key);
     texts.add(chunk.text_key);
   }
   for (const key of texts) tx.run("DELETE FROM code_texts WHERE key = ?", key);
