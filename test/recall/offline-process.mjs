@@ -6,10 +6,9 @@ const { dataDir, texts, query } = JSON.parse(process.argv[2]);
 const notices = [];
 const cairn = await open({ dataDir, onNotice: (message) => notices.push(message) });
 const projectPath = "/srv/offline";
-for (const summary of texts) {
-  const { embedded } = await cairn.checkpoints.save({ projectPath, summary });
-  if (!embedded) throw new Error(`No vector for: ${summary}`);
-}
+for (const summary of texts) await cairn.checkpoints.save({ projectPath, summary });
+// A save stores its record without a vector when the model loads slowly. verify waits for the model and adds such vectors.
+const { missing } = await cairn.embeddings.verify({ projectPath, collection: "checkpoints" });
 const { hits, model, degraded } = await cairn.checkpoints.search({ projectPath, query, topK: texts.length });
 await cairn.close();
 
@@ -20,5 +19,12 @@ try {
   refused = true; // so the block was in force
 }
 console.log(
-  JSON.stringify({ model, degraded, notices, refused, found: hits.map(({ record, score }) => ({ summary: record.summary, score })) }),
+  JSON.stringify({
+    model,
+    degraded,
+    missing,
+    notices,
+    refused,
+    found: hits.map(({ record, score }) => ({ summary: record.summary, score })),
+  }),
 );
