@@ -9,12 +9,12 @@ import type { RunStore } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import { redactMessage } from "../text/redact-message.ts";
 import {
-  awayFindings,
   databaseFindings,
   diskFindings,
   embeddingFindings,
   leaseFindings,
   leftoverFindings,
+  migratedFindings,
   migrationFindings,
   permissionFindings,
 } from "./findings.ts";
@@ -95,7 +95,7 @@ export function doctor({ storage, runs, probe, backups, settings, now, exposedPa
       }
       onSystems?.(systems);
       findings.push(...migrationFindings((await probe?.unfinishedMigrations(databases)) ?? []));
-      findings.push(...awayFindings((await probe?.away()) ?? []));
+      findings.push(...migratedFindings((await probe?.migrated()) ?? []));
       const largest = Math.max(0, ...databases.map(({ bytes }) => bytes));
       findings.push(...diskFindings((await probe?.disks()) ?? [], largest, settings));
       findings.push(...leftoverFindings((await probe?.leftovers(databases)) ?? [], (await backups?.unusable()) ?? []));

@@ -103,7 +103,7 @@ export function permissionFindings(exposed: readonly ExposedPath[]): Finding[] {
 const EXPOSED_SHOWN = 20;
 
 /** What has moved is not looked at from here, which a good report must not hide. */
-export function awayFindings(away: readonly DatabaseName[]): Finding[] {
+export function migratedFindings(away: readonly DatabaseName[]): Finding[] {
   if (away.length === 0) return [];
   const few = away.slice(0, 3).map(databaseLabel).join(", ");
   return [

@@ -4,7 +4,7 @@ import type { ExposedPath } from "../model/doctor.ts";
 import { writableByOthers } from "./own-file.ts";
 
 /** Files that hold keys, passwords, or the user's decisions. */
-const SECRET = /^(keys\.json|config\.json|trusted\.json|.*token.*|.*\.db\.move)$/;
+const SECRET = /^(keys\.json|config\.json|trusted\.json|.*token.*|.*\.db\.migration)$/;
 
 /** Finds paths in Cairn's folders that others than their owner can write, or that hold secrets and that others can read. */
 export function exposedPaths(folders: readonly string[]): ExposedPath[] {

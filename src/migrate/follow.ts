@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
-import { isAbandoned, isMoving } from "../model/migration.ts";
+import { isAbandoned, isMigrating } from "../model/migration.ts";
 import { waitLimitMs } from "../scheduling/time-limit.ts";
 
 interface FollowOptions<Store> {
@@ -31,7 +31,7 @@ export function follower<Store>({ local, locate, openAway, findAbandoned }: Foll
       try {
         return await work(await used);
       } catch (error) {
-        const moving = isMoving(error);
+        const moving = isMigrating(error);
         if (!moving && !isGone(error)) throw error;
         const now = locate();
         if (now !== url || used !== current) {

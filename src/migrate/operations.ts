@@ -21,7 +21,7 @@ const migrate = operation({
     databases: z.array(
       z.object({
         name: z.string(),
-        outcome: z.enum(["planned", "moved", "returned", "unchanged"]),
+        outcome: z.enum(["planned", "migrated", "rolled_back", "unchanged"]),
         from: z.string(),
         to: z.string(),
         rows: z.int(),
@@ -59,7 +59,7 @@ export const migrateOperations = [migrate];
 
 interface Line {
   readonly name: string;
-  readonly outcome: "planned" | "moved" | "returned" | "unchanged";
+  readonly outcome: "planned" | "migrated" | "rolled_back" | "unchanged";
   readonly from: string;
   readonly to: string;
   readonly rows: number;
@@ -73,9 +73,9 @@ function lineOf({ name, outcome, from, to, rows, tables, archive }: Line): strin
       return `${name} can move from ${from} to ${to}: ${rows} rows in ${tables.length} tables. Nothing was changed.`;
     case "unchanged":
       return `${name} is in ${to} already.`;
-    case "returned":
+    case "rolled_back":
       return `${name} is where it was before the move.${archive ? ` The copy is kept as ${archive}.` : ""}`;
-    case "moved":
+    case "migrated":
       return `${name} is in ${to} now: ${rows} rows in ${tables.length} tables, verified. The source is kept as ${archive}.`;
   }
 }

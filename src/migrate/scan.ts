@@ -4,8 +4,8 @@ import type { TableDigest } from "../model/migration.ts";
 import {
   type ColumnType,
   type DatabaseShape,
-  type MoveSource,
-  type MoveTarget,
+  type MigrationSource,
+  type MigrationTarget,
   namedValues,
   type Row,
   type TableShape,
@@ -21,7 +21,7 @@ export interface Watch {
 
 /** Reads every row, and what the other side could not hold stops it. Gives what each table has. */
 export async function scan(
-  side: Pick<MoveSource | MoveTarget, "rows">,
+  side: Pick<MigrationSource | MigrationTarget, "rows">,
   shape: DatabaseShape,
   watch: Watch,
   each?: (table: TableShape, rows: readonly Row[]) => Promise<void> | void,

@@ -1,26 +1,26 @@
 import type { DatabaseName } from "../model/backup.ts";
 import { CairnError } from "../model/errors.ts";
-import type { MoveRecord, TableDigest } from "../model/migration.ts";
-import type { DatabaseShape, MoveJournal, MoveSource, MoveTarget, Trace } from "../ports/migration.ts";
-import { carryOut, type Move, plan, undo } from "./move.ts";
+import type { MigrationRecord, TableDigest } from "../model/migration.ts";
+import type { DatabaseShape, MigrationJournal, MigrationSource, MigrationTarget, Trace } from "../ports/migration.ts";
+import { type Migration, planMigration, runMigration, undoMigration } from "./run-migration.ts";
 
 /** Which database is meant: one of Cairn's own, or a file of LangGraph's threads, which may be anywhere. */
 export type Which = DatabaseName | { readonly kind: "threads"; readonly path: string };
 
 /** One database that can be moved, with what its two ends are made of. */
-export interface Movable {
+export interface MigratableDatabase {
   /** For people. */
   readonly name: string;
   readonly projectId?: string | undefined;
   readonly shape: DatabaseShape;
-  readonly journal: MoveJournal;
-  newMoveId(): string;
+  readonly journal: MigrationJournal;
+  newMigrationId(): string;
   /** Where its SQLite file is, or would be. */
   readonly path: string;
   /** Lets writes through to a file that is paused though no move is noted. Says whether it was. */
-  free(): Promise<boolean>;
-  up(url: string, trace: Trace): { readonly source: MoveSource; readonly target: MoveTarget };
-  down(url: string, trace: Trace): { readonly source: MoveSource; readonly target: MoveTarget };
+  dropStrayFence(): Promise<boolean>;
+  up(url: string, trace: Trace): { readonly source: MigrationSource; readonly target: MigrationTarget };
+  down(url: string, trace: Trace): { readonly source: MigrationSource; readonly target: MigrationTarget };
 }
 
 export interface MigrateInput {
@@ -37,10 +37,10 @@ export interface MigrateInput {
   readonly trace?: Trace | undefined;
 }
 
-export interface MovedDatabase {
+export interface MigratedDatabase {
   readonly name: string;
-  /** `planned`: a dry run. `unchanged`: it is there already. `returned`: a move was undone. */
-  readonly outcome: "planned" | "moved" | "returned" | "unchanged";
+  /** `planned`: a dry run. `unchanged`: it is there already. `rolled_back`: a move was undone. */
+  readonly outcome: "planned" | "migrated" | "rolled_back" | "unchanged";
   readonly from: string;
   readonly to: string;
   readonly rows: number;
@@ -51,7 +51,7 @@ export interface MovedDatabase {
 
 /** Moves databases between SQLite and PostgreSQL. */
 export interface Migrations {
-  migrate(input: MigrateInput): Promise<{ readonly databases: readonly MovedDatabase[] }>;
+  migrate(input: MigrateInput): Promise<{ readonly databases: readonly MigratedDatabase[] }>;
 }
 
 export interface MigrationRules {
@@ -60,18 +60,18 @@ export interface MigrationRules {
 }
 
 export interface MigrationDeps {
-  find(which: Which): Movable;
+  find(which: Which): MigratableDatabase;
   /** Every database that is kept in a file, or was. */
-  all(): Promise<readonly Movable[]>;
+  all(): Promise<readonly MigratableDatabase[]>;
   /** The PostgreSQL that everything is kept in by configuration, if it is one. */
   readonly baseUrl?: string | undefined;
   readonly now: () => string;
 }
 
 export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migrations {
-  async function one(movable: Movable, input: MigrateInput): Promise<MovedDatabase> {
+  async function one(movable: MigratableDatabase, input: MigrateInput): Promise<MigratedDatabase> {
     const record = movable.journal.read();
-    if (input.rollback) return goBack(movable, input, record);
+    if (input.rollback) return rollBack(movable, input, record);
     const to = input.to ?? unfinishedTarget(record);
     if (to === "sqlite") return down(movable, input, record);
     if (to === undefined || !/^postgres(ql)?:\/\//.test(to))
@@ -79,97 +79,125 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     return up(movable, input, record, to);
   }
 
-  async function up(movable: Movable, input: MigrateInput, record: MoveRecord | undefined, url: string): Promise<MovedDatabase> {
-    return withEnds(movable, "up", url, input, async (move) => {
+  async function up(
+    movable: MigratableDatabase,
+    input: MigrateInput,
+    record: MigrationRecord | undefined,
+    url: string,
+  ): Promise<MigratedDatabase> {
+    return withEndpoints(movable, "up", url, input, async (move) => {
       if (record?.direction === "down")
         throw unfinished(movable, "It was on its way back: finish that with --to sqlite, or undo it with --rollback.");
       if (record && record.where !== move.target.where)
-        throw record.state === "moved"
+        throw record.state === "migrated"
           ? new CairnError("conflict", `${movable.name} was moved to ${record.where} already. Move it back first with --to sqlite.`)
           : unfinished(movable, `It was on its way to ${record.where}: name that one again, or undo it with --rollback.`);
-      if (record?.state === "moved") {
+      if (record?.state === "migrated") {
         if (record.url !== url) movable.journal.write({ ...record, url }); // another password, say
-        return reported(movable, "unchanged", move, record.tables ?? [], record.archive);
+        return describe(movable, "unchanged", move, record.tables ?? [], record.archive);
       }
-      await alone(movable, move, record);
+      await claim(movable, move, record);
       if (!record && !(await move.source.exists()))
         throw new CairnError("not_found", `${movable.name} has no database ${move.source.where}, so there is nothing to move.`);
       if (!record || input.dryRun) {
-        const tables = await plan(move, "up");
-        if (input.dryRun) return reported(movable, "planned", move, tables);
-        expect(input, tables);
+        const tables = await planMigration(move, "up");
+        if (input.dryRun) return describe(movable, "planned", move, tables);
+        expectRows(input, tables);
       }
       return finish(movable, move, record, record ? { ...record, url } : begin(movable, "up", url, move.target.where));
     });
   }
 
-  async function down(movable: Movable, input: MigrateInput, record: MoveRecord | undefined): Promise<MovedDatabase> {
+  async function down(movable: MigratableDatabase, input: MigrateInput, record: MigrationRecord | undefined): Promise<MigratedDatabase> {
     const url = record?.url ?? baseUrl;
     if (url === undefined) throw new CairnError("conflict", `${movable.name} is in SQLite already. Nothing was changed.`);
-    if (record?.direction === "up" && record.state !== "moved")
+    if (record?.direction === "up" && record.state !== "migrated")
       throw unfinished(movable, `It was on its way to ${record.where}: finish that, or undo it with --rollback.`);
-    return withEnds(movable, "down", url, input, async (move) => {
+    return withEndpoints(movable, "down", url, input, async (move) => {
       if (record?.direction === "down") return finish(movable, move, record, record);
-      await alone(movable, move, record);
+      await claim(movable, move, record);
       if (!(await move.source.exists()))
         throw new CairnError("not_found", `There is no ${move.source.where}, so there is nothing to move back.`);
-      const tables = await plan(move, "down");
-      if (input.dryRun) return reported(movable, "planned", move, tables);
-      expect(input, tables);
+      const tables = await planMigration(move, "down");
+      if (input.dryRun) return describe(movable, "planned", move, tables);
+      expectRows(input, tables);
       return finish(movable, move, record, { ...begin(movable, "down", url, move.source.where), before: record });
     });
   }
 
-  async function goBack(movable: Movable, input: MigrateInput, record: MoveRecord | undefined): Promise<MovedDatabase> {
+  async function rollBack(
+    movable: MigratableDatabase,
+    input: MigrateInput,
+    record: MigrationRecord | undefined,
+  ): Promise<MigratedDatabase> {
     if (!record) {
       const { name, path } = movable;
-      if (!input.dryRun && (await movable.free())) return { name, outcome: "returned", from: path, to: path, rows: 0, tables: [] };
+      if (!input.dryRun && (await movable.dropStrayFence()))
+        return { name, outcome: "rolled_back", from: path, to: path, rows: 0, tables: [] };
       throw new CairnError("conflict", `${name} was not moved, so there is nothing to undo.`);
     }
-    if (record.state !== "moved" && record.archive === undefined && !record.rollback)
-      return withEnds(movable, record.direction, record.url, input, async (move) => {
+    if (record.state !== "migrated" && record.archive === undefined && !record.rollback)
+      return withEndpoints(movable, record.direction, record.url, input, async (move) => {
         if (!input.dryRun) {
-          await alone(movable, move, record);
-          await undo(move, record);
+          await claim(movable, move, record);
+          await undoMigration(move, record);
         }
-        return reported(movable, input.dryRun ? "planned" : "returned", move, []);
+        return describe(movable, input.dryRun ? "planned" : "rolled_back", move, []);
       });
-    if (record.direction === "down") return withEnds(movable, "down", record.url, input, (move) => finish(movable, move, record, record));
+    if (record.direction === "down")
+      return withEndpoints(movable, "down", record.url, input, (move) => finish(movable, move, record, record));
     // Once the source is archived a move only goes forward, also on its way to being undone.
-    if (record.state !== "moved") await withEnds(movable, "up", record.url, input, (move) => finish(movable, move, record, record));
+    if (record.state !== "migrated") await withEndpoints(movable, "up", record.url, input, (move) => finish(movable, move, record, record));
     const moved = movable.journal.read()!;
-    return withEnds(movable, "down", moved.url, input, async (move) => {
-      if (input.dryRun) return reported(movable, "planned", move, moved.tables ?? []);
+    return withEndpoints(movable, "down", moved.url, input, async (move) => {
+      if (input.dryRun) return describe(movable, "planned", move, moved.tables ?? []);
       return finish(movable, move, moved, { ...begin(movable, "down", moved.url, moved.where), rollback: true, before: moved });
     });
   }
 
-  function begin(movable: Movable, direction: MoveRecord["direction"], url: string, where: string): MoveRecord {
-    return { moveId: movable.newMoveId(), direction, state: "pausing", url, where, projectId: movable.projectId, startedAt: now() };
+  function begin(movable: MigratableDatabase, direction: MigrationRecord["direction"], url: string, where: string): MigrationRecord {
+    return {
+      migrationId: movable.newMigrationId(),
+      direction,
+      state: "pausing",
+      url,
+      where,
+      projectId: movable.projectId,
+      startedAt: now(),
+    };
   }
 
   /** Nobody else moves it from here on, and nobody has since it was looked at. */
-  async function alone({ name, journal }: Movable, { source, target }: Move, seen: MoveRecord | undefined): Promise<void> {
-    await source.hold();
-    await target.hold();
+  async function claim(
+    { name, journal }: MigratableDatabase,
+    { source, target }: Migration,
+    seen: MigrationRecord | undefined,
+  ): Promise<void> {
+    await source.lock();
+    await target.lock();
     if (JSON.stringify(journal.read()) !== JSON.stringify(seen))
       throw new CairnError("conflict", `${name} was moved by another process meanwhile. Run the command again to see where it is.`);
   }
 
-  async function finish(movable: Movable, move: Move, seen: MoveRecord | undefined, record: MoveRecord): Promise<MovedDatabase> {
-    await alone(movable, move, seen);
+  async function finish(
+    movable: MigratableDatabase,
+    move: Migration,
+    seen: MigrationRecord | undefined,
+    record: MigrationRecord,
+  ): Promise<MigratedDatabase> {
+    await claim(movable, move, seen);
     if (!seen) movable.journal.begin(record);
-    const done = await carryOut(move, record);
-    return reported(movable, done.rollback ? "returned" : "moved", move, done.tables ?? [], done.archive);
+    const done = await runMigration(move, record);
+    return describe(movable, done.rollback ? "rolled_back" : "migrated", move, done.tables ?? [], done.archive);
   }
 
   return {
     async migrate(input) {
       const movables = input.which === "all" ? await all() : [find(input.which)];
-      const databases: MovedDatabase[] = [];
-      const unfinished = movables.filter(({ journal }) => unfinishedTarget(journal.read()) !== undefined);
-      const finishing = input.which === "all" && !input.rollback && input.to === undefined && unfinished.length > 0;
-      for (const movable of finishing ? unfinished : movables) {
+      const databases: MigratedDatabase[] = [];
+      const unfinishedError = movables.filter(({ journal }) => unfinishedTarget(journal.read()) !== undefined);
+      const finishing = input.which === "all" && !input.rollback && input.to === undefined && unfinishedError.length > 0;
+      for (const movable of finishing ? unfinishedError : movables) {
         // Of all, those that are where they should be are no reason to stop.
         const backwards = input.rollback || (input.to === "sqlite" && baseUrl === undefined);
         if (input.which === "all" && backwards && !movable.journal.read()) continue;
@@ -181,8 +209,8 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
 }
 
 /** Returns where an unfinished migration was going, so that it can be finished without naming the target again. */
-function unfinishedTarget(record: MoveRecord | undefined): string | undefined {
-  if (!record || record.state === "moved") return undefined;
+function unfinishedTarget(record: MigrationRecord | undefined): string | undefined {
+  if (!record || record.state === "migrated") return undefined;
   return record.direction === "down" ? "sqlite" : record.url;
 }
 
@@ -190,16 +218,16 @@ function unfinishedTarget(record: MoveRecord | undefined): string | undefined {
 const totals = new WeakMap<MigrateInput, number>();
 
 /** Every row is copied and then verified. */
-function expect(input: MigrateInput, tables: readonly TableDigest[]): void {
+function expectRows(input: MigrateInput, tables: readonly TableDigest[]): void {
   totals.set(input, 2 * tables.reduce((sum, { rows }) => sum + rows, 0));
 }
 
-async function withEnds<T>(
-  movable: Movable,
-  direction: MoveRecord["direction"],
+async function withEndpoints<T>(
+  movable: MigratableDatabase,
+  direction: MigrationRecord["direction"],
   url: string,
   input: MigrateInput,
-  work: (move: Move) => Promise<T>,
+  work: (move: Migration) => Promise<T>,
 ): Promise<T> {
   const trace = input.trace ?? (() => {});
   const ends = movable[direction](url, trace);
@@ -221,16 +249,16 @@ async function withEnds<T>(
   }
 }
 
-function reported(
-  { name }: Movable,
-  outcome: MovedDatabase["outcome"],
-  { source, target }: Move,
+function describe(
+  { name }: MigratableDatabase,
+  outcome: MigratedDatabase["outcome"],
+  { source, target }: Migration,
   tables: readonly TableDigest[],
   archive?: string,
-): MovedDatabase {
+): MigratedDatabase {
   return { name, outcome, from: source.where, to: target.where, rows: tables.reduce((sum, { rows }) => sum + rows, 0), tables, archive };
 }
 
-function unfinished({ name }: Movable, what: string): CairnError {
+function unfinished({ name }: MigratableDatabase, what: string): CairnError {
   return new CairnError("conflict", `A move of ${name} is unfinished. ${what}`);
 }

@@ -9,18 +9,18 @@ export interface TableDigest {
 }
 
 /**
- * How far a move has come. `up`: from SQLite to PostgreSQL; until it is `moved` the file is the truth. `down`: the way back;
+ * How far a move has come. `up`: from SQLite to PostgreSQL; until it is `migrated` the file is the truth. `down`: the way back;
  * until it ends PostgreSQL is the truth, and at its end the record goes.
  */
-export type MoveState = "pausing" | "paused" | "copied" | "verified" | "moved";
+export type MigrationState = "pausing" | "paused" | "copied" | "verified" | "migrated";
 
 /** Stands beside the SQLite file, so that every process finds out where its database is. Mode 0600: the URL holds a password. */
-export interface MoveRecord {
-  readonly moveId: string;
+export interface MigrationRecord {
+  readonly migrationId: string;
   readonly direction: "up" | "down";
   /** The way back takes the archived file instead of copying, since nothing new was written. */
   readonly rollback?: boolean | undefined;
-  readonly state: MoveState;
+  readonly state: MigrationState;
   readonly url: string;
   /** Host, database and schema, for messages. */
   readonly where: string;
@@ -31,14 +31,14 @@ export interface MoveRecord {
   /** Where the source went. */
   readonly archive?: string | undefined;
   /** The record that this one took the place of, so that a move that fails leaves everything as it was. */
-  readonly before?: MoveRecord | undefined;
+  readonly before?: MigrationRecord | undefined;
 }
 
 /** Raised by every store whose database is being moved, or is not here any more. Nothing was stored. */
-export function movingError(where: string, cause?: unknown): CairnError {
+export function migratingError(where: string, cause?: unknown): CairnError {
   return new CairnError("unavailable", `The database ${where} is being migrated. Nothing was stored; try again in a moment.`, {
     cause,
-    details: { where, moving: true },
+    details: { where, migrating: true },
     retryAfterMs: 1_000,
   });
 }
@@ -50,7 +50,7 @@ const ABANDONED_RETRY_MS = 60_000;
  * Raised for a database whose migration stopped before its end while no process runs it. Waiting does not help, so callers get this at
  * once. `flags` selects the database on the command line; without it, only a program can migrate it.
  */
-export function abandonedMove(where: string, flags: string | undefined, record: MoveRecord | undefined): CairnError {
+export function abandonedMigration(where: string, flags: string | undefined, record: MigrationRecord | undefined): CairnError {
   const how = migrationCommands(flags, record);
   const stopped = record
     ? `A migration of ${where} (${record.direction === "up" ? "to" : "back from"} ${record.where}) stopped before its end, and no process runs it`
@@ -74,7 +74,7 @@ export function abandonedOnServer(where: string, cause: unknown): CairnError {
   return new CairnError(
     "unavailable",
     `A migration of ${where} stopped before its end, and no process runs it. Nothing was stored. On the machine that started it, run "cairn migrate" for this database to finish it, or "cairn migrate --rollback" to undo it ("cairn doctor" there shows the exact command).`,
-    { cause, details: { where, moving: true, abandoned: true }, retryAfterMs: ABANDONED_RETRY_MS },
+    { cause, details: { where, migrating: true, abandoned: true }, retryAfterMs: ABANDONED_RETRY_MS },
   );
 }
 
@@ -84,9 +84,9 @@ export function isAbandoned(error: unknown): boolean {
 }
 
 /** Whether the call failed because its database is moving or has moved; then nothing was stored, and it may be made again. */
-export function isMoving(error: unknown): boolean {
-  return error instanceof CairnError && error.details?.moving === true;
+export function isMigrating(error: unknown): boolean {
+  return error instanceof CairnError && error.details?.migrating === true;
 }
 
 /** The step that stands alone in the schema of a database that went away for good. */
-export const MOVED_STEP = 1_000_000;
+export const TOMBSTONE_VERSION = 1_000_000;

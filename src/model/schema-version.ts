@@ -1,6 +1,6 @@
 import { CairnError } from "./errors.ts";
 import { sha256Hex } from "./ids.ts";
-import { MOVED_STEP } from "./migration.ts";
+import { TOMBSTONE_VERSION } from "./migration.ts";
 
 /** One numbered step of a schema. Once released it never changes: its checksum is recorded with the data. */
 export interface Migration {
@@ -23,8 +23,10 @@ export function migrationChecksum(migration: Migration): string {
 export function pendingMigrations(known: readonly Migration[], applied: readonly AppliedMigration[], where: string): readonly Migration[] {
   const byId = new Map(known.map((migration) => [migration.id, migration]));
   for (const row of applied) {
-    if (row.id === MOVED_STEP)
-      throw new CairnError("unavailable", `${where} was ${row.name}. Set the storage accordingly.`, { details: { where, moving: true } });
+    if (row.id === TOMBSTONE_VERSION)
+      throw new CairnError("unavailable", `${where} was ${row.name}. Set the storage accordingly.`, {
+        details: { where, migrating: true },
+      });
     const migration = byId.get(row.id);
     if (!migration)
       throw new CairnError(

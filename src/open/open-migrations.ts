@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { THREADS_SCHEMA, migrations as threadsOnPostgres } from "../adapters/langgraph/postgres-schema.ts";
 import { migrations as threadsOnSqlite } from "../adapters/langgraph/sqlite-schema.ts";
-import { type Migrations, type Movable, migrations, type Which } from "../migrate/service.ts";
+import { type MigratableDatabase, type Migrations, migrations, type Which } from "../migrate/service.ts";
 import { PROJECT_SHAPE, RUNS_SHAPE, SYSTEM_SHAPE, THREADS_SHAPE } from "../migrate/shapes.ts";
 import { CairnError } from "../model/errors.ts";
 import { projectDatabaseName, sha256Hex, systemDatabaseName } from "../model/ids.ts";
@@ -10,15 +10,20 @@ import type { Migration } from "../model/schema-version.ts";
 import { assertSystemId } from "../model/system-rules.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DatabaseShape } from "../ports/migration.ts";
-import { postgresMoveSource } from "../stores/postgres/migration/source.ts";
-import { postgresMoveTarget } from "../stores/postgres/migration/target.ts";
+import { postgresMigrationSource } from "../stores/postgres/migration/source.ts";
+import { postgresMigrationTarget } from "../stores/postgres/migration/target.ts";
 import { projectMigrations as projectsOnPostgres } from "../stores/postgres/projects/project-schema.ts";
 import { RUNS_SCHEMA, runMigrations as runsOnPostgres } from "../stores/postgres/runs/schema.ts";
 import { systemMigrations as systemsOnPostgres } from "../stores/postgres/systems/schema.ts";
 import { databaseFiles } from "../stores/sqlite/driver/database-files.ts";
-import { beginMove, readMove, removeMove, writeMove } from "../stores/sqlite/migration/record.ts";
-import { freeSqlite, sqliteMoveSource } from "../stores/sqlite/migration/source.ts";
-import { sqliteMoveTarget } from "../stores/sqlite/migration/target.ts";
+import {
+  createMigrationRecord,
+  readMigrationRecord,
+  removeMigrationRecord,
+  writeMigrationRecord,
+} from "../stores/sqlite/migration/record.ts";
+import { dropStrayFence, sqliteMigrationSource } from "../stores/sqlite/migration/source.ts";
+import { sqliteMigrationTarget } from "../stores/sqlite/migration/target.ts";
 
 export interface MigrationsOptions {
   readonly dataDir: string;
@@ -30,9 +35,9 @@ export interface MigrationsOptions {
 /** Puts the stores' ends of a move together. */
 export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOptions): Migrations {
   const files = databaseFiles({ dataDir, stateDir });
-  const movable = (described: Described) => movableOf(described, now);
+  const movable = (described: Described) => describeDatabase(described, now);
 
-  function find(which: Which): Movable {
+  function find(which: Which): MigratableDatabase {
     if (which.kind === "threads")
       return movable({
         name: `The threads in ${which.path}`,
@@ -70,7 +75,7 @@ export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOp
       const broken = here.find(({ problem }) => problem !== undefined);
       if (broken) throw new CairnError("unavailable", `${broken.path} cannot be read: ${broken.problem}. Nothing was changed.`);
       // Also those that a killed move left without a file, neither here nor away.
-      const names = new Map([...here, ...files.moving()].map(({ kind, id }) => [`${kind} ${id}`, { kind, id }]));
+      const names = new Map([...here, ...files.recordedMigrations()].map(({ kind, id }) => [`${kind} ${id}`, { kind, id }]));
       return [...names.values()].map(find);
     },
   });
@@ -86,7 +91,7 @@ interface Described {
   readonly postgres: readonly Migration[];
 }
 
-function movableOf({ name, projectId, path, schema, shape, sqlite, postgres }: Described, now: Clock): Movable {
+function describeDatabase({ name, projectId, path, schema, shape, sqlite, postgres }: Described, now: Clock): MigratableDatabase {
   // Tells the moves of this file from those of another machine or folder that has the same project.
   const source = sha256Hex(`${hostname()}:${path}`).slice(0, 8);
   return {
@@ -94,24 +99,31 @@ function movableOf({ name, projectId, path, schema, shape, sqlite, postgres }: D
     projectId,
     shape,
     journal: {
-      read: () => readMove(path),
-      begin: (record) => beginMove(path, record),
-      write: (record) => writeMove(path, record),
-      remove: () => removeMove(path),
+      read: () => readMigrationRecord(path),
+      begin: (record) => createMigrationRecord(path, record),
+      write: (record) => writeMigrationRecord(path, record),
+      remove: () => removeMigrationRecord(path),
     },
     path,
-    free: () => freeSqlite(path),
-    newMoveId: () =>
+    dropStrayFence: () => dropStrayFence(path),
+    newMigrationId: () =>
       `${now()
         .replace(/[-:.+]/g, "")
         .toLowerCase()}-${source}`,
     up: (url, trace) => ({
-      source: sqliteMoveSource({ path, migrations: sqlite, shape, trace }),
-      target: postgresMoveTarget({ url, schema, migrations: postgres, shape, trace, sameSource: (id) => id.endsWith(`-${source}`) }),
+      source: sqliteMigrationSource({ path, migrations: sqlite, shape, trace }),
+      target: postgresMigrationTarget({ url, schema, migrations: postgres, shape, trace, sameSource: (id) => id.endsWith(`-${source}`) }),
     }),
     down: (url, trace) => ({
-      source: postgresMoveSource({ url, schema, migrations: postgres, shape, trace, movedTo: `the SQLite file ${path} on ${hostname()}` }),
-      target: sqliteMoveTarget({ path, migrations: sqlite, shape, trace }),
+      source: postgresMigrationSource({
+        url,
+        schema,
+        migrations: postgres,
+        shape,
+        trace,
+        migratedTo: `the SQLite file ${path} on ${hostname()}`,
+      }),
+      target: sqliteMigrationTarget({ path, migrations: sqlite, shape, trace }),
     }),
   };
 }

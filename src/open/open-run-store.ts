@@ -4,8 +4,8 @@ import { POOL_SIZES } from "../model/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import { memoryRunStore } from "../stores/memory/runs.ts";
-import { findAbandonedMove } from "../stores/sqlite/migration/lock.ts";
-import { awayFrom } from "../stores/sqlite/migration/record.ts";
+import { findAbandonedMigration } from "../stores/sqlite/migration/lock.ts";
+import { migratedTo } from "../stores/sqlite/migration/record.ts";
 import { databaseFlags } from "../text/database-flags.ts";
 import { type RedactionOptions, stateRedactor } from "../text/redact-state.ts";
 
@@ -49,9 +49,9 @@ async function openStore(options: StoredWhere): Promise<RunStore> {
       const { path, poolMax = POOL_SIZES.runsPoolSize } = options;
       return followStore({
         local: sqliteRunStore(options),
-        locate: () => awayFrom(path),
+        locate: () => migratedTo(path),
         openAway: (url) => openRunStore({ storage: "postgres", url, poolMax }),
-        findAbandoned: () => findAbandonedMove(path, databaseFlags({ kind: "runs", id: "runs" })),
+        findAbandoned: () => findAbandonedMigration(path, databaseFlags({ kind: "runs", id: "runs" })),
       });
     }
     case "postgres": {

@@ -3,8 +3,8 @@ import { followingSystems } from "../migrate/follow-storage.ts";
 import { CairnError } from "../model/errors.ts";
 import { POOL_SIZES } from "../model/limits.ts";
 import type { SystemStorage } from "../ports/system-store.ts";
-import { findAbandonedMove } from "../stores/sqlite/migration/lock.ts";
-import { awayFrom, awayFromFolder, isAway, readMove } from "../stores/sqlite/migration/record.ts";
+import { findAbandonedMigration } from "../stores/sqlite/migration/lock.ts";
+import { isMigrated, listMigrated, migratedTo, readMigrationRecord } from "../stores/sqlite/migration/record.ts";
 import type { SqliteSystemStorage } from "../stores/sqlite/systems/storage.ts";
 import { databaseFlags } from "../text/database-flags.ts";
 import { type RedactionOptions, stateRedactor } from "../text/redact-state.ts";
@@ -54,27 +54,27 @@ async function openStorage(options: StoredWhere): Promise<SystemStorage | Sqlite
       const { sqliteSystemStorage } = await import("../stores/sqlite/systems/storage.ts");
       const { stateDir = defaultStateDir(), poolMax = POOL_SIZES.systemsPoolSize } = options;
       const { implicitStateDir = options.stateDir === undefined && isImplicitStateDir() } = options;
-      const trusted = implicitStateDir ? refuseMoves : () => {};
+      const trusted = implicitStateDir ? refuseMigrations : () => {};
       const folder = join(stateDir, "checkpoints");
       const fileOf = (systemId: string) => join(folder, `${systemId}.db`);
       const local = sqliteSystemStorage({ stateDir, refuseLinks: implicitStateDir });
       const following = followingSystems(local, {
         locate(systemId) {
-          const url = awayFrom(fileOf(systemId));
+          const url = migratedTo(fileOf(systemId));
           if (url !== undefined) trusted(stateDir);
           return url;
         },
         where(systemId) {
-          const record = readMove(fileOf(systemId));
-          return record && isAway(record) ? record.where : undefined;
+          const record = readMigrationRecord(fileOf(systemId));
+          return record && isMigrated(record) ? record.where : undefined;
         },
         away() {
-          const away = awayFromFolder(folder);
+          const away = listMigrated(folder);
           if (away.length > 0) trusted(stateDir);
           return away;
         },
         openAway: (url) => openSystemStorage({ storage: "postgres", url, poolMax }),
-        findAbandoned: (systemId) => findAbandonedMove(fileOf(systemId), databaseFlags({ kind: "system", id: systemId })),
+        findAbandoned: (systemId) => findAbandonedMigration(fileOf(systemId), databaseFlags({ kind: "system", id: systemId })),
       });
       return { ...following, release: local.release, check: local.check };
     }
@@ -94,7 +94,7 @@ async function openStorage(options: StoredWhere): Promise<SystemStorage | Sqlite
  * A record beside a system's file says that the system is on a PostgreSQL server now. In a folder that nobody chose, the record may have
  * come with a repository, and would send the system's state to a server of its author.
  */
-export function refuseMoves(stateDir: string): never {
+export function refuseMigrations(stateDir: string): never {
   throw new CairnError(
     "forbidden",
     `A file in ${stateDir} says that a system is on a PostgreSQL server. This folder was not chosen by you, so it cannot decide that. If it is yours, set state_dir: CAIRN_STATE_DIR=${shellWord(stateDir)}`,

@@ -45,8 +45,8 @@ import { memorySystemStorage } from "../stores/memory/systems.ts";
 import { sqliteBackups } from "../stores/sqlite/backup/backups.ts";
 import { type DatabaseFile, databaseFiles } from "../stores/sqlite/driver/database-files.ts";
 import { sqliteHealth } from "../stores/sqlite/driver/health.ts";
-import { findAbandonedMove } from "../stores/sqlite/migration/lock.ts";
-import { awayFrom, awayFromFolder } from "../stores/sqlite/migration/record.ts";
+import { findAbandonedMigration } from "../stores/sqlite/migration/lock.ts";
+import { listMigrated, migratedTo } from "../stores/sqlite/migration/record.ts";
 import { sqliteProjectFiles } from "../stores/sqlite/projects/project-files.ts";
 import { type SqliteStorage, sqliteStorage } from "../stores/sqlite/storage.ts";
 import type { SqliteSystemStorage } from "../stores/sqlite/systems/storage.ts";
@@ -310,9 +310,10 @@ async function openDatabase(
     const folder = join(dataDir, "projects");
     const fileOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
     const following = followingStorage(local, {
-      locate: (projectId) => awayFrom(fileOf(projectId)),
-      findAbandoned: (id) => findAbandonedMove(fileOf(id), databaseFlags({ kind: id === SHARED_PROJECT_ID ? "shared" : "project", id })),
-      away: () => awayFromFolder(folder),
+      locate: (projectId) => migratedTo(fileOf(projectId)),
+      findAbandoned: (id) =>
+        findAbandonedMigration(fileOf(id), databaseFlags({ kind: id === SHARED_PROJECT_ID ? "shared" : "project", id })),
+      away: () => listMigrated(folder),
       openAway: (url) => openDatabase({ storage: url, postgres }, dataDir, now),
     });
     return { ...following, release: local.release };

@@ -49,7 +49,7 @@ export interface HealthProbe {
   /** Reads a whole database and says what is wrong with it. */
   check(database: ProbedDatabase): Promise<readonly string[]>;
   /** Databases that belong here and are on PostgreSQL. */
-  away(): Promise<readonly DatabaseName[]>;
+  migrated(): Promise<readonly DatabaseName[]>;
   /** Of these databases, and of those whose file is gone. */
   unfinishedMigrations(databases: readonly ProbedDatabase[]): Promise<readonly UnfinishedMigration[]>;
   disks(): Promise<readonly DiskRoom[]>;

@@ -1,4 +1,4 @@
-import type { MoveRecord } from "../model/migration.ts";
+import type { MigrationRecord } from "../model/migration.ts";
 
 /** What a column holds, named after PostgreSQL's types. SQLite holds each in its own way. */
 export type ColumnType = "text" | "int4" | "int8" | "bool" | "time" | "float4" | "float8" | "bytes" | "vector" | "texts" | "names";
@@ -57,11 +57,11 @@ export type Counters = Readonly<Record<string, string>>;
 /** Told of each write of a move, as it has just been made. */
 export type Trace = (point: string) => void;
 
-interface MoveSide {
+interface MigrationEndpoint {
   /** For messages; never a password. */
   readonly where: string;
   /** Nobody else moves this database until `close`, or the end of this process. Raises `conflict` while somebody does. */
-  hold(): Promise<void>;
+  lock(): Promise<void>;
   /** All rows of a table, a bounded number at a time. Raises `conflict`, naming the row, at a value that the other side cannot hold. */
   rows(table: TableShape): AsyncIterable<readonly Row[]>;
   counters(): Promise<Counters>;
@@ -69,47 +69,47 @@ interface MoveSide {
 }
 
 /** The database that is moved. Everything but reading may be repeated without harm. */
-export interface MoveSource extends MoveSide {
+export interface MigrationSource extends MigrationEndpoint {
   exists(): Promise<boolean>;
   /** Tables that this version does not know; they would be left behind. */
   unknownTables(): Promise<readonly string[]>;
   /** From now on the database itself refuses every write; all that was acknowledged is in it. */
-  pause(moveId: string): Promise<void>;
+  pause(migrationId: string): Promise<void>;
   /** Undoes `pause`, and `archive` too. */
-  resume(moveId: string): Promise<void>;
+  resume(migrationId: string): Promise<void>;
   /** Takes it out of use, whole, and gives its new place. Those who have it open find out at their next call. */
-  archive(moveId: string): Promise<string>;
+  archive(migrationId: string): Promise<string>;
 }
 
 /** Where it goes. */
-export interface MoveTarget extends MoveSide {
+export interface MigrationTarget extends MigrationEndpoint {
   /** `ours`: a copy that this move made, or that an earlier one left behind unfinished. */
   state(): Promise<"absent" | "ours" | "occupied">;
   /** Raises, saying what to do, if it could not be filled. */
   check(): Promise<void>;
   /** Fills it with what `feed` brings, all or nothing, in place of what an unfinished move left. Nobody else can write to it yet. */
-  fill(moveId: string, feed: (put: (table: TableShape, rows: readonly Row[]) => Promise<void>) => Promise<Counters>): Promise<void>;
+  fill(migrationId: string, feed: (put: (table: TableShape, rows: readonly Row[]) => Promise<void>) => Promise<Counters>): Promise<void>;
   /** What is wrong with the data that was made again: full text, codes, indexes. */
   problems(): Promise<readonly string[]>;
   /** Lets everybody in. */
-  open(moveId: string): Promise<void>;
+  open(migrationId: string): Promise<void>;
   /** Removes what `fill` made, as long as nobody was let in. */
-  discard(moveId: string): Promise<void>;
+  discard(migrationId: string): Promise<void>;
 }
 
 /** Remembers how far the move has come, durably and beside the SQLite file. */
-export interface MoveJournal {
-  read(): MoveRecord | undefined;
+export interface MigrationJournal {
+  read(): MigrationRecord | undefined;
   /** Writes the first record. Raises `conflict` if there is one. */
-  begin(record: MoveRecord): void;
-  write(record: MoveRecord): void;
+  begin(record: MigrationRecord): void;
+  write(record: MigrationRecord): void;
   remove(): void;
 }
 
 /** The target of a way back can take the file that was archived on the way up. */
-export interface ReturnTarget extends MoveTarget {
+export interface RollbackTarget extends MigrationTarget {
   /** In place of `fill`: the archived file as it was, with counters that are at least these. */
-  takeBack(archivedBy: string, counters: Counters): Promise<void>;
+  restoreArchive(archivedBy: string, counters: Counters): Promise<void>;
 }
 
 export function namedValues(table: TableShape): (row: Row) => NamedValues {

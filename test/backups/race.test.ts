@@ -111,14 +111,14 @@ describe("a restore in a process that goes on working", () => {
 describe("a database on its way to PostgreSQL", () => {
   it.each([
     ["paused", /being moved.*--rollback/],
-    ["moved", /on PostgreSQL.*pg_dump/],
+    ["migrated", /on PostgreSQL.*pg_dump/],
   ])("that is %s is neither backed up nor restored over", async (state, words) => {
     const cairn = await at.open();
     await cairn.checkpoints.save({ projectPath: PROJECT, summary: "One" });
     await cairn.checkpoints.save({ projectPath: "/other", summary: "Two" });
     await cairn.backups.create(project);
     const record = {
-      moveId: "m",
+      migrationId: "m",
       projectId: PROJECT,
       direction: "up",
       state,
@@ -126,14 +126,14 @@ describe("a database on its way to PostgreSQL", () => {
       where: "x",
       startedAt: new Date().toISOString(),
     };
-    writeFileSync(`${at.file()}.move`, JSON.stringify(record), { mode: 0o600 });
+    writeFileSync(`${at.file()}.migration`, JSON.stringify(record), { mode: 0o600 });
     await expect(cairn.backups.create(project)).rejects.toMatchObject({ code: "conflict", message: expect.stringMatching(words) });
     await expect(cairn.backups.restore({ which: project, overwrite: true })).rejects.toMatchObject({ code: "conflict" });
     const { databases, failed } = await cairn.backups.create("all");
     expect(databases.map(({ id }) => id)).toEqual(["/other"]);
     expect(failed).toMatchObject([{ id: PROJECT }]);
     const { findings } = await cairn.doctor.examine({ quick: true });
-    expect(findings.filter(({ check }) => check === "migrations")).toHaveLength(state === "moved" ? 0 : 1);
+    expect(findings.filter(({ check }) => check === "migrations")).toHaveLength(state === "migrated" ? 0 : 1);
   });
 });
 

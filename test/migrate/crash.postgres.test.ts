@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import type { MovedDatabase } from "../../src/migrate/service.ts";
+import type { MigratedDatabase } from "../../src/migrate/service.ts";
 import { counts } from "../faults/processes.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { migrator } from "./migrator.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const project = (n: number, what: string) => `/crash/${what}/${n}`;
-const digests = ({ databases }: { databases: readonly MovedDatabase[] }) => databases[0]!.tables;
+const digests = ({ databases }: { databases: readonly MigratedDatabase[] }) => databases[0]!.tables;
 
 /** All of the project, wherever it is, seen through the library, which follows it. */
 async function seen({ dataDir }: Place, projectPath: string): Promise<unknown[]> {
@@ -43,11 +43,11 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
     await makeProject(trial, project(0, "up"), 3);
     const { lines } = await migrator(trial, { to, which: projectNamed(project(0, "up")) });
     expect(lines).toEqual(
-      expect.arrayContaining(["noted pausing", "pause", "target filled", "noted verified", "archived", "target opened", "noted moved"]),
+      expect.arrayContaining(["noted pausing", "pause", "target filled", "noted verified", "archived", "target opened", "noted migrated"]),
     );
     expect(lines.length).toBeGreaterThan(25);
 
-    for (const dieAt of pointsOf(lines, ["pause", "before the commit", "archived", "target opened", "noted moved"])) {
+    for (const dieAt of pointsOf(lines, ["pause", "before the commit", "archived", "target opened", "noted migrated"])) {
       const where = place();
       const name = project(dieAt, "up");
       const which = projectNamed(name);
@@ -59,7 +59,7 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
       // At that point the file is gone and PostgreSQL is not open yet: also whoever means all of them must find it.
       const meant = lines[dieAt - 1] === "archived" ? "all" : which;
       const after = await where.migrations.migrate(undone ? { rollback: true, which: meant } : { to, which: meant });
-      expect(after.databases[0]!.outcome, point).toBe(undone ? "returned" : dieAt === lines.length ? "unchanged" : "moved");
+      expect(after.databases[0]!.outcome, point).toBe(undone ? "rolled_back" : dieAt === lines.length ? "unchanged" : "migrated");
       expect(existsSync(projectFile(where, name)), point).toBe(undone);
       if (undone) expect(digests(await where.migrations.migrate({ to, which, dryRun: true })), point).toEqual(before);
       else expect(digests(after), point).toEqual(before);
@@ -87,7 +87,7 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
         expect((await migrator(where, { ...input, which }, dieAt)).finished, point).toBe(false);
         if (dieAt < lines.length) await where.migrations.migrate({ ...input, which });
         expect(existsSync(projectFile(where, name)), point).toBe(true);
-        expect(existsSync(`${projectFile(where, name)}.move`), point).toBe(false);
+        expect(existsSync(`${projectFile(where, name)}.migration`), point).toBe(false);
         expect(digests(await where.migrations.migrate({ to: `${database.url}?x=1`, which, dryRun: true })), point).toEqual(before);
         expect(await seen(where, name), point).toHaveLength(3);
       }
@@ -104,7 +104,7 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
     const points = counts({ short: [4], soak: [1, 2, 3, 4, 5, 8, 12, 20] });
     for (const dieAt of points) {
       expect((await migrator(where, { to: "sqlite", which }, dieAt)).finished, String(dieAt)).toBe(false);
-      expect((await where.migrations.migrate({ rollback: true, which })).databases[0]!.outcome).toBe("returned");
+      expect((await where.migrations.migrate({ rollback: true, which })).databases[0]!.outcome).toBe("rolled_back");
       expect(existsSync(projectFile(where, name))).toBe(false);
       expect(await seen(where, name)).toHaveLength(3);
       const again = await where.migrations.migrate({ to: "sqlite", which, dryRun: true });

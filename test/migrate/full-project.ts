@@ -96,5 +96,5 @@ export async function fillProject(storage: Storage, projectPath: string, { recor
       ],
     })),
   } as never);
-  await project.code.commit({ at: AT, renames: [{ from: "src/a.ts", to: "src/c.ts", contentHash: sha256Hex("src/a.ts") }] } as never);
+  await project.code.commit({ at: AT, renames: [{ from: "src/a.ts", to: "src/c.ts", contentHash: sha256Hex("src/a.ts") }] });
 }

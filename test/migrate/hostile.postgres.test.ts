@@ -77,7 +77,7 @@ describe("values that the other side cannot hold", () => {
     it(`are refused before anything is changed, naming the row: ${what}`, async () => {
       const { migrations, which, file } = await projectWith(change);
       await expect(migrations.migrate({ to: database.url, which })).rejects.toThrow(said);
-      expect(existsSync(`${file}.move`)).toBe(false);
+      expect(existsSync(`${file}.migration`)).toBe(false);
       expect(existsSync(file)).toBe(true);
       await expect(migrations.migrate({ to: database.url, which, dryRun: true })).rejects.toThrow(said);
     });

@@ -58,7 +58,7 @@ describe("runs", () => {
     const before = await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)));
 
     const up = await migrations.migrate({ to: database.url, which });
-    expect(up.databases[0]).toMatchObject({ outcome: "moved" });
+    expect(up.databases[0]).toMatchObject({ outcome: "migrated" });
     expect(await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)))).toEqual(before);
     expect(await store.save({ ...checkpoint("e", "on PostgreSQL"), runId: "run-1" } as never)).toMatchObject({ sequence: 5 });
     await store.renew(lease, 60_000);
@@ -72,7 +72,7 @@ describe("runs", () => {
     await store.close();
 
     const again = await migrations.migrate({ to: database.url, which });
-    expect(again.databases[0]).toMatchObject({ outcome: "moved", rows: down.databases[0]!.rows + 1 });
+    expect(again.databases[0]).toMatchObject({ outcome: "migrated", rows: down.databases[0]!.rows + 1 });
   });
 });
 

@@ -57,7 +57,7 @@ describe("a project that moves to PostgreSQL and back", () => {
     const { databases } = await moves().migrate({ to: database.url, which, dryRun: true });
     expect(databases[0]).toMatchObject({ outcome: "planned", from: path });
     expect(databases[0]!.rows).toBeGreaterThan(50);
-    expect(existsSync(`${path}.move`)).toBe(false);
+    expect(existsSync(`${path}.migration`)).toBe(false);
     expect(statSync(path).mtimeMs).toBe(before);
     tables = databases[0]!.tables;
     for (const table of databases[0]!.tables) expect(table.rows, table.table).toBeGreaterThan(0);
@@ -65,10 +65,10 @@ describe("a project that moves to PostgreSQL and back", () => {
 
   it("arrives whole, findable by words and by meaning, and its numbers go on", async () => {
     const { databases } = await moves().migrate({ to: database.url, which });
-    expect(databases[0]).toMatchObject({ outcome: "moved", tables });
+    expect(databases[0]).toMatchObject({ outcome: "migrated", tables });
     expect(existsSync(path)).toBe(false);
     expect(existsSync(databases[0]!.archive!)).toBe(true);
-    expect(statSync(`${path}.move`).mode & 0o777).toBe(0o600);
+    expect(statSync(`${path}.migration`).mode & 0o777).toBe(0o600);
 
     const storage = postgresStorage({ url: database.url, now: systemClock });
     const moved = (await storage.find(project))!;
@@ -88,8 +88,8 @@ describe("a project that moves to PostgreSQL and back", () => {
 
   it("comes back the same", async () => {
     const { databases } = await moves().migrate({ to: "sqlite", which });
-    expect(databases[0]).toMatchObject({ outcome: "moved", tables });
-    expect(existsSync(`${path}.move`)).toBe(false);
+    expect(databases[0]).toMatchObject({ outcome: "migrated", tables });
+    expect(existsSync(`${path}.migration`)).toBe(false);
     const storage = sqliteStorage({ dataDir, now: systemClock });
     const back = (await storage.find(project))!;
     const found = await back.checkpoints.candidates({

@@ -29,7 +29,7 @@ describe("cairn migrate", () => {
     const moved = await cairn(["migrate", "--to", "-", "--json"], { env, stdin: `${database.url}\n` });
     expect(moved.code, moved.stderr).toBe(0);
     const [report] = JSON.parse(moved.stdout).databases;
-    expect(report).toMatchObject({ outcome: "moved", name: `The project ${project}` });
+    expect(report).toMatchObject({ outcome: "migrated", name: `The project ${project}` });
     expect(moved.stdout + moved.stderr).not.toContain(new URL(database.url).password || "no password at all");
     expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the move");
     expect((await cairn(["stats"], { env })).stdout).toContain(project);
@@ -47,7 +47,7 @@ describe("cairn migrate", () => {
     const all = await cairn(["migrate", "--to", database.url, "--all", "--json"], { env });
     expect(all.code, all.stderr).toBe(0);
     const outcomes = JSON.parse(all.stdout).databases.map(({ name, outcome }: { name: string; outcome: string }) => [name, outcome]);
-    expect(outcomes).toEqual(expect.arrayContaining([[`The project ${project}`, "moved"]]));
+    expect(outcomes).toEqual(expect.arrayContaining([[`The project ${project}`, "migrated"]]));
     expect(existsSync(join(env.CAIRN_DATA_DIR, "projects", "shared.db"))).toBe(false);
 
     for (const [args, said] of [
@@ -90,8 +90,8 @@ describe("where one database has moved and others have not", () => {
 
     const { databases } = await cairn.migrations.migrate({ to: "sqlite", which: "all" });
     expect(databases.map(({ name, outcome }) => [name, outcome])).toEqual([
-      ["The project /moved", "moved"],
-      ["The system shop", "moved"],
+      ["The project /moved", "migrated"],
+      ["The system shop", "migrated"],
     ]);
     await cairn.close();
   });
@@ -111,7 +111,7 @@ describe("POST /v1/migrate", () => {
 
     const moved = await call("POST", "/v1/migrate", { to: database.url, project_path: name });
     expect(moved.status).toBe(200);
-    expect(moved.body.databases[0]).toMatchObject({ outcome: "moved" });
+    expect(moved.body.databases[0]).toMatchObject({ outcome: "migrated" });
     const saved = await cairn.checkpoints.save({ projectPath: name, summary: "On PostgreSQL." });
     expect((await cairn.checkpoints.list({ projectPath: name })).total).toBe(4);
     const back = await call("POST", "/v1/migrate", { rollback: true, project_path: name });

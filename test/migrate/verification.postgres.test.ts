@@ -3,13 +3,13 @@ import { hostname } from "node:os";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import { carryOut } from "../../src/migrate/move.ts";
+import { runMigration } from "../../src/migrate/run-migration.ts";
 import { PROJECT_SHAPE } from "../../src/migrate/shapes.ts";
 import { projectDatabaseName, sha256Hex } from "../../src/model/ids.ts";
-import { postgresMoveTarget } from "../../src/stores/postgres/migration/target.ts";
+import { postgresMigrationTarget } from "../../src/stores/postgres/migration/target.ts";
 import { projectMigrations as onPostgres } from "../../src/stores/postgres/projects/project-schema.ts";
-import { readMove, removeMove, writeMove } from "../../src/stores/sqlite/migration/record.ts";
-import { sqliteMoveSource } from "../../src/stores/sqlite/migration/source.ts";
+import { readMigrationRecord, removeMigrationRecord, writeMigrationRecord } from "../../src/stores/sqlite/migration/record.ts";
+import { sqliteMigrationSource } from "../../src/stores/sqlite/migration/source.ts";
 import { projectMigrations as onSqlite } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { makeProject, places, projectFile, projectNamed } from "./place.ts";
@@ -29,29 +29,35 @@ async function movedWith(fault: (client: pg.Client) => Promise<void>): Promise<{
   const where = place();
   await makeProject(where, project, 8);
   const path = projectFile(where, project);
-  const moveId = `test-${sha256Hex(`${hostname()}:${path}`).slice(0, 8)}`;
-  const source = sqliteMoveSource({ path, migrations: onSqlite, shape: PROJECT_SHAPE });
-  const target = postgresMoveTarget({ url: database.url, schema, migrations: onPostgres, shape: PROJECT_SHAPE, sameSource: () => true });
+  const migrationId = `test-${sha256Hex(`${hostname()}:${path}`).slice(0, 8)}`;
+  const source = sqliteMigrationSource({ path, migrations: onSqlite, shape: PROJECT_SHAPE });
+  const target = postgresMigrationTarget({
+    url: database.url,
+    schema,
+    migrations: onPostgres,
+    shape: PROJECT_SHAPE,
+    sameSource: () => true,
+  });
   const tampered = {
     ...target,
     async fill(...args: Parameters<typeof target.fill>) {
       await target.fill(...args);
       const client = new pg.Client({ connectionString: database.url });
       await client.connect();
-      await client.query(`SET search_path TO ${schema}; SET cairn.move = '${moveId}'`);
+      await client.query(`SET search_path TO ${schema}; SET cairn.migration = '${migrationId}'`);
       await fault(client);
       await client.end();
     },
   };
   const journal = {
-    read: () => readMove(path),
-    begin: (r: never) => writeMove(path, r),
-    write: (r: never) => writeMove(path, r),
-    remove: () => removeMove(path),
+    read: () => readMigrationRecord(path),
+    begin: (r: never) => writeMigrationRecord(path, r),
+    write: (r: never) => writeMigrationRecord(path, r),
+    remove: () => removeMigrationRecord(path),
   };
   const move = { source, target: tampered, shape: PROJECT_SHAPE, journal, watch: { rows: () => {} }, trace: () => {} };
   const record = {
-    moveId,
+    migrationId,
     direction: "up",
     state: "pausing",
     url: database.url,
@@ -59,7 +65,7 @@ async function movedWith(fault: (client: pg.Client) => Promise<void>): Promise<{
     projectId: project,
     startedAt: "",
   } as const;
-  const error = await carryOut(move, record).then(
+  const error = await runMigration(move, record).then(
     () => undefined,
     (error) => error,
   );
@@ -111,7 +117,7 @@ describe("verification", () => {
       const { where, error } = await movedWith(fault);
       expect(String((error as Error)?.message)).toMatch(said);
       expect(existsSync(projectFile(where, project))).toBe(true);
-      expect(existsSync(`${projectFile(where, project)}.move`)).toBe(false);
+      expect(existsSync(`${projectFile(where, project)}.migration`)).toBe(false);
       const cairn = await open({ dataDir: where.dataDir, embedder: [] });
       await cairn.checkpoints.save({ projectPath: project, summary: "Writes go on where they were." });
       expect((await cairn.checkpoints.list({ projectPath: project })).total).toBe(9);
@@ -130,7 +136,7 @@ describe("a target that holds data", () => {
     const where = place();
     await makeProject(where, project, 2);
     await expect(where.migrations.migrate({ to: database.url, which: projectNamed(project) })).rejects.toThrow(/holds data already/);
-    expect(existsSync(`${projectFile(where, project)}.move`)).toBe(false);
+    expect(existsSync(`${projectFile(where, project)}.migration`)).toBe(false);
   });
 });
 
@@ -144,8 +150,8 @@ describe("two migrations at once", () => {
     const outcomes = results.map((result) =>
       result.status === "fulfilled" ? result.value.databases[0]!.outcome : (result.reason as { code?: string }).code,
     );
-    expect(outcomes.filter((outcome) => outcome === "moved")).toHaveLength(1);
-    expect(outcomes.filter((outcome) => !["moved", "unchanged", "conflict"].includes(outcome!))).toEqual([]);
+    expect(outcomes.filter((outcome) => outcome === "migrated")).toHaveLength(1);
+    expect(outcomes.filter((outcome) => !["migrated", "unchanged", "conflict"].includes(outcome!))).toEqual([]);
     // Nobody is advised to clear away what the other has just brought there.
     for (const result of results) if (result.status === "rejected") expect(String(result.reason)).not.toContain("holds data already");
     const cairn = await open({ dataDir: where.dataDir, embedder: [] });
@@ -165,7 +171,7 @@ describe("rollback", () => {
     await migrations.migrate({ to: database.url, which });
     expect((await cairn.checkpoints.list({ projectPath: name })).total).toBe(4); // reading is no writing
     const back = await migrations.migrate({ rollback: true, which });
-    expect(back.databases[0]).toMatchObject({ outcome: "returned" });
+    expect(back.databases[0]).toMatchObject({ outcome: "rolled_back" });
     await cairn.checkpoints.save({ projectPath: name, summary: "In SQLite again." });
     expect((await cairn.checkpoints.list({ projectPath: name })).total).toBe(5);
 
@@ -185,11 +191,11 @@ describe("rollback", () => {
     const where = place();
     const name = "/restored/project";
     await makeProject(where, name, 2);
-    const source = sqliteMoveSource({ path: projectFile(where, name), migrations: onSqlite, shape: PROJECT_SHAPE });
+    const source = sqliteMigrationSource({ path: projectFile(where, name), migrations: onSqlite, shape: PROJECT_SHAPE });
     await source.pause("gone");
     await source.close();
     expect((await where.migrations.migrate({ rollback: true, which: projectNamed(name) })).databases[0]).toMatchObject({
-      outcome: "returned",
+      outcome: "rolled_back",
     });
     const cairn = await open({ dataDir: where.dataDir, embedder: [] });
     await cairn.checkpoints.save({ projectPath: name, summary: "Free." });

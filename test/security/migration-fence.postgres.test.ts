@@ -179,7 +179,7 @@ describe("a migration that was killed", () => {
     const script = join(import.meta.dirname, "..", "migrate", "migrator.mjs");
     const { dataDir, stateDir } = where;
     const child = spawn(process.execPath, [script, JSON.stringify({ dataDir, stateDir, input, dieAt: "noted paused", stop: true })]);
-    const record = join(dataDir, "projects", `${projectDatabaseName(project)}.db.move`);
+    const record = join(dataDir, "projects", `${projectDatabaseName(project)}.db.migration`);
     await expect.poll(() => isStopped(child.pid!) && readFileSync(record, "utf8").includes('"paused"')).toBe(true);
     const cairn = await opened(where);
     const save = () => cairn.checkpoints.save({ projectPath: project, summary: "Later" });

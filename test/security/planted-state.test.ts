@@ -61,15 +61,15 @@ describe("a .state folder that comes with a cloned repository", () => {
     mkdirSync(join(stateDir, "checkpoints"), { recursive: true });
     const url = `postgres://evil@127.0.0.1:${port}/evil`;
     const record = {
-      moveId: "m",
+      migrationId: "m",
       direction: "up",
-      state: "moved",
+      state: "migrated",
       url,
       where: "evil",
       projectId: "orders",
       startedAt: "2026-01-01T00:00:00.000Z",
     };
-    writeFileSync(join(stateDir, "checkpoints", "orders.db.move"), JSON.stringify(record), { mode: 0o600 });
+    writeFileSync(join(stateDir, "checkpoints", "orders.db.migration"), JSON.stringify(record), { mode: 0o600 });
     const storage = await openStorage();
     for (const call of [() => storage.create("orders"), () => storage.find("orders"), () => storage.systems()])
       await expect(call()).rejects.toThrow(/This folder was not chosen by you.*CAIRN_STATE_DIR=/);

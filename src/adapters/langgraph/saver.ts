@@ -19,8 +19,8 @@ import {
 import { followStore } from "../../migrate/follow.ts";
 import { CairnError } from "../../model/errors.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
-import { findAbandonedMove } from "../../stores/sqlite/migration/lock.ts";
-import { awayFrom } from "../../stores/sqlite/migration/record.ts";
+import { findAbandonedMigration } from "../../stores/sqlite/migration/lock.ts";
+import { migratedTo } from "../../stores/sqlite/migration/record.ts";
 import { shortcut } from "./plain-json.ts";
 import { type PrunedThreads, type PruneThreads, pruneThreads } from "./retention.ts";
 import type { CheckpointKey, StoredWrite, ThreadStore } from "./thread-store.ts";
@@ -259,8 +259,8 @@ async function openThreads(options: CairnSaverOptions): Promise<ThreadStore> {
     const { path, now = systemClock } = options;
     return followStore({
       local: sqliteThreads({ path, now }),
-      locate: () => awayFrom(path),
-      findAbandoned: () => findAbandonedMove(path, undefined),
+      locate: () => migratedTo(path),
+      findAbandoned: () => findAbandonedMigration(path, undefined),
       openAway: async (url) => (await import("./postgres.ts")).postgresThreads({ url }),
     });
   }

@@ -10,7 +10,7 @@ import { type DatabaseHandle, sqliteDatabases } from "./driver/databases.ts";
 import { deletionOf, describeDeletion, forgetDeletion } from "./driver/deleted-file.ts";
 import { foreignProgramsIn } from "./driver/own-schema.ts";
 import { probeWrite } from "./driver/write-probe.ts";
-import { isOnTheMove } from "./migration/record.ts";
+import { hasMigrationRecord } from "./migration/record.ts";
 import { assertOwner, claim, ownerOf, sqliteProject } from "./projects/project.ts";
 import { exportDatabase } from "./projects/project-files.ts";
 import { projectMigrations } from "./projects/project-schema.ts";
@@ -58,7 +58,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
 
     async find(projectId) {
       const path = pathOf(projectId);
-      if (!existsSync(path) && !isOnTheMove(path) && !databases.isLost(path)) return undefined;
+      if (!existsSync(path) && !hasMigrationRecord(path) && !databases.isLost(path)) return undefined;
       const handle = databases.handle({ path, migrations: projectMigrations, onNotice });
       const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything

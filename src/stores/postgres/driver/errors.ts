@@ -1,5 +1,5 @@
 import { CairnError } from "../../../model/errors.ts";
-import { abandonedOnServer, movingError } from "../../../model/migration.ts";
+import { abandonedOnServer, migratingError } from "../../../model/migration.ts";
 
 /** The server went away, or this connection to it did; another connection may work. */
 export function isConnectionLoss(error: unknown): boolean {
@@ -71,7 +71,7 @@ const MEANING: Readonly<Record<string, (error: unknown, where: string, unavailab
   "53200": (_, where, unavailable) => unavailable(`${where} is out of memory. Nothing was stored; try again.`, 1_000),
   "53300": (_, where, unavailable) => unavailable(`${where} has no connection left. Raise max_connections or use a smaller pool.`, 1_000),
   "55P03": (_, where, unavailable) => unavailable(`${where} is locked by another change. Nothing was stored; try again.`, 1_000),
-  CR001: (error, where) => movingError(where, error),
+  CR001: (error, where) => migratingError(where, error),
   CR002: (error, where) => abandonedOnServer(where, error),
   "57014": (error, where) =>
     new CairnError("timeout", `A statement in ${where} took longer than its time limit and was stopped. Try again, or ask for less.`, {

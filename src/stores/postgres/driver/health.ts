@@ -1,11 +1,11 @@
 import type { DatabaseKind } from "../../../model/backup.ts";
 import type { HealthProbe, ProbedDatabase, UnfinishedMigration } from "../../../ports/health-probe.ts";
-import { moveLockName } from "../migration/side.ts";
+import { migrationLockName } from "../migration/endpoint.ts";
 import { schemaProblems } from "./damage.ts";
 import { openPostgres, type PostgresDatabase } from "./driver.ts";
 
 const SCHEMAS = `SELECT n.nspname AS name, coalesce(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relkind IN ('r', 'm')), 0)::text AS bytes,
-  EXISTS (SELECT 1 FROM pg_proc p WHERE p.pronamespace = n.oid AND p.proname = 'cairn_move_refuse') AS fenced
+  EXISTS (SELECT 1 FROM pg_proc p WHERE p.pronamespace = n.oid AND p.proname = 'cairn_migration_fence') AS fenced
   FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
   WHERE n.nspname ~ '^(project_[0-9a-f]{16}|shared|runs|system_.+)$' GROUP BY n.oid, n.nspname ORDER BY n.nspname`;
 
@@ -42,7 +42,7 @@ export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
       }),
     systems: async () => [], // whoever is here has moved already
     check: ({ location }) => connected(async (database) => (await schemaProblems(database, location)) ?? []),
-    away: async () => [],
+    migrated: async () => [],
     async unfinishedMigrations(databases) {
       const fenced = databases.filter((database) => database.fenced);
       if (fenced.length === 0) return []; // asks nothing of a server that may be away
@@ -50,7 +50,7 @@ export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
         database.read("pg_catalog", async (tx) => {
           const found: UnfinishedMigration[] = [];
           for (const { kind, id, location } of fenced) {
-            const free = await tx.get<{ free: boolean }>(LOCK_IS_FREE, moveLockName(location));
+            const free = await tx.get<{ free: boolean }>(LOCK_IS_FREE, migrationLockName(location));
             found.push({ kind, id, running: !free!.free, elsewhere: true });
           }
           return found;

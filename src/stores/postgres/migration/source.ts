@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { MOVED_STEP } from "../../../model/migration.ts";
-import type { MoveSource } from "../../../ports/migration.ts";
+import { TOMBSTONE_VERSION } from "../../../model/migration.ts";
+import type { MigrationSource } from "../../../ports/migration.ts";
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector } from "../driver/pgvector.ts";
 import { migratePostgres } from "../driver/schema-version.ts";
@@ -8,24 +8,31 @@ import {
   connectTo,
   dropFence,
   fenceOf,
-  holdSchema,
   isTombstone,
+  lockSchema,
   postgresCounters,
   postgresRows,
   raiseFence,
   schemaExists,
   tablesOf,
   transaction,
-} from "./side.ts";
-import type { PostgresMoveOptions } from "./target.ts";
+} from "./endpoint.ts";
+import type { PostgresMigrationOptions } from "./target.ts";
 
-export interface PostgresSourceOptions extends Omit<PostgresMoveOptions, "sameSource"> {
+export interface PostgresSourceOptions extends Omit<PostgresMigrationOptions, "sameSource"> {
   /** What is left in its place says where it went. */
-  readonly movedTo: string;
+  readonly migratedTo: string;
 }
 
 /** A PostgreSQL schema that goes back to a SQLite file. */
-export function postgresMoveSource({ url, schema, migrations, shape, movedTo, trace = () => {} }: PostgresSourceOptions): MoveSource {
+export function postgresMigrationSource({
+  url,
+  schema,
+  migrations,
+  shape,
+  migratedTo,
+  trace = () => {},
+}: PostgresSourceOptions): MigrationSource {
   const database = openPostgres({ url, poolMax: 1 });
   const where = `${database.where} (schema ${schema})`;
   let client: pg.Client | undefined;
@@ -34,7 +41,7 @@ export function postgresMoveSource({ url, schema, migrations, shape, movedTo, tr
     if (client) return client;
     const made = await connectTo(url, schema, where);
     try {
-      await holdSchema(made, schema, where);
+      await lockSchema(made, schema, where);
     } catch (error) {
       await made.end();
       throw error;
@@ -48,8 +55,8 @@ export function postgresMoveSource({ url, schema, migrations, shape, movedTo, tr
   }
 
   /** A move that was undone after it had archived the schema. */
-  async function restore(db: pg.Client, moveId: string): Promise<void> {
-    const archived = archiveName(schema, moveId);
+  async function restore(db: pg.Client, migrationId: string): Promise<void> {
+    const archived = archiveName(schema, migrationId);
     if (!(await schemaExists(db, archived))) return;
     if (await isTombstone(db, schema)) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
     await db.query(`ALTER SCHEMA ${quoteName(archived)} RENAME TO ${quoteName(schema)}`);
@@ -57,7 +64,7 @@ export function postgresMoveSource({ url, schema, migrations, shape, movedTo, tr
 
   return {
     where,
-    hold: async () => void (await connected()),
+    lock: async () => void (await connected()),
 
     async exists() {
       return there(await connected());
@@ -79,18 +86,18 @@ export function postgresMoveSource({ url, schema, migrations, shape, movedTo, tr
       return postgresCounters(await connected(), schema, shape);
     },
 
-    async pause(moveId) {
+    async pause(migrationId) {
       const db = await connected();
-      await transaction(db, where, () => restore(db, moveId));
+      await transaction(db, where, () => restore(db, migrationId));
       const fence = await fenceOf(db, schema);
-      if (fence?.moveId === moveId && fence.role === "source") return;
-      await transaction(db, where, () => raiseFence(db, schema, { moveId, role: "source" }));
+      if (fence?.migrationId === migrationId && fence.role === "source") return;
+      await transaction(db, where, () => raiseFence(db, schema, { migrationId, role: "source" }));
       trace("pause");
     },
 
-    async archive(moveId) {
+    async archive(migrationId) {
       const db = await connected();
-      const archived = archiveName(schema, moveId);
+      const archived = archiveName(schema, migrationId);
       const place = `${database.where} (schema ${archived})`;
       if (await schemaExists(db, archived)) return place;
       await transaction(db, where, async () => {
@@ -98,7 +105,10 @@ export function postgresMoveSource({ url, schema, migrations, shape, movedTo, tr
         await db.query(`CREATE SCHEMA ${quoteName(schema)}`);
         await db.query(`CREATE TABLE ${quoteName(schema)}.schema_migrations
           (migration_id integer PRIMARY KEY, migration_name text NOT NULL UNIQUE, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
-        await db.query(`INSERT INTO ${quoteName(schema)}.schema_migrations VALUES ($1, $2, '')`, [MOVED_STEP, `moved to ${movedTo}`]);
+        await db.query(`INSERT INTO ${quoteName(schema)}.schema_migrations VALUES ($1, $2, '')`, [
+          TOMBSTONE_VERSION,
+          `moved to ${migratedTo}`,
+        ]);
         // Whoever looks for a project or a system looks for these tables first.
         await db.query(`CREATE TABLE ${quoteName(schema)}.project_info (id integer PRIMARY KEY, project_id text, created_at timestamptz)`);
         await db.query(`CREATE TABLE ${quoteName(schema)}.metadata (key text PRIMARY KEY, value text NOT NULL)`);
@@ -107,12 +117,12 @@ export function postgresMoveSource({ url, schema, migrations, shape, movedTo, tr
       return place;
     },
 
-    async resume(moveId) {
+    async resume(migrationId) {
       const db = await connected();
       await transaction(db, where, async () => {
-        await restore(db, moveId);
+        await restore(db, migrationId);
         const fence = await fenceOf(db, schema);
-        if (fence?.moveId === moveId && fence.role === "source") await dropFence(db);
+        if (fence?.migrationId === migrationId && fence.role === "source") await dropFence(db);
       });
       trace("resumed");
     },
@@ -125,6 +135,6 @@ export function postgresMoveSource({ url, schema, migrations, shape, movedTo, tr
   };
 }
 
-function archiveName(schema: string, moveId: string): string {
-  return `archived_${schema}_${moveId.replaceAll("-", "_")}`;
+function archiveName(schema: string, migrationId: string): string {
+  return `archived_${schema}_${migrationId.replaceAll("-", "_")}`;
 }

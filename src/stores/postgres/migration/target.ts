@@ -2,7 +2,7 @@ import type pg from "pg";
 import copyStreams from "pg-copy-streams";
 import { CairnError } from "../../../model/errors.ts";
 import type { Migration } from "../../../model/schema-version.ts";
-import { type DatabaseShape, type MoveTarget, namedValues, type Row, type TableShape, type Trace } from "../../../ports/migration.ts";
+import { type DatabaseShape, type MigrationTarget, namedValues, type Row, type TableShape, type Trace } from "../../../ports/migration.ts";
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector, indexedType, vectorIndexSql } from "../driver/pgvector.ts";
 import { migratePostgres } from "../driver/schema-version.ts";
@@ -13,24 +13,24 @@ import {
   connectTo,
   dropFence,
   fenceOf,
-  holdSchema,
   isTombstone,
+  lockSchema,
   postgresCounters,
   postgresRows,
   raiseFence,
   schemaExists,
   tablesOf,
   transaction,
-} from "./side.ts";
+} from "./endpoint.ts";
 
-export interface PostgresMoveOptions {
+export interface PostgresMigrationOptions {
   readonly url: string;
   readonly schema: string;
   readonly migrations: readonly Migration[];
   readonly shape: DatabaseShape;
   readonly trace?: Trace | undefined;
   /** Whether another move id was given out for the same source: then what it left may be replaced. */
-  readonly sameSource: (moveId: string) => boolean;
+  readonly sameSource: (migrationId: string) => boolean;
 }
 
 /** Rows that are somebody's, in tables to which the schema itself brings rows. */
@@ -40,7 +40,14 @@ const SOMEBODYS: Readonly<Record<string, string>> = {
 };
 
 /** A PostgreSQL schema that a SQLite file goes to. All of the import is one transaction. */
-export function postgresMoveTarget({ url, schema, migrations, shape, trace = () => {}, sameSource }: PostgresMoveOptions): MoveTarget {
+export function postgresMigrationTarget({
+  url,
+  schema,
+  migrations,
+  shape,
+  trace = () => {},
+  sameSource,
+}: PostgresMigrationOptions): MigrationTarget {
   const database = openPostgres({ url, poolMax: 1 });
   const where = `${database.where} (schema ${schema})`;
   let client: pg.Client | undefined;
@@ -50,7 +57,7 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
     if (client) return client;
     const made = await connectTo(url, schema, where);
     try {
-      await holdSchema(made, schema, where);
+      await lockSchema(made, schema, where);
     } catch (error) {
       await made.end();
       throw error;
@@ -63,7 +70,7 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
     const db = await connected();
     if (!(await schemaExists(db, schema)) || (await isTombstone(db, schema))) return "absent";
     const fence = await fenceOf(db, schema);
-    if (fence) return fence.role === "target" && sameSource(fence.moveId) ? "ours" : "occupied";
+    if (fence) return fence.role === "target" && sameSource(fence.migrationId) ? "ours" : "occupied";
     return (await isEmpty(db)) ? "absent" : "occupied";
   }
 
@@ -81,7 +88,7 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
   return {
     where,
     state,
-    hold: async () => void (await connected()),
+    lock: async () => void (await connected()),
 
     async check() {
       const db = await connected();
@@ -100,18 +107,18 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
       if (hasVectors) await ensurePgvector(database);
     },
 
-    async fill(moveId, feed) {
+    async fill(migrationId, feed) {
       const db = await connected();
       if (await isTombstone(db, schema)) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
       const pgvector = hasVectors ? await ensurePgvector(database) : undefined;
       await migratePostgres(database, schema, migrations, pgvector);
       trace("target made");
       await transaction(db, where, async () => {
-        await db.query(`SET LOCAL cairn.move = '${moveId}'`);
+        await db.query(`SET LOCAL cairn.migration = '${migrationId}'`);
         const tables = await tablesOf(db, schema);
         await db.query(`LOCK TABLE ${tables.map(quoteName).join(", ")} IN ACCESS EXCLUSIVE MODE`);
         if ((await state()) === "occupied") throw occupied(where);
-        await raiseFence(db, schema, { moveId, role: "target" });
+        await raiseFence(db, schema, { migrationId, role: "target" });
         await db.query(`TRUNCATE ${shape.tables.map(({ name }) => quoteName(name)).join(", ")} CASCADE`);
         // What they would write comes along, or is written by us.
         for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} DISABLE TRIGGER USER`);
@@ -155,18 +162,18 @@ export function postgresMoveTarget({ url, schema, migrations, shape, trace = () 
       return found;
     },
 
-    async open(moveId) {
+    async open(migrationId) {
       const db = await connected();
-      if ((await fenceOf(db, schema))?.moveId !== moveId) return; // done before a kill
+      if ((await fenceOf(db, schema))?.migrationId !== migrationId) return; // done before a kill
       await transaction(db, where, () => dropFence(db));
       trace("target opened");
       await db.query(shape.tables.map(({ name }) => `ANALYZE ${quoteName(name)}`).join("; "));
     },
 
-    async discard(moveId) {
+    async discard(migrationId) {
       const db = await connected();
       const fence = await fenceOf(db, schema);
-      if (fence?.role === "target" && fence.moveId === moveId) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
+      if (fence?.role === "target" && fence.migrationId === migrationId) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
       trace("discarded");
     },
 

@@ -21,7 +21,7 @@ import { loadEngine } from "../driver/engine.ts";
 import { isDamage, translateSqliteError } from "../driver/errors.ts";
 import { type FileCall, inFileThread } from "../driver/file-thread.ts";
 import { FENCE_TABLE } from "../migration/fence.ts";
-import { awayFrom, isOnTheMove } from "../migration/record.ts";
+import { hasMigrationRecord, migratedTo } from "../migration/record.ts";
 import { BACKUP_ID, backupFolder, isLeftBehind, remove, SIGNED } from "./backup-folder.ts";
 import { fileHash, UNSOUND } from "./copy-file.ts";
 import { replaceFile } from "./replace-file.ts";
@@ -43,7 +43,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
     if (which !== "all") assertHere(files.fileOf(which));
     const found = which === "all" ? await allHere() : [files.fileOf(which)].filter(({ path }) => existsSync(path));
     if (found.length > 0) return found;
-    const away = which === "all" ? files.moving().length : 0;
+    const away = which === "all" ? files.recordedMigrations().length : 0;
     if (away > 0)
       throw new CairnError("conflict", `All databases are on PostgreSQL (${away}): back them up with pg_dump. Nothing was backed up.`);
     const what = which === "all" ? "There is no database yet" : `There is no database of the ${databaseLabel(which)}`;
@@ -53,7 +53,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
   /** Those too whose file a move that was killed has archived: they are told as failed. */
   async function allHere(): Promise<readonly DatabaseFile[]> {
     const listed = await files.list();
-    const lost = files.moving().filter((one) => !one.away && !listed.some((other) => sameDatabase(one, other)));
+    const lost = files.recordedMigrations().filter((one) => !one.isMigrated && !listed.some((other) => sameDatabase(one, other)));
     return [...listed, ...lost.map(files.fileOf)];
   }
 
@@ -100,7 +100,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
         if (databases.length === 0) throw new CairnError("unavailable", `No database could be backed up. ${failed[0]?.reason}`);
         const versions = { cairn: VERSION, node: process.versions.node, sqlite: await sqliteVersion() };
         const backup = shelf.finish(partial, { id, createdAt: now(), versions, databases, failed });
-        const onPostgres = files.moving().flatMap(({ kind, id: of, away }) => (away ? [{ kind, id: of }] : []));
+        const onPostgres = files.recordedMigrations().flatMap(({ kind, id: of, isMigrated }) => (isMigrated ? [{ kind, id: of }] : []));
         return which === "all" ? { ...backup, onPostgres } : backup;
       });
     },
@@ -191,8 +191,8 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
 
 /** What has moved to PostgreSQL, or is on its way, is not to be found twice. */
 function assertHere(file: DatabaseFile): void {
-  if (!isOnTheMove(file.path)) return;
-  const away = awayFrom(file.path) !== undefined;
+  if (!hasMigrationRecord(file.path)) return;
+  const away = migratedTo(file.path) !== undefined;
   throw new CairnError(
     "conflict",
     away
@@ -247,7 +247,7 @@ async function sqliteVersion(): Promise<string> {
 
 /** What is wrong with one database must not cost the others their backup; a full disk concerns all. */
 function isSourceFault(error: unknown, { path, problem }: DatabaseFile): boolean {
-  return problem !== undefined || isOnTheMove(path) || isDamage(error) || (error as NodeJS.ErrnoException).code === UNSOUND;
+  return problem !== undefined || hasMigrationRecord(path) || isDamage(error) || (error as NodeJS.ErrnoException).code === UNSOUND;
 }
 
 function inWords(error: unknown, path: string): unknown {

@@ -8,7 +8,7 @@ import { inodeOf } from "../driver/driver.ts";
 import { loadEngine, releaseClosedConnections } from "../driver/engine.ts";
 import { isBusy, isDamage, translateSqliteError } from "../driver/errors.ts";
 import { otherUsers } from "../driver/other-users.ts";
-import { isOnTheMove } from "../migration/record.ts";
+import { hasMigrationRecord } from "../migration/record.ts";
 import { syncFolder } from "./copy-file.ts";
 
 export interface ReplaceFile {
@@ -29,7 +29,7 @@ const WAIT_MS = 2_000;
  * that moment would be in neither. Says where the old one is now, if there was one.
  */
 export async function replaceFile({ path, by, aside, waitMs = WAIT_MS }: ReplaceFile): Promise<string | undefined> {
-  if (isOnTheMove(path))
+  if (hasMigrationRecord(path))
     throw new CairnError(
       "conflict",
       `The database ${path} was moved to PostgreSQL, or is being moved. Bring it back first with: cairn migrate --to sqlite`,

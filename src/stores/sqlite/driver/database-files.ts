@@ -2,10 +2,10 @@ import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { DatabaseName } from "../../../model/backup.ts";
 import { projectDatabaseName, SHARED_DATABASE_NAME, SHARED_PROJECT_ID } from "../../../model/ids.ts";
-import type { MoveRecord } from "../../../model/migration.ts";
+import type { MigrationRecord } from "../../../model/migration.ts";
 import type { Migration } from "../../../model/schema-version.ts";
 import { assertSystemId } from "../../../model/system-rules.ts";
-import { isAway, movesIn, readMove } from "../migration/record.ts";
+import { isMigrated, listMigrationRecords, readMigrationRecord } from "../migration/record.ts";
 import { projectMigrations } from "../projects/project-schema.ts";
 import { runMigrations } from "../runs/schema.ts";
 import { systemMigrations } from "../systems/schema.ts";
@@ -25,10 +25,10 @@ export interface DatabaseFile extends DatabaseName {
 }
 
 /** A database of which a move is noted, finished or not. Its file may be here or not. */
-export interface MovingDatabase extends DatabaseName {
-  readonly record: MoveRecord;
+export interface RecordedMigration extends DatabaseName {
+  readonly record: MigrationRecord;
   /** It is on PostgreSQL now. */
-  readonly away: boolean;
+  readonly isMigrated: boolean;
 }
 
 export interface DatabaseFiles {
@@ -37,7 +37,7 @@ export interface DatabaseFiles {
   /** All there are, those that cannot be read too. */
   list(): Promise<readonly DatabaseFile[]>;
   systems(): readonly DatabaseFile[];
-  moving(): readonly MovingDatabase[];
+  recordedMigrations(): readonly RecordedMigration[];
 }
 
 export interface DatabaseFolders {
@@ -102,18 +102,18 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
       return [...present.filter(({ path }) => !deleted.some((file) => file.path === path)), ...deleted];
     },
     systems: systemFiles,
-    moving() {
-      const ofRuns = readMove(runs().path);
+    recordedMigrations() {
+      const ofRuns = readMigrationRecord(runs().path);
       const moves = [
-        ...movesIn(projects).map((record) => ({
+        ...listMigrationRecords(projects).map((record) => ({
           kind: record.projectId === SHARED_PROJECT_ID ? ("shared" as const) : ("project" as const),
           record,
         })),
         ...(ofRuns ? [{ kind: "runs" as const, record: { ...ofRuns, projectId: "runs" } }] : []),
-        ...movesIn(systems).map((record) => ({ kind: "system" as const, record })),
+        ...listMigrationRecords(systems).map((record) => ({ kind: "system" as const, record })),
       ];
       return moves.flatMap(({ kind, record }) =>
-        record.projectId === undefined ? [] : [{ kind, id: record.projectId, record, away: isAway(record) }],
+        record.projectId === undefined ? [] : [{ kind, id: record.projectId, record, isMigrated: isMigrated(record) }],
       );
     },
   };

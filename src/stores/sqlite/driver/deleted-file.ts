@@ -2,7 +2,7 @@ import { existsSync, fstatSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
-import { isOnTheMove } from "../migration/record.ts";
+import { hasMigrationRecord } from "../migration/record.ts";
 import type { SqliteDatabase } from "./driver.ts";
 
 /** Written beside a database whose file was deleted while a process had it open, so that every process refuses an empty one. */
@@ -84,7 +84,7 @@ function deletedError(note: DeletionNote): CairnError {
  */
 export function isDeleted(path: string, inode: number | undefined): boolean {
   if (inode === undefined || path === ":memory:") return false;
-  if (inodeAt(path) === undefined) return !isOnTheMove(path) && !isQuarantined(path, inode);
+  if (inodeAt(path) === undefined) return !hasMigrationRecord(path) && !isQuarantined(path, inode);
   return linksOf(inode) === 0;
 }
 

@@ -4,9 +4,9 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
 import { LIMITS } from "../../../model/limits.ts";
-import { isMoving, movingError } from "../../../model/migration.ts";
+import { isMigrating, migratingError } from "../../../model/migration.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
-import { awayFrom, isOnTheMove } from "../migration/record.ts";
+import { hasMigrationRecord, migratedTo } from "../migration/record.ts";
 import { assertNotDeleted } from "./deleted-file.ts";
 import { type Engine, loadEngine } from "./engine.ts";
 import { logEraser } from "./erase-log.ts";
@@ -193,7 +193,7 @@ function makePrivate(path: string): void {
 async function connect(path: string, mustExist: boolean, lockWaitMs: number): Promise<DatabaseSync> {
   const { DatabaseSync } = await loadEngine();
   if (path !== ":memory:") {
-    if (isOnTheMove(path) && (!existsSync(path) || awayFrom(path) !== undefined)) throw movingError(path);
+    if (hasMigrationRecord(path) && (!existsSync(path) || migratedTo(path) !== undefined)) throw migratingError(path);
     if (mustExist && !existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
     assertNotDeleted(path);
     makeFolder(path);
@@ -212,7 +212,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
       connection.close();
     } catch (error) {
       connection.close();
-      if (isMoving(error)) throw error;
+      if (isMigrating(error)) throw error;
       // Ten processes that make one file at the same moment meet here.
       if (!isBusy(error) || Date.now() > deadline) throw translateSqliteError(error, path);
       await sleep(5 + Math.random() * 20);
@@ -233,10 +233,10 @@ function openConnection(DatabaseSync: Engine, path: string): DatabaseSync {
  * went, and the empty file must not hide that.
  */
 function isLeftBehind(connection: DatabaseSync, path: string): boolean {
-  if (path === ":memory:" || !isOnTheMove(path)) return false;
+  if (path === ":memory:" || !hasMigrationRecord(path)) return false;
   if (connection.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get()) return false;
   for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
-  throw movingError(path);
+  throw migratingError(path);
 }
 
 export function inodeOf(path: string): number | undefined {

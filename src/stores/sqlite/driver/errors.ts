@@ -1,10 +1,10 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
 import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
-import { movingError } from "../../../model/migration.ts";
+import { migratingError } from "../../../model/migration.ts";
 
-/** What the triggers of a database that is being moved say. */
-export const MOVING = "cairn: this database is being moved";
+/** What the triggers of a database that is being migrated say. */
+export const MIGRATING = "cairn: this database is being migrated";
 /** The file was renamed while it was open. */
 const READONLY_DBMOVED = 1032;
 
@@ -33,7 +33,7 @@ export function isDamage(error: unknown): boolean {
 export function translateSqliteError(error: unknown, path: string): unknown {
   if (error instanceof CairnError) return error;
   const details = { path };
-  if (isMovingRefusal(error)) return movingError(path, error);
+  if (isFenceError(error)) return migratingError(path, error);
   switch (primaryCode(error)) {
     case CORRUPT:
     case NOTADB:
@@ -92,9 +92,9 @@ function areDescriptorsUsedUp(): boolean {
   }
 }
 
-function isMovingRefusal(error: unknown): boolean {
+function isFenceError(error: unknown): boolean {
   if ((error as { errcode?: unknown } | null)?.errcode === READONLY_DBMOVED) return true;
-  return primaryCode(error) === CONSTRAINT && (error as Error).message.includes(MOVING);
+  return primaryCode(error) === CONSTRAINT && (error as Error).message.includes(MIGRATING);
 }
 
 function primaryCode(error: unknown): number | undefined {

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
-import { movingError } from "../../../model/migration.ts";
+import { migratingError } from "../../../model/migration.ts";
 import { giveWay, isWriteWanted, wantToWrite } from "../../../scheduling/yield.ts";
-import { isOnTheMove } from "../migration/record.ts";
+import { hasMigrationRecord } from "../migration/record.ts";
 import type { SqliteTx } from "./driver.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
 
@@ -183,7 +183,7 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
 
 /** A file that leaves is closed by whoever finds out first, while others still wait to write to it. */
 export function closedError(path: string, message: string): CairnError {
-  return isOnTheMove(path) ? movingError(path) : new CairnError("unavailable", message, { details: { path } });
+  return hasMigrationRecord(path) ? migratingError(path) : new CairnError("unavailable", message, { details: { path } });
 }
 
 function lockedError(path: string, waitedMs: number, cause: unknown): CairnError {

@@ -5,7 +5,7 @@ import { sameDatabase } from "../../../model/backup.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { HealthProbe, Leftover, ProbedDatabase } from "../../../ports/health-probe.ts";
 import { isLeftBehind } from "../backup/backup-folder.ts";
-import { isMoveRunning } from "../migration/lock.ts";
+import { isMigrationRunning } from "../migration/lock.ts";
 import { checkFile } from "./damage.ts";
 import type { DatabaseFile, DatabaseFiles, DatabaseFolders } from "./database-files.ts";
 import { inodeOf } from "./driver.ts";
@@ -46,18 +46,18 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
       const { problems } = await checkFile(location);
       return problems.length > 0 ? problems : foreignProgramsIn(location, files.fileOf({ kind, id }).migrations);
     },
-    away: async () => files.moving().filter(({ away }) => away),
+    migrated: async () => files.recordedMigrations().filter(({ isMigrated }) => isMigrated),
     async unfinishedMigrations(databases) {
-      const moving = files.moving();
-      const recorded = moving
-        .filter(({ record }) => record.state !== "moved")
+      const migrations = files.recordedMigrations();
+      const recorded = migrations
+        .filter(({ record }) => record.state !== "migrated")
         .map(async ({ kind, id, record: { where, direction, startedAt } }) => {
-          const running = await isMoveRunning(files.fileOf({ kind, id }).path);
+          const running = await isMigrationRunning(files.fileOf({ kind, id }).path);
           return { kind, id, where, direction, startedAt, running };
         });
       const unrecorded = databases
-        .filter((database) => database.fenced && !moving.some((other) => sameDatabase(database, other)))
-        .map(async ({ kind, id, location }) => ({ kind, id, running: await isMoveRunning(location) }));
+        .filter((database) => database.fenced && !migrations.some((other) => sameDatabase(database, other)))
+        .map(async ({ kind, id, location }) => ({ kind, id, running: await isMigrationRunning(location) }));
       return Promise.all([...recorded, ...unrecorded]);
     },
     async disks() {

@@ -2,21 +2,21 @@ import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
-import { isBusy, MOVING, translateSqliteError } from "../driver/errors.ts";
+import { isBusy, MIGRATING, translateSqliteError } from "../driver/errors.ts";
 
 /** Says which move has paused the database. */
-export const FENCE_TABLE = "cairn_move";
+export const FENCE_TABLE = "cairn_migration_fence";
 
 /**
  * Puts a trigger before every write to every table, in one transaction: whatever was acknowledged before is in the file, and
  * nothing comes after. It holds for every process and every program, also those that know nothing of the move.
  */
-export async function raiseFence(connection: DatabaseSync, path: string, moveId: string): Promise<void> {
+export async function raiseFence(connection: DatabaseSync, path: string, migrationId: string): Promise<void> {
   await exclusively(connection, path, () => {
-    if (fenceOf(connection) === moveId) return;
-    connection.exec(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (move_id TEXT NOT NULL)`);
+    if (fenceOf(connection) === migrationId) return;
+    connection.exec(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id TEXT NOT NULL)`);
     connection.exec(`DELETE FROM ${FENCE_TABLE}`);
-    connection.prepare(`INSERT INTO ${FENCE_TABLE} (move_id) VALUES (?)`).run(moveId);
+    connection.prepare(`INSERT INTO ${FENCE_TABLE} (migration_id) VALUES (?)`).run(migrationId);
     for (const table of ordinaryTables(connection))
       for (const event of EVENTS) connection.exec(fenceTrigger(table, event).replace("CREATE TRIGGER", "CREATE TRIGGER IF NOT EXISTS"));
   });
@@ -30,13 +30,13 @@ export function isFenceTrigger(name: string, table: string, sql: string): boolea
 const EVENTS = ["INSERT", "UPDATE", "DELETE"];
 
 function fenceTrigger(table: string, event: string): string {
-  return `CREATE TRIGGER ${triggerName(table, event)} BEFORE ${event} ON ${table} BEGIN SELECT RAISE(ABORT, '${MOVING}'); END`;
+  return `CREATE TRIGGER ${triggerName(table, event)} BEFORE ${event} ON ${table} BEGIN SELECT RAISE(ABORT, '${MIGRATING}'); END`;
 }
 
 export async function dropFence(connection: DatabaseSync, path: string): Promise<void> {
   await exclusively(connection, path, () => {
     const triggers = connection.prepare(
-      "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'cairn\\_move\\_%' ESCAPE '\\'",
+      "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'cairn\\_fence\\_%' ESCAPE '\\'",
     );
     for (const { name } of triggers.all() as { name: string }[]) connection.exec(`DROP TRIGGER ${name}`);
     connection.exec(`DROP TABLE IF EXISTS ${FENCE_TABLE}`);
@@ -46,7 +46,7 @@ export async function dropFence(connection: DatabaseSync, path: string): Promise
 /** The move that has paused this database, if one has. */
 export function fenceOf(connection: DatabaseSync): string | undefined {
   if (!connection.prepare("SELECT 1 FROM sqlite_master WHERE name = ?").get(FENCE_TABLE)) return undefined;
-  return (connection.prepare(`SELECT move_id FROM ${FENCE_TABLE}`).get() as { move_id: string } | undefined)?.move_id;
+  return (connection.prepare(`SELECT migration_id FROM ${FENCE_TABLE}`).get() as { migration_id: string } | undefined)?.migration_id;
 }
 
 /** Tables that can have triggers: those of full text, and what they are made of, cannot. */
@@ -61,7 +61,7 @@ export function ordinaryTables(connection: DatabaseSync): string[] {
 }
 
 function triggerName(table: string, event: string): string {
-  return `cairn_move_${table}_${event.toLowerCase()}`;
+  return `cairn_fence_${table}_${event.toLowerCase()}`;
 }
 
 /** Runs `work` in a write transaction, waiting for those under way. */

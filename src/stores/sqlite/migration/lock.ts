@@ -2,13 +2,13 @@ import { closeSync, existsSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
-import { abandonedMove } from "../../../model/migration.ts";
+import { abandonedMigration } from "../../../model/migration.ts";
 import { isSameFile } from "../driver/databases.ts";
 import { inodeOf } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { isBusy, translateSqliteError } from "../driver/errors.ts";
 import { fenceOf } from "./fence.ts";
-import { readMove } from "./record.ts";
+import { readMigrationRecord } from "./record.ts";
 
 /** Waits this many milliseconds for another migration of the same file. */
 const HOLD_WAIT_MS = 15_000;
@@ -17,7 +17,7 @@ const HOLD_WAIT_MS = 15_000;
  * Marks the migration of a database as running, until the returned function is called or the process ends. The mark is a SQLite lock
  * on an empty file: the operating system releases it with the process, however that ends, so nobody has to guess from process ids.
  */
-export async function holdMoveLock(path: string): Promise<() => void> {
+export async function acquireMigrationLock(path: string): Promise<() => void> {
   const { DatabaseSync } = await loadEngine();
   const file = lockFile(path);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -45,7 +45,7 @@ export async function holdMoveLock(path: string): Promise<() => void> {
 }
 
 /** Returns whether a live process is migrating this database. */
-export async function isMoveRunning(path: string): Promise<boolean> {
+export async function isMigrationRunning(path: string): Promise<boolean> {
   const file = lockFile(path);
   if (!existsSync(file)) return false;
   const { DatabaseSync } = await loadEngine();
@@ -65,13 +65,13 @@ export async function isMoveRunning(path: string): Promise<boolean> {
  * Returns the error for a database whose migration stopped before its end, or `undefined` while a migration runs or none is needed.
  * `flags` names the database on the command line.
  */
-export async function findAbandonedMove(path: string, flags: string | undefined): Promise<CairnError | undefined> {
-  if (await isMoveRunning(path)) return undefined;
-  const record = readMove(path);
-  if (record?.state === "moved") return undefined;
+export async function findAbandonedMigration(path: string, flags: string | undefined): Promise<CairnError | undefined> {
+  if (await isMigrationRunning(path)) return undefined;
+  const record = readMigrationRecord(path);
+  if (record?.state === "migrated") return undefined;
   if (!record && !(await isFenced(path))) return undefined;
-  if (await isMoveRunning(path)) return undefined; // another process has just taken it up
-  return abandonedMove(path, flags, record);
+  if (await isMigrationRunning(path)) return undefined; // another process has just taken it up
+  return abandonedMigration(path, flags, record);
 }
 
 /** Returns whether the file itself refuses writes. One that is locked or renamed at this moment is looked at again by the next attempt. */
@@ -91,7 +91,7 @@ async function isFenced(path: string): Promise<boolean> {
 }
 
 function lockFile(path: string): string {
-  return `${path}.move.lock`;
+  return `${path}.migration.lock`;
 }
 
 /** Creates the file for this user only. An existing file is left alone: closing it would drop this process's locks on it. */

@@ -3,17 +3,17 @@ import { basename, dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
-import type { Counters, DatabaseShape, MoveSource, Trace } from "../../../ports/migration.ts";
+import type { Counters, DatabaseShape, MigrationSource, Trace } from "../../../ports/migration.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
 import { syncFile, syncFolder } from "../backup/copy-file.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
 import type { Migration } from "../driver/schema-version.ts";
 import { dropFence, fenceOf, ordinaryTables, raiseFence } from "./fence.ts";
-import { holdMoveLock } from "./lock.ts";
+import { acquireMigrationLock } from "./lock.ts";
 import { sqliteRows } from "./rows.ts";
 
-export interface SqliteMoveOptions {
+export interface SqliteMigrationOptions {
   readonly path: string;
   readonly migrations: readonly Migration[];
   readonly shape: DatabaseShape;
@@ -21,7 +21,7 @@ export interface SqliteMoveOptions {
 }
 
 /** A SQLite file that goes to PostgreSQL. */
-export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: SqliteMoveOptions): MoveSource {
+export function sqliteMigrationSource({ path, migrations, shape, trace = () => {} }: SqliteMigrationOptions): MigrationSource {
   let connection: DatabaseSync | undefined;
   let release: (() => void) | undefined;
 
@@ -42,17 +42,17 @@ export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: 
   }
 
   /** A move that was undone after it had archived the file. */
-  function restore(moveId: string): void {
+  function restore(migrationId: string): void {
     if (existsSync(path)) return;
     disconnect();
-    placeCopy(archivePath(path, moveId), path, trace);
+    placeCopy(archivePath(path, migrationId), path, trace);
   }
 
   return {
     where: path,
 
-    async hold() {
-      release ??= await holdMoveLock(path);
+    async lock() {
+      release ??= await acquireMigrationLock(path);
     },
 
     exists: async () => existsSync(path),
@@ -70,14 +70,14 @@ export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: 
       return sqliteCounters(await connected(), shape);
     },
 
-    async pause(moveId) {
-      restore(moveId);
-      await raiseFence(await connected(), path, moveId);
+    async pause(migrationId) {
+      restore(migrationId);
+      await raiseFence(await connected(), path, migrationId);
       trace("pause");
     },
 
-    async archive(moveId) {
-      const archived = archivePath(path, moveId);
+    async archive(migrationId) {
+      const archived = archivePath(path, migrationId);
       if (existsSync(archived) && !existsSync(path)) return archived;
       await emptyWal(await connected(), path);
       trace("wal emptied");
@@ -93,8 +93,8 @@ export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: 
       return archived;
     },
 
-    async resume(moveId) {
-      restore(moveId);
+    async resume(migrationId) {
+      restore(migrationId);
       await dropFence(await connected(), path);
       trace("resumed");
     },
@@ -108,7 +108,7 @@ export function sqliteMoveSource({ path, migrations, shape, trace = () => {} }: 
 }
 
 /** Lets writes through to a file that is paused though no move of it is noted: a backup from the middle of one. Says whether it was. */
-export async function freeSqlite(path: string): Promise<boolean> {
+export async function dropStrayFence(path: string): Promise<boolean> {
   if (!existsSync(path)) return false;
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(path, { timeout: 1_000 });
@@ -121,8 +121,8 @@ export async function freeSqlite(path: string): Promise<boolean> {
   }
 }
 
-export function archivePath(path: string, moveId: string): string {
-  return join(dirname(path), "archive", `${basename(path, ".db")}-${moveId}.db`);
+export function archivePath(path: string, migrationId: string): string {
+  return join(dirname(path), "archive", `${basename(path, ".db")}-${migrationId}.db`);
 }
 
 /**

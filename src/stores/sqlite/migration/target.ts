@@ -6,7 +6,7 @@ import {
   type Column,
   type Counters,
   namedValues,
-  type ReturnTarget,
+  type RollbackTarget,
   type Row,
   type TableShape,
   type Value,
@@ -17,13 +17,13 @@ import { loadEngine } from "../driver/engine.ts";
 import { FILL_MIRROR } from "../projects/derived-parts.ts";
 import { vectorCodes } from "./codes.ts";
 import { dropFence } from "./fence.ts";
-import { holdMoveLock } from "./lock.ts";
+import { acquireMigrationLock } from "./lock.ts";
 import { sqliteRows } from "./rows.ts";
-import { archivePath, emptyWal, placeCopy, type SqliteMoveOptions, sqliteCounters } from "./source.ts";
+import { archivePath, emptyWal, placeCopy, type SqliteMigrationOptions, sqliteCounters } from "./source.ts";
 import { fromMicros } from "./time.ts";
 
 /** A SQLite file that a PostgreSQL schema comes back to. It is built beside its place and renamed when it is whole. */
-export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: SqliteMoveOptions): ReturnTarget {
+export function sqliteMigrationTarget({ path, migrations, shape, trace = () => {} }: SqliteMigrationOptions): RollbackTarget {
   const made = `${path}.building`;
   let connection: DatabaseSync | undefined;
   let release: (() => void) | undefined;
@@ -45,8 +45,8 @@ export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: 
   return {
     where: path,
 
-    async hold() {
-      release ??= await holdMoveLock(path);
+    async lock() {
+      release ??= await acquireMigrationLock(path);
     },
 
     async state() {
@@ -93,7 +93,7 @@ export function sqliteMoveTarget({ path, migrations, shape, trace = () => {} }: 
       trace("target filled");
     },
 
-    async takeBack(archivedBy, counters) {
+    async restoreArchive(archivedBy, counters) {
       clear();
       placeCopy(archivePath(path, archivedBy), made, trace);
       const db = await connected();

@@ -6,7 +6,7 @@ import type { SystemStorage } from "../../../ports/system-store.ts";
 import { sqliteDatabases } from "../driver/databases.ts";
 import type { SqliteDatabase } from "../driver/driver.ts";
 import { probeWrite } from "../driver/write-probe.ts";
-import { isOnTheMove } from "../migration/record.ts";
+import { hasMigrationRecord } from "../migration/record.ts";
 import { systemMigrations } from "./schema.ts";
 import { sqliteSystemStore } from "./store.ts";
 
@@ -46,7 +46,7 @@ export function sqliteSystemStorage({ stateDir, refuseLinks = false }: SqliteSys
     async find(systemId) {
       assertSystemId(systemId);
       const path = pathOf(systemId);
-      if (!existsSync(path) && !isOnTheMove(path) && !databases.isLost(path)) return undefined;
+      if (!existsSync(path) && !hasMigrationRecord(path) && !databases.isLost(path)) return undefined;
       const handle = handleOf(systemId);
       const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything

@@ -2,15 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import copyStreams from "pg-copy-streams";
 import { CairnError } from "../../../model/errors.ts";
-import { MOVED_STEP } from "../../../model/migration.ts";
+import { TOMBSTONE_VERSION } from "../../../model/migration.ts";
 import type { Counters, DatabaseShape, Row, TableShape } from "../../../ports/migration.ts";
 import { quoteName } from "../driver/driver.ts";
 import { isCollision, translatePostgresError } from "../driver/errors.ts";
 import { rowDecoder } from "./binary.ts";
 
-export const FENCE_TABLE = "cairn_move";
+export const FENCE_TABLE = "cairn_migration_fence";
 /** SQLSTATE of a fenced table, in a class that PostgreSQL does not use: a migration runs, or it was abandoned. */
-const MOVING_STATE = "CR001";
+const MIGRATING_STATE = "CR001";
 const ABANDONED_STATE = "CR002";
 
 /** How a table is read where it needs more than its own columns. */
@@ -74,34 +74,34 @@ export async function postgresCounters(client: pg.Client, schema: string, shape:
  * From now on every write to these tables is refused, but for the move's own connection. Making a trigger waits for the writes
  * that are under way, so that whatever was acknowledged is there. Run it in a transaction.
  */
-export async function raiseFence(client: pg.Client, schema: string, { moveId, role }: Fence): Promise<void> {
-  await client.query(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (move_id text NOT NULL, role text NOT NULL)`);
+export async function raiseFence(client: pg.Client, schema: string, { migrationId, role }: Fence): Promise<void> {
+  await client.query(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id text NOT NULL, role text NOT NULL)`);
   await client.query(`DELETE FROM ${FENCE_TABLE}`);
-  await client.query(`INSERT INTO ${FENCE_TABLE} (move_id, role) VALUES ($1, $2)`, [moveId, role]);
-  await client.query(`CREATE OR REPLACE FUNCTION cairn_move_refuse() RETURNS trigger LANGUAGE plpgsql AS $body$
+  await client.query(`INSERT INTO ${FENCE_TABLE} (migration_id, role) VALUES ($1, $2)`, [migrationId, role]);
+  await client.query(`CREATE OR REPLACE FUNCTION cairn_migration_fence() RETURNS trigger LANGUAGE plpgsql AS $body$
     BEGIN
-      IF current_setting('cairn.move', true) IS DISTINCT FROM '${literal(moveId)}' THEN
+      IF current_setting('cairn.migration', true) IS DISTINCT FROM '${literal(migrationId)}' THEN
         -- The migration's own connection holds this lock as long as it lives.
-        IF pg_try_advisory_xact_lock_shared(hashtextextended('${moveLockName(literalSchema(schema))}', 0)) THEN
+        IF pg_try_advisory_xact_lock_shared(hashtextextended('${migrationLockName(literalSchema(schema))}', 0)) THEN
           RAISE EXCEPTION 'cairn: a migration of this database was abandoned' USING ERRCODE = '${ABANDONED_STATE}';
         END IF;
-        RAISE EXCEPTION 'cairn: this database is being moved' USING ERRCODE = '${MOVING_STATE}';
+        RAISE EXCEPTION 'cairn: this database is being migrated' USING ERRCODE = '${MIGRATING_STATE}';
       END IF;
       RETURN NULL;
     END $body$`);
   for (const table of await tablesOf(client, schema))
     await client.query(
-      `CREATE OR REPLACE TRIGGER cairn_move_refuse BEFORE INSERT OR UPDATE OR DELETE ON ${quoteName(table)} FOR EACH STATEMENT EXECUTE FUNCTION cairn_move_refuse()`,
+      `CREATE OR REPLACE TRIGGER cairn_migration_fence BEFORE INSERT OR UPDATE OR DELETE ON ${quoteName(table)} FOR EACH STATEMENT EXECUTE FUNCTION cairn_migration_fence()`,
     );
 }
 
 export async function dropFence(client: pg.Client): Promise<void> {
-  await client.query(`DROP FUNCTION IF EXISTS cairn_move_refuse() CASCADE; DROP TABLE IF EXISTS ${FENCE_TABLE}`);
+  await client.query(`DROP FUNCTION IF EXISTS cairn_migration_fence() CASCADE; DROP TABLE IF EXISTS ${FENCE_TABLE}`);
 }
 
 /** Whether the schema is being filled, or is being left. A full one that is being left must never be taken for a half-filled one. */
 export interface Fence {
-  readonly moveId: string;
+  readonly migrationId: string;
   readonly role: "target" | "source";
 }
 
@@ -112,13 +112,13 @@ export async function fenceOf(client: pg.Client, schema: string): Promise<Fence 
     `${quoteName(schema)}.${FENCE_TABLE}`,
   ]);
   if (!rows[0]!.found) return undefined;
-  const [row] = (await client.query<{ move_id: string; role: Fence["role"] }>(`SELECT move_id, role FROM ${FENCE_TABLE}`)).rows;
-  return row && { moveId: row.move_id, role: row.role };
+  const [row] = (await client.query<{ migration_id: string; role: Fence["role"] }>(`SELECT migration_id, role FROM ${FENCE_TABLE}`)).rows;
+  return row && { migrationId: row.migration_id, role: row.role };
 }
 
 async function isFenced(client: pg.Client, schema: string): Promise<boolean> {
   const { rows } = await client.query(
-    "SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.proname = 'cairn_move_refuse' AND n.nspname = $1",
+    "SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.proname = 'cairn_migration_fence' AND n.nspname = $1",
     [schema],
   );
   return rows.length > 0;
@@ -143,7 +143,7 @@ export async function transaction<T>(client: pg.Client, where: string, work: () 
       return value;
     } catch (error) {
       await client.query("ROLLBACK").catch(() => {}); // a connection that broke has rolled back by itself
-      if (!isCollision(error) || attempt === 20) throw told(error, where);
+      if (!isCollision(error) || attempt === 20) throw translateRowError(error, where);
     }
   }
 }
@@ -154,7 +154,7 @@ export async function isTombstone(client: pg.Client, schema: string): Promise<bo
     `${quoteName(schema)}.schema_migrations`,
   ]);
   if (!rows[0]!.found) return false;
-  return (await client.query("SELECT 1 FROM schema_migrations WHERE migration_id = $1", [MOVED_STEP])).rows.length > 0;
+  return (await client.query("SELECT 1 FROM schema_migrations WHERE migration_id = $1", [TOMBSTONE_VERSION])).rows.length > 0;
 }
 
 export async function schemaExists(client: pg.Client, schema: string): Promise<boolean> {
@@ -165,15 +165,15 @@ export async function schemaExists(client: pg.Client, schema: string): Promise<b
 const HOLD_WAIT_MS = 15_000;
 
 /** Names the advisory lock that a migration holds on its schema for as long as it runs. */
-export function moveLockName(schema: string): string {
-  return `cairn move of ${schema}`;
+export function migrationLockName(schema: string): string {
+  return `cairn migration of ${schema}`;
 }
 
 /** One move at a time per schema, whoever runs it. Held until the connection ends, however it ends. */
-export async function holdSchema(client: pg.Client, schema: string, where: string): Promise<void> {
+export async function lockSchema(client: pg.Client, schema: string, where: string): Promise<void> {
   for (const deadline = Date.now() + HOLD_WAIT_MS; ; ) {
     const { rows } = await client.query<{ held: boolean }>("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held", [
-      moveLockName(schema),
+      migrationLockName(schema),
     ]);
     if (rows[0]!.held) return;
     if (Date.now() > deadline) throw new CairnError("conflict", `Another process is moving ${where} just now. Wait until it is done.`);
@@ -182,7 +182,7 @@ export async function holdSchema(client: pg.Client, schema: string, where: strin
 }
 
 /** PostgreSQL's own words name the row that it refused. */
-function told(error: unknown, where: string): unknown {
+function translateRowError(error: unknown, where: string): unknown {
   const { code, detail, message } = error as { code?: string; detail?: string; message?: string };
   if (code !== undefined && /^(22|23|54)/.test(code))
     return new CairnError("conflict", `${where} refused a row: ${message}${detail ? ` (${detail})` : ""}. Nothing was changed.`, {
@@ -197,7 +197,7 @@ function literalSchema(schema: string): string {
   return schema;
 }
 
-function literal(moveId: string): string {
-  if (!/^[0-9a-z-]{1,64}$/.test(moveId)) throw new CairnError("internal", "A move has another kind of id.");
-  return moveId;
+function literal(migrationId: string): string {
+  if (!/^[0-9a-z-]{1,64}$/.test(migrationId)) throw new CairnError("internal", "A move has another kind of id.");
+  return migrationId;
 }

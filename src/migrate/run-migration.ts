@@ -1,20 +1,31 @@
 import { asCairnError, CairnError } from "../model/errors.ts";
-import type { MoveRecord, TableDigest } from "../model/migration.ts";
-import type { Counters, DatabaseShape, MoveJournal, MoveSource, MoveTarget, ReturnTarget, Trace } from "../ports/migration.ts";
+import type { MigrationRecord, TableDigest } from "../model/migration.ts";
+import type {
+  Counters,
+  DatabaseShape,
+  MigrationJournal,
+  MigrationSource,
+  MigrationTarget,
+  RollbackTarget,
+  Trace,
+} from "../ports/migration.ts";
 import { assertFitsSqlite, assertSound, differences, scan, type Watch } from "./scan.ts";
 
 /** The two ends of one move, and what it is watched by. */
-export interface Move {
-  readonly source: MoveSource;
-  readonly target: MoveTarget;
+export interface Migration {
+  readonly source: MigrationSource;
+  readonly target: MigrationTarget;
   readonly shape: DatabaseShape;
-  readonly journal: MoveJournal;
+  readonly journal: MigrationJournal;
   readonly watch: Watch;
   readonly trace: Trace;
 }
 
 /** Reads all of the source and asks the target, and changes nothing: what would stop the move stops it here. */
-export async function plan({ source, target, shape, watch }: Move, direction: MoveRecord["direction"]): Promise<TableDigest[]> {
+export async function planMigration(
+  { source, target, shape, watch }: Migration,
+  direction: MigrationRecord["direction"],
+): Promise<TableDigest[]> {
   const unknown = await source.unknownTables();
   if (unknown.length > 0)
     throw new CairnError(
@@ -37,10 +48,10 @@ export async function plan({ source, target, shape, watch }: Move, direction: Mo
  * Carries a move out from wherever its record says it stands: pause writes, export and import, verify, archive, switch. Until the
  * source is archived a failure undoes everything; after that a move only goes forward, however often it is killed.
  */
-export async function carryOut(move: Move, first: MoveRecord): Promise<MoveRecord> {
+export async function runMigration(move: Migration, first: MigrationRecord): Promise<MigrationRecord> {
   const { source, target, journal, trace } = move;
   let record = first;
-  const note = (change: Partial<MoveRecord>) => {
+  const note = (change: Partial<MigrationRecord>) => {
     record = { ...record, ...change };
     journal.write(record);
     trace(`noted ${record.state}`);
@@ -48,7 +59,7 @@ export async function carryOut(move: Move, first: MoveRecord): Promise<MoveRecor
   try {
     if (record.state === "pausing") {
       note({});
-      await source.pause(record.moveId);
+      await source.pause(record.migrationId);
       note({ state: "paused" });
     }
     if (record.state === "paused")
@@ -57,24 +68,24 @@ export async function carryOut(move: Move, first: MoveRecord): Promise<MoveRecor
       await verify(move, record.tables!);
       note({ state: "verified" });
     }
-    note({ archive: await source.archive(record.moveId) });
+    note({ archive: await source.archive(record.migrationId) });
   } catch (error) {
-    await undo(move, record, error);
+    await undoMigration(move, record, error);
     throw error;
   }
-  await target.open(record.moveId);
-  if (record.direction === "up") note({ state: "moved", before: undefined });
+  await target.open(record.migrationId);
+  if (record.direction === "up") note({ state: "migrated", before: undefined });
   else {
     journal.remove();
     trace("record removed");
-    record = { ...record, state: "moved" };
+    record = { ...record, state: "migrated" };
   }
   return record;
 }
 
-async function copy({ source, target, shape, watch }: Move, { moveId }: MoveRecord): Promise<TableDigest[]> {
+async function copy({ source, target, shape, watch }: Migration, { migrationId }: MigrationRecord): Promise<TableDigest[]> {
   let tables: TableDigest[] = [];
-  await target.fill(moveId, async (put) => {
+  await target.fill(migrationId, async (put) => {
     tables = await scan(source, shape, watch, put);
     return source.counters();
   });
@@ -82,7 +93,7 @@ async function copy({ source, target, shape, watch }: Move, { moveId }: MoveReco
 }
 
 /** Only as long as the target holds exactly what was moved there: else what was written since would be lost. */
-async function takeBack({ source, target, shape, watch }: Move, { before }: MoveRecord): Promise<readonly TableDigest[]> {
+async function takeBack({ source, target, shape, watch }: Migration, { before }: MigrationRecord): Promise<readonly TableDigest[]> {
   const moved = before?.tables ?? [];
   const changed = differences(moved, await scan(source, shape, watch));
   if (changed.length > 0)
@@ -91,11 +102,11 @@ async function takeBack({ source, target, shape, watch }: Move, { before }: Move
       `${source.where} was written to since the move (${changed.join("; ")}), so going back would lose that. Use it as it is, or copy everything back with: cairn migrate --to sqlite`,
       { details: { changed } },
     );
-  await (target as ReturnTarget).takeBack(before!.moveId, await source.counters());
+  await (target as RollbackTarget).restoreArchive(before!.migrationId, await source.counters());
   return moved;
 }
 
-async function verify({ source, target, shape, watch }: Move, expected: readonly TableDigest[]): Promise<void> {
+async function verify({ source, target, shape, watch }: Migration, expected: readonly TableDigest[]): Promise<void> {
   const wrong = differences(expected, await scan(target, shape, watch));
   wrong.push(...behind(await source.counters(), await target.counters()), ...(await target.problems()));
   if (wrong.length > 0)
@@ -113,12 +124,16 @@ function behind(source: Counters, target: Counters): string[] {
 }
 
 /** Leaves everything as it was before the move. What cannot be undone now stays noted, and is undone by the next run. */
-export async function undo({ source, target, journal, trace }: Move, record: MoveRecord, cause?: unknown): Promise<void> {
+export async function undoMigration(
+  { source, target, journal, trace }: Migration,
+  record: MigrationRecord,
+  cause?: unknown,
+): Promise<void> {
   try {
     // From here on others may write again: whatever was copied must never be taken for complete.
     journal.write({ ...record, state: "pausing", tables: undefined, archive: undefined });
     trace("noted undoing");
-    await source.resume(record.moveId);
+    await source.resume(record.migrationId);
   } catch (error) {
     const { message } = asCairnError(error);
     throw new CairnError(
@@ -128,7 +143,7 @@ export async function undo({ source, target, journal, trace }: Move, record: Mov
     );
   }
   // A copy that nobody can use harms nobody: the next move replaces it.
-  await target.discard(record.moveId).catch(() => {});
+  await target.discard(record.migrationId).catch(() => {});
   if (record.before) journal.write(record.before);
   else journal.remove();
   trace("undone");
