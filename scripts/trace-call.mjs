@@ -10,9 +10,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
-import { launcher } from "../dist/cli/code/launch.js";
-import { edgeOperations } from "../dist/cli/edge-operations.js";
-import { localCode } from "../dist/client/jobs/index-jobs.js";
+import { decorateOperations } from "../dist/client/decorate-operations.js";
+import { indexJobs as openIndexJobs } from "../dist/client/jobs/index-jobs.js";
+import { launcher } from "../dist/client/jobs/launch.js";
 import { httpHandler } from "../dist/http/app.js";
 import { mcpServerFactory } from "../dist/mcp/server.js";
 import { open } from "../dist/open/open.js";
@@ -74,8 +74,8 @@ if (Object.values(report).some(({ count, limit }) => count > limit)) process.exi
 /** The operations and index jobs as `cairn mcp` has them, with jobs in this thread. */
 function clientSide() {
   const launch = launcher("here", { dataDir, api: {}, code: {} }, cairn);
-  const indexJobs = localCode({ dataDir, launch, counts: (projectId) => cairn.code.stats({ projectId }) });
-  return { indexJobs, cairn: { ...cairn, local: indexJobs }, operations: edgeOperations(operations) };
+  const indexJobs = openIndexJobs({ dataDir, launch, counts: (projectId) => cairn.code.stats({ projectId }) });
+  return { indexJobs, cairn: { ...cairn, indexJobs }, operations: decorateOperations(operations) };
 }
 
 function operation(name) {

@@ -1,3 +1,4 @@
+import { decorateOperations } from "../client/decorate-operations.ts";
 import { operations } from "../operations/list.ts";
 import { indexCommand } from "./code/index-command.ts";
 import { watchCommand } from "./code/watch-command.ts";
@@ -5,7 +6,6 @@ import type { Command } from "./command.ts";
 import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config-command.ts";
 import { exportDatabaseCommand, importDatabaseCommand } from "./database-commands.ts";
-import { edgeOperations } from "./edge-operations.ts";
 import { hookCommand } from "./hook/hook-command.ts";
 import { initCommand } from "./init/init-command.ts";
 import { mcpCommand } from "./mcp-command.ts";
@@ -29,7 +29,7 @@ const isLocal = (command: Command) => LOCAL_COMMANDS.some(({ path }) => path.joi
 
 /** Every command there is: one per operation, and the few that are about Cairn itself. */
 export const commands: readonly Command[] = [
-  ...edgeOperations(operations)
+  ...decorateOperations(operations)
     .filter(({ cli }) => !cli?.hidden)
     .map(operationCommand)
     .filter((command) => !isLocal(command)),

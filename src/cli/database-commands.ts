@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import type { Taken } from "../admin/transfer.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import { openFromConfig } from "../open/open-from-config.ts";
 import type { Cairn } from "../operations/cairn.ts";
 import { damagedField } from "../operations/schemas.ts";
 import { usage } from "./argv.ts";
@@ -8,7 +9,6 @@ import type { Call, Command, Flag } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
 import { filePath } from "./file-path.ts";
 import { print, printJson } from "./host.ts";
-import { openFromConfig } from "./open-from-config.ts";
 import { progressBar } from "./terminal/progress-bar.ts";
 
 const SCOPE: Flag = {

@@ -33,7 +33,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
     // The first one lets the command end cleanly, within the grace period; the second ends it at once.
     if (interrupted.signal.aborted) process.exit(130);
     interrupted.abort();
-    void import("./force-exit.ts").then(({ forceExitAfterGrace }) => forceExitAfterGrace());
+    void import("../scheduling/force-exit.ts").then(({ forceExitAfterGrace }) => forceExitAfterGrace());
   });
 
 const { runCli } = await import("./run.ts");

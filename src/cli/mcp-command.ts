@@ -1,8 +1,8 @@
-import { clientFindings } from "./client-findings.ts";
-import { watchInThread } from "./code/launch.ts";
+import { clientFindings } from "../client/client-findings.ts";
+import { watchInThread } from "../client/jobs/launch.ts";
+import { openClient } from "../client/open-client.ts";
+import { forceExitAfterGrace } from "../scheduling/force-exit.ts";
 import type { Command } from "./command.ts";
-import { forceExitAfterGrace } from "./force-exit.ts";
-import { openEdge } from "./open-edge.ts";
 
 /** `cairn mcp`: what an agent's client starts. It speaks MCP on stdin and stdout and ends with its parent. */
 export const mcpCommand: Command = {
@@ -27,7 +27,10 @@ export const mcpCommand: Command = {
     const { tree: defaultProject } = call.project();
     const [{ runMcpStdio }, { watch }] = await Promise.all([import("../mcp/main.ts"), import("./watch.ts")]);
     const { log, telemetry } = await watch(settings);
-    const { cairn, operations } = await openEdge(settings, { jobs: "thread", findings: clientFindings(loaded, call) });
+    const { cairn, operations } = await openClient(settings, {
+      jobs: "thread",
+      findings: clientFindings(loaded, { home: call.host.home, tree: defaultProject }),
+    });
     const watched = settings.code.watch ? watchInThread({ config: settings, watch: defaultProject }) : undefined;
     // A job that a killed process left behind goes on by itself.
     if (!watched)

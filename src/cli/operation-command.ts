@@ -1,13 +1,13 @@
+import { clientFindings } from "../client/client-findings.ts";
+import { openClient } from "../client/open-client.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { type Operation, projectField } from "../operations/operation.ts";
 import { usage } from "./argv.ts";
-import { clientFindings } from "./client-findings.ts";
 import type { Call, Command, Flag } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
 import { fileFlag, withFiles } from "./file-inputs.ts";
 import { type Host, print, printJson } from "./host.ts";
-import { openEdge } from "./open-edge.ts";
 import { flagName, schemaFlags } from "./schema-flags.ts";
 import { progressBar } from "./terminal/progress-bar.ts";
 import { viewText } from "./view.ts";
@@ -47,9 +47,9 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../operations/invoke.ts"), import("./watch.ts")]); // help and completion need neither
   const bar = progressBar(host);
   const telemetry = await telemetryOf(config);
-  const { cairn, operations } = await openEdge(config, {
+  const { cairn, operations } = await openClient(config, {
     jobs: values.wait === true ? "here" : "process",
-    findings: clientFindings(loaded, call),
+    findings: clientFindings(loaded, { home: host.home, tree: call.project().tree }),
     cancelWithCaller: true,
   });
   try {

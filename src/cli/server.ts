@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../config/schema.ts";
 import type { HttpServer } from "../http/serve.ts";
+import { openFromConfig } from "../open/open-from-config.ts";
 import { localToken } from "../stores/file/local-token.ts";
-import { openFromConfig } from "./open-from-config.ts";
 
 const STREAM_GRACE_MS = 1_000;
 

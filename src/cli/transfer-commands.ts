@@ -6,6 +6,7 @@ import { openRegularFile } from "../files/regular-file.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { openFromConfig } from "../open/open-from-config.ts";
 import type { Cairn } from "../operations/cairn.ts";
 import { damagedField, damagedNote } from "../operations/schemas.ts";
 import { toWire } from "../operations/wire.ts";
@@ -16,7 +17,6 @@ import type { Call, Command } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
 import { filePath } from "./file-path.ts";
 import { type Host, print, printJson } from "./host.ts";
-import { openFromConfig } from "./open-from-config.ts";
 import { progressBar } from "./terminal/progress-bar.ts";
 
 /** The first line of an export says what follows. */

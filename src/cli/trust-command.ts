@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
+import { isFolder } from "../client/identity.ts";
 import { PROJECT_FILE } from "../config/load.ts";
 import { proposedSettings } from "../config/proposed.ts";
 import { readTrusted, type TrustedFolder, trustFile, trustText } from "../config/trust.ts";
@@ -11,7 +12,7 @@ import { replaceFile } from "../stores/file/replace-file.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command } from "./command.ts";
 import { type Host, print, printJson } from "./host.ts";
-import { findProject, isFolder } from "./project.ts";
+import { findProject } from "./project.ts";
 import { harmless } from "./terminal/style.ts";
 
 /** `cairn trust`: lets the project file of a folder set every key, as long as the file stays as it is. */

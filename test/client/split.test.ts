@@ -74,7 +74,7 @@ describe("cairn mcp --api-url", SLOW, () => {
     // What works on the storage itself says that it does.
     expect(await s.run("checkpoint", "export", ...remote)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("the server's machine"),
+      stderr: expect.stringContaining("on the machine of the server"),
     });
     await server.kill();
     expect(await s.run("checkpoint", "list", ...remote)).toMatchObject({ code: 9, stderr: expect.stringContaining("cannot be reached") });

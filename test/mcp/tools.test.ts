@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { edgeOperations } from "../../src/cli/edge-operations.ts";
+import { decorateOperations } from "../../src/client/decorate-operations.ts";
 import { countTokens } from "../../src/embedders/tokens.ts";
 import { DEFAULT_TOOLSETS } from "../../src/mcp/server.ts";
 import { chooseOperations, toolOf } from "../../src/mcp/tools.ts";
@@ -8,7 +8,7 @@ import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { operations as served } from "../../src/operations/list.ts";
 
 /** What `cairn mcp` offers; a server has fewer. */
-const operations = edgeOperations(served);
+const operations = decorateOperations(served);
 
 it("costs a model at most 4,000 tokens to know all tools that are offered unasked", async () => {
   const tools = chooseOperations(operations, DEFAULT_TOOLSETS).map((operation) => toolOf(operation, "/home/someone/project"));

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { configuredClient } from "../../src/cli/configured-client.ts";
+import { configuredClient } from "../../src/client/remote/configured-client.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { operations } from "../../src/operations/list.ts";
 import { localToken } from "../../src/stores/file/local-token.ts";

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openEdge } from "../../src/cli/open-edge.ts";
+import { openClient } from "../../src/client/open-client.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { currentBranch, gitDataFolder, identifyProject } from "../../src/files/git-repository.ts";
 import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
@@ -99,7 +99,7 @@ describe("a folder and the project it belongs to", () => {
 
   it("resolves the folder that an agent names in a call", async () => {
     const { config } = loadConfig({ env, home: at("home"), cwd: folder });
-    const edge = await openEdge(config, { jobs: "here" });
+    const edge = await openClient(config, { jobs: "here" });
     const call = (name: string, input: object) =>
       invoke(edge.cairn, edge.operations.find((one) => one.name === name)!, input, { caller: LOCAL_CALLER });
     const { project_path } = await call("checkpoint_save", { project_path: join(linked, "deep"), summary: "by an agent" });

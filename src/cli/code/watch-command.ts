@@ -12,7 +12,7 @@ export const watchCommand: Command = {
   usesProject: true,
   async run({ host, values, json, project, config }) {
     const { config: settings } = config();
-    const { watchIndex } = await import("./watch-index.ts");
+    const { watchIndex } = await import("../../client/watch/watch-index.ts");
     const style = styleFor(host.stdout, host.env);
     if (!json) print(host, `Watching ${project().tree}. Stop with Ctrl-C.`);
     await watchIndex(settings, project().tree, {

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { openClient } from "../../client/open-client.ts";
 import type { ProjectIdentity } from "../../files/git-repository.ts";
 import type { Cairn } from "../../operations/cairn.ts";
 import { parseJson } from "../../text/json.ts";
@@ -7,7 +8,6 @@ import type { Call, Command } from "../command.ts";
 import { type Host, print } from "../host.ts";
 import { HOOK_EVENTS } from "../init/entries.ts";
 import { isObject, type JsonObject } from "../init/json-file.ts";
-import { openEdge } from "../open-edge.ts";
 import { findProject } from "../project.ts";
 import { harmless } from "../terminal/style.ts";
 import { sessionCheckpoint } from "./session-checkpoint.ts";
@@ -54,7 +54,7 @@ async function runHook(call: Call): Promise<JsonObject | undefined> {
   const named = textOf(input.cwd);
   const cwd = named && statSync(named, { throwIfNoEntry: false })?.isDirectory() ? named : host.cwd;
   const { repository, tree } = values.project === undefined ? findProject(undefined, cwd) : call.project();
-  const { cairn } = await openEdge(call.config().config, { jobs: "here" });
+  const { cairn } = await openClient(call.config().config, { jobs: "here" });
   try {
     if (event === "session-start") return await offer(cairn, repository, input);
     await save(cairn, { repository, tree }, event, input);

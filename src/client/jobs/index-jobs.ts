@@ -56,7 +56,7 @@ export interface IndexJobsDeps {
   readonly launch: Launch;
   readonly counts: (projectPath: string) => Promise<IndexCounts>;
   /** A caller that waits and goes away takes the job with it: the command line, where that is Ctrl-C. */
-  readonly cancelWithCaller?: boolean;
+  readonly cancelWithCaller?: boolean | undefined;
 }
 
 const LOOK_EVERY_MS = 150;

@@ -1,22 +1,23 @@
-import { clientOperations } from "../client/jobs/operations.ts";
-import { withStaleness } from "../client/staleness.ts";
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import type { Operation } from "../operations/operation.ts";
-import { isFolder, withIdentity } from "./project.ts";
+import { isFolder, withIdentity } from "./identity.ts";
+import { clientOperations } from "./jobs/operations.ts";
+import { withStaleness } from "./staleness.ts";
 
 /**
- * The operations of an edge beside the files: all that a server has, knowing of the files as they are now, and those that read the disk.
- * A client operation replaces the server operation of the same name: `code_cancel` cancels the index job of this machine.
- * `findings` are what this side knows and the doctor should report.
+ * Returns the operations of the client side: those of a server, which resolve folders to projects and mark stale hits, and the client
+ * operations, which read the disk. A client operation replaces the server operation of the same name: `code_cancel` cancels the index
+ * job of this machine. `findings` are added to the report of the doctor.
  */
-export function edgeOperations(operations: readonly Operation[], findings: readonly Finding[] = []): readonly Operation[] {
-  const served = operations
-    .map(withStaleness)
-    .map(withFolder)
-    .map((operation) => withFindings(operation, findings));
+export function decorateOperations(operations: readonly Operation[], findings: readonly Finding[] = []): readonly Operation[] {
   const own = new Set(clientOperations.map(({ name }) => name));
-  return [...served.filter(({ name }) => !own.has(name)), ...clientOperations].map(withIdentity);
+  const served = operations
+    .filter(({ name }) => !own.has(name))
+    .map(withStaleness)
+    .map(withFolderCheck)
+    .map((operation) => withFindings(operation, findings));
+  return [...served, ...clientOperations].map(withIdentity);
 }
 
 /** Adds findings of the client side to the report of the doctor, which may run on a server. */
@@ -34,8 +35,8 @@ function withFindings(operation: Operation, added: readonly Finding[]): Operatio
   };
 }
 
-/** A checkpoint is saved for a folder that is there: under a mistyped path no later session would look for it. Only this side can tell. */
-function withFolder(operation: Operation): Operation {
+/** Makes checkpoint_save reject a folder that does not exist: no later session would search under a mistyped path. A server cannot check it. */
+function withFolderCheck(operation: Operation): Operation {
   if (operation.name !== "checkpoint_save") return operation;
   return {
     ...operation,

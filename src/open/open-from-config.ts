@@ -1,9 +1,9 @@
 import type { Config } from "../config/schema.ts";
 import { CairnError } from "../model/errors.ts";
-import type { OpenOptions } from "../open/open.ts";
 import type { Cairn } from "../operations/cairn.ts";
+import type { OpenOptions } from "./open.ts";
 
-/** The one place where configuration becomes options of the library. */
+/** Translates the configuration to options of the library. */
 export function openOptions(config: Config): OpenOptions {
   return {
     storage: config.storage,
@@ -25,13 +25,13 @@ export function openOptions(config: Config): OpenOptions {
   };
 }
 
-/** Cairn on this machine's own storage. Where a server is configured, that is not what is meant: what can be done there goes through `openEdge`. */
+/** Opens Cairn on the storage of this machine. Rejects a configuration that names a server: `openClient` uses the server. */
 export async function openFromConfig(config: Config): Promise<Cairn> {
   if (config.api.url !== undefined)
     throw new CairnError(
       "invalid_input",
-      "This is done on the storage of a machine, and api.url names a server. Do it on the server's machine, or leave out api.url (--api-url, CAIRN_API_URL).",
+      "This command works on the storage of its machine, but api.url names a server. Run it on the machine of the server, or unset api.url (--api-url, CAIRN_API_URL).",
     );
-  const { open } = await import("../open/open.ts");
+  const { open } = await import("./open.ts");
   return open(openOptions(config));
 }

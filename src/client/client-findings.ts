@@ -6,15 +6,14 @@ import { trustFile } from "../config/trust.ts";
 import { exposureOf } from "../files/permissions.ts";
 import type { Finding } from "../model/doctor.ts";
 import { shellWord } from "../text/shell-word.ts";
-import type { Call } from "./command.ts";
 
-/** What the doctor reports about the configuration of this side: files that others can change, and a project file that is not trusted. */
-export function clientFindings(config: LoadedConfig, { host, project }: Pick<Call, "host" | "project">): Finding[] {
-  const own = [join(host.home, ".cairn"), join(host.home, USER_FILE), trustFile(host.home)];
-  return [...permissionFindings(own.flatMap((path) => exposureOf(path) ?? [])), ...ignoredFindings(config, project().tree)];
+/** Returns findings about the configuration of the client side: files that other users can change, and a project file that is not trusted. */
+export function clientFindings(config: LoadedConfig, { home, tree }: { readonly home: string; readonly tree: string }): Finding[] {
+  const own = [join(home, ".cairn"), join(home, USER_FILE), trustFile(home)];
+  return [...permissionFindings(own.flatMap((path) => exposureOf(path) ?? [])), ...ignoredFindings(config, tree)];
 }
 
-/** A note: a repository from elsewhere must not make the report unhealthy. */
+/** The severity is `note`: a repository from elsewhere must not make the report unhealthy. */
 function ignoredFindings(config: LoadedConfig, tree: string): Finding[] {
   const lines = ignoredLines(config);
   if (lines.length === 0) return [];

@@ -1,14 +1,14 @@
-import { resolveRoot } from "../../client/files/root.ts";
-import type { OnFolder } from "../../client/files/walk.ts";
-import { indexJobs } from "../../client/jobs/index-jobs.ts";
-import type { Job } from "../../client/jobs/job.ts";
-import { jobFiles } from "../../client/jobs/job-files.ts";
-import { launchHere } from "../../client/jobs/launch.ts";
-import { watchProject } from "../../client/watch/watch-project.ts";
 import type { Config } from "../../config/schema.ts";
 import { CairnError } from "../../model/errors.ts";
-import { openFromConfig } from "../open-from-config.ts";
-import { runIndexWork } from "./index-job.ts";
+import { openFromConfig } from "../../open/open-from-config.ts";
+import { resolveRoot } from "../files/root.ts";
+import type { OnFolder } from "../files/walk.ts";
+import { indexJobs } from "../jobs/index-jobs.ts";
+import { runIndexWork } from "../jobs/index-work.ts";
+import type { Job } from "../jobs/job.ts";
+import { jobFiles } from "../jobs/job-files.ts";
+import { launchHere } from "../jobs/launch.ts";
+import { watchProject } from "./watch-project.ts";
 
 /** All that a thread needs to know to watch a project. */
 export interface WatchWork {

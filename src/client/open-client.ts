@@ -1,0 +1,69 @@
+import type { Config } from "../config/schema.ts";
+import type { Finding } from "../model/doctor.ts";
+import type { Cairn } from "../operations/cairn.ts";
+import type { Operation } from "../operations/operation.ts";
+import { indexJobs } from "./jobs/index-jobs.ts";
+import { type JobPlace, launcher } from "./jobs/launch.ts";
+
+/** Cairn on the machine of the user: the operations of the client side, and the object to run them on. */
+export interface OpenedClient {
+  readonly cairn: Cairn;
+  readonly operations: readonly Operation[];
+}
+
+export interface ClientOptions {
+  readonly jobs: JobPlace;
+  /** Findings of the client side that the doctor reports. */
+  readonly findings?: readonly Finding[];
+  /** Cancels the awaited index job when the call is aborted (Ctrl-C). */
+  readonly cancelWithCaller?: boolean | undefined;
+}
+
+/** Opens Cairn for the command line and `cairn mcp`: on the storage of this machine, or on the server of `api.url`. Files are read here either way. */
+export async function openClient(config: Config, options: ClientOptions): Promise<OpenedClient> {
+  return config.api.url === undefined ? openEmbedded(config, options) : openRemote(config, config.api.url, options);
+}
+
+async function openEmbedded(config: Config, { jobs: place, findings, cancelWithCaller }: ClientOptions): Promise<OpenedClient> {
+  const [{ openFromConfig }, { operations }, { decorateOperations }] = await Promise.all([
+    import("../open/open-from-config.ts"),
+    import("../operations/list.ts"),
+    import("./decorate-operations.ts"),
+  ]);
+  const cairn = await openFromConfig(config);
+  const jobs = indexJobs({
+    dataDir: config.dataDir,
+    launch: launcher(config.storage === "memory" ? "here" : place, config, cairn), // no other thread can see storage in memory
+    counts: (projectId) => cairn.code.stats({ projectId }),
+    cancelWithCaller,
+  });
+  const close = async () => {
+    await jobs.close();
+    await cairn.close();
+  };
+  return { cairn: { ...cairn, indexJobs: jobs, close }, operations: decorateOperations(operations, findings) };
+}
+
+async function openRemote(config: Config, url: string, { jobs: place, findings, cancelWithCaller }: ClientOptions): Promise<OpenedClient> {
+  const [{ configuredClient }, { remoteOperation }, { remoteService }, { remoteTarget }, { operations }, { decorateOperations }] =
+    await Promise.all([
+      import("./remote/configured-client.ts"),
+      import("./remote/remote-operation.ts"),
+      import("./remote/remote-service.ts"),
+      import("./remote/remote-target.ts"),
+      import("../operations/list.ts"),
+      import("./decorate-operations.ts"),
+    ]);
+  const client = await configuredClient(config, url);
+  const jobs = indexJobs({
+    dataDir: config.dataDir,
+    launch: launcher(place, config, undefined),
+    counts: (projectPath) => remoteTarget(client, projectPath).counts(new AbortController().signal),
+    cancelWithCaller,
+  });
+  // Operations call the server and do not use this object, except for the index jobs. Hooks use the checkpoints.
+  const checkpoints = remoteService<Cairn["checkpoints"]>("checkpoint", operations, client);
+  const cairn = { indexJobs: jobs, checkpoints, close: () => jobs.close() } as Cairn;
+  const remote = operations.map((operation) => remoteOperation(operation, client));
+  return { cairn, operations: decorateOperations(remote, findings) };
+}
