@@ -4,11 +4,11 @@ import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
 import type { FileOutcome, IndexResult, PreparedFile, RefusedFile, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
-import { type CodeBatch, type CodeStore, type FileWrite, STEP_CHUNKS } from "../ports/code-store.ts";
+import type { CodeStore, FileWrite } from "../ports/code-store.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
 import { allCoverCurrent, vectorsFor } from "../recall/vectors-for.ts";
-import { giveWay } from "../scheduling/yield.ts";
+import { yieldToCalls } from "../scheduling/yield.ts";
 import { unstorable } from "../text/clean.ts";
 import { embeddingText } from "../text/code/embedding-text.ts";
 import { languageOf } from "../text/code/language.ts";
@@ -72,9 +72,9 @@ export async function indexFiles(
   const donors = await donorsOf(store, changed, known, fromOf);
   const { writes, embeddedTexts, notEmbedded: failure } = await withVectors(store, embedders, chunked, donors, signal);
   signal?.throwIfAborted();
-  const renamed = new Set<string>();
-  for (const batch of inSteps({ at: now(), renames: unchangedRenames, removes, files: writes }))
-    for (const path of (await store.commit(batch)).renamed) renamed.add(path);
+  const hasChanges = unchangedRenames.length + removes.length + writes.length > 0;
+  const batch = { at: now(), renames: unchangedRenames, removes, files: writes };
+  const renamed = new Set(hasChanges ? (await store.commit(batch)).renamed : []);
   const stored = writes.flatMap(({ chunks }) => chunks.map(({ vectors }) => vectors));
   const covered = failure !== undefined || (await allCoverCurrent(store.embeddings, stored));
   const notEmbedded = covered ? failure : "another embedding model was made current meanwhile";
@@ -96,31 +96,9 @@ export async function indexFiles(
   return { files: files.map(({ path }) => outcomes.get(path)!), embeddedTexts, notEmbedded };
 }
 
-/** A batch in small steps. A file that was renamed and edited goes in the step in which its old path is removed. */
-function* inSteps({ at, renames = [], removes = [], files = [] }: CodeBatch): Generator<CodeBatch> {
-  for (const rename of renames) yield { at, renames: [rename] };
-  let step: FileWrite[] = [];
-  let chunks = 0;
-  const batch = (): CodeBatch => ({
-    at,
-    files: step,
-    removes: removes.filter(({ renamedTo }) => step.some(({ path }) => path === renamedTo)),
-  });
-  for (const file of files) {
-    if (step.length > 0 && chunks + file.chunks.length > STEP_CHUNKS) {
-      yield batch();
-      step = [];
-      chunks = 0;
-    }
-    step.push(file);
-    chunks += file.chunks.length;
-  }
-  if (step.length > 0) yield batch();
-}
-
 /** Checks a file, hashes it and takes secrets out of it. `redact` keeps the number of lines. */
 export function prepareFile({ path, content, hash, language }: SourceFile, redact: Redact): PreparedFile | RefusedFile {
-  giveWay();
+  yieldToCalls();
   const problem = pathProblem(path) ?? unstorable(content);
   if (problem) return { path, refused: problem };
   const bytes = Buffer.byteLength(content);
@@ -203,7 +181,7 @@ async function withVectors(
   const plans = chunked.map(({ file }) => ({
     file,
     chunks: file.chunks.map((one) => {
-      giveWay();
+      yieldToCalls();
       const reused = kept.get(`${file.path}\n${chunkPrint(one)}`);
       if (reused) return { chunk: one, reused, text: -1 };
       const text = embeddingText(file.path, one);

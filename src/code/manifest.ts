@@ -2,8 +2,8 @@ import type { FileRename } from "../model/code-index.ts";
 import type { ManifestPage } from "../model/index-job.ts";
 import type { CodeBatch, CodeStore } from "../ports/code-store.ts";
 
-/** One step holds the lock for as long as it takes, and others want to write as well. */
-const STEP = 20;
+/** Files that are removed in one transaction. Bounds its memory and its log. */
+const STEP = 500;
 
 /**
  * Removes the files that a full index did not see, as far as the page reaches: paths outside its range are left alone. One whose content came up at another path since is told as a rename: its vectors

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { ChunkedFile } from "../model/code-chunk.ts";
-import { giveWay } from "../scheduling/yield.ts";
+import { yieldToCalls } from "../scheduling/yield.ts";
 import { chunkFile } from "../text/code/chunk-file.ts";
 import type { WorkerMessage, WorkerTask } from "./parser-pool.ts";
 import { treeSitter } from "./tree-sitter.ts";
@@ -12,7 +12,7 @@ const { memoryBytes } = workerData as { memoryBytes: number };
 const parser = await treeSitter({ memoryBytes });
 
 port.on("message", (task: WorkerTask) => {
-  giveWay();
+  yieldToCalls();
   chunk(task).then(
     (file) => post({ type: "done", file }),
     (error: unknown) => post({ type: "failed", reason: error instanceof Error ? error.message : String(error) }),

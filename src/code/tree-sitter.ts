@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Language, Parser } from "web-tree-sitter";
 import { builtFile } from "../files/built-file.ts";
-import { giveWay } from "../scheduling/yield.ts";
+import { yieldToCalls } from "../scheduling/yield.ts";
 import type { ReadOutline } from "../text/code/chunk-file.ts";
 import { GRAMMARS, type GrammarName, isGrammarName } from "../text/code/grammars/index.ts";
 import { readOutline } from "../text/code/read-outline.ts";
@@ -38,11 +38,11 @@ export async function treeSitter({ memoryBytes }: { readonly memoryBytes: number
       const loaded = isGrammarName(language) && languages.get(language);
       if (!loaded) return undefined;
       parser.setLanguage(loaded);
-      const tree = parser.parse(lines.content, null, { progressCallback: () => giveWay() });
+      const tree = parser.parse(lines.content, null, { progressCallback: () => yieldToCalls() });
       if (!tree) throw new Error("The parser gave no tree.");
       const cursor = tree.walk();
       try {
-        return readOutline(cursor, loaded, GRAMMARS[language], lines, giveWay);
+        return readOutline(cursor, loaded, GRAMMARS[language], lines, yieldToCalls);
       } finally {
         cursor.delete();
         tree.delete();

@@ -12,7 +12,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 import { LIMITS } from "../model/limits.ts";
-import { answerCall } from "../scheduling/yield.ts";
+import { beginCall } from "../scheduling/yield.ts";
 import { parseJson } from "../text/json.ts";
 import { KEPT_BYTES, type Line, lineReader } from "./line-reader.ts";
 
@@ -65,7 +65,7 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
 
   function receive(message: JSONRPCMessage): void {
     // A subscription is answered only when it ends, which nobody waits for.
-    if (isJSONRPCRequest(message) && message.method !== "subscriptions/listen") unanswered.set(message.id, answerCall());
+    if (isJSONRPCRequest(message) && message.method !== "subscriptions/listen") unanswered.set(message.id, beginCall());
     if (unanswered.size >= MAX_UNANSWERED) input.pause();
     // A cancelled request gets no answer.
     if (isJSONRPCNotification(message) && message.method === "notifications/cancelled")

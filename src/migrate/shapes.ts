@@ -7,8 +7,6 @@ import {
   type StoredRecord,
 } from "../model/stored-record.ts";
 import type { Column, ColumnType, DatabaseKind, DatabaseShape, NamedValues, TableShape } from "../ports/migration.ts";
-import { chunkWords } from "../text/code/index-text.ts";
-import { unpack } from "../text/code/text-blocks.ts";
 import { checkpointText, knowledgeWords } from "../text/embedding-text.ts";
 
 /** A project's database, and the one that all projects share. Parents before what refers to them. */
@@ -97,69 +95,6 @@ export const PROJECT_SHAPE = database("project", {
       ...table("vector_outbox", "collection version_id key", { collection: "text", version_id: "int4", key: "int8", change: "int8" }),
       counter: "change",
     },
-    table("code_generation", "id", { id: "int4", last: "int8" }),
-    {
-      ...table("indexed_files", "file_path", {
-        file_key: "int8",
-        project_id: "text",
-        file_path: "text",
-        content_hash: "text",
-        generation: "int8",
-        indexed_at: "time",
-        language: "text",
-        bytes: "int8",
-        lines: "int4",
-        notice: "text?",
-      }),
-      counter: "file_key",
-    },
-    table("chunk_generations", "file_path", {
-      project_id: "text",
-      file_path: "text",
-      current_generation: "int8",
-      chunks_count: "int4",
-      updated_at: "time",
-    }),
-    {
-      ...table("file_moves", "move_id", {
-        move_id: "int8",
-        project_id: "text",
-        old_path: "text",
-        new_path: "text",
-        detected_at: "time",
-      }),
-      counter: "move_id",
-    },
-    { ...table("code_texts", "key", { key: "int8", body: "bytes" }), counter: "key" },
-    {
-      ...table("code_chunks", "id", {
-        key: "int8",
-        id: "text",
-        file_key: "int8",
-        generation: "int8",
-        chunk_index: "int4",
-        kind: "text",
-        name: "text?",
-        parents: "text",
-        defines: "text",
-        start_line: "int4",
-        end_line: "int4",
-        text_key: "int8",
-        text_start: "int4",
-        text_length: "int4",
-      }),
-      counter: "key",
-      aside: columns({ file_path: "text?", body: "bytes?" }),
-      fullText: ({ text, value }) => {
-        const names = { parents: JSON.parse(text("parents")) as string[], defines: JSON.parse(text("defines")) as string[] };
-        const start = Number(value("text_start"));
-        const body = value("body") as Uint8Array | null;
-        const code = body ? unpack(body).slice(start, start + Number(value("text_length"))) : "";
-        return chunkWords(text("file_path"), { name: text("name"), ...names, text: code });
-      },
-    },
-    table("code_symbols", "name file_key", { name: "text", file_key: "int8", defined: "int4", used: "int4", positions: "bytes" }),
-    table("code_outlines", "file_key", { file_key: "int8", body: "bytes" }),
   ],
   derived: [
     "schema_migrations",
@@ -171,7 +106,15 @@ export const PROJECT_SHAPE = database("project", {
     "vector_pack_bodies",
     "checkpoint_words",
     "knowledge_words",
-    "code_words",
+    // The code index is derived from the files of the project: an index run builds it again on the other side.
+    "code_generation",
+    "indexed_files",
+    "chunk_generations",
+    "file_moves",
+    "code_texts",
+    "code_chunks",
+    "code_symbols",
+    "code_outlines",
   ],
 });
 

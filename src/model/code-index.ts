@@ -1,4 +1,5 @@
 import type { Chunk, CodeKind } from "./code-chunk.ts";
+import { CairnError } from "./errors.ts";
 import { framedHash } from "./ids.ts";
 
 /** A file as it is in the index. */
@@ -79,4 +80,17 @@ export function chunkId(projectId: string, path: string, index: number, generati
 /** What a chunk is, wherever it stands: two with the same print have the same text to embed but for the path. */
 export function chunkPrint({ kind, name = "", parents, defines, text }: Omit<Chunk, "index" | "startLine" | "endLine">): string {
   return framedHash(kind, name, parents.length, ...parents, defines.length, ...defines, text);
+}
+
+/** Reports a damaged code index. It is derived data: the next index run deletes it and builds it again. */
+export function damagedCodeIndex(path: string, cause: unknown): CairnError {
+  return new CairnError(
+    "unavailable",
+    `The code index ${path} is damaged. Checkpoints and knowledge are not affected. Build the index again with: cairn code index`,
+    { cause, details: { path, damaged: true, codeIndex: true } },
+  );
+}
+
+export function isDamagedCodeIndex(error: unknown): boolean {
+  return error instanceof CairnError && error.details?.codeIndex === true;
 }

@@ -1,7 +1,7 @@
 import { asCairnError, CairnError } from "../model/errors.ts";
 import type { Log } from "../ports/log.ts";
 import { withTimeLimit } from "../scheduling/time-limit.ts";
-import { answerCall } from "../scheduling/yield.ts";
+import { beginCall } from "../scheduling/yield.ts";
 import { observe } from "../telemetry/observe.ts";
 import type { Cairn } from "./cairn.ts";
 import { problemOf } from "./describe-issue.ts";
@@ -39,7 +39,7 @@ const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
 /** The one way from an edge into an operation: checks the input, the caller and the time, runs it, checks the output, and tells of it all. */
 export function invoke(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
   const call = { ...invocation, operation: operation.name, keyId: invocation.caller.keyId };
-  const answered = answerCall();
+  const answered = beginCall();
   return observe(call, () => perform(cairn, operation, raw, invocation)).finally(answered);
 }
 

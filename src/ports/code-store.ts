@@ -41,9 +41,6 @@ export interface CodeBatch {
   readonly files?: readonly FileWrite[];
 }
 
-/** So many chunks are written at a time: whoever wants to write something else waits no longer than for one step. */
-export const STEP_CHUNKS = 50;
-
 export interface CommitResult {
   readonly generation: number;
   /** The new paths of the renames that were made. */

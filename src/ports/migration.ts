@@ -28,8 +28,6 @@ export interface TableShape {
   readonly key: readonly string[];
   /** A column whose numbers are given out by the database and never twice. */
   readonly counter?: string;
-  /** Columns of another table that come along at the end of each row; they are read, not stored. */
-  readonly aside?: readonly Column[];
   /** Why a row with a checksum cannot be trusted; absent where rows have none. */
   readonly damage?: (row: NamedValues) => string | undefined;
   /** The text under whose words the row is found. Full-text rows are not moved but made again. */
@@ -113,7 +111,7 @@ export interface RollbackTarget extends MigrationTarget {
 }
 
 export function namedValues(table: TableShape): (row: Row) => NamedValues {
-  const at = new Map([...table.columns, ...(table.aside ?? [])].map(({ name }, index) => [name, index]));
+  const at = new Map(table.columns.map(({ name }, index) => [name, index]));
   return (row) => {
     const value = (column: string) => row[at.get(column) ?? -1] ?? null;
     return { value, text: (column) => Buffer.from((value(column) as Uint8Array | null) ?? []).toString("utf8") };

@@ -6,18 +6,19 @@ import { projectDatabaseName } from "../../model/ids.ts";
 import type { Storage } from "../../ports/storage.ts";
 import { outcomeOfThread } from "../../scheduling/run-in-thread.ts";
 import { checkFile, quarantineFile } from "./driver/damage.ts";
-import { type DatabaseHandle, sqliteDatabases } from "./driver/databases.ts";
+import { sqliteDatabases } from "./driver/databases.ts";
 import { deletionOf, describeDeletion, forgetDeletion } from "./driver/deleted-file.ts";
 import { foreignProgramsIn } from "./driver/own-schema.ts";
 import { probeWrite } from "./driver/write-probe.ts";
 import { hasMigrationRecord } from "./migration/record.ts";
-import { assertOwner, claim, ownerOf, sqliteProject } from "./projects/project.ts";
+import { codeFileOf } from "./projects/code/code-file.ts";
+import { assertOwner, claim, ownerOf } from "./projects/owner.ts";
+import { releaseProject, sqliteProject } from "./projects/project.ts";
 import { exportDatabase } from "./projects/project-files.ts";
 import { projectMigrations } from "./projects/project-schema.ts";
-import { vectorSearcher } from "./vectors/searcher.ts";
 
 export interface SqliteStorageOptions {
-  /** The folder that holds `projects/project_<hash>.db` and `projects/shared.db`. */
+  /** The folder that holds `projects/project_<hash>.db` with its code index `project_<hash>.code.db`, and `projects/shared.db`. */
   readonly dataDir: string;
   readonly now: () => string;
   /** Told in words for a person when something was damaged and put right. */
@@ -25,7 +26,7 @@ export interface SqliteStorageOptions {
 }
 
 export interface SqliteStorage extends Storage {
-  /** Closes this file in this process, if it is open. The next use opens whatever is there then. */
+  /** Closes the files of the project with this database in this process, if they are open. The next use opens the files that exist then. */
   release(path: string): void;
 }
 
@@ -34,36 +35,31 @@ function withoutKeys({ damaged, stale, quarantined }: RecordReport): RecordRepor
   return { damaged: damaged.map(({ collection, id, reason }) => ({ collection, id, reason })), stale, quarantined };
 }
 
-/** Projects as SQLite files, one each. Copying a project's file moves the project. */
+/** Projects as SQLite files: one each for checkpoints and knowledge, and one each for the code index. */
 export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions): SqliteStorage {
   const folder = join(dataDir, "projects");
   const databases = sqliteDatabases();
   const pathOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
 
-  const stores = (projectId: string, handle: DatabaseHandle) => sqliteProject(projectId, pathOf(projectId), handle, onNotice);
-
-  const release = (path: string) => {
-    databases.release(path);
-    vectorSearcher({ path }).close();
-  };
+  const handleOf = (path: string) => databases.handle({ path, migrations: projectMigrations, onNotice });
+  const stores = (projectId: string) => sqliteProject(databases, { projectId, path: pathOf(projectId), now, onNotice });
+  const release = (path: string) => releaseProject(databases, path);
 
   return {
     release,
 
     async create(projectId) {
-      const handle = databases.handle({ path: pathOf(projectId), migrations: projectMigrations, onNotice });
-      await claim(await handle(), projectId, now);
-      return stores(projectId, handle);
+      await claim(await handleOf(pathOf(projectId))(), projectId, now);
+      return stores(projectId);
     },
 
     async find(projectId) {
       const path = pathOf(projectId);
       if (!existsSync(path) && !hasMigrationRecord(path) && !databases.isLost(path)) return undefined;
-      const handle = databases.handle({ path, migrations: projectMigrations, onNotice });
-      const owner = ownerOf(await handle());
+      const owner = ownerOf(await handleOf(path)());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything
       assertOwner(owner, projectId, path);
-      return stores(projectId, handle);
+      return stores(projectId);
     },
 
     async projects() {
@@ -72,7 +68,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       for (const file of readdirSync(folder).sort()) {
         if (!/^project_[0-9a-f]{16}\.db$/.test(file)) continue;
         try {
-          const owner = ownerOf(await databases.handle({ path: join(folder, file), migrations: projectMigrations, onNotice })());
+          const owner = ownerOf(await handleOf(join(folder, file))());
           if (owner !== undefined) owners.push(owner);
         } catch (error) {
           // Whose a damaged file is cannot be told; the others must not suffer for it.
@@ -83,9 +79,11 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     },
 
     async sizeBytes(projectId) {
-      // What was written last is still in the write-ahead log.
-      const sizes = ["", "-wal"].map((end) => statSync(pathOf(projectId) + end, { throwIfNoEntry: false })?.size);
-      return sizes[0] === undefined ? undefined : sizes[0] + (sizes[1] ?? 0);
+      const path = pathOf(projectId);
+      if (!existsSync(path)) return undefined;
+      // The newest writes are still in the write-ahead logs.
+      const files = [path, codeFileOf(path)].flatMap((file) => [file, `${file}-wal`]);
+      return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
     },
 
     async checkProject(projectId) {

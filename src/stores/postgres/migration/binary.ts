@@ -96,7 +96,7 @@ function encodeList(list: readonly string[]): Buffer {
 
 /** Reads rows out of the pieces of a binary COPY, as they come. */
 export function rowDecoder(table: TableShape): { push(piece: Uint8Array): Row[]; end(): void } {
-  const columns = [...table.columns, ...(table.aside ?? [])];
+  const { columns } = table;
   let pending: Buffer = Buffer.alloc(0);
   let wanted = COPY_HEADER.length;
   let begun = false;

@@ -13,13 +13,8 @@ export const FENCE_TABLE = "cairn_migration_fence";
 const MIGRATING_STATE = "CR001";
 const ABANDONED_STATE = "CR002";
 
-/** How a table is read where it needs more than its own columns. */
-const READING: Readonly<Record<string, { from?: string; columns?: Record<string, string> }>> = {
-  "project code_chunks": {
-    from: "code_chunks t LEFT JOIN indexed_files f ON f.file_key = t.file_key LEFT JOIN code_texts b ON b.key = t.text_key",
-    columns: { file_path: "f.file_path", body: "b.body" },
-  },
-};
+/** Tables that hold rows of every collection. Those of the code index stay behind: it is derived, and SQLite keeps it in another file. */
+const WITH_COLLECTION = ["embedding_versions", "vectors", "vector_index", "vector_outbox"];
 
 /** One connection of its own that looks in one schema only. It has no time limits: a large table takes as long as it takes. */
 export async function connectTo(url: string, schema: string, where: string): Promise<pg.Client> {
@@ -44,9 +39,9 @@ export async function connectTo(url: string, schema: string, where: string): Pro
 
 /** The rows of a table by binary COPY, a bounded number at a time. */
 export async function* postgresRows(client: pg.Client, table: TableShape): AsyncGenerator<readonly Row[]> {
-  const reading = READING[`${table.kind} ${table.name}`] ?? {};
-  const columns = [...table.columns, ...(table.aside ?? [])].map(({ name }) => reading.columns?.[name] ?? `t.${quoteName(name)}`);
-  const select = `SELECT ${columns.join(", ")} FROM ${reading.from ?? `${quoteName(table.name)} t`}`;
+  const columns = table.columns.map(({ name }) => quoteName(name));
+  const isShared = table.kind === "project" && WITH_COLLECTION.includes(table.name);
+  const select = `SELECT ${columns.join(", ")} FROM ${quoteName(table.name)} ${isShared ? "WHERE collection <> 'code'" : ""}`;
   const stream = client.query(copyStreams.to(`COPY (${select}) TO STDOUT (FORMAT binary)`));
   const decoder = rowDecoder(table);
   for await (const piece of stream) {

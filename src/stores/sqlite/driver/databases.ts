@@ -1,6 +1,6 @@
+import { closedError } from "./closed-error.ts";
 import { deletionOf, isDeleted, reportDeletion } from "./deleted-file.ts";
 import { inodeOf, openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
-import { closedError } from "./group-commit.ts";
 import { type OpenSlots, processSlots, type SlotHolder } from "./open-slots.ts";
 
 /** Gives the open database of a file, opening it when needed. Ask anew before each use: an idle one may have been closed. */
@@ -75,7 +75,7 @@ export function sqliteDatabases(slots: OpenSlots = processSlots()): SqliteDataba
         entry.inode = inodeOf(path);
         if (entries.get(path) === entry) return database;
         database.close(); // released while it was being opened
-        throw closedError(path, `The database ${path} was closed. Open it again.`);
+        throw closedError(path);
       } catch (error) {
         slots.free(entry);
         if (entries.get(path) === entry) entries.delete(path);

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
 import { hasMigrationRecord } from "../migration/record.ts";
+import { isCodeFile } from "../projects/code/code-file.ts";
 import type { SqliteDatabase } from "./driver.ts";
 
 /** Written beside a database whose file was deleted while a process had it open, so that every process refuses an empty one. */
@@ -80,10 +81,10 @@ function deletedError(note: DeletionNote): CairnError {
 
 /**
  * Tells whether an open database has lost its file for good. A backup that was restored or a migration replaces a file too, but both keep
- * the old one under another name, so the open file still has a link.
+ * the old one under another name, so the open file still has a link. A code index is never lost: it is built again.
  */
 export function isDeleted(path: string, inode: number | undefined): boolean {
-  if (inode === undefined || path === ":memory:") return false;
+  if (inode === undefined || path === ":memory:" || isCodeFile(path)) return false;
   if (inodeAt(path) === undefined) return !hasMigrationRecord(path) && !isQuarantined(path, inode);
   return linksOf(inode) === 0;
 }

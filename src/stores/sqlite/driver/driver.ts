@@ -6,12 +6,14 @@ import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model
 import { LIMITS } from "../../../model/limits.ts";
 import { isMigrating, migratingError } from "../../../model/migration.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
-import { hasMigrationRecord, migratedTo } from "../migration/record.ts";
+import { migratedTo, hasMigrationRecord } from "../migration/record.ts";
+import { isCodeFile } from "../projects/code/code-file.ts";
+import { closedError } from "./closed-error.ts";
 import { assertNotDeleted } from "./deleted-file.ts";
 import { type Engine, loadEngine } from "./engine.ts";
 import { logEraser } from "./erase-log.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
-import { closedError, DURABLE, groupCommit, READ_BUSY, type WriteOptions } from "./group-commit.ts";
+import { groupCommit, READ_BUSY } from "./group-commit.ts";
 import { type Migration, migrateSqlite } from "./schema-version.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
@@ -41,9 +43,9 @@ export interface SqliteDatabase {
   one<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
   /**
    * Runs `work` in a write transaction and resolves once it is durable. Writes that wait together share one commit;
-   * each stands or falls alone. `work` must not be asynchronous and may be run again, if the lock was lost or given up to somebody else.
+   * each succeeds or fails alone. `work` must not be asynchronous.
    */
-  write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions): Promise<T>;
+  write<T>(work: (tx: SqliteTx) => T): Promise<T>;
   /**
    * Removes what was deleted or replaced from the write-ahead log too. The database itself has it overwritten by the commit. Resolves when
    * that is done, or after a second while readers of other processes need the log; it is then done in the background.
@@ -67,7 +69,20 @@ export interface SqliteOptions {
   readonly cacheKib?: number;
   /** Told in words for a person when something was damaged and put right. */
   readonly onNotice?: ((message: string) => void) | undefined;
+  /** Runs before the database is used. The file is closed again if it fails. */
+  readonly prepare?: ((database: SqliteDatabase) => Promise<void>) | undefined;
 }
+
+/**
+ * Commits are on the disk before they are acknowledged, and deleted content is overwritten with zeros. A commit that brings the WAL into
+ * the file takes many times as long as another, so that happens every 4,000 pages only.
+ */
+const DURABLE = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA secure_delete = ON";
+/**
+ * The code index is rebuilt from files that the user has. Its commits do not wait for the disk: in WAL mode a power failure may lose the
+ * newest of them but never damages the file. Deleted content is overwritten where that costs no further write.
+ */
+const REBUILDABLE = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1000; PRAGMA secure_delete = FAST";
 
 const CACHE_KIB = 8_000;
 /** Milliseconds that one attempt to open a file blocks the thread; between two attempts it does not. */
@@ -80,6 +95,7 @@ export async function openSqlite({
   lockWaitMs = LIMITS.lockWaitMs,
   cacheKib = CACHE_KIB,
   onNotice,
+  prepare,
 }: SqliteOptions): Promise<SqliteDatabase> {
   const connection = await connect(path, mustExist, lockWaitMs);
   connection.exec(`PRAGMA cache_size = -${cacheKib}`);
@@ -89,7 +105,7 @@ export async function openSqlite({
   let closed = false;
 
   const assertOpen = () => {
-    if (closed) throw closedError(path, `The database ${path} was closed. Open it again.`);
+    if (closed) throw closedError(path);
   };
 
   const database: SqliteDatabase = {
@@ -119,11 +135,10 @@ export async function openSqlite({
         throw translateSqliteError(error, path);
       }
     },
-    write<T>(work: (tx: SqliteTx) => T, options?: WriteOptions) {
+    write<T>(work: (tx: SqliteTx) => T) {
       return new Promise<T>((resolve, reject) => {
         assertOpen();
-        const waitMs = waitLimitMs(lockWaitMs);
-        writes.add({ work, derived: options?.derived ?? false, waitMs, resolve: resolve as (value: unknown) => void, reject });
+        writes.add({ work, waitMs: waitLimitMs(lockWaitMs), resolve: resolve as (value: unknown) => void, reject });
       });
     },
     eraseLog: async () => {
@@ -151,6 +166,7 @@ export async function openSqlite({
 
   try {
     if (migrations) await migrateSqlite(database, migrations);
+    await prepare?.(database);
   } catch (error) {
     database.close();
     throw error;
@@ -205,7 +221,8 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
     const connection = openConnection(DatabaseSync, path);
     try {
       // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
-      connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${DURABLE}; PRAGMA foreign_keys = ON`);
+      const durability = isCodeFile(path) ? REBUILDABLE : DURABLE;
+      connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${durability}; PRAGMA foreign_keys = ON`);
       connection.exec(`PRAGMA temp_store = MEMORY; ${READ_BUSY}`);
       // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
       if (inodeOf(path) === inode && !isLeftBehind(connection, path)) return connection;

@@ -1,7 +1,9 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
+import { damagedCodeIndex } from "../../../model/code-index.ts";
 import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
 import { migratingError } from "../../../model/migration.ts";
+import { isCodeFile } from "../projects/code/code-file.ts";
 
 /** What the triggers of a database that is being migrated say. */
 export const MIGRATING = "cairn: this database is being migrated";
@@ -37,6 +39,7 @@ export function translateSqliteError(error: unknown, path: string): unknown {
   switch (primaryCode(error)) {
     case CORRUPT:
     case NOTADB:
+      if (isCodeFile(path)) return damagedCodeIndex(path, error);
       return new CairnError(
         "unavailable",
         `The database file ${path} is damaged. Nothing was changed. Run "cairn database check" to see how badly, then "cairn database quarantine" to set it aside (it is kept, never deleted) and restore a backup or start anew.`,
@@ -66,6 +69,16 @@ export function translateSqliteError(error: unknown, path: string): unknown {
     default:
       return isTooManyOpenFiles(error) ? tooManyOpenFiles(error) : error;
   }
+}
+
+/** Reports a write that waited for the lock of another connection as long as it may. */
+export function lockedError(path: string, waitedMs: number, cause: unknown): CairnError {
+  const seconds = Number((waitedMs / 1_000).toFixed(1));
+  return new CairnError(
+    "unavailable",
+    `Another process has held the write lock on ${path} for ${seconds} s. Nothing was stored. Try again, or end that process.`,
+    { cause, details: { path }, retryAfterMs: 1_000 },
+  );
 }
 
 /** Throws the operating system's own error if that is why something failed. For threads, whose errors reach the caller without a class. */

@@ -23,10 +23,6 @@ const READING: Readonly<Record<string, { from?: string; columns?: Record<string,
     from: "vectors t JOIN vector_spaces s ON s.id = t.space",
     columns: { version_id: "s.version_id", collection: "s.collection" },
   },
-  "project code_chunks": {
-    from: "code_chunks t LEFT JOIN indexed_files f ON f.file_key = t.file_key LEFT JOIN code_texts b ON b.key = t.text_key",
-    columns: { file_path: "f.file_path", body: "b.body" },
-  },
   "runs checkpoints": {
     columns: {
       ...Object.fromEntries(Object.entries(ENVELOPE).map(([name, place]) => [name, `json_extract(t.envelope, '$[${place}]')`])),
@@ -43,7 +39,7 @@ const BATCH_BYTES = 1024 * 1024;
  * looked at: what is not of its column's type, or what PostgreSQL cannot hold, is refused with the row's name.
  */
 export async function* sqliteRows(connection: DatabaseSync, table: TableShape): AsyncGenerator<Row[]> {
-  const columns = [...table.columns, ...(table.aside ?? [])];
+  const { columns } = table;
   const reading = READING[`${table.kind} ${table.name}`] ?? {};
   const list = columns.map((column, index) => `${sourceOf(table, column, reading.columns?.[column.name])} AS c${index}`).join(", ");
   const statement = connection.prepare(`SELECT ${list} FROM ${reading.from ?? `${table.name} t`}`);

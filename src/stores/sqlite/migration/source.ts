@@ -9,6 +9,7 @@ import { syncFile, syncFolder } from "../backup/copy-file.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
 import type { Migration } from "../driver/schema-version.ts";
+import { codeFileOf } from "../projects/code/code-file.ts";
 import { dropFence, fenceOf, ordinaryTables, raiseFence } from "./fence.ts";
 import { acquireMigrationLock } from "./lock.ts";
 import { sqliteRows } from "./rows.ts";
@@ -90,6 +91,8 @@ export function sqliteMigrationSource({ path, migrations, shape, trace = () => {
       // Empty by now. Those who have the old file open keep theirs; a file that takes its place must not find them.
       for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
       trace("wal removed");
+      // The code index is not copied: it is derived, and an index run builds it again on the other side.
+      if (shape.kind === "project") for (const end of ["", "-wal", "-shm"]) rmSync(codeFileOf(path) + end, { force: true });
       return archived;
     },
 

@@ -160,7 +160,6 @@ function setCounters(db: DatabaseSync, counters: Counters): void {
 const WORDS_TABLE: Readonly<Record<string, string>> = {
   checkpoints: "checkpoint_words",
   knowledge: "knowledge_words",
-  code_chunks: "code_words",
 };
 
 function wordsTable(table: string): string {

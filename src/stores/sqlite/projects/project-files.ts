@@ -9,8 +9,8 @@ import { runInThread } from "../../../scheduling/run-in-thread.ts";
 import { syncFile, syncFolder } from "../backup/copy-file.ts";
 import { sqliteDatabases } from "../driver/databases.ts";
 import { openSqlite } from "../driver/driver.ts";
-import { vectorSearcher } from "../vectors/searcher.ts";
-import { claim, ownerOf, sqliteProject } from "./project.ts";
+import { claim, ownerOf } from "./owner.ts";
+import { releaseProject, sqliteProject } from "./project.ts";
 import { projectMigrations } from "./project-schema.ts";
 
 /** Projects as files to carry, in the form in which the SQLite storage keeps them, without a WAL beside them. */
@@ -22,11 +22,10 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
         const path = join(scratch, "filling.db");
         const databases = sqliteDatabases();
         try {
-          const handle = databases.handle({ path, migrations: projectMigrations });
-          await claim(await handle(), projectId, now);
-          await fill(sqliteProject(projectId, path, handle));
+          await claim(await databases.handle({ path, migrations: projectMigrations })(), projectId, now);
+          await fill(sqliteProject(databases, { projectId, path, now }));
         } finally {
-          vectorSearcher({ path }).close();
+          releaseProject(databases, path);
           await databases.close();
         }
         await exportDatabase(path, file, signal);
@@ -42,9 +41,9 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
         const databases = sqliteDatabases();
         try {
           // The copy of an older version's file is brought up to date; a newer version's is refused.
-          return await work(sqliteProject(projectId, path, databases.handle({ path, migrations: projectMigrations })));
+          return await work(sqliteProject(databases, { projectId, path, now }));
         } finally {
-          vectorSearcher({ path }).close();
+          releaseProject(databases, path);
           await databases.close();
         }
       });

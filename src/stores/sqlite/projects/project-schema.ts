@@ -1,6 +1,6 @@
 import type { Migration } from "../driver/schema-version.ts";
 import { VECTOR_SCHEMA } from "../vectors/schema.ts";
-import { CODE_SCHEMA, COMPACT_CODE_SCHEMA } from "./code/schema.ts";
+import { EMBEDDING_VERSIONS_SCHEMA, PROJECT_INFO_SCHEMA } from "./embedding-schema.ts";
 import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
 import { OUTBOX_SCHEMA } from "./outbox.ts";
 
@@ -10,11 +10,7 @@ export const projectMigrations: readonly Migration[] = [
     id: 1,
     name: "checkpoints",
     sql: `
-      CREATE TABLE project_info (
-        id INTEGER PRIMARY KEY CHECK (id = 1),
-        project_id TEXT NOT NULL,
-        created_at TIMESTAMP NOT NULL
-      );
+      ${PROJECT_INFO_SCHEMA}
       CREATE TABLE checkpoints (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
         id TEXT NOT NULL UNIQUE,
@@ -56,17 +52,7 @@ export const projectMigrations: readonly Migration[] = [
     id: 2,
     name: "embedding versions, vectors and words",
     sql: `
-      CREATE TABLE embedding_versions (
-        version_id INTEGER PRIMARY KEY AUTOINCREMENT,
-        collection TEXT NOT NULL,
-        model_name TEXT NOT NULL,
-        model_version TEXT NOT NULL,
-        embedding_dimension INTEGER NOT NULL CHECK (embedding_dimension > 0),
-        is_current BOOLEAN NOT NULL DEFAULT 0 CHECK (is_current IN (0, 1)),
-        created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-        UNIQUE (collection, model_name, model_version, embedding_dimension)
-      );
-      CREATE UNIQUE INDEX idx_embedding_versions_current ON embedding_versions (collection) WHERE is_current = 1;
+      ${EMBEDDING_VERSIONS_SCHEMA}
       ${VECTOR_SCHEMA}
       -- Words are split by us, identifiers into their parts too; underscores belong to a word.
       -- The words are stored beside the index, because secure-delete must know them to remove them from every page of it.
@@ -78,6 +64,4 @@ export const projectMigrations: readonly Migration[] = [
   },
   { id: 3, name: "knowledge", sql: KNOWLEDGE_SCHEMA },
   { id: 4, name: "outbox of vectors", sql: OUTBOX_SCHEMA },
-  { id: 5, name: "code index", sql: CODE_SCHEMA },
-  { id: 6, name: "compact code index", sql: COMPACT_CODE_SCHEMA },
 ];

@@ -1,50 +1,48 @@
-import { CairnError } from "../../../model/errors.ts";
+import { existsSync } from "node:fs";
+import type { Clock } from "../../../ports/clock.ts";
 import type { ProjectStore } from "../../../ports/storage.ts";
-import type { DatabaseHandle } from "../driver/databases.ts";
-import type { SqliteDatabase } from "../driver/driver.ts";
+import type { SqliteDatabases } from "../driver/databases.ts";
 import { repairText } from "../vectors/rebuild.ts";
-import { vectorSearcher } from "../vectors/searcher.ts";
+import { type VectorSearcher, vectorSearcher } from "../vectors/searcher.ts";
 import { sqliteCheckpoints } from "./checkpoints.ts";
+import { codeFileOf } from "./code/code-file.ts";
+import { codeDatabase } from "./code/database.ts";
 import { sqliteCode } from "./code/store.ts";
 import { sqliteKnowledge } from "./knowledge.ts";
+import { projectMigrations } from "./project-schema.ts";
 
-/** The stores of a project whose database is this file. */
-export function sqliteProject(
-  projectId: string,
-  path: string,
-  handle: DatabaseHandle,
-  onNotice?: ((message: string) => void) | undefined,
-): ProjectStore {
-  const vectors = vectorSearcher({ path, onRepair: (report) => onNotice?.(repairText(report)) });
+export interface SqliteProjectOptions {
+  readonly projectId: string;
+  /** The file of checkpoints and knowledge. The code index is in a file next to it. */
+  readonly path: string;
+  readonly now: Clock;
+  readonly onNotice?: ((message: string) => void) | undefined;
+}
+
+/** Returns the stores of the project whose database is this file. */
+export function sqliteProject(databases: SqliteDatabases, options: SqliteProjectOptions): ProjectStore {
+  const { projectId, path, now, onNotice } = options;
+  const handle = databases.handle({ path, migrations: projectMigrations, onNotice });
+  const vectors = searcherOf(path, onNotice);
+  const code = codeDatabase(databases, { projectId, projectFile: path, now, onNotice });
   return {
     projectId,
     checkpoints: sqliteCheckpoints(projectId, handle, vectors),
     knowledge: sqliteKnowledge(handle, vectors),
-    code: sqliteCode(projectId, handle, vectors),
+    code: sqliteCode(projectId, code, searcherOf(code.path, onNotice)),
   };
 }
 
-export function ownerOf(database: SqliteDatabase): string | undefined {
-  return database.read((tx) => tx.get<{ project_id: string }>("SELECT project_id FROM project_info WHERE id = 1"))?.project_id;
-}
-
-/** Writes whose database this is, once; a file that belongs to another project is never used. */
-export async function claim(database: SqliteDatabase, projectId: string, now: () => string): Promise<void> {
-  let owner = ownerOf(database);
-  if (owner === undefined) {
-    await database.write((tx) =>
-      tx.run("INSERT INTO project_info (id, project_id, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", projectId, now()),
-    );
-    owner = ownerOf(database);
+/** Closes the project's files in this process, if they are open. The next use opens the files that exist then. */
+export function releaseProject(databases: SqliteDatabases, path: string): void {
+  for (const file of [path, codeFileOf(path)]) {
+    databases.release(file);
+    vectorSearcher({ path: file }).close();
   }
-  assertOwner(owner, projectId, database.path);
 }
 
-export function assertOwner(owner: string | undefined, projectId: string, path: string): void {
-  if (owner !== projectId)
-    throw new CairnError(
-      "conflict",
-      `The file ${path} belongs to the project "${owner}", not to "${projectId}". It was probably copied by hand: move it back, or take its content over with: cairn database import`,
-      { details: { path } },
-    );
+/** Returns a searcher that finds nothing while the file does not exist. */
+function searcherOf(path: string, onNotice: SqliteProjectOptions["onNotice"]): VectorSearcher {
+  const searcher = vectorSearcher({ path, onRepair: (report) => onNotice?.(repairText(report)) });
+  return { ...searcher, search: async (query) => (existsSync(path) ? searcher.search(query) : []) };
 }

@@ -1,5 +1,5 @@
 import type { FileWrite } from "../../../../ports/code-store.ts";
-import { giveWay } from "../../../../scheduling/yield.ts";
+import { yieldToCalls } from "../../../../scheduling/yield.ts";
 import { chunkWords, type PackedSymbols, packSymbols } from "../../../../text/code/index-text.ts";
 import { packTexts, type TextPlace } from "../../../../text/code/text-blocks.ts";
 import { searchTerms } from "../full-text.ts";
@@ -18,7 +18,7 @@ export interface FileRows {
 export function rowsOf(file: FileWrite): FileRows {
   const { path, chunks, symbols } = file;
   const words = chunks.map(({ chunk }) => {
-    giveWay();
+    yieldToCalls();
     return searchTerms(chunkWords(path, chunk));
   });
   return { file, ...packTexts(chunks.map(({ chunk }) => chunk.text)), words, symbols: packSymbols(symbols) };

@@ -1,20 +1,29 @@
+import { existsSync } from "node:fs";
 import type { CodeKind } from "../../../../model/code-chunk.ts";
-import { type CodeChunk, type CodeOutline, chunkPrint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
+import {
+  type CodeChunk,
+  type CodeOrphans,
+  type CodeOutline,
+  chunkPrint,
+  type FileRename,
+  type IndexedFile,
+  isDamagedCodeIndex,
+} from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
 import { embeddingText } from "../../../../text/code/embedding-text.ts";
 import { unpack } from "../../../../text/code/text-blocks.ts";
-import type { DatabaseHandle } from "../../driver/databases.ts";
-import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
+import { inodeOf, type SqliteDatabase, type SqliteTx, type SqlValue } from "../../driver/driver.ts";
 import { type KnownKeys, knownKeys } from "../../driver/known-keys.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
 import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "../embeddings.ts";
 import { rankByKeywords } from "../full-text.ts";
 import { matchingIds, nearest, type VectorSearcher } from "../nearest.ts";
+import { commitBatch } from "./commit.ts";
+import type { CodeDatabase } from "./database.ts";
 import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
 import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
-import { commitBatch } from "./stage.ts";
 import { findDefinitions, findReferences } from "./symbols.ts";
 import { CODE_WORDS, type TextColumns, textReader } from "./write.ts";
 
@@ -36,8 +45,9 @@ const FILE = "file_path AS path, content_hash AS contentHash, generation, indexe
 /** Paths are indexed together with the project: by itself a path would be looked for in all files. */
 const OF_FILE = "file_key = (SELECT file_key FROM indexed_files WHERE project_id = ? AND file_path = ?)";
 
-/** The code of one project in its SQLite file. */
-export function sqliteCode(projectId: string, database: DatabaseHandle, vectors: VectorSearcher): CodeStore {
+/** The code index of one project, in its own SQLite file. */
+export function sqliteCode(projectId: string, file: CodeDatabase, vectors: VectorSearcher): CodeStore {
+  const database = file.handle;
   const keys = knownKeys();
   return {
     embeddings: sqliteEmbeddings(RECORDS, database),
@@ -129,10 +139,15 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
 
     async reconcile() {
-      const db = await database();
-      // Counting takes long in a large index, and nearly always there is nothing: nobody need wait for that.
-      const found = db.read(countOrphans);
-      return isNone(found) ? found : db.write((tx) => removeOrphans(tx, projectId));
+      const inode = inodeOf(file.path);
+      try {
+        return await reconcile(await database(), projectId);
+      } catch (error) {
+        if (!isDamagedCodeIndex(error)) throw error;
+        file.drop(inode);
+        vectors.close();
+        return NO_ORPHANS;
+      }
     },
 
     async orphans() {
@@ -141,6 +156,7 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
 
     async compact(keepRenames) {
       const db = await database();
+      if (!existsSync(db.path)) return { forgottenRenames: 0, freedBytes: 0 };
       const forgottenRenames = await db.write((tx) => {
         tx.run(`INSERT INTO ${CODE_WORDS} (${CODE_WORDS}) VALUES ('optimize')`);
         return tx.run(
@@ -185,6 +201,14 @@ export function sqliteCode(projectId: string, database: DatabaseHandle, vectors:
     },
   };
 }
+
+async function reconcile(db: SqliteDatabase, projectId: string): Promise<CodeOrphans> {
+  // Counting takes long in a large index, and nearly always finds nothing: it needs no write lock.
+  const found = db.read(countOrphans);
+  return isNone(found) ? found : db.write((tx) => removeOrphans(tx, projectId));
+}
+
+const NO_ORPHANS: CodeOrphans = { rows: 0, terms: 0, vectors: 0 };
 
 function readFiles(db: SqliteDatabase, where: string, ...params: readonly SqlValue[]): IndexedFile[] {
   const rows = db.read((tx) =>

@@ -1,5 +1,6 @@
 import { chunkId } from "../../../../model/code-index.ts";
-import { type CodeBatch, type CommitResult, STEP_CHUNKS } from "../../../../ports/code-store.ts";
+import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
+import { yieldToCalls } from "../../../../scheduling/yield.ts";
 import { chunkWords, type PackedSymbols, unpackOutline } from "../../../../text/code/index-text.ts";
 import { unpack } from "../../../../text/code/text-blocks.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
@@ -9,77 +10,55 @@ import type { FileRows } from "./rows.ts";
 
 export const CODE_WORDS = "code_words";
 
-/** The chunks of a file that are in the database and belong to nothing yet. */
-export interface Staged {
-  readonly fileKey: number;
-  readonly generation: number;
-  /** One for each chunk of the file. */
-  readonly keys: readonly number[];
-}
-
 interface FileRow {
   file_key: number;
   content_hash: string;
   generation: number;
 }
 
-export interface Commit {
-  readonly result: CommitResult;
-  /** Chunks that nobody sees any more, too many to be removed at once. Their vectors are gone. */
-  readonly leftBehind: readonly number[];
-}
-
 interface RowBatch extends Omit<CodeBatch, "files"> {
   readonly files: readonly FileRows[];
-  /** Files whose chunks are in the database already. */
-  readonly staged: ReadonlyMap<FileRows, Staged>;
 }
 
-/** One batch. Vectors come and go at its end, all together: their index is then touched once. */
-interface Step {
+/** A commit under way. It writes and removes vectors at its end, all together: the vector index is then changed once. */
+interface Commit {
   readonly tx: SqliteTx;
   readonly projectId: string;
   readonly generation: number;
   readonly at: string;
-  readonly gone: number[];
-  readonly leftBehind: number[];
+  /** Keys of the chunks that were removed, whose vectors are still stored. */
+  readonly removedChunks: number[];
   readonly vectors: Map<number, { key: number; vector: Float32Array }[]>;
 }
 
-export function nextGeneration(tx: SqliteTx): number {
-  return tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last")!.last;
-}
-
-export function commitCode(tx: SqliteTx, projectId: string, { at, renames = [], removes = [], files, staged }: RowBatch): Commit {
-  const generation = nextGeneration(tx);
-  const step: Step = { tx, projectId, generation, at, gone: [], leftBehind: [], vectors: new Map() };
+/** Applies a batch inside one transaction: inserts the next generation, makes it current and deletes the previous one. */
+export function commitCode(tx: SqliteTx, projectId: string, { at, renames = [], removes = [], files }: RowBatch): CommitResult {
+  const generation = tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last")!.last;
+  const step: Commit = { tx, projectId, generation, at, removedChunks: [], vectors: new Map() };
   const renamed = renames.filter((rename) => renameFile(step, rename)).map(({ to }) => to);
   const removed: string[] = [];
   for (const { path, contentHash, renamedTo } of removes) {
     const file = fileAt(tx, projectId, path);
     if (file?.content_hash !== contentHash) continue;
-    step.gone.push(...removeFile(tx, projectId, path, file.file_key));
+    step.removedChunks.push(...removeFile(tx, projectId, path, file.file_key));
     if (renamedTo !== undefined) recordRename(step, path, renamedTo);
     removed.push(path);
   }
-  for (const rows of files) writeFile(step, rows, staged.get(rows));
-  removeRecordVectors(tx, "code", step.gone);
+  for (const rows of files) writeFile(step, rows);
+  removeRecordVectors(tx, "code", step.removedChunks);
   putVectorsByVersion(tx, "code", step.vectors);
-  return { result: { generation, renamed, removed }, leftBehind: step.leftBehind };
+  return { generation, renamed, removed };
 }
 
-function writeFile(step: Step, rows: FileRows, staged: Staged | undefined): void {
-  const { tx, projectId, at } = step;
+function writeFile(step: Commit, rows: FileRows): void {
+  const { tx, projectId, generation, at } = step;
   const { path, contentHash, language, bytes, lines, notice, chunks } = rows.file;
-  const ahead = staged && isWhole(step, rows, staged) ? staged : undefined;
-  const generation = ahead?.generation ?? step.generation;
   const { file_key: fileKey } = tx.get<{ file_key: number }>(
-    `INSERT INTO indexed_files (file_key, project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO indexed_files (project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (project_id, file_path) DO UPDATE SET content_hash = excluded.content_hash, generation = excluded.generation,
        indexed_at = excluded.indexed_at, language = excluded.language, bytes = excluded.bytes, lines = excluded.lines, notice = excluded.notice
      RETURNING file_key`,
-    ahead?.fileKey ?? null,
     projectId,
     path,
     contentHash,
@@ -100,31 +79,18 @@ function writeFile(step: Step, rows: FileRows, staged: Staged | undefined): void
     chunks.length,
     at,
   );
-  const keys = ahead?.keys ?? insertChunks(tx, rows, { projectId, fileKey, generation, start: 0, end: chunks.length }).keys;
-  for (const [place, key] of keys.entries()) addVectors(step, key, chunks[place]!.vectors);
-  const gone = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ? AND generation < ?", fileKey, generation);
-  retire(
-    step,
-    gone.map(({ key }) => key),
+  for (const [place, key] of insertChunks(step, rows, fileKey).entries()) addVectors(step, key, chunks[place]!.vectors);
+  const previous = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ? AND generation < ?", fileKey, generation);
+  step.removedChunks.push(
+    ...removeChunks(
+      tx,
+      previous.map(({ key }) => key),
+    ),
   );
-  // Another process has changed the file meanwhile, or has taken the chunks for something that was left behind.
-  if (staged && !ahead) step.leftBehind.push(...staged.keys);
   putSymbols(tx, fileKey, rows.symbols);
 }
 
-/** Whether the chunks that were inserted ahead are all there, and newer than what the file has. */
-function isWhole({ tx, projectId }: Step, { file }: FileRows, { fileKey, generation }: Staged): boolean {
-  const now = fileAt(tx, projectId, file.path);
-  if (now && (now.file_key !== fileKey || now.generation > generation)) return false;
-  const { count } = tx.get<{ count: number }>(
-    "SELECT count(*) AS count FROM code_chunks WHERE file_key = ? AND generation = ?",
-    fileKey,
-    generation,
-  )!;
-  return count === file.chunks.length;
-}
-
-function addVectors({ vectors }: Step, key: number, own: FileRows["file"]["chunks"][number]["vectors"]): void {
+function addVectors({ vectors }: Commit, key: number, own: FileRows["file"]["chunks"][number]["vectors"]): void {
   for (const { versionId, vector } of own) {
     const entries = vectors.get(versionId);
     if (entries) entries.push({ key, vector });
@@ -132,34 +98,16 @@ function addVectors({ vectors }: Step, key: number, own: FileRows["file"]["chunk
   }
 }
 
-/** Their vectors go with the commit, so that no search finds them; a long file's rows go after it. */
-function retire({ tx, gone, leftBehind }: Step, keys: readonly number[]): void {
-  gone.push(...keys);
-  if (keys.length > STEP_CHUNKS) leftBehind.push(...keys);
-  else removeChunks(tx, keys);
-}
-
-interface ChunkRange {
-  readonly projectId: string;
-  readonly fileKey: number;
-  readonly generation: number;
-  readonly start: number;
-  readonly end: number;
-}
-
-/** Inserts some of a file's chunks, with those of their texts that are not there yet. Gives the keys of both. */
-export function insertChunks(
-  tx: SqliteTx,
+/** Inserts the chunks of a file with their texts, and returns the keys of the chunks. */
+function insertChunks(
+  { tx, projectId, generation }: Commit,
   { file: { path, chunks }, blocks, places, words }: FileRows,
-  { projectId, fileKey, generation, start, end }: ChunkRange,
-  textKeys: readonly number[] = [],
-): { readonly keys: readonly number[]; readonly textKeys: readonly number[] } {
-  const known = [...textKeys];
-  const keys: number[] = [];
-  for (let place = start; place < end; place++) {
-    const { chunk } = chunks[place]!;
-    const { block, start: textStart, length } = places[place]!;
-    while (known.length <= block) known.push(tx.run("INSERT INTO code_texts (body) VALUES (?)", blocks[known.length]!).lastId);
+  fileKey: number,
+): number[] {
+  const textKeys = blocks.map((body) => tx.run("INSERT INTO code_texts (body) VALUES (?)", body).lastId);
+  return chunks.map(({ chunk }, place) => {
+    yieldToCalls();
+    const { block, start, length } = places[place]!;
     const { lastId: key } = tx.run(
       `INSERT INTO code_chunks (id, file_key, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -173,14 +121,13 @@ export function insertChunks(
       JSON.stringify(chunk.defines),
       chunk.startLine,
       chunk.endLine,
-      known[block]!,
-      textStart,
+      textKeys[block]!,
+      start,
       length,
     );
     insertTerms(tx, CODE_WORDS, key, words[place]!);
-    keys.push(key);
-  }
-  return { keys, textKeys: known.slice(textKeys.length) };
+    return key;
+  });
 }
 
 function putSymbols(tx: SqliteTx, fileKey: number, { names, outline }: PackedSymbols): void {
@@ -197,7 +144,7 @@ function putSymbols(tx: SqliteTx, fileKey: number, { names, outline }: PackedSym
     );
 }
 
-function renameFile(step: Step, { from, to, contentHash }: { from: string; to: string; contentHash: string }): boolean {
+function renameFile(step: Commit, { from, to, contentHash }: { from: string; to: string; contentHash: string }): boolean {
   const { tx, projectId, generation, at } = step;
   const file = fileAt(tx, projectId, from);
   if (file?.content_hash !== contentHash || fileAt(tx, projectId, to)) return false;
@@ -225,7 +172,7 @@ function renameFile(step: Step, { from, to, contentHash }: { from: string; to: s
   return true;
 }
 
-function recordRename({ tx, projectId, at }: Step, from: string, to: string): void {
+function recordRename({ tx, projectId, at }: Commit, from: string, to: string): void {
   tx.run("INSERT INTO file_moves (project_id, old_path, new_path, detected_at) VALUES (?, ?, ?, ?)", projectId, from, to, at);
 }
 
@@ -254,8 +201,9 @@ export function removeFile(tx: SqliteTx, projectId: string, path: string, fileKe
 export function removeChunks(tx: SqliteTx, keys: readonly number[]): number[] {
   const texts = new Set<number>();
   for (const key of keys) {
+    yieldToCalls();
     const chunk = tx.get<{ text_key: number }>("DELETE FROM code_chunks WHERE key = ? RETURNING text_key", key);
-    if (!chunk) continue; // another process has removed it
+    if (!chunk) continue;
     removeTerms(tx, CODE_WORDS, key);
     texts.add(chunk.text_key);
   }
