@@ -98,7 +98,7 @@ describe("random re-indexes", () => {
     const projectId = "/property/broken";
     const files = ["a.txt", "b.txt", "c.txt"].map((path) => ({ path, content: paragraph("apple") + paragraph("pear") + path }));
     await cairn.code.indexBatch({ projectId, files });
-    const db = await openSqlite({ path: join(dataDir, "projects", `${projectDatabaseName(projectId)}.db`) });
+    const db = await openSqlite({ path: join(dataDir, "projects", `${projectDatabaseName(projectId)}.code.db`) });
     await db.write((tx) => {
       tx.run("DELETE FROM code_chunks WHERE file_key = (SELECT file_key FROM indexed_files WHERE file_path = 'a.txt')");
       tx.run("DELETE FROM indexed_files WHERE file_path = 'b.txt'");

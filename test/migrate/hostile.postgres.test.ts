@@ -91,11 +91,9 @@ describe("values that both sides hold", () => {
       update.run(text, "-004712-01-01T00:00:00.000Z", "+275760-09-13T00:00:00.000Z", "checkpoint-0");
       update.run("", "0000-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z", "checkpoint-1");
       db.prepare("UPDATE knowledge SET uses = ?, successes = 0 WHERE id = 'knowledge-1'").run(2n ** 53n - 1n);
-      db.prepare("UPDATE indexed_files SET bytes = ?, generation = generation WHERE file_path = 'src/c.ts'").run(-(2n ** 63n));
-      db.prepare("UPDATE code_outlines SET body = ?").run(new Uint8Array(0));
       // A negative zero and the smallest number there is, in a vector of length one.
       db.prepare("UPDATE vectors SET vector = ? WHERE rowid = 1").run(floats(1, -0, 1.4e-45));
-      db.prepare("UPDATE file_moves SET detected_at = '2026-01-02 03:04:05'").run(); // as SQLite writes it
+      db.prepare("UPDATE embedding_versions SET created_at = '2026-01-02 03:04:05'").run(); // as SQLite writes it
       reseal(db);
     });
     const before = await migrations.migrate({ to: database.url, which, dryRun: true });

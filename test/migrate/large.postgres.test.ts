@@ -49,9 +49,11 @@ async function enlarge(path: string, size: number): Promise<void> {
   const { DatabaseSync } = await loadEngine();
   const db = new DatabaseSync(path);
   db.exec("PRAGMA synchronous = OFF; BEGIN");
-  const text = db.prepare("INSERT INTO code_texts (body) VALUES (?)");
-  text.run(randomBytes(size / 32));
-  for (let bytes = size / 32; bytes < size; bytes += 16_384) text.run(randomBytes(16_384));
+  const raw = db.prepare(
+    "INSERT INTO quarantined_records (collection, record_id, reason, quarantined_at, raw) VALUES ('checkpoints', 'x', 'altered', '2026-01-01T00:00:00.000Z', ?)",
+  );
+  raw.run(randomBytes(size / 64).toString("hex"));
+  for (let bytes = size / 32; bytes < size; bytes += 16_384) raw.run(randomBytes(8_192).toString("hex"));
   const checkpoint = db.prepare(
     "INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, created_order, updated_order, revision, checksum) VALUES (?1, ?2, ?3, '{}', 7, ?4, ?4, ?4, ?4, 1, ?5)",
   );

@@ -2,13 +2,14 @@ import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { projectDatabaseName } from "../../src/model/ids.ts";
+import { projectDatabaseName, sha256Hex } from "../../src/model/ids.ts";
 import { openMigrations } from "../../src/open/open-migrations.ts";
 import { systemClock } from "../../src/ports/clock.ts";
+import type { CodeStore } from "../../src/ports/code-store.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
+import { codeFileOf } from "../../src/stores/sqlite/projects/code/code-file.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
-import { pack } from "../../src/text/code/text-blocks.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { fillProject, unitVector } from "./full-project.ts";
 
@@ -24,28 +25,20 @@ beforeAll(async () => {
   const storage = sqliteStorage({ dataDir, now: systemClock });
   await fillProject(storage, project);
   await storage.close();
-  await leaveBehind();
+  await quarantineOne();
 });
 afterAll(async () => {
   await database.drop();
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** A part of a long file that a killed process was bringing in: it belongs to no file yet. */
-async function leaveBehind(): Promise<void> {
+async function quarantineOne(): Promise<void> {
   const db = await openSqlite({ path });
-  await db.write((tx) => {
-    const { lastId: text } = tx.run("INSERT INTO code_texts (body) VALUES (?)", pack("half of it\n"));
-    const { lastId: key } = tx.run(
-      `INSERT INTO code_chunks (id, file_key, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length)
-       VALUES ('left-behind', 999, 99, 0, 'text', NULL, '[]', '[]', 1, 1, ?, 0, 11)`,
-      text,
-    );
-    tx.run("INSERT INTO code_words (rowid, words) VALUES (?, 'half of it')", key);
+  await db.write((tx) =>
     tx.run(
       "INSERT INTO quarantined_records (collection, record_id, reason, quarantined_at, raw) VALUES ('checkpoints', 'x', 'altered', '2026-01-01T00:00:00.000Z', '{}')",
-    );
-  });
+    ),
+  );
   db.close();
 }
 
@@ -80,9 +73,11 @@ describe("a project that moves to PostgreSQL and back", () => {
     } as never);
     expect(found.keyword.length).toBeGreaterThan(0);
     expect(found.semantic[0]?.id).toBe("checkpoint-7");
-    const hits = await moved.code.candidates({ filter: {}, limit: 5, text: "work1" } as never);
-    expect(hits.keyword.length).toBeGreaterThan(0);
-    expect((await moved.code.orphans()).rows).toBeGreaterThan(0); // left behind there as it was here
+    // The code index stays behind: it is derived, and an index run builds it again.
+    expect(await moved.code.files()).toEqual([]);
+    expect(await moved.code.embeddings.versions()).toEqual([]);
+    expect(existsSync(codeFileOf(path))).toBe(false);
+    await indexFile(moved.code);
     await storage.close();
   });
 
@@ -100,6 +95,16 @@ describe("a project that moves to PostgreSQL and back", () => {
     } as never);
     expect(found.semantic[0]?.id).toBe("checkpoint-7");
     expect(found.keyword.length).toBeGreaterThan(0);
+    expect(await back.code.files()).toEqual([]);
+    await indexFile(back.code);
+    expect(await back.code.files()).toMatchObject([{ path: "a.txt" }]);
     await storage.close();
   });
 });
+
+async function indexFile(code: CodeStore): Promise<void> {
+  const { versionId } = await code.embeddings.addVersion({ model: "m", version: "1", dimension: 8 });
+  const chunk = { index: 0, kind: "text" as const, parents: [], defines: [], startLine: 1, endLine: 1, text: "a\n" };
+  const file = { path: "a.txt", contentHash: sha256Hex("a\n"), language: "text", bytes: 2, lines: 1, symbols: [] };
+  await code.commit({ at: systemClock(), files: [{ ...file, chunks: [{ chunk, vectors: [{ versionId, vector: unitVector(1) }] }] }] });
+}
