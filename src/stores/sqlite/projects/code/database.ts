@@ -3,7 +3,7 @@ import { migratingError } from "../../../../model/migration.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import type { DatabaseHandle, SqliteDatabases } from "../../driver/databases.ts";
 import { inodeOf, openSqlite, type SqliteDatabase } from "../../driver/driver.ts";
-import { migratedTo, hasMigrationRecord } from "../../migration/record.ts";
+import { hasMigrationRecord, migratedTo } from "../../migration/record.ts";
 import { claim } from "../owner.ts";
 import { codeFileOf } from "./code-file.ts";
 import { codeMigrations } from "./schema.ts";
@@ -40,7 +40,8 @@ export function codeDatabase(databases: SqliteDatabases, { projectId, projectFil
   return {
     path,
     async handle() {
-      if (hasMigrationRecord(projectFile) && (!existsSync(projectFile) || migratedTo(projectFile) !== undefined)) throw migratingError(projectFile);
+      if (hasMigrationRecord(projectFile) && (!existsSync(projectFile) || migratedTo(projectFile) !== undefined))
+        throw migratingError(projectFile);
       return existsSync(path) ? file() : absentIndex(path, file);
     },
     drop(inode) {
