@@ -12,6 +12,7 @@ import { builtCommand } from "./cli/stage.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const pages = ["README.md", ...readdirSync(join(root, "docs")).flatMap((file) => (file.endsWith(".md") ? [join("docs", file)] : []))];
+const decisions = readdirSync(join(root, "docs/adr")).map((file) => join("docs/adr", file));
 const read = (page: string) => readFileSync(join(root, page), "utf8");
 
 /** The page with its kept section as it should be. `npm run docs` writes it. */
@@ -58,6 +59,27 @@ describe("the tables in the docs", () => {
     ];
     const lines = tableLines(["exit code", "error code", "when"], [["0", "", "it worked"], ...rows, attention]);
     await expect(withSection("docs/cli.md", "exit codes", lines)).toMatchFileSnapshot(join(root, "docs/cli.md"));
+  });
+});
+
+describe("the decisions", () => {
+  const files = readdirSync(join(root, "docs/adr")).filter((file) => /^\d{4}-.*\.md$/.test(file));
+
+  it("tables: the index lists every decision", async () => {
+    const rows = files.map((file) => {
+      const text = read(join("docs/adr", file));
+      const [, number, title] = /^# (\d{4}): (.+)$/m.exec(text) ?? [];
+      const status = /^Status: (.+)$/m.exec(text)?.[1] ?? "";
+      return [number ?? "", `[${title}](${file})`, /^Date: (\S+)$/m.exec(text)?.[1] ?? "", status];
+    });
+    const lines = tableLines(["number", "decision", "date", "status"], rows);
+    await expect(withSection("docs/adr/README.md", "decisions", lines)).toMatchFileSnapshot(join(root, "docs/adr/README.md"));
+  });
+
+  it.each(files)("%s has its number, date, status, context, decision and consequences", (file) => {
+    const text = read(join("docs/adr", file));
+    expect(text).toMatch(new RegExp(`^# ${file.slice(0, 4)}: \\S.+\n\nDate: \\d{4}-\\d\\d-\\d\\d\nStatus: (accepted|superseded)`));
+    expect([...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)).toEqual(["Context", "Decision", "Consequences"]);
   });
 });
 
@@ -144,7 +166,7 @@ describe("the examples in the docs", () => {
   });
 
   it("link only to what is there", () => {
-    for (const page of [...pages, "CONTRIBUTING.md"])
+    for (const page of [...pages, ...decisions, "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
       for (const [, target] of read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g))
         expect(() => readFileSync(resolve(root, page, "..", target!)), `${page} → ${target}`).not.toThrowError(/ENOENT/);
   });
