@@ -65,13 +65,13 @@ async function scoreCairn(
   took: number[],
 ): Promise<Scored[]> {
   const cairn = await open({ dataDir: bench.scratch(), embedder: [embedder] });
-  const projectId = `/bench/${name}`;
+  const projectPath = `/bench/${name}`;
   try {
-    await index(cairn, projectId, sources);
+    await index(cairn, projectPath, sources);
     const scored: Scored[] = [];
     for (const question of questions) {
       const start = performance.now();
-      const { hits } = await cairn.code.search({ projectId, query: question.ask, topK: 10 });
+      const { hits } = await cairn.code.search({ projectPath, query: question.ask, topK: 10 });
       took.push(performance.now() - start);
       const files = scoreFiles(
         question,
@@ -85,10 +85,10 @@ async function scoreCairn(
   }
 }
 
-async function index(cairn: Cairn, projectId: string, sources: readonly Source[]): Promise<void> {
+async function index(cairn: Cairn, projectPath: string, sources: readonly Source[]): Promise<void> {
   for (let start = 0; start < sources.length; start += BATCH_FILES) {
     const files = sources.slice(start, start + BATCH_FILES).map(({ path, content }) => ({ path, content }));
-    const { notEmbedded } = await cairn.code.indexBatch({ projectId, files });
+    const { notEmbedded } = await cairn.code.indexBatch({ projectPath, files });
     if (notEmbedded !== undefined) throw new Error(`Not everything could be embedded: ${notEmbedded}.`);
   }
 }

@@ -15,7 +15,7 @@ const FILES = 2_500;
 const BATCH = { files: 10, bytes: 1_000_000 };
 const AT_ONCE = 2;
 const TOUCHED_SHARE = 0.01;
-const projectId = "/bench/code";
+const projectPath = "/bench/code";
 
 interface Source {
   readonly path: string;
@@ -32,13 +32,13 @@ export default {
     bench.record({ name: "mb", value: bytes / 1e6, unit: "MB" });
 
     const dataDir = bench.scratch();
-    const file = join(dataDir, "projects", `${projectDatabaseName(projectId)}.db`);
+    const file = join(dataDir, "projects", `${projectDatabaseName(projectPath)}.db`);
     const cairn = await open({ dataDir, embedder: { kind: "static" } });
     let isOpen = true;
     bench.defer(async () => {
       if (isOpen) await cairn.close();
     });
-    await cairn.code.indexBatch({ projectId: "/bench/warm-up", files: sources.slice(0, 50) });
+    await cairn.code.indexBatch({ projectPath: "/bench/warm-up", files: sources.slice(0, 50) });
 
     const cold = await seconds(() => indexTree(cairn, sources));
     const fts5 = await plainFullText(join(bench.scratch(), "fts5.db"), sources);
@@ -56,7 +56,7 @@ export default {
     bench.record({ name: "touched_ratio", value: incremental / cold, unit: "× cold" });
     await queries(bench, cairn, touched);
 
-    const { chunks } = await cairn.code.stats({ projectId });
+    const { chunks } = await cairn.code.stats({ projectPath });
     bench.record({ name: "chunks", value: chunks, unit: "chunks" });
     bench.record({ name: "fts5_bytes_per_source_byte", value: fts5.bytes / bytes, unit: "bytes" });
     isOpen = false;
@@ -82,14 +82,14 @@ async function sample(): Promise<Source[]> {
 
 /** What a run over a tree does once its files are read: hash, ask what changed, send that, tell what there is. */
 async function indexTree(cairn: Cairn, sources: readonly Source[]): Promise<void> {
-  const known = await cairn.code.hashes({ projectId, paths: sources.map(({ path }) => path) });
+  const known = await cairn.code.hashes({ projectPath, paths: sources.map(({ path }) => path) });
   const changed = sources.filter(({ path, content }) => known[path] !== createHash("sha256").update(content).digest("hex"));
   const queue = batches(changed);
   const sender = async () => {
-    for (const files of queue) await cairn.code.indexBatch({ projectId, files });
+    for (const files of queue) await cairn.code.indexBatch({ projectPath, files });
   };
   await Promise.all(Array.from({ length: AT_ONCE }, sender));
-  await cairn.code.finish({ projectId, manifest: sources.map(({ path }) => path) });
+  await cairn.code.finish({ projectPath, manifest: sources.map(({ path }) => path) });
 }
 
 function* batches(sources: readonly Source[]): Generator<Source[], undefined> {
@@ -140,8 +140,8 @@ async function queries(bench: Bench, cairn: Cairn, sources: readonly Source[]): 
   const asked = (round: number) => QUERIES[round % QUERIES.length]!;
   const taken = await bench.times(
     {
-      cairn: (round) => cairn.code.search({ projectId, query: asked(round) }),
-      keyword: (round) => cairn.code.search({ projectId, query: asked(round), mode: "keyword" }),
+      cairn: (round) => cairn.code.search({ projectPath, query: asked(round) }),
+      keyword: (round) => cairn.code.search({ projectPath, query: asked(round), mode: "keyword" }),
       ripgrep: (round) => ripgrep.search(folder, queryWords(asked(round))),
     },
     { rounds: 5 * QUERIES.length, warmUp: QUERIES.length },

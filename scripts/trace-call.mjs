@@ -74,7 +74,7 @@ if (Object.values(report).some(({ count, limit }) => count > limit)) process.exi
 /** The operations and index jobs as `cairn mcp` has them, with jobs in this thread. */
 function clientSide() {
   const launch = launcher("here", { dataDir, api: {}, code: {} }, cairn);
-  const indexJobs = openIndexJobs({ dataDir, launch, counts: (projectId) => cairn.code.stats({ projectId }) });
+  const indexJobs = openIndexJobs({ dataDir, launch, counts: (path) => cairn.code.stats({ projectPath: path }) });
   return { indexJobs, cairn: { ...cairn, indexJobs }, operations: decorateOperations(operations) };
 }
 
@@ -120,7 +120,7 @@ function indexOneFile() {
   return {
     async call(n) {
       const content = `def step(n):\n    return n + ${n}\n`;
-      const { files } = await cairn.code.indexBatch({ projectId: projectPath, files: [{ path: "one.py", content }] });
+      const { files } = await cairn.code.indexBatch({ projectPath, files: [{ path: "one.py", content }] });
       if (files[0].status !== "indexed") throw new Error(JSON.stringify(files));
     },
   };

@@ -37,27 +37,27 @@ export async function journalStorage(folder: string): Promise<Storage> {
   await mkdir(folder, { recursive: true });
   const memory = memoryStorage();
   const projects = new Map<string, Promise<Project>>();
-  const pathOf = (projectId: string) => join(folder, `${createHash("sha256").update(projectId).digest("hex")}.journal`);
-  const openProject = (projectId: string): Promise<Project> => {
-    const opening = projects.get(projectId) ?? replay(pathOf(projectId), projectId, memory);
-    projects.set(projectId, opening);
+  const pathOf = (projectPath: string) => join(folder, `${createHash("sha256").update(projectPath).digest("hex")}.journal`);
+  const openProject = (projectPath: string): Promise<Project> => {
+    const opening = projects.get(projectPath) ?? replay(pathOf(projectPath), projectPath, memory);
+    projects.set(projectPath, opening);
     return opening;
   };
   for (const file of await readdir(folder)) if (file.endsWith(".journal")) await openProject(await projectIdOf(join(folder, file)));
 
   return {
     ...memory,
-    create: async (projectId) => (await openProject(projectId)).store,
-    find: async (projectId) => (await projects.get(projectId))?.store,
-    checkProject: async (projectId) => ({ ...(await memory.checkProject(projectId)), location: pathOf(projectId) }),
-    async quarantine(projectId, problems) {
-      const report = await memory.quarantine(projectId, problems);
-      const project = await projects.get(projectId);
-      projects.delete(projectId);
+    create: async (projectPath) => (await openProject(projectPath)).store,
+    find: async (projectPath) => (await projects.get(projectPath))?.store,
+    checkProject: async (projectPath) => ({ ...(await memory.checkProject(projectPath)), location: pathOf(projectPath) }),
+    async quarantine(projectPath, problems) {
+      const report = await memory.quarantine(projectPath, problems);
+      const project = await projects.get(projectPath);
+      projects.delete(projectPath);
       await project?.close();
-      const movedTo = `${pathOf(projectId)}.${Date.now()}`;
-      await rename(pathOf(projectId), movedTo);
-      return { ...report, location: pathOf(projectId), movedTo };
+      const movedTo = `${pathOf(projectPath)}.${Date.now()}`;
+      await rename(pathOf(projectPath), movedTo);
+      return { ...report, location: pathOf(projectPath), movedTo };
     },
     async close() {
       for (const project of projects.values()) await (await project).close();
@@ -67,14 +67,14 @@ export async function journalStorage(folder: string): Promise<Storage> {
 }
 
 /** Opens a project's journal, repeats its writes in memory, and returns stores that append further writes to it. */
-async function replay(path: string, projectId: string, memory: Storage): Promise<Project> {
-  const inMemory = await memory.create(projectId);
+async function replay(path: string, projectPath: string, memory: Storage): Promise<Project> {
+  const inMemory = await memory.create(projectPath);
   const file = await open(path, "a+");
   const text = await file.readFile("utf8");
   const whole = text.slice(0, text.lastIndexOf("\n") + 1); // a crash can cut off the last line, which was never acknowledged
   await file.truncate(Buffer.byteLength(whole));
   const [head, ...lines] = whole.split("\n").filter(Boolean);
-  if (head === undefined) await append(file, projectId);
+  if (head === undefined) await append(file, projectPath);
   for (const line of lines) await perform(inMemory, decode(line) as Entry).catch(() => {}); // it failed the first time, too
 
   let last: Promise<unknown> = Promise.resolve();
@@ -93,7 +93,7 @@ async function replay(path: string, projectId: string, memory: Storage): Promise
   });
   return {
     path,
-    store: { projectId, checkpoints: collection("checkpoints"), knowledge: collection("knowledge"), code: collection("code") },
+    store: { projectPath, checkpoints: collection("checkpoints"), knowledge: collection("knowledge"), code: collection("code") },
     async close() {
       await last;
       await file.close();

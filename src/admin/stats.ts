@@ -44,14 +44,14 @@ export interface StatsDeps {
 }
 
 export function stats({ storage, usage }: StatsDeps): Stats {
-  async function figuresOf({ projectId, checkpoints, knowledge }: ProjectStore): Promise<ProjectFigures> {
+  async function figuresOf({ projectPath, checkpoints, knowledge }: ProjectStore): Promise<ProjectFigures> {
     const [{ total }, learnt, vectors, bytes] = await Promise.all([
       checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }),
       knowledge.list({ limit: 1 }),
       vectorFigures(checkpoints.embeddings),
-      storage.sizeBytes(projectId),
+      storage.sizeBytes(projectPath),
     ]);
-    return { projectPath: projectId, bytes, checkpoints: total, knowledge: learnt.total, ...vectors };
+    return { projectPath, bytes, checkpoints: total, knowledge: learnt.total, ...vectors };
   }
 
   async function sharedFigures(): Promise<SharedFigures | undefined> {

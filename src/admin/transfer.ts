@@ -112,7 +112,7 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
             return taken;
           };
           return {
-            from: project.projectId,
+            from: project.projectPath,
             checkpoints: await take(checkpointPages(project, signal), checkpoints),
             knowledge: await take(knowledgePages(project, signal), knowledge),
           };

@@ -2,7 +2,7 @@ import { clientFindings } from "../client/client-findings.ts";
 import { openClient } from "../client/open-client.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { type Operation, projectField } from "../operations/operation.ts";
+import { hasProject, type Operation } from "../operations/operation.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
@@ -14,8 +14,8 @@ import { viewText } from "./view.ts";
 
 /** `checkpoint_save` → `cairn checkpoint save`: the operation's schema gives the flags, its summary the help. */
 export function operationCommand(operation: Operation): Command {
-  const project = projectField(operation);
-  const flags = schemaFlags(operation.input, project ? [project] : []).map((flag) => fileFlag(operation, flag));
+  const usesProject = hasProject(operation);
+  const flags = schemaFlags(operation.input, usesProject ? ["project_path"] : []).map((flag) => fileFlag(operation, flag));
   const settings = Object.entries(operation.cli?.settings ?? {}).map(([name, about]): Flag => ({ name, kind: "text", ...about }));
   return {
     path: commandPath(operation),
@@ -24,7 +24,7 @@ export function operationCommand(operation: Operation): Command {
     flags: [...flags, ...settings],
     positional: (operation.cli?.positional ?? []).map(flagName),
     examples: operation.cli?.examples ?? [],
-    usesProject: project !== undefined,
+    usesProject,
     run: (call) => runOperation(operation, flags, call),
   };
 }
@@ -41,7 +41,7 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const missing = flags.find((flag) => flag.required && input[flag.name] === undefined);
   if (missing) throw usage(`${naming(operation, missing.name)} is missing.`);
   const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
-  const defaultProject = projectField(operation) && call.project().tree;
+  const defaultProject = hasProject(operation) ? call.project().tree : undefined;
   const loaded = call.config();
   const { config } = loaded;
   const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../operations/invoke.ts"), import("./watch.ts")]); // help and completion need neither
@@ -124,6 +124,6 @@ function inFlagWords(operation: Operation, error: unknown): unknown {
 }
 
 function naming(operation: Operation, name: string): string {
-  if (name === flagName(projectField(operation) ?? "")) return "--project";
+  if (name === "project-path") return "--project";
   return operation.cli?.positional?.map(flagName).includes(name) ? `<${name}>` : `--${name}`;
 }

@@ -1,22 +1,20 @@
 import { statSync } from "node:fs";
 import { identifyProject } from "../files/git-repository.ts";
-import { type Operation, projectField } from "../operations/operation.ts";
+import { hasProject, type Operation } from "../operations/operation.ts";
 
 /**
  * Makes an operation resolve the folder in its input to the project of that folder. A path that is not a folder of this machine is passed
  * unchanged: records of a deleted project stay readable.
  */
 export function withIdentity(operation: Operation): Operation {
-  const field = projectField(operation);
-  if (field === undefined) return operation;
-  const name = field === "project_path" ? "projectPath" : "projectId";
+  if (!hasProject(operation)) return operation;
   return {
     ...operation,
     run(cairn, input, context) {
-      const path = (input as Readonly<Record<string, unknown>>)[name];
+      const { projectPath: path } = input as Readonly<Record<string, unknown>>;
       if (typeof path !== "string" || !isFolder(path)) return operation.run(cairn, input, context);
       const { repository, tree } = identifyProject(path);
-      return operation.run(cairn, { ...input, [name]: concernsCode(operation, input) ? tree : repository }, context);
+      return operation.run(cairn, { ...input, projectPath: concernsCode(operation, input) ? tree : repository }, context);
     },
   };
 }

@@ -34,7 +34,7 @@ async function openEmbedded(config: Config, { jobs: place, findings, cancelWithC
   const jobs = indexJobs({
     dataDir: config.dataDir,
     launch: launcher(config.storage === "memory" ? "here" : place, config, cairn), // no other thread can see storage in memory
-    counts: (projectId) => cairn.code.stats({ projectId }),
+    counts: (projectPath) => cairn.code.stats({ projectPath }),
     cancelWithCaller,
   });
   const close = async () => {

@@ -23,7 +23,7 @@ export const codeSend = operation({
   description:
     "Batches of a project are indexed in the order of their acceptance. A file whose content is known costs nothing. 503 with Retry-After: the queue is full.",
   input: z.strictObject({
-    project_id: ProjectId,
+    project_path: ProjectId,
     files: z
       .array(
         z.strictObject({
@@ -62,7 +62,7 @@ export const codeManifest = operation({
   description:
     "Ends a full index. A long list comes in pages: sort the paths by UTF-16 code units, and let each page say its range, from `after` (not in it) to `until` (in it). A page removes nothing outside its range, so pages that never come remove nothing.",
   input: z.strictObject({
-    project_id: ProjectId,
+    project_path: ProjectId,
     paths: z.array(FilePath).min(1, "a manifest names at least one file; to remove all, clean the index").max(LIMITS.codeManifestPaths),
     after: FilePath.optional().describe("The last path of the page before. Not given: from the beginning."),
     until: FilePath.optional().describe("The last path of this page. Not given: to the end."),
@@ -75,14 +75,14 @@ export const codeManifest = operation({
   http: { method: "POST", path: "/index/manifest", status: 202 },
   cli: { hidden: true },
   render: renderJob,
-  run: async (cairn, { projectId, paths, after, until }, context) =>
-    shown(await cairn.indexing.sendManifest({ projectId, manifest: paths, after, until }, senderOf(context))),
+  run: async (cairn, { projectPath, paths, after, until }, context) =>
+    shown(await cairn.indexing.sendManifest({ projectPath, manifest: paths, after, until }, senderOf(context))),
 });
 
 export const codeHashes = operation({
   name: "code_hashes",
   summary: "The content hashes of those of these files that are in the index, to send only what changed.",
-  input: z.strictObject({ project_id: ProjectId, paths: z.array(FilePath).min(1).max(LIMITS.codeManifestPaths) }),
+  input: z.strictObject({ project_path: ProjectId, paths: z.array(FilePath).min(1).max(LIMITS.codeManifestPaths) }),
   output: z.object({ hashes: z.record(z.string(), z.string()).describe("By path. A file that was not read as it should be has none.") }),
   access: "read",
   annotations: READ,
@@ -97,8 +97,8 @@ export const codeHashes = operation({
   run: async (cairn, input) => ({ hashes: await cairn.code.hashes(input) }),
 });
 
-export const codeJob = operation({
-  name: "code_job",
+export const codeJobGet = operation({
+  name: "code_job_get",
   summary: "How far a job is that was accepted for indexing, and what each file came to.",
   input: z.strictObject({
     job_id: Id,
@@ -119,8 +119,8 @@ export const codeJob = operation({
   },
 });
 
-export const codeCancel = operation({
-  name: "code_cancel",
+export const codeJobCancel = operation({
+  name: "code_job_cancel",
   summary: "Cancel a job that has not ended.",
   input: z.strictObject({ job_id: Id }),
   output: JobOutput,
@@ -140,8 +140,8 @@ export const codeCancel = operation({
 const senderOf = ({ keyId }: CallContext) => ({ sender: keyId });
 
 /** To a caller that may not touch its project, a job is not there. */
-function assertMayTouch({ id, projectId }: IndexJob, { mayTouch }: CallContext): void {
-  if (!mayTouch(projectId)) throw unknownJob(id);
+function assertMayTouch({ id, projectPath }: IndexJob, { mayTouch }: CallContext): void {
+  if (!mayTouch(projectPath)) throw unknownJob(id);
 }
 
-export const codeIndexOperations = [codeSend, codeManifest, codeHashes, codeJob, codeCancel];
+export const codeIndexOperations = [codeSend, codeManifest, codeHashes, codeJobGet, codeJobCancel];

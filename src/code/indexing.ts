@@ -14,18 +14,18 @@ export interface SendOptions {
 export interface Indexing {
   send(
     batch: {
-      readonly projectId: string;
+      readonly projectPath: string;
       readonly files: readonly SourceFile[];
       readonly renames?: readonly Rename[] | undefined;
     },
     options?: SendOptions,
   ): Promise<IndexJob>;
   /** All paths of a range; files of the index in it that are not named are removed, when all that was sent before is indexed. */
-  sendManifest(page: { readonly projectId: string } & ManifestPage, options?: SendOptions): Promise<IndexJob>;
+  sendManifest(page: { readonly projectPath: string } & ManifestPage, options?: SendOptions): Promise<IndexJob>;
   /** Waits for the job's end if told to, up to `waitMs`. Raises `not_found` for one that is not known. */
   job(id: string, options?: CallOptions & { readonly waitMs?: number | undefined }): Promise<IndexJob>;
   cancel(id: string): Promise<IndexJob>;
-  depth(projectId?: string): Promise<QueueDepth>;
+  depth(projectPath?: string): Promise<QueueDepth>;
   /** For processes that stay: does what waits, also what others left that died. */
   start(): Promise<void>;
 }
@@ -47,9 +47,9 @@ export function indexing({ code, queue }: IndexingDeps): Indexing {
   return {
     send: async (batch, { sender } = {}) => queue.add(await code.prepare(batch), sender),
 
-    async sendManifest({ projectId, manifest, after, until }, { sender } = {}) {
+    async sendManifest({ projectPath, manifest, after, until }, { sender } = {}) {
       assertPage({ manifest, after, until });
-      return queue.add({ kind: "manifest", projectId, manifest, after, until }, sender);
+      return queue.add({ kind: "manifest", projectPath, manifest, after, until }, sender);
     },
 
     async job(id, { waitMs = 0, signal } = {}) {
@@ -68,7 +68,7 @@ export function indexing({ code, queue }: IndexingDeps): Indexing {
       return job;
     },
 
-    depth: (projectId) => queue.depth(projectId),
+    depth: (projectPath) => queue.depth(projectPath),
     start: () => queue.start(),
   };
 }

@@ -47,8 +47,8 @@ export const codeSearch = operation({
   },
   render: (output) => searchText(output),
   async run(cairn, { projectPath, query, topK, mode, include, contextLines, maxTokens, ...filter }, { signal }) {
-    const asked = { projectId: projectPath, query, topK, mode, include, contextLines, maxTokens, ...filterOf(filter) };
-    return shown(await cairn.code.search(asked, { signal }), async () => (await cairn.code.stats({ projectId: projectPath })).files);
+    const asked = { projectPath, query, topK, mode, include, contextLines, maxTokens, ...filterOf(filter) };
+    return shown(await cairn.code.search(asked, { signal }), async () => (await cairn.code.stats({ projectPath })).files);
   },
 });
 
@@ -80,7 +80,7 @@ export const codeSimilar = operation({
     if ((like === undefined) === (path === undefined))
       throw new CairnError("invalid_input", "Give a text, or a path with a line: exactly one of the two.");
     const what = path === undefined ? { text: like! } : { path, line: line ?? 1 };
-    const answer = await cairn.code.similar({ projectId: projectPath, topK, ...filterOf(filter), ...what }, { signal });
+    const answer = await cairn.code.similar({ projectPath, topK, ...filterOf(filter), ...what }, { signal });
     const hits = withinBudget(answer.hits, maxTokens, (hit) => estimateTokens(hit.text) + 20);
     return shown({ ...answer, hits, leftOut: answer.hits.length - hits.length });
   },
@@ -108,7 +108,7 @@ export const codeUsages = operation({
   },
   render: (output) => usagesText(output),
   async run(cairn, { projectPath, symbol, limit, glob }) {
-    const find = (name: string) => cairn.code.usages({ projectId: projectPath, symbol: name, limit, glob });
+    const find = (name: string) => cairn.code.usages({ projectPath, symbol: name, limit, glob });
     let found = await find(symbol);
     const bare = bareName(symbol);
     if (found.definitions.length + found.references.length === 0 && bare !== symbol) found = await find(bare);
@@ -149,13 +149,13 @@ export const codeContext = operation({
     text: contextText,
   },
   render: (output) => contextText(output),
-  async run(cairn, { projectPath: projectId, path, startLine, endLine, symbol, glob, maxTokens }) {
+  async run(cairn, { projectPath, path, startLine, endLine, symbol, glob, maxTokens }) {
     if ((path === undefined) === (symbol === undefined))
       throw new CairnError("invalid_input", "Give a path or a symbol: exactly one of the two.");
     if (startLine !== undefined && endLine !== undefined && startLine > endLine)
       throw new CairnError("invalid_input", "end_line: must not be before start_line.");
-    if (path !== undefined) return fitted(await cairn.code.context({ projectId, path, startLine, endLine }), maxTokens);
-    const define = (name: string) => cairn.code.context({ projectId, symbol: name, glob });
+    if (path !== undefined) return fitted(await cairn.code.context({ projectPath, path, startLine, endLine }), maxTokens);
+    const define = (name: string) => cairn.code.context({ projectPath, symbol: name, glob });
     const found = await define(symbol!);
     const contexts = found.length > 0 ? found : await define(bareName(symbol!));
     if (contexts.length === 0)

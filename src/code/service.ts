@@ -21,7 +21,7 @@ export interface CallOptions {
 }
 
 interface InProject {
-  readonly projectId: string;
+  readonly projectPath: string;
 }
 
 export interface Usage {
@@ -107,29 +107,29 @@ const NOTHING: CodeStats = {
 
 export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   const { embedders, now } = deps;
-  const find = async (projectId: string): Promise<CodeStore | undefined> => (await storage.find(projectId))?.code;
+  const find = async (projectPath: string): Promise<CodeStore | undefined> => (await storage.find(projectPath))?.code;
   const reconciled = new Set<string>();
 
   /** What another program or a damaged disk left behind is put right when a process first writes to the project. */
-  async function writable(projectId: string): Promise<CodeStore> {
-    const { code: store } = await storage.create(projectId);
-    if (!reconciled.has(projectId)) {
+  async function writable(projectPath: string): Promise<CodeStore> {
+    const { code: store } = await storage.create(projectPath);
+    if (!reconciled.has(projectPath)) {
       await store.reconcile();
-      reconciled.add(projectId);
-      backfiller.schedule(`code ${projectId}`, store.embeddings); // an earlier process may have been killed before it did so
+      reconciled.add(projectPath);
+      backfiller.schedule(`code ${projectPath}`, store.embeddings); // an earlier process may have been killed before it did so
     }
     return store;
   }
 
-  const prepare: Code["prepare"] = async ({ projectId, files, renames = [] }) => {
+  const prepare: Code["prepare"] = async ({ projectPath, files, renames = [] }) => {
     assertBatch(files, renames);
-    return { kind: "files", projectId, files: await mapInSlices(files, (file) => prepareFile(file, redact)), renames };
+    return { kind: "files", projectPath, files: await mapInSlices(files, (file) => prepareFile(file, redact)), renames };
   };
 
-  const finish: Code["finish"] = async ({ projectId, ...page }) => {
+  const finish: Code["finish"] = async ({ projectPath, ...page }) => {
     if (page.manifest.length === 0)
       throw new CairnError("invalid_input", "manifest: an empty one would remove every file. To do so, clean the index.");
-    const store = await find(projectId);
+    const store = await find(projectPath);
     return store ? removeMissing(store, page, now()) : { removed: [], renamed: [] };
   };
 
@@ -139,9 +139,9 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       const paths = [...removed, ...renamed.map(({ oldPath }) => oldPath)];
       return { files: [], embeddedTexts: 0, removed: paths.length, removedPaths: paths.slice(0, TOLD_PATHS), renamed: renamed.length };
     }
-    const store = await writable(work.projectId);
+    const store = await writable(work.projectPath);
     const result = await indexFiles(store, deps, work, signal);
-    if (result.notEmbedded !== undefined) backfiller.schedule(`code ${work.projectId}`, store.embeddings);
+    if (result.notEmbedded !== undefined) backfiller.schedule(`code ${work.projectPath}`, store.embeddings);
     return { ...result, removed: 0, removedPaths: [], renamed: 0 };
   };
 
@@ -154,23 +154,23 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       return { files, embeddedTexts, notEmbedded };
     },
 
-    async hashes({ projectId, paths }) {
-      const files = (await (await find(projectId))?.filesAt(paths)) ?? [];
+    async hashes({ projectPath, paths }) {
+      const files = (await (await find(projectPath))?.filesAt(paths)) ?? [];
       return Object.fromEntries(files.filter(({ notice }) => notice === undefined).map(({ path, contentHash }) => [path, contentHash]));
     },
 
-    async search({ projectId, topK = LIMITS.listDefault, ...query }, { signal } = {}) {
-      const store = await find(projectId);
+    async search({ projectPath, topK = LIMITS.listDefault, ...query }, { signal } = {}) {
+      const store = await find(projectPath);
       return store ? searchCode(store, embedders, { ...query, topK }, signal) : EMPTY;
     },
 
-    async similar({ projectId, ...query }, { signal } = {}) {
-      const store = await find(projectId);
+    async similar({ projectPath, ...query }, { signal } = {}) {
+      const store = await find(projectPath);
       return store ? similarCode(store, embedders, query, signal) : EMPTY;
     },
 
-    async usages({ projectId, symbol, limit = LIMITS.listMax, ...filter }) {
-      const store = await find(projectId);
+    async usages({ projectPath, symbol, limit = LIMITS.listMax, ...filter }) {
+      const store = await find(projectPath);
       if (!store) return { definitions: [], references: [], totalReferences: 0 };
       const definitions = await store.definitions([symbol], filter, limit);
       const { kinds: _, ...files } = filter;
@@ -186,8 +186,8 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       return { definitions: defined, references: await inTurn(sites, shown), totalReferences: total };
     },
 
-    async context({ projectId, ...of }) {
-      const store = await find(projectId);
+    async context({ projectPath, ...of }) {
+      const store = await find(projectPath);
       if (!store) return [];
       if ("path" in of) {
         const chunks = await store.chunksOf(of.path);
@@ -200,8 +200,8 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       return (await inTurn(definitions, (site) => definitionOf(store, site))).flat();
     },
 
-    async stats({ projectId }) {
-      const store = await find(projectId);
+    async stats({ projectPath }) {
+      const store = await find(projectPath);
       if (!store) return NOTHING;
       const versions = await store.embeddings.versions();
       const embeddings = await inTurn(versions, async (version) => ({
@@ -211,16 +211,16 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       return { ...(await store.counts()), embeddings };
     },
 
-    async clean({ projectId, glob }) {
+    async clean({ projectPath, glob }) {
       const matches = glob === undefined ? () => true : globMatcher(glob);
-      const store = await find(projectId);
+      const store = await find(projectPath);
       if (!store) return { removed: 0 };
       const removes = (await mapInSlices(await store.files(), (file) => (matches(file.path) ? [file] : []))).flat();
       return { removed: (await removeFiles(store, removes, now())).size };
     },
 
-    async compact({ projectId }) {
-      const store = await find(projectId);
+    async compact({ projectPath }) {
+      const store = await find(projectPath);
       if (!store) return { orphans: { rows: 0, terms: 0, vectors: 0 }, forgottenRenames: 0, freedBytes: 0 };
       return { orphans: await store.reconcile(), ...(await store.compact(KEEP_RENAMES)) };
     },

@@ -50,10 +50,7 @@ export const codeStats = operation({
       ...(pending + running > 0 ? [`${running} batches are being indexed, ${pending} wait.`] : []),
     ].join("\n"),
   async run(cairn, { projectPath }) {
-    const [counts, { pending, running }] = await Promise.all([
-      cairn.code.stats({ projectId: projectPath }),
-      cairn.indexing.depth(projectPath),
-    ]);
+    const [counts, { pending, running }] = await Promise.all([cairn.code.stats({ projectPath }), cairn.indexing.depth(projectPath)]);
     return { ...counts, pending, running };
   },
 });
@@ -89,7 +86,7 @@ export const codeClean = operation({
   http: { method: "POST", path: "/clean" },
   cli: { positional: ["glob"], examples: ["cairn code clean 'dist/**'", "cairn code clean"] },
   render: ({ removed }) => `${removed} files were removed from the index.`,
-  run: async (cairn, { projectPath, glob }) => cairn.code.clean({ projectId: projectPath, glob }),
+  run: async (cairn, { projectPath, glob }) => cairn.code.clean({ projectPath, glob }),
 });
 
 export const codeCompact = operation({
@@ -111,7 +108,7 @@ export const codeCompact = operation({
   cli: { examples: ["cairn code compact"] },
   render: ({ orphans: { rows, terms, vectors }, forgotten_renames, freed_bytes }) =>
     `Removed ${rows} rows, ${terms} full-text entries and ${vectors} vectors that belonged to nothing, and ${forgotten_renames} old renames. The database is ${(freed_bytes / 1e6).toFixed(1)} MB smaller.`,
-  run: async (cairn, { projectPath }) => cairn.code.compact({ projectId: projectPath }),
+  run: async (cairn, { projectPath }) => cairn.code.compact({ projectPath }),
 });
 
 /** The larger model takes hours for a large repository. */

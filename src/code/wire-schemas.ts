@@ -11,7 +11,7 @@ export const FilePath = text(LIMITS.projectPathChars, 1);
 
 export const JobOutput = z.object({
   job_id: z.string(),
-  project_id: z.string(),
+  project_path: z.string(),
   kind: z.enum(["files", "manifest"]),
   status: z.enum(["pending", "running", "completed", "partial", "failed", "cancelled"]),
   accepted_at: z.iso.datetime(),

@@ -23,7 +23,6 @@ export interface JsonSchema {
 /** Fields that many operations share, with a value a reader recognises. */
 const KNOWN: Readonly<Record<string, unknown>> = {
   project_path: "/home/me/project",
-  project_id: "/home/me/project",
   id: "6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c",
   summary: "Parser done, lexer next",
   query: "where did the parser work stop",

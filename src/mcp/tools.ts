@@ -1,6 +1,6 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { type Operation, projectField, type Toolset } from "../operations/operation.ts";
+import { hasProject, type Operation, type Toolset } from "../operations/operation.ts";
 
 /** What an operation looks like to an MCP client. With a default project the call need not name one. */
 export function toolOf(operation: Operation, defaultProject?: string): Tool {
@@ -32,10 +32,9 @@ function titleOf(name: string): string {
 
 function inputSchema(operation: Operation, defaultProject: string | undefined): Tool["inputSchema"] {
   const schema = jsonSchema(operation.input, "input") as Tool["inputSchema"] & { properties: Record<string, object> };
-  const field = projectField(operation);
-  if (!field || defaultProject === undefined) return schema;
-  schema.properties[field] = { ...schema.properties[field], description: "Default: this session's project." };
-  schema.required = schema.required?.filter((name) => name !== field) ?? [];
+  if (!hasProject(operation) || defaultProject === undefined) return schema;
+  schema.properties.project_path = { ...schema.properties.project_path, description: "Default: this session's project." };
+  schema.required = schema.required?.filter((name) => name !== "project_path") ?? [];
   return schema;
 }
 

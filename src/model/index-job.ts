@@ -40,7 +40,7 @@ export interface ManifestPage {
 }
 
 /** What waits in the queue: a batch of files, or what is left of the project after an index. */
-export type IndexWork = { readonly projectId: string } & (
+export type IndexWork = { readonly projectPath: string } & (
   | { readonly kind: "files"; readonly files: readonly (PreparedFile | RefusedFile)[]; readonly renames: readonly Rename[] }
   | ({ readonly kind: "manifest" } & ManifestPage)
 );
@@ -62,7 +62,7 @@ export type IndexJobStatus = "pending" | "running" | "completed" | "partial" | "
 
 export interface IndexJob {
   readonly id: string;
-  readonly projectId: string;
+  readonly projectPath: string;
   readonly kind: IndexWork["kind"];
   readonly status: IndexJobStatus;
   readonly acceptedAt: string;

@@ -5,7 +5,7 @@ import { beginCall } from "../scheduling/yield.ts";
 import { observe } from "../telemetry/observe.ts";
 import type { Cairn } from "./cairn.ts";
 import { problemOf } from "./describe-issue.ts";
-import { type Access, type Operation, projectField } from "./operation.ts";
+import { type Access, hasProject, type Operation } from "./operation.ts";
 import { toCamel, toWire } from "./wire.ts";
 
 /** Who calls: what it may do, and which projects it may touch. */
@@ -50,9 +50,9 @@ async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocat
       "forbidden",
       `This key may only ${caller.access}; ${operation.name} needs ${operation.access} access. Use another key.`,
     );
-  const input = parseInput(operation, withDefaultProject(operation, raw, invocation.defaultProject));
+  const input = parseInput(operation, resolveProject(operation, raw, invocation.defaultProject));
   const mayTouch = (projectId: string) => caller.projects === "all" || caller.projects.includes(projectId);
-  const project = input.project_path ?? input.project_id;
+  const { project_path: project } = input;
   if (typeof project === "string" && !mayTouch(project))
     throw new CairnError("forbidden", "This key is not for that project. Use a key that names it.");
 
@@ -91,10 +91,14 @@ async function untilAborted<T>(timeoutMs: number, caller: AbortSignal | undefine
   }
 }
 
-function withDefaultProject(operation: Operation, raw: unknown, project: string | undefined): unknown {
-  if (project === undefined || typeof raw !== "object" || raw === null) return raw;
-  const field = projectField(operation);
-  return field && (raw as Record<string, unknown>)[field] === undefined ? { ...raw, [field]: project } : raw;
+/** Fills in `project_path`: from `project_id`, which the wire accepts as an alias, or else the default project. */
+function resolveProject(operation: Operation, raw: unknown, defaultProject: string | undefined): unknown {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw) || !hasProject(operation)) return raw;
+  const { project_id: alias, ...input } = raw as Readonly<Record<string, unknown>>;
+  if (alias !== undefined && input.project_path !== undefined && alias !== input.project_path)
+    throw new CairnError("invalid_input", "project_id: is an alias of project_path and names another project. Leave it out.");
+  const project = input.project_path ?? alias ?? defaultProject;
+  return project === undefined || (alias === undefined && input.project_path !== undefined) ? raw : { ...input, project_path: project };
 }
 
 function parseInput(operation: Operation, raw: unknown): Record<string, unknown> {

@@ -28,7 +28,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   readonly summary: string;
   /** More for agents that choose between tools, where one sentence is not enough. */
   readonly description?: string;
-  /** Wire schemas: snake_case keys, strict. A field named `project_path` or `project_id` scopes the call to that project. */
+  /** Wire schemas: snake_case keys, strict. A field named `project_path` scopes the call to that project. */
   readonly input: Input;
   readonly output: Output;
   readonly access: Access;
@@ -74,8 +74,7 @@ export function operation<Input extends z.ZodObject, Output extends z.ZodObject>
   return described as unknown as Operation;
 }
 
-/** The input field that names the project, if the operation has one. */
-export function projectField(operation: Operation): "project_path" | "project_id" | undefined {
-  if ("project_path" in operation.input.shape) return "project_path";
-  return "project_id" in operation.input.shape ? "project_id" : undefined;
+/** Whether the input has a field that names the project. */
+export function hasProject(operation: Operation): boolean {
+  return "project_path" in operation.input.shape;
 }

@@ -7,7 +7,7 @@ import type { FileOptions } from "./project-files.ts";
 
 /** All stores of one project: one database of its own. */
 export interface ProjectStore {
-  readonly projectId: string;
+  readonly projectPath: string;
   readonly checkpoints: CheckpointStore;
   readonly knowledge: KnowledgeStore;
   readonly code: CodeStore;
@@ -19,26 +19,26 @@ export interface ProjectStore {
  */
 export interface Storage {
   /** Opens the project's database, making it if need be. */
-  create(projectId: string): Promise<ProjectStore>;
+  create(projectPath: string): Promise<ProjectStore>;
   /** The project's stores, or `undefined` if nothing was ever stored for it. */
-  find(projectId: string): Promise<ProjectStore | undefined>;
+  find(projectPath: string): Promise<ProjectStore | undefined>;
   /** The ids of all projects that have a database. */
   projects(): Promise<readonly string[]>;
   /** How many bytes the project's database takes; `undefined` where there is none or nothing to measure. */
-  sizeBytes(projectId: string): Promise<number | undefined>;
+  sizeBytes(projectPath: string): Promise<number | undefined>;
   /** Looks through all of the project's database for damage, and changes nothing. */
-  checkProject(projectId: string): Promise<DatabaseReport>;
+  checkProject(projectPath: string): Promise<DatabaseReport>;
   /** Verifies every record and what is derived from them, and changes nothing. Nothing is wrong with a project that is not there. */
-  checkRecords(projectId: string): Promise<RecordReport>;
+  checkRecords(projectPath: string): Promise<RecordReport>;
   /** Moves damaged records to the table `quarantined_records` with their raw content, and builds derived data again. */
-  repairRecords(projectId: string): Promise<RecordRepair>;
+  repairRecords(projectPath: string): Promise<RecordRepair>;
   /** Sets the project's database aside, whole, with these problems as the reason; the next write makes a new one. Raises `not_found` if there is none. */
-  quarantine(projectId: string, problems: readonly string[]): Promise<QuarantineReport>;
+  quarantine(projectPath: string, problems: readonly string[]): Promise<QuarantineReport>;
   /**
    * Copies the project's whole database, as it is at one moment, to a new file as `ProjectFiles` has them. Absent, or false, where
    * it is no such file. Raises `not_found` if there is none, and `conflict` if the file is there.
    */
-  copyTo?(projectId: string, file: string, options?: FileOptions): Promise<boolean>;
+  copyTo?(projectPath: string, file: string, options?: FileOptions): Promise<boolean>;
   /** Raises `unavailable` with the reason when the database cannot be used. */
   check(): Promise<void>;
   close(): Promise<void>;

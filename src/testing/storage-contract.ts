@@ -49,10 +49,10 @@ const STORAGE_CASES: readonly StorageCase[] = [
       const project = freshProject();
       assert.equal(await storage.find(project), undefined);
       const made = await storage.create(project);
-      assert.equal(made.projectId, project);
+      assert.equal(made.projectPath, project);
       await made.checkpoints.put(sampleCheckpoint(project, { id: "one" }));
       for (const store of [await storage.create(project), await storage.find(project)]) {
-        assert.equal(store?.projectId, project);
+        assert.equal(store?.projectPath, project);
         assert.equal((await store?.checkpoints.get("one"))?.projectPath, project);
       }
       assert.equal((await storage.projects()).filter((id) => id === project).length, 1);

@@ -21,7 +21,7 @@ export async function callAs(
 /** Makes the ids and cursors of the other project that only a running server knows. */
 export async function findLiveTargets(port: number, harness: AttackCaller, { other }: World): Promise<LiveTargets> {
   const post = (path: string, input: object) => callAs(port, harness, "POST", path, input);
-  const sent = await post("/index", { project_id: other, files: [{ path: "src/sent.ts", content: "export const sent = 1;\n" }] });
+  const sent = await post("/index", { project_path: other, files: [{ path: "src/sent.ts", content: "export const sent = 1;\n" }] });
   await callAs(port, harness, "GET", `/index/jobs/${sent.job_id}?wait_ms=20000`);
   const pages = [
     await post("/v1/checkpoint/list", { project_path: other, limit: 1 }),

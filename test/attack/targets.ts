@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { exampleOf, type JsonSchema } from "../../src/http/example.ts";
 import { nounOf } from "../../src/http/routes.ts";
-import { type Operation, projectField } from "../../src/operations/operation.ts";
+import { hasProject, type Operation } from "../../src/operations/operation.ts";
 import { LURE, type World } from "./world.ts";
 
 type Input = Record<string, unknown>;
@@ -18,7 +18,6 @@ function fieldValues({ other, file, ids }: World, live: LiveTargets, noun: strin
   const idOf: Input = { checkpoint: ids.checkpoint, knowledge: ids.knowledge, code: live.job, key: live.key };
   return {
     project_path: other,
-    project_id: other,
     of_project: other,
     id: idOf[noun] ?? "none",
     run_id: ids.run,
@@ -69,5 +68,5 @@ export function targetInput(operation: Operation, world: World, live: LiveTarget
 
 /** Names the field in which the operation takes the project, if it does. */
 export function projectFieldOf(operation: Operation): string {
-  return projectField(operation) ?? ("of_project" in operation.input.shape ? "of_project" : "project_path");
+  return !hasProject(operation) && "of_project" in operation.input.shape ? "of_project" : "project_path";
 }

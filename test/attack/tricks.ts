@@ -72,6 +72,7 @@ export function allTricks(world: World): Trick[] {
     { name: "no project", input: (input, field) => Object.fromEntries(Object.entries(input).filter(([key]) => key !== field)) },
     { name: "project_id other, project_path own", input: both({}, { project_path: own, project_id: other }) },
     { name: "project_path other, project_id own", input: both({}, { project_path: other, project_id: own }) },
+    { name: "project_id instead of project_path", input: ({ project_path: _, ...input }) => ({ ...input, project_id: other }) },
     { name: "camel case", input: (input, field) => ({ ...input, [field]: own, projectPath: other, projectId: other }) },
     { name: "shared scope", input: (input, field) => ({ ...input, [field]: own, scope: "shared" }) },
     { name: "all", input: (input, field) => ({ ...input, [field]: own, all: true }) },

@@ -96,10 +96,10 @@ type Plant = (kind: string, audience?: Audience) => string;
 
 async function index(
   cairn: Awaited<ReturnType<typeof open>>,
-  projectId: string,
+  projectPath: string,
   files: readonly { path: string; content: string }[],
 ): Promise<void> {
-  const { id } = await cairn.indexing.send({ projectId, files });
+  const { id } = await cairn.indexing.send({ projectPath, files });
   await cairn.indexing.job(id, { waitMs: 20_000 });
 }
 

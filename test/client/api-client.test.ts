@@ -21,7 +21,7 @@ describe("the client of the API", () => {
       request.on("end", () => {
         const answer = (status: number, body: unknown, headers = {}) =>
           response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
-        const job = { job_id: "j", project_id: "p", kind: "files", accepted_at: "2026-01-01T00:00:00.000Z" };
+        const job = { job_id: "j", project_path: "p", kind: "files", accepted_at: "2026-01-01T00:00:00.000Z" };
         if (request.method === "POST" && refusals-- > 0)
           return answer(503, { error: { code: "unavailable", message: "The queue is full." } }, { "retry-after": "1" });
         if (request.method === "POST") return answer(202, { ...job, status: "pending" });
@@ -74,7 +74,7 @@ describe("the client of the API", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
       const client = apiClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
-      await expect(client.call(send, { project_id: "p", files: [] })).rejects.toMatchObject({ code });
+      await expect(client.call(send, { project_path: "p", files: [] })).rejects.toMatchObject({ code });
     } finally {
       server.close();
     }

@@ -11,7 +11,7 @@ import type { Cairn } from "../../src/operations/cairn.ts";
 import { type TestEmbedder, testEmbedder } from "../support/embedders.ts";
 import { tree } from "./tree.ts";
 
-const projectId = "/home/me/app";
+const projectPath = "/home/me/app";
 let planted: ReturnType<typeof tree>;
 let root: string;
 let cairn: Cairn;
@@ -42,7 +42,7 @@ function write(path: string, content: string | Uint8Array): void {
 const source = (name: string) => `def ${name}():\n    return "${name}"\n`;
 
 function target(change: Partial<IndexTarget> = {}): IndexTarget {
-  const embedded = embeddedTarget(cairn.code, projectId);
+  const embedded = embeddedTarget(cairn.code, projectPath);
   return {
     ...embedded,
     send(files, signal) {
@@ -61,8 +61,8 @@ async function pass(options: Partial<PassOptions> & { memo?: Memo } = {}) {
   await indexPass({ root, target: target(), memo: await memo(), tally: counting, signal, ...options });
   return counting.state();
 }
-const indexed = async () => Object.keys(await cairn.code.hashes({ projectId, paths: await allPaths() })).sort();
-const allPaths = async () => (await cairn.code.context({ projectId, symbol: "f", limit: 100 })).map(({ path }) => path);
+const indexed = async () => Object.keys(await cairn.code.hashes({ projectPath, paths: await allPaths() })).sort();
+const allPaths = async () => (await cairn.code.context({ projectPath, symbol: "f", limit: 100 })).map(({ path }) => path);
 
 describe("a pass over a tree", () => {
   it("sends everything in batches of so many files or bytes, and nothing the next time", async () => {
@@ -80,7 +80,7 @@ describe("a pass over a tree", () => {
   it("asks the index and not its own memory whether a file is in there", async () => {
     write("a.py", source("a"));
     await pass();
-    await cairn.code.clean({ projectId });
+    await cairn.code.clean({ projectPath });
     expect((await pass()).counts).toMatchObject({ indexed: 1 });
   });
 
@@ -118,8 +118,8 @@ describe("a pass over a tree", () => {
     renameSync(join(root, "before"), join(root, "after"));
     const { counts } = await pass();
     expect({ ...counts, calls: embedder.calls }).toMatchObject({ indexed: 500, renamed: 500, removed: 0, calls });
-    expect(await cairn.code.stats({ projectId })).toMatchObject({ files: 500 });
-    expect((await cairn.code.context({ projectId, symbol: "function_3" })).map(({ path }) => path)).toEqual(["after/part3/f3.py"]);
+    expect(await cairn.code.stats({ projectPath })).toMatchObject({ files: 500 });
+    expect((await cairn.code.context({ projectPath, symbol: "function_3" })).map(({ path }) => path)).toEqual(["after/part3/f3.py"]);
   });
 
   it("tells a file in a broken encoding, tries it every time, and keeps what it knew of it", async () => {
@@ -133,7 +133,7 @@ describe("a pass over a tree", () => {
       expect(failed_files).toEqual([{ path: "bad.py", reason: "encoding: the content is not valid UTF-8" }]);
       expect(files_processed).toBe(2);
     }
-    expect(await cairn.code.context({ projectId, symbol: "was_good" })).toHaveLength(1);
+    expect(await cairn.code.context({ projectPath, symbol: "was_good" })).toHaveLength(1);
     write("bad.py", source("repaired"));
     expect((await pass()).counts).toMatchObject({ failed: 0, indexed: 1 });
   });
@@ -255,7 +255,7 @@ describe("a pass over a tree", () => {
     await expect(pass({ target: watched, signal: stop.signal })).rejects.toMatchObject({ name: /AbortError|CairnError/ });
     expect(running).toBe(0);
     expect((await pass()).counts).toMatchObject({ indexed: expect.any(Number), failed: 0 });
-    expect(await cairn.code.stats({ projectId })).toMatchObject({ files: 60 });
+    expect(await cairn.code.stats({ projectPath })).toMatchObject({ files: 60 });
   });
 
   it("holds no more batches in memory than may be under way", async () => {

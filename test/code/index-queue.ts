@@ -7,8 +7,8 @@ import type { IndexQueue, PerformIndexWork } from "../../src/ports/index-queue.t
 const NOTHING_DONE: IndexResult = { files: [], embeddedTexts: 0, removed: 0, removedPaths: [], renamed: 0 };
 
 /** A piece of work that is known again by the path in it. */
-export function work(projectId: string, path: string): IndexWork {
-  return { kind: "manifest", projectId, manifest: [path] };
+export function work(projectPath: string, path: string): IndexWork {
+  return { kind: "manifest", projectPath, manifest: [path] };
 }
 const pathOf = (piece: IndexWork) => (piece.kind === "manifest" ? piece.manifest[0]! : "");
 
@@ -70,8 +70,8 @@ export function indexQueueContract(
       }, {});
       const jobs: IndexJob[] = [];
       for (let index = 0; index < 8; index++) jobs.push(await queue.add(work("/a", String(index))));
-      expect(jobs[0]).toMatchObject({ projectId: "/a", kind: "manifest" });
-      expect(await ended(jobs.at(-1)!.id)).toMatchObject({ status: "completed", result: NOTHING_DONE, projectId: "/a" });
+      expect(jobs[0]).toMatchObject({ projectPath: "/a", kind: "manifest" });
+      expect(await ended(jobs.at(-1)!.id)).toMatchObject({ status: "completed", result: NOTHING_DONE, projectPath: "/a" });
       expect(done).toEqual(["0", "1", "2", "3", "4", "5", "6", "7"]);
       expect(most).toBe(1);
       expect(await queue.depth()).toMatchObject({ pending: 0, running: 0 });

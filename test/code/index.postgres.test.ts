@@ -5,7 +5,7 @@ import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
-const projectId = "/home/me/app";
+const projectPath = "/home/me/app";
 const embedder = testEmbedder();
 let database: TestDatabase;
 let servers: Cairn[];
@@ -24,25 +24,25 @@ it("lets two servers index one project at once: nothing lost, doubled or left be
     Array.from({ length: 20 }, (_, number) => ({ path: `${folder}/part${number}.txt`, content: `The text of part ${number}.${edit}\n` }));
   const [one, two] = servers as [Cairn, Cairn];
   await Promise.all([
-    one.code.indexBatch({ projectId, files: tree("old") }),
-    two.code.indexBatch({ projectId, files: tree("old", " Edited.") }),
-    two.code.indexBatch({ projectId, files: tree("old").toReversed() }),
+    one.code.indexBatch({ projectPath, files: tree("old") }),
+    two.code.indexBatch({ projectPath, files: tree("old", " Edited.") }),
+    two.code.indexBatch({ projectPath, files: tree("old").toReversed() }),
   ]);
-  await one.code.indexBatch({ projectId, files: tree("old") });
+  await one.code.indexBatch({ projectPath, files: tree("old") });
   const calls = embedder.calls;
   const renames = tree("old").map(({ path }) => ({ from: path, to: path.replace("old/", "new/") }));
-  const renamed = await two.code.indexBatch({ projectId, files: tree("new"), renames });
+  const renamed = await two.code.indexBatch({ projectPath, files: tree("new"), renames });
   expect(new Set(renamed.files.map(({ status }) => status))).toEqual(new Set(["renamed"]));
-  await one.code.indexBatch({ projectId, files: tree("newest") });
-  const end = await two.code.finish({ projectId, manifest: tree("newest").map(({ path }) => path) });
+  await one.code.indexBatch({ projectPath, files: tree("newest") });
+  const end = await two.code.finish({ projectPath, manifest: tree("newest").map(({ path }) => path) });
   expect(end.renamed).toHaveLength(20);
   expect(embedder.calls).toBe(calls);
 
-  const stats = await one.code.stats({ projectId });
+  const stats = await one.code.stats({ projectPath });
   expect(stats).toMatchObject({ files: 20, chunks: 20, renames: 40 });
   expect(stats.embeddings.map(({ vectors }) => vectors)).toEqual([20]);
-  expect((await one.code.search({ projectId, query: "The text of part 7", mode: "keyword" })).hits[0]!.path).toBe("newest/part7.txt");
+  expect((await one.code.search({ projectPath, query: "The text of part 7", mode: "keyword" })).hits[0]!.path).toBe("newest/part7.txt");
   const storage = postgresStorage({ url: database.url, now: systemClock });
-  expect(await (await storage.find(projectId))!.code.orphans()).toEqual({ rows: 0, terms: 0, vectors: 0 });
+  expect(await (await storage.find(projectPath))!.code.orphans()).toEqual({ rows: 0, terms: 0, vectors: 0 });
   await storage.close();
 });

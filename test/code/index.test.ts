@@ -4,7 +4,7 @@ import { sha256Hex } from "../../src/model/ids.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import { type TestEmbedder, testEmbedder } from "../support/embedders.ts";
 
-const projectId = "/home/me/app";
+const projectPath = "/home/me/app";
 let cairn: Cairn;
 let embedder: TestEmbedder;
 
@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => cairn.close());
 
 const index = (files: Record<string, string>, renames: { from: string; to: string }[] = []) =>
-  cairn.code.indexBatch({ projectId, files: Object.entries(files).map(([path, content]) => ({ path, content })), renames });
+  cairn.code.indexBatch({ projectPath, files: Object.entries(files).map(([path, content]) => ({ path, content })), renames });
 const statuses = async (...given: Parameters<typeof index>) => (await index(...given)).files.map(({ status }) => status);
 
 const RETRY = `export async function retryWithBackoff(work) {
@@ -36,16 +36,16 @@ describe("indexing a batch", () => {
     expect(await statuses({ "src/retry.ts": RETRY, "README.md": "# Retries\n\nThey back off.\n" })).toEqual(["unchanged", "unchanged"]);
     expect(embedder.calls).toBe(calls);
     expect(await statuses({ "README.md": "# Retries\n\nThey do not.\n" })).toEqual(["indexed"]);
-    expect((await cairn.code.search({ projectId, query: "back off", mode: "keyword" })).hits.map(({ path }) => path)).not.toContain(
+    expect((await cairn.code.search({ projectPath, query: "back off", mode: "keyword" })).hits.map(({ path }) => path)).not.toContain(
       "README.md",
     );
-    expect(await cairn.code.hashes({ projectId, paths: ["src/retry.ts", "never.ts"] })).toEqual({ "src/retry.ts": sha256Hex(RETRY) });
+    expect(await cairn.code.hashes({ projectPath, paths: ["src/retry.ts", "never.ts"] })).toEqual({ "src/retry.ts": sha256Hex(RETRY) });
   });
 
   it("tells of each file that cannot be taken in, keeps what was there, and takes the others", async () => {
     await index({ "a.ts": RETRY });
     const { files } = await cairn.code.indexBatch({
-      projectId,
+      projectPath,
       files: [
         { path: "a.ts", content: "const other = 1;\n", hash: sha256Hex("something else") },
         { path: "../outside.ts", content: "x" },
@@ -60,8 +60,8 @@ describe("indexing a batch", () => {
     });
     expect(files.map(({ status }) => status)).toEqual([...Array.from({ length: 8 }, () => "failed"), "indexed"]);
     expect(files.every(({ status, reason }) => status === "indexed" || reason !== undefined)).toBe(true);
-    expect((await cairn.code.context({ projectId, path: "a.ts" }))[0]!.text).toBe(RETRY.trimEnd());
-    expect((await cairn.code.stats({ projectId })).files).toBe(2);
+    expect((await cairn.code.context({ projectPath, path: "a.ts" }))[0]!.text).toBe(RETRY.trimEnd());
+    expect((await cairn.code.stats({ projectPath })).files).toBe(2);
   });
 
   it("refuses a batch that cannot be meant so", async () => {
@@ -74,9 +74,9 @@ describe("indexing a batch", () => {
       { files: ["a.txt", "b.txt", "c.txt"].map((path) => ({ path, content: "x".repeat(900_000) })) },
     ];
     for (const batch of wrong)
-      await expect(cairn.code.indexBatch({ projectId, ...batch })).rejects.toMatchObject({ code: "invalid_input" });
-    await expect(cairn.code.finish({ projectId, manifest: [] })).rejects.toMatchObject({ code: "invalid_input" });
-    await expect(cairn.code.indexBatch({ projectId: "shared", files: [file] })).rejects.toMatchObject({ code: "invalid_input" });
+      await expect(cairn.code.indexBatch({ projectPath, ...batch })).rejects.toMatchObject({ code: "invalid_input" });
+    await expect(cairn.code.finish({ projectPath, manifest: [] })).rejects.toMatchObject({ code: "invalid_input" });
+    await expect(cairn.code.indexBatch({ projectPath: "shared", files: [file] })).rejects.toMatchObject({ code: "invalid_input" });
   });
 
   it("renames a folder of 500 files without one embedding call, named by the client or found by the manifest", async () => {
@@ -86,19 +86,19 @@ describe("indexing a batch", () => {
     const calls = embedder.calls;
     const renames = Object.keys(tree("old")).map((from) => ({ from, to: from.replace("old/", "new/") }));
     expect(new Set(await statuses(tree("new"), renames))).toEqual(new Set(["renamed"]));
-    expect((await cairn.code.stats({ projectId })).renames).toBe(500);
+    expect((await cairn.code.stats({ projectPath })).renames).toBe(500);
 
     await index(tree("newest"));
-    const { removed, renamed } = await cairn.code.finish({ projectId, manifest: Object.keys(tree("newest")) });
+    const { removed, renamed } = await cairn.code.finish({ projectPath, manifest: Object.keys(tree("newest")) });
     expect(removed).toEqual([]);
     expect(renamed).toHaveLength(500);
     expect(renamed[0]).toMatchObject({ oldPath: "new/part0.txt", newPath: "newest/part0.txt" });
     expect(embedder.calls).toBe(calls);
 
-    const stats = await cairn.code.stats({ projectId });
+    const stats = await cairn.code.stats({ projectPath });
     expect(stats).toMatchObject({ files: 500, chunks: 500, renames: 1_000 });
     expect(stats.embeddings[0]!.vectors).toBe(500);
-    const { hits } = await cairn.code.search({ projectId, query: "The text of part 77" });
+    const { hits } = await cairn.code.search({ projectPath, query: "The text of part 77" });
     expect(hits[0]!.path).toBe("newest/part77.txt");
   });
 
@@ -112,8 +112,8 @@ describe("indexing a batch", () => {
     const renamed = await index({ "b.txt": part("one") + part("2") + part("THREE") }, [{ from: "a.txt", to: "b.txt" }]);
     expect(renamed).toMatchObject({ embeddedTexts: 1, files: [{ path: "b.txt", status: "indexed" }] });
     expect(embedder.calls).toBe(before + 2);
-    expect(await cairn.code.hashes({ projectId, paths: ["a.txt"] })).toEqual({});
-    expect((await cairn.code.stats({ projectId })).renames).toBe(1);
+    expect(await cairn.code.hashes({ projectPath, paths: ["a.txt"] })).toEqual({});
+    expect((await cairn.code.stats({ projectPath })).renames).toBe(1);
   });
 
   it("takes files in while the embedding model is down, and finds them by words", async () => {
@@ -121,13 +121,13 @@ describe("indexing a batch", () => {
     const result = await index({ "src/retry.ts": RETRY });
     expect(result.files[0]!.status).toBe("indexed");
     expect(result.notEmbedded).toContain("down");
-    const { hits, degraded } = await cairn.code.search({ projectId, query: "retry backoff" });
+    const { hits, degraded } = await cairn.code.search({ projectPath, query: "retry backoff" });
     expect(hits[0]!.path).toBe("src/retry.ts");
     expect(degraded).toHaveLength(1);
-    await expect(cairn.code.search({ projectId, query: "retry", mode: "semantic" })).rejects.toMatchObject({ code: "unavailable" });
+    await expect(cairn.code.search({ projectPath, query: "retry", mode: "semantic" })).rejects.toMatchObject({ code: "unavailable" });
     embedder.mood = "well";
-    expect(await cairn.embeddings.verify({ projectPath: projectId, collection: "code" })).toMatchObject({ recomputed: 1, missing: 0 });
-    expect((await cairn.code.search({ projectId, query: "retry", mode: "semantic" })).hits).toHaveLength(1);
+    expect(await cairn.embeddings.verify({ projectPath, collection: "code" })).toMatchObject({ recomputed: 1, missing: 0 });
+    expect((await cairn.code.search({ projectPath, query: "retry", mode: "semantic" })).hits).toHaveLength(1);
   });
 
   it("takes secrets out and keeps the numbers of the lines", async () => {
@@ -135,7 +135,7 @@ describe("indexing a batch", () => {
     const content = `first\n${key}\nlast line here\n`;
     const { files } = await index({ "notes.txt": content });
     expect(files[0]!.redacted?.[0]?.count).toBe(1);
-    const [whole] = await cairn.code.context({ projectId, path: "notes.txt" });
+    const [whole] = await cairn.code.context({ projectPath, path: "notes.txt" });
     expect(whole!.text).not.toContain("MIIEpA");
     expect(whole!.text.split("\n").indexOf("last line here")).toBe(content.split("\n").indexOf("last line here"));
     expect(await statuses({ "notes.txt": content })).toEqual(["unchanged"]);
@@ -143,8 +143,8 @@ describe("indexing a batch", () => {
 
   it("stops when the caller gives up, and stores nothing", async () => {
     const files = [{ path: "a.txt", content: "text" }];
-    await expect(cairn.code.indexBatch({ projectId, files }, { signal: AbortSignal.abort() })).rejects.toThrow();
-    expect((await cairn.code.stats({ projectId })).files).toBe(0);
+    await expect(cairn.code.indexBatch({ projectPath, files }, { signal: AbortSignal.abort() })).rejects.toThrow();
+    expect((await cairn.code.stats({ projectPath })).files).toBe(0);
   });
 
   it("never counts a file as unchanged that its parser could not read", async () => {
@@ -170,9 +170,9 @@ describe("indexing a batch", () => {
     const backfiller = { schedule() {}, close: async () => {} };
     const redact = (text: string) => ({ text, found: [] });
     const service = code({ storage, parsers, embedders: none, backfiller, redact, now: () => new Date().toISOString() });
-    const send = async () => (await service.indexBatch({ projectId, files: [{ path: "a.py", content: "x = 1\n" }] })).files[0]!;
+    const send = async () => (await service.indexBatch({ projectPath, files: [{ path: "a.py", content: "x = 1\n" }] })).files[0]!;
     expect(await send()).toMatchObject({ status: "partial", reason: expect.stringContaining("hung") });
-    expect(await service.hashes({ projectId, paths: ["a.py"] })).toEqual({});
+    expect(await service.hashes({ projectPath, paths: ["a.py"] })).toEqual({});
     healthy = true;
     expect(await send()).toMatchObject({ status: "indexed" });
     expect(await send()).toMatchObject({ status: "unchanged" });

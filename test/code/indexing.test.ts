@@ -41,9 +41,9 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
       if (body.status !== "pending" && body.status !== "running") return body;
     }
   };
-  const send = async (projectId: string, ...files: object[]) => ended(await call("POST", "/index", { project_id: projectId, files }));
-  const filesOf = async (projectId: string, ...paths: string[]) =>
-    Object.keys((await call("POST", "/index/hashes", { project_id: projectId, paths })).body.hashes).sort();
+  const send = async (projectPath: string, ...files: object[]) => ended(await call("POST", "/index", { project_path: projectPath, files }));
+  const filesOf = async (projectPath: string, ...paths: string[]) =>
+    Object.keys((await call("POST", "/index/hashes", { project_path: projectPath, paths })).body.hashes).sort();
   const keyFor = async (access: string, ...projects: string[]) =>
     (await call("POST", "/v1/key/create", { label: "test", access, projects })).body.key as string;
 
@@ -61,7 +61,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
 
   it("accepts files with 202, indexes them, and tells what each came to", async () => {
     const accepted = await call("POST", "/index", {
-      project_id: A,
+      project_path: A,
       files: [
         { ...file("src/one.ts", "one"), hash: sha256(file("", "one").content) },
         { ...file("src/two.ts", "two"), hash: sha256("another content") },
@@ -70,7 +70,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
         { path: "data.conf", content: "x = 1\n", language: "python" },
       ],
     });
-    expect(accepted.body).toMatchObject({ project_id: A, kind: "files", job_id: expect.any(String) });
+    expect(accepted.body).toMatchObject({ project_path: A, kind: "files", job_id: expect.any(String) });
     const job = await ended(accepted);
     expect(job).toMatchObject({ status: "partial", finished_at: expect.any(String) });
     const fates = Object.fromEntries(job.result.files.map((one: { path: string; status: string }) => [one.path, one.status]));
@@ -81,23 +81,23 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
       "broken.ts": "failed",
       "data.conf": "indexed",
     });
-    const { hashes } = (await call("POST", "/index/hashes", { project_id: A, paths: ["src/one.ts", "src/two.ts", "nowhere"] })).body;
+    const { hashes } = (await call("POST", "/index/hashes", { project_path: A, paths: ["src/one.ts", "src/two.ts", "nowhere"] })).body;
     expect(hashes).toEqual({ "src/one.ts": sha256(file("", "one").content) });
   });
 
   it("never lets an older content win over a newer one, however many are sent at once", async () => {
     const versions = Array.from({ length: 6 }, (_, index) => file("src/a.ts", `version${index}`));
     const accepted: Answer[] = [];
-    for (const version of versions) accepted.push(await call("POST", "/index", { project_id: A, files: [version] }));
+    for (const version of versions) accepted.push(await call("POST", "/index", { project_path: A, files: [version] }));
     for (const one of accepted) expect((await ended(one)).status).toBe("completed");
-    const { hashes } = (await call("POST", "/index/hashes", { project_id: A, paths: ["src/a.ts"] })).body;
+    const { hashes } = (await call("POST", "/index/hashes", { project_path: A, paths: ["src/a.ts"] })).body;
     expect(hashes["src/a.ts"]).toBe(sha256(versions.at(-1)!.content));
   });
 
   it("takes renames, and embeds nothing for them", async () => {
     await send(A, file("src/old.ts", "kept"));
     const before = embedder.calls;
-    const body = { project_id: A, files: [file("src/new.ts", "kept")], renames: [{ from: "src/old.ts", to: "src/new.ts" }] };
+    const body = { project_path: A, files: [file("src/new.ts", "kept")], renames: [{ from: "src/old.ts", to: "src/new.ts" }] };
     expect((await ended(await call("POST", "/index", body))).result.files).toMatchObject([{ path: "src/new.ts", status: "renamed" }]);
     expect(embedder.calls).toBe(before);
     expect(await filesOf(A, "src/old.ts", "src/new.ts")).toEqual(["src/new.ts"]);
@@ -107,10 +107,10 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     const names = ["a.ts", "b.ts", "c.ts", "d.ts", "e.ts", "f.ts"];
     await send(A, ...names.map((path) => file(path, path[0]!)));
     // The first page of two, and the second never comes: what it would have been about stays.
-    const first = await call("POST", "/index/manifest", { project_id: A, paths: ["a.ts", "c.ts"], until: "c.ts" });
+    const first = await call("POST", "/index/manifest", { project_path: A, paths: ["a.ts", "c.ts"], until: "c.ts" });
     expect((await ended(first)).result).toMatchObject({ removed: 1, removed_paths: ["b.ts"], renamed: 0 });
     expect(await filesOf(A, ...names)).toEqual(["a.ts", "c.ts", "d.ts", "e.ts", "f.ts"]);
-    const second = await call("POST", "/index/manifest", { project_id: A, paths: ["e.ts"], after: "c.ts" });
+    const second = await call("POST", "/index/manifest", { project_path: A, paths: ["e.ts"], after: "c.ts" });
     expect((await ended(second)).result).toMatchObject({ removed: 2, removed_paths: ["d.ts", "f.ts"] });
     expect(await filesOf(A, ...names)).toEqual(["a.ts", "c.ts", "e.ts"]);
   });
@@ -118,8 +118,8 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
   it("does a manifest after what was sent before it, so that neither is lost", async () => {
     await send(A, file("src/gone.ts", "gone"));
     const before = embedder.calls;
-    const renamed = await call("POST", "/index", { project_id: A, files: [file("lib/here.ts", "gone")] });
-    const manifest = await call("POST", "/index/manifest", { project_id: A, paths: ["lib/here.ts"] });
+    const renamed = await call("POST", "/index", { project_path: A, files: [file("lib/here.ts", "gone")] });
+    const manifest = await call("POST", "/index/manifest", { project_path: A, paths: ["lib/here.ts"] });
     expect((await ended(manifest)).result).toMatchObject({ removed: 1, removed_paths: ["src/gone.ts"], renamed: 1 });
     expect((await ended(renamed)).status).toBe("completed");
     expect(embedder.calls).toBe(before); // a rename
@@ -136,7 +136,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
       [{ paths: ["/etc/passwd"] }, /relative/],
       [{ paths: Array.from({ length: LIMITS.codeManifestPaths + 1 }, (_, index) => `f${index}`) }, /10000/],
     ] as const) {
-      const answer = await call("POST", "/index/manifest", { project_id: A, ...page });
+      const answer = await call("POST", "/index/manifest", { project_path: A, ...page });
       expect(answer.status).toBe(400);
       expect(answer.body.error.message).toMatch(problem);
     }
@@ -147,26 +147,26 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     const one = file("a.ts", "a");
     for (const body of [
       { files: [one] },
-      { project_id: "relative/path", files: [one] },
-      { project_id: "shared", files: [one] },
-      { project_id: "/not/../clean", files: [one] },
-      { project_id: A, files: [] },
-      { project_id: A, files: [one, one] },
-      { project_id: A, files: [{ path: "a.ts" }] },
-      { project_id: A, files: [{ ...one, extra: 1 }] },
-      { project_id: A, files: [one], renames: [{ from: "x.ts", to: "not-there.ts" }] },
-      { project_id: A, files: Array.from({ length: LIMITS.codeBatchFiles + 1 }, (_, index) => ({ path: `f${index}`, content: "" })) },
-      { project_id: A, files: [{ path: "a", content: "x".repeat(LIMITS.codeBatchBytes) }, one] },
+      { project_path: "relative/path", files: [one] },
+      { project_path: "shared", files: [one] },
+      { project_path: "/not/../clean", files: [one] },
+      { project_path: A, files: [] },
+      { project_path: A, files: [one, one] },
+      { project_path: A, files: [{ path: "a.ts" }] },
+      { project_path: A, files: [{ ...one, extra: 1 }] },
+      { project_path: A, files: [one], renames: [{ from: "x.ts", to: "not-there.ts" }] },
+      { project_path: A, files: Array.from({ length: LIMITS.codeBatchFiles + 1 }, (_, index) => ({ path: `f${index}`, content: "" })) },
+      { project_path: A, files: [{ path: "a", content: "x".repeat(LIMITS.codeBatchBytes) }, one] },
     ])
       expect((await call("POST", "/index", body)).status).toBe(400);
-    expect((await call("POST", "/index", { project_id: A, files: [{ path: "a", content: "x".repeat(LIMITS.bodyBytes) }] })).status).toBe(
+    expect((await call("POST", "/index", { project_path: A, files: [{ path: "a", content: "x".repeat(LIMITS.bodyBytes) }] })).status).toBe(
       413,
     );
     expect(await http.cairn.projects()).not.toContain(A);
   });
 
   it("says 404 for a job that is not there, and to a key that may not touch the job's project", async () => {
-    const accepted = await call("POST", "/index", { project_id: B, files: [file("a.ts", "a")] });
+    const accepted = await call("POST", "/index", { project_path: B, files: [file("a.ts", "a")] });
     const { job_id: id } = accepted.body;
     await ended(accepted);
     const key = await keyFor("admin", A);
@@ -180,18 +180,18 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
       expect(answer.status).toBe(404);
       expect(JSON.stringify(answer.body)).not.toContain(B);
     }
-    expect((await call("POST", "/index", { project_id: B, files: [file("a.ts", "b")] }, key)).status).toBe(403);
-    expect((await call("POST", "/index/hashes", { project_id: B, paths: ["a.ts"] }, key)).status).toBe(403);
-    expect((await call("POST", "/index/manifest", { project_id: B, paths: ["x.ts"] }, key)).status).toBe(403);
+    expect((await call("POST", "/index", { project_path: B, files: [file("a.ts", "b")] }, key)).status).toBe(403);
+    expect((await call("POST", "/index/hashes", { project_path: B, paths: ["a.ts"] }, key)).status).toBe(403);
+    expect((await call("POST", "/index/manifest", { project_path: B, paths: ["x.ts"] }, key)).status).toBe(403);
     const reader = await keyFor("read", B);
-    expect((await call("POST", "/index", { project_id: B, files: [file("a.ts", "b")] }, reader)).status).toBe(403);
-    expect((await call("GET", `/index/jobs/${id}`, undefined, reader)).body).toMatchObject({ status: "completed", project_id: B });
+    expect((await call("POST", "/index", { project_path: B, files: [file("a.ts", "b")] }, reader)).status).toBe(403);
+    expect((await call("GET", `/index/jobs/${id}`, undefined, reader)).body).toMatchObject({ status: "completed", project_path: B });
   });
 
   it("cancels what waits and what is under way, and nothing of it becomes visible", async () => {
     embedder.mood = "hanging";
-    const first = await call("POST", "/index", { project_id: A, files: [file("first.ts", "first")] });
-    const second = await call("POST", "/index", { project_id: A, files: [file("second.ts", "second")] });
+    const first = await call("POST", "/index", { project_path: A, files: [file("first.ts", "first")] });
+    const second = await call("POST", "/index", { project_path: A, files: [file("second.ts", "second")] });
     const statusOf = async ({ body }: Answer) => (await call("GET", `/index/jobs/${body.job_id}`)).body.status;
     while ((await statusOf(first)) !== "running") await new Promise((resolve) => setTimeout(resolve, 20));
     expect((await call("GET", `/stats?project_path=${A}`)).body).toMatchObject({ running: 1, pending: 1 });
@@ -207,7 +207,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     const usual = http;
     http = await api({ cairn: await open({ storage: database?.url ?? kind, dataDir, embedder: [embedder], code: { queueJobs: 3 } }) });
     const answers = await Promise.all(
-      Array.from({ length: 12 }, (_, index) => call("POST", "/index", { project_id: A, files: [file(`f${index}.ts`, `f${index}`)] })),
+      Array.from({ length: 12 }, (_, index) => call("POST", "/index", { project_path: A, files: [file(`f${index}.ts`, `f${index}`)] })),
     );
     const accepted = answers.filter(({ status }) => status === 202);
     const refused = answers.filter(({ status }) => status !== 202);
@@ -219,7 +219,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
       expect(body.error.name).toBe("UNAVAILABLE");
     }
     for (const one of accepted) expect((await ended(one)).status).toBe("completed");
-    expect(await http.cairn.code.stats({ projectId: A })).toMatchObject({ files: accepted.length });
+    expect(await http.cairn.code.stats({ projectPath: A })).toMatchObject({ files: accepted.length });
     expect((await send(A, file("later.ts", "later"))).status).toBe("completed");
     await http.cairn.close();
     http = usual;
@@ -229,7 +229,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     const secret = `sk_live_${"4eC39HqLyjWDarjtT1zdp7dc"}`;
     const job = await send(A, { path: "config.ts", content: `export const stripeKey = "${secret}";\n` });
     expect(job.result.files[0]).toMatchObject({ status: "indexed", redacted: [expect.objectContaining({ count: 1 })] });
-    const context = await http.cairn.code.context({ projectId: A, path: "config.ts" });
+    const context = await http.cairn.code.context({ projectPath: A, path: "config.ts" });
     expect(JSON.stringify(context)).not.toContain(secret);
   });
 });

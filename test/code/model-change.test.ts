@@ -14,8 +14,8 @@ import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
-const projectId = "/srv/models";
-const ref = { projectPath: projectId, collection: "code" as const };
+const projectPath = "/srv/models";
+const ref = { projectPath, collection: "code" as const };
 const line = (word: string) => `${word} ${"and so on ".repeat(250)}\n`;
 
 describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that changes while code is indexed, on %s", (kind) => {
@@ -64,7 +64,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  const index = (content: string) => service.indexBatch({ projectId, files: [{ path: "a.txt", content }] });
+  const index = (content: string) => service.indexBatch({ projectPath, files: [{ path: "a.txt", content }] });
   const change = (model: string) => () => {
     beforeCommit = async () => {}; // once
     return other.embeddings.upgrade({ ...ref, model });
@@ -72,7 +72,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
   const expectFilled = (model: string) =>
     vi.waitFor(
       async () => {
-        const { embeddings } = (await storage.find(projectId))!.code;
+        const { embeddings } = (await storage.find(projectPath))!.code;
         const current = (await embeddings.versions()).find(({ isCurrent }) => isCurrent)!;
         expect(current.model).toBe(model);
         const { records, vectors } = await embeddings.counts(current.versionId);
@@ -87,7 +87,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
     beforeCommit = change("second");
     expect((await index(line("one") + line("two"))).notEmbedded).toContain("another embedding model");
     await expectFilled("second");
-    expect((await other.code.search({ projectId, query: "two", mode: "semantic" })).model).toBe("second");
+    expect((await other.code.search({ projectPath, query: "two", mode: "semantic" })).model).toBe("second");
   });
 
   it("fills what kept the vectors of the version before, also when that is dropped at once", async () => {
@@ -104,7 +104,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
   it("is put right by the next process when the one that indexed was killed before it could", async () => {
     await index(line("one"));
     beforeCommit = change("second");
-    const { code: store } = await storage.create(projectId);
+    const { code: store } = await storage.create(projectPath);
     const [version] = await store.embeddings.versions();
     const [chunk] = await store.chunksOf("a.txt");
     await change("second")();
@@ -115,7 +115,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
     await store.commit({ at: systemClock(), files: [{ ...file, chunks: [{ chunk: plain, vectors }] }] });
     beforeCommit = async () => {};
     const next = await open({ storage: database?.url ?? "sqlite", dataDir, embedder: models });
-    await next.code.indexBatch({ projectId, files: [{ path: "c.txt", content: line("three") }] });
+    await next.code.indexBatch({ projectPath, files: [{ path: "c.txt", content: line("three") }] });
     await expectFilled("second");
     await next.close();
   });
@@ -129,7 +129,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
     })();
     for (let round = 0; changing || round < 10; round++)
       await service.indexBatch({
-        projectId,
+        projectPath,
         files: [0, 1, 2].map((n) => ({ path: `f${n}.txt`, content: line(`round ${round} of ${n}`) + line("same") })),
       });
     await changes;

@@ -40,12 +40,12 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     dataDir = mkdtempSync(join(tmpdir(), "cairn-code-"));
     database = kind === "postgres" ? await testDatabase() : undefined;
     http = await api({ cairn: await open({ storage: database?.url ?? kind, dataDir, embedder: [testEmbedder()] }) });
-    for (const projectId of [A, B]) {
+    for (const projectPath of [A, B]) {
       const files = Object.entries(FILES).map(([path, content]) => ({
         path,
-        content: projectId === A ? content : `// secret of theirs\n${content}`,
+        content: projectPath === A ? content : `// secret of theirs\n${content}`,
       }));
-      await http.cairn.code.indexBatch({ projectId, files });
+      await http.cairn.code.indexBatch({ projectPath, files });
     }
   });
   afterAll(async () => {
@@ -93,7 +93,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect(results.length).toBeLessThan(Object.keys(FILES).length);
     expect(note).toMatch(/more .*max_tokens/);
     const long = Array.from({ length: 200 }, (_, line) => `value_${line} = ${line}`).join("\n");
-    await http.cairn.code.indexBatch({ projectId: A, files: [{ path: "long.py", content: `${long}\n` }] });
+    await http.cairn.code.indexBatch({ projectPath: A, files: [{ path: "long.py", content: `${long}\n` }] });
     const first = await post("/context", { path: "long.py", max_tokens: 500 });
     const { end_line } = first.contexts[0];
     expect(first.note).toBe(`Cut at line ${end_line} of 200. Go on with path long.py and start_line ${end_line + 1}.`);
@@ -166,7 +166,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     const nothing = await call("POST", "/search", { project_path: C, query: "anything" });
     expect(nothing.body).toMatchObject({ results: [], note: expect.stringContaining("Nothing is indexed") });
     expect((await call("GET", `/stats?project_path=${C}`)).body).toMatchObject({ files: 0, chunks: 0, embeddings: [], pending: 0 });
-    await http.cairn.code.indexBatch({ projectId: C, files: Object.entries(FILES).map(([path, content]) => ({ path, content })) });
+    await http.cairn.code.indexBatch({ projectPath: C, files: Object.entries(FILES).map(([path, content]) => ({ path, content })) });
     const stats = (await call("GET", `/stats?project_path=${C}`)).body;
     expect(stats).toMatchObject({ files: 5, embeddings: [{ model: "test", is_current: true, vectors: stats.chunks }] });
     expect(stats.languages).toContainEqual({ language: "python", files: 1, chunks: expect.any(Number) });

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 
 const root = resolve(import.meta.dirname, "../..");
-const projectId = "/own-source";
+const projectPath = "/own-source";
 
 it("finds the retry with backoff in Cairn's own source, with the model of a first index", { timeout: 600_000 }, async () => {
   const cairn = await open({ storage: "memory", embedder: { kind: "static" } });
@@ -19,9 +19,9 @@ it("finds the retry with backoff in Cairn's own source, with the model of a firs
           .slice(root.length + 1)
           .replaceAll("\\", "/"),
       );
-      await cairn.code.indexBatch({ projectId, files: paths.map((path) => ({ path, content: readFileSync(join(root, path), "utf8") })) });
+      await cairn.code.indexBatch({ projectPath, files: paths.map((path) => ({ path, content: readFileSync(join(root, path), "utf8") })) });
     }
-    const { hits, degraded } = await cairn.code.search({ projectId, query: "where is the retry with backoff" });
+    const { hits, degraded } = await cairn.code.search({ projectPath, query: "where is the retry with backoff" });
     expect(degraded).toEqual([]);
     const [first] = hits;
     expect(["src/runs/step.ts retryWait", "src/embedders/remote/call.ts callProvider"]).toContain(`${first!.path} ${first!.name}`);

@@ -29,7 +29,7 @@ describe("code_reembed", () => {
 
   it("switches from the static model of the first index to the best available model", async () => {
     cairn = await open({ dataDir });
-    await cairn.code.indexBatch({ projectId: project, files });
+    await cairn.code.indexBatch({ projectPath: project, files });
     const { chunks, embeddings } = await call("code_stats", {});
     expect(embeddings).toMatchObject([{ model: expect.stringContaining("static"), is_current: true, vectors: chunks }]);
     const switched = await call("code_reembed", {});
@@ -44,7 +44,7 @@ describe("code_reembed", () => {
     const quick = testEmbedder({ model: "quick" });
     const better = testEmbedder({ model: "better", dimension: 128 });
     cairn = await open({ dataDir, embedder: [quick, better] });
-    await cairn.code.indexBatch({ projectId: project, files });
+    await cairn.code.indexBatch({ projectPath: project, files });
     better.mood = "hanging";
     expect(await call("code_reembed", { model: "better", wait: false })).toMatchObject({ model: "better", switched: false });
     const half = await call("code_stats", {});
@@ -57,7 +57,7 @@ describe("code_reembed", () => {
 
     better.mood = "well";
     cairn = await open({ dataDir, embedder: [quick, better] });
-    await cairn.code.indexBatch({ projectId: project, files: [{ path: "src/late.ts", content: "export const late = 1;\n" }] });
+    await cairn.code.indexBatch({ projectPath: project, files: [{ path: "src/late.ts", content: "export const late = 1;\n" }] });
     expect(await call("code_reembed", { model: "better" })).toMatchObject({ switched: true });
     const { chunks, embeddings } = await call("code_stats", {});
     expect(embeddings).toContainEqual(expect.objectContaining({ model: "better", is_current: true, vectors: chunks }));
@@ -67,7 +67,7 @@ describe("code_reembed", () => {
   it("rejects an unknown model, a project without code, and a configuration without an embedder", async () => {
     cairn = await open({ dataDir, embedder: { kind: "none" } });
     await expect(call("code_reembed", {})).rejects.toMatchObject({ code: "not_found" });
-    await cairn.code.indexBatch({ projectId: project, files });
+    await cairn.code.indexBatch({ projectPath: project, files });
     await expect(call("code_reembed", {})).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("switched off") });
     await expect(call("code_reembed", { model: "nonsense" })).rejects.toMatchObject({ code: "invalid_input" });
   });

@@ -45,27 +45,27 @@ describe("random re-indexes", () => {
   it("leave exactly the files that are there, and nothing behind in rows, words and vectors", { timeout: 1_800_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 12 }), async (steps) => {
-        const projectId = `/property/${runs++}`;
+        const projectPath = `/property/${runs++}`;
         const tree = new Map<string, string>();
         for (const one of steps) {
           if (one.type === "write" || one.type === "down") {
             embedder.mood = one.type === "down" ? "down" : "well";
             tree.set(one.path, one.content);
-            await cairn.code.indexBatch({ projectId, files: [{ path: one.path, content: one.content }] });
+            await cairn.code.indexBatch({ projectPath, files: [{ path: one.path, content: one.content }] });
             embedder.mood = "well";
           } else if (one.type === "rename") {
             const { from, to, edit } = one;
             if (from === to || !tree.has(from) || tree.has(to)) continue;
             tree.set(to, tree.get(from)! + (edit ? paragraph("edited") : ""));
             tree.delete(from);
-            await cairn.code.indexBatch({ projectId, files: [{ path: to, content: tree.get(to)! }], renames: [{ from, to }] });
+            await cairn.code.indexBatch({ projectPath, files: [{ path: to, content: tree.get(to)! }], renames: [{ from, to }] });
           } else {
             tree.delete(one.gone);
-            if (tree.size > 0) await cairn.code.finish({ projectId, manifest: [...tree.keys()] });
-            else await cairn.code.clean({ projectId });
+            if (tree.size > 0) await cairn.code.finish({ projectPath, manifest: [...tree.keys()] });
+            else await cairn.code.clean({ projectPath });
           }
         }
-        const store = (await storage.find(projectId))?.code;
+        const store = (await storage.find(projectPath))?.code;
         if (!store) return;
         expect((await store.files()).map(({ path }) => path)).toEqual([...tree.keys()].sort());
         for (const [path, expected] of tree) {
@@ -73,7 +73,7 @@ describe("random re-indexes", () => {
           expect(stored).toBe(expected);
         }
         expect(await store.orphans()).toEqual(LOST_NOTHING);
-        await cairn.embeddings.verify({ projectPath: projectId, collection: "code" });
+        await cairn.embeddings.verify({ projectPath, collection: "code" });
         const current = (await store.embeddings.versions()).find(({ isCurrent }) => isCurrent);
         if (current) {
           const { records, vectors } = await store.embeddings.counts(current.versionId);
@@ -95,22 +95,22 @@ describe("random re-indexes", () => {
   });
 
   it("put right at the next start what somebody broke with SQL", async () => {
-    const projectId = "/property/broken";
+    const projectPath = "/property/broken";
     const files = ["a.txt", "b.txt", "c.txt"].map((path) => ({ path, content: paragraph("apple") + paragraph("pear") + path }));
-    await cairn.code.indexBatch({ projectId, files });
-    const db = await openSqlite({ path: join(dataDir, "projects", `${projectDatabaseName(projectId)}.code.db`) });
+    await cairn.code.indexBatch({ projectPath, files });
+    const db = await openSqlite({ path: join(dataDir, "projects", `${projectDatabaseName(projectPath)}.code.db`) });
     await db.write((tx) => {
       tx.run("DELETE FROM code_chunks WHERE file_key = (SELECT file_key FROM indexed_files WHERE file_path = 'a.txt')");
       tx.run("DELETE FROM indexed_files WHERE file_path = 'b.txt'");
     });
     db.close();
-    const store = (await storage.find(projectId))!.code;
+    const store = (await storage.find(projectPath))!.code;
     const broken = await store.orphans();
     expect(broken.rows).toBeGreaterThan(0);
     expect(broken.terms).toBeGreaterThan(0);
     expect(broken.vectors).toBeGreaterThan(0);
     const again = await open({ dataDir, embedder: [embedder] });
-    const outcome = await again.code.indexBatch({ projectId, files });
+    const outcome = await again.code.indexBatch({ projectPath, files });
     await again.close();
     expect(outcome.files.map(({ status }) => status)).toEqual(["indexed", "indexed", "unchanged"]);
     expect(await store.orphans()).toEqual(LOST_NOTHING);

@@ -20,7 +20,7 @@ import { type QdrantStandIn, qdrantStandIn } from "../support/qdrant-server.ts";
 import { treeAt } from "./changing-tree.mjs";
 import { differingCodes } from "./stored-codes.ts";
 
-const projectId = "/srv/changing";
+const projectPath = "/srv/changing";
 const NOTHING_LOST = { rows: 0, terms: 0, vectors: 0 };
 const ROUNDS = counts({ short: 3, soak: 100 });
 
@@ -45,7 +45,7 @@ describe.each(places)("a changing tree, indexed again and again, on $name", ({ s
     cleanUp.push(() => rmSync(dataDir, { recursive: true, force: true }));
     const url = kind === "postgres" ? await database() : undefined;
     const standIn = mirrored ? await qdrant() : undefined;
-    const order = JSON.stringify({ projectId, dataDir, storage: url ?? "sqlite", ...(standIn && { qdrant: { url: standIn.url } }) });
+    const order = JSON.stringify({ projectPath, dataDir, storage: url ?? "sqlite", ...(standIn && { qdrant: { url: standIn.url } }) });
     const storage = url ? postgresStorage({ url, now: systemClock }) : sqliteStorage({ dataDir, now: systemClock });
     cleanUp.push(() => storage.close());
 
@@ -60,7 +60,7 @@ describe.each(places)("a changing tree, indexed again and again, on $name", ({ s
       await sleep(Math.random() * tookMs * 1.2);
       await killed(indexer.child);
       expect(indexer.child.signalCode).toBe("SIGKILL");
-      const { code } = (await storage.find(projectId))!;
+      const { code } = (await storage.find(projectPath))!;
       await expectFrom(code, [treeAt(round - 1), treeAt(round)], "each file of the round before or of this one");
 
       indexer = start("reindexing-process.mjs", order);
@@ -108,11 +108,11 @@ async function expectExactly(code: CodeStore, tree: ReadonlyMap<string, string>,
 }
 
 async function expectNothingLeft(storage: Storage, dataDir: string, kind: string, standIn: QdrantStandIn | undefined): Promise<void> {
-  const { code } = (await storage.find(projectId))!;
+  const { code } = (await storage.find(projectPath))!;
   expect(await code.orphans()).toEqual(NOTHING_LOST);
   const chunks = (await Promise.all((await code.files()).map(({ path }) => code.chunksOf(path)))).flat();
   if (kind === "sqlite") {
-    const path = join(dataDir, "projects", `${projectDatabaseName(projectId)}.db`);
+    const path = join(dataDir, "projects", `${projectDatabaseName(projectPath)}.db`);
     expect(await differingCodes(path)).toEqual([]);
     expect((await checkFile(path)).problems).toEqual([]);
   }

@@ -6,7 +6,7 @@ import { open } from "../../dist/index.js";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
 import { ALWAYS_THERE, MARKER } from "./changing-tree.mjs";
 
-const { projectId, ...where } = JSON.parse(process.argv[2]);
+const { projectPath, ...where } = JSON.parse(process.argv[2]);
 const cairn = await open({ ...where, embedder: [hashEmbedder({ model: "test", dimension: 64 })] });
 const MODES = ["hybrid", "keyword", "semantic"];
 const problems = [];
@@ -18,7 +18,7 @@ process.stdin.on("end", () => {
 process.stdin.resume();
 for (; !ended && problems.length < 5; searches++) {
   const mode = MODES[searches % MODES.length];
-  const { hits } = await cairn.code.search({ projectId, query: "anchor version part", mode, topK: 200 });
+  const { hits } = await cairn.code.search({ projectPath, query: "anchor version part", mode, topK: 200 });
   const problem = wrongWith(hits);
   if (problem) problems.push(`search ${searches}, ${mode}: ${problem}`);
   if (searches === 0) writeSync(1, "ready\n");

@@ -5,7 +5,7 @@ import { writeSync } from "node:fs";
 import { open } from "../../dist/index.js";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
 
-const [storage, dataDir, projectId, first, count] = process.argv.slice(2);
+const [storage, dataDir, projectPath, first, count] = process.argv.slice(2);
 const cairn = await open({ storage, dataDir, embedder: [hashEmbedder({ model: "test", dimension: 64 })] });
 writeSync(1, "ready\n");
 for (let round = Number(first); ; round++) {
@@ -20,6 +20,6 @@ for (let round = Number(first); ; round++) {
   // Its chunks are too many for one step.
   const part = (_, index) => `def g${index}_round${round}():\n    return ${index}\n${"    # filler\n".repeat(150)}`;
   files.push({ path: "src/long.py", content: Array.from({ length: 60 }, part).join("\n") });
-  await cairn.code.indexBatch({ projectId, files });
+  await cairn.code.indexBatch({ projectPath, files });
   writeSync(1, `${round}\n`);
 }

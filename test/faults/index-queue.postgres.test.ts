@@ -109,7 +109,7 @@ describe("two servers on one PostgreSQL", () => {
       while (sending) {
         const version = versions.get(project)! + 1;
         await deliver({
-          project_id: project,
+          project_path: project,
           files: names.map((name) => ({ path: `src/${name}.ts`, content: content(project, name, version) })),
         });
         versions.set(project, version);
@@ -141,18 +141,18 @@ describe("two servers on one PostgreSQL", () => {
     await Promise.all(servers.map(({ child }) => child.exitCode ?? once(child, "exit")));
 
     const cairn = await open({ storage: database.url, dataDir: folder, embedder: { kind: "static" } });
-    for (const projectId of projects) {
-      const version = versions.get(projectId)!;
+    for (const projectPath of projects) {
+      const version = versions.get(projectPath)!;
       const paths = names.map((name) => `src/${name}.ts`);
-      const wanted = Object.fromEntries(names.map((name) => [`src/${name}.ts`, sha256(content(projectId, name, version))]));
-      expect(await cairn.code.hashes({ projectId, paths })).toEqual(wanted);
-      const { files, chunks, embeddings } = await cairn.code.stats({ projectId });
+      const wanted = Object.fromEntries(names.map((name) => [`src/${name}.ts`, sha256(content(projectPath, name, version))]));
+      expect(await cairn.code.hashes({ projectPath, paths })).toEqual(wanted);
+      const { files, chunks, embeddings } = await cairn.code.stats({ projectPath });
       expect({ files, vectors: embeddings[0]!.vectors }).toEqual({ files: names.length, vectors: chunks });
       for (const name of names)
-        expect((await cairn.code.context({ projectId, path: `src/${name}.ts` }))[0]!.text).toBe(
-          content(projectId, name, version).trimEnd(),
+        expect((await cairn.code.context({ projectPath, path: `src/${name}.ts` }))[0]!.text).toBe(
+          content(projectPath, name, version).trimEnd(),
         );
-      expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
+      expect((await cairn.code.compact({ projectPath })).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
     }
     await cairn.close();
     const client = new pg.Client({ connectionString: database.url });
@@ -174,13 +174,13 @@ describe("the queue, when the database goes away", () => {
       const accepted: string[] = [];
       const versions = new Map(projects.map((project) => [project, 0]));
       let sending = true;
-      const senders = projects.map(async (projectId) => {
+      const senders = projects.map(async (projectPath) => {
         while (sending) {
-          const version = versions.get(projectId)! + 1;
+          const version = versions.get(projectPath)! + 1;
           try {
-            const files = [{ path: "src/a.ts", content: content(projectId, "a", version) }];
-            accepted.push((await cairn.indexing.send({ projectId, files })).id);
-            versions.set(projectId, version);
+            const files = [{ path: "src/a.ts", content: content(projectPath, "a", version) }];
+            accepted.push((await cairn.indexing.send({ projectPath, files })).id);
+            versions.set(projectPath, version);
           } catch (error) {
             expect(error).toBeInstanceOf(CairnError);
             expect((error as CairnError).code).toBe("unavailable");
@@ -207,10 +207,10 @@ describe("the queue, when the database goes away", () => {
         while (job.status === "pending" || job.status === "running") job = await cairn.indexing.job(id, { waitMs: 20_000 });
         expect(`${id} ${job.status}`).toBe(`${id} completed`);
       }
-      for (const projectId of projects) {
-        const wanted = sha256(content(projectId, "a", versions.get(projectId)!));
-        expect(await cairn.code.hashes({ projectId, paths: ["src/a.ts"] })).toEqual({ "src/a.ts": wanted });
-        expect((await cairn.code.compact({ projectId })).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
+      for (const projectPath of projects) {
+        const wanted = sha256(content(projectPath, "a", versions.get(projectPath)!));
+        expect(await cairn.code.hashes({ projectPath, paths: ["src/a.ts"] })).toEqual({ "src/a.ts": wanted });
+        expect((await cairn.code.compact({ projectPath })).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
       }
       expect(await cairn.indexing.depth()).toMatchObject({ pending: 0, running: 0 });
       await cairn.close();

@@ -64,7 +64,7 @@ const workloads = {
         content: `def f${file}_round${round}():\n    return shared(${round})\n`,
       }));
       await attempt(
-        () => cairn.code.indexBatch({ projectId: project, files }),
+        () => cairn.code.indexBatch({ projectPath: project, files }),
         () => ({ round }),
       );
       await attempt(

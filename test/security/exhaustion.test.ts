@@ -161,7 +161,7 @@ it("a key that sends code without end leaves half of the index queue to others",
     call(
       "POST",
       "/index",
-      { project_id: project, files: [{ path: "a.txt", content: "text" }] },
+      { project_path: project, files: [{ path: "a.txt", content: "text" }] },
       { headers: { authorization: `Bearer ${key}` } },
     );
   const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => send(greedy, `project-${index}`)));

@@ -47,7 +47,6 @@ beforeAll(async () => {
   const projects = [world.own, world.other];
   pools = {
     project_path: projects,
-    project_id: projects,
     project: projects,
     of_project: projects,
     id: [world.ids.checkpoint, world.ids.knowledge, live.job, "my-knowledge"],
@@ -175,7 +174,7 @@ async function replant(): Promise<void> {
   const post = (path: string, input: object) => callAs(server.port, callers.harness, "POST", path, input);
   await post("/v1/checkpoint/save", { project_path: world.own, summary: "Own harbour", description: "harbour ".repeat(1_000) });
   await post("/v1/knowledge/save", { project_path: world.own, question: "Where is our harbour?", answer: "harbour ".repeat(2_000) });
-  await post("/index", { project_id: world.own, files: OWN_FILES });
+  await post("/index", { project_path: world.own, files: OWN_FILES });
 }
 
 interface Outcome {

@@ -102,7 +102,7 @@ it("takes what operations allow at most: a manifest of 10,000 paths, 100 full ch
   const context = Object.fromEntries(Array.from({ length: LIMITS.contextPairs }, (_, index) => [`k${index}`, "v"]));
   const checkpoint = { summary: "s", context, tags: Array.from({ length: LIMITS.tags }, () => "t") };
   parseJson(JSON.stringify({ project_path: PROJECT, records: Array.from({ length: LIMITS.transferRecords }, () => checkpoint) }));
-  parseJson(JSON.stringify({ project_id: PROJECT, paths: Array.from({ length: LIMITS.codeManifestPaths }, (_, index) => `${index}`) }));
+  parseJson(JSON.stringify({ project_path: PROJECT, paths: Array.from({ length: LIMITS.codeManifestPaths }, (_, index) => `${index}`) }));
 });
 
 it("answers 40,000 unknown fields with an error that fits on a screen", async () => {

@@ -62,7 +62,7 @@ async function writersOf(where: Place, cairn: Cairn, project: string): Promise<R
   return {
     checkpoints: { ...own, write: () => cairn.checkpoints.save({ projectPath: project, summary: "Later" }) },
     knowledge: { ...own, write: () => cairn.knowledge.save({ ...note, projectPath: project }) },
-    code: { ...own, write: () => cairn.code.clean({ projectId: project }) },
+    code: { ...own, write: () => cairn.code.clean({ projectPath: project }) },
     shared: {
       which: { kind: "shared", id: "shared" },
       flags: "--scope shared",

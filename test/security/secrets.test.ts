@@ -16,17 +16,7 @@ import { type Planted, plantedSecrets } from "../redaction/planted.ts";
 import { openAiStandIn, type StandIn, teiStandIn } from "../support/embedding-servers.ts";
 
 /** Fields that are names of things, not texts. docs/redaction.md lists them as stored verbatim. */
-const VERBATIM = [
-  "project_path",
-  "project_id",
-  "projects",
-  "id",
-  "files.path",
-  "files.language",
-  "files.hash",
-  "renames.from",
-  "renames.to",
-];
+const VERBATIM = ["project_path", "projects", "id", "files.path", "files.language", "files.hash", "renames.from", "renames.to"];
 
 const folders: string[] = [];
 const standIns: StandIn[] = [];
@@ -99,8 +89,8 @@ const bytesUnder = (path: string): Buffer =>
 /** Values that make calls succeed as far as they can, by field. */
 async function baseInputs(cairn: Cairn, projectPath: string): Promise<Record<string, unknown>> {
   const checkpoint = await cairn.checkpoints.save({ projectPath, summary: "Where it began" });
-  await cairn.code.indexBatch({ projectId: projectPath, files: [{ path: "src/a.ts", content: "export function begin() {}\n" }] });
-  return { project_path: projectPath, project_id: projectPath, id: checkpoint.id };
+  await cairn.code.indexBatch({ projectPath, files: [{ path: "src/a.ts", content: "export function begin() {}\n" }] });
+  return { project_path: projectPath, id: checkpoint.id };
 }
 
 /** Inputs that do not follow from the schema alone. */
@@ -160,7 +150,7 @@ describe.each([
       await call("checkpoint_import", { project_path: project, records: [{ summary: text, description: text, context: { note: text } }] });
       const record = { kind: "faq", category: "c", question: text, answer: text };
       await call("knowledge_import", { project_path: project, content: JSON.stringify([record]), source: "faq.json" });
-      await call("code_send", { project_id: project, files: [{ path: "src/c.py", content: `"""\n${text}\n"""\n` }] });
+      await call("code_send", { project_path: project, files: [{ path: "src/c.py", content: `"""\n${text}\n"""\n` }] });
     }
     expect(fields).toEqual(
       expect.arrayContaining(["code_search query", "code_similar text", "checkpoint_save context.*", "code_send files.[].content"]),
@@ -206,7 +196,7 @@ it("keeps 200 harmless texts unchanged from the input to the provider and the di
   for (const text of texts) {
     const saved = await cairn.checkpoints.save({ projectPath: "/app", summary: "Notes", description: text });
     expect(saved).toMatchObject({ description: text });
-    await cairn.code.similar({ projectId: "/app", text });
+    await cairn.code.similar({ projectPath: "/app", text });
   }
   await cairn.close();
   const received = standIn.requests.flatMap(({ body }) => body.inputs ?? []).join("\n");

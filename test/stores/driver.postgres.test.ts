@@ -231,7 +231,7 @@ describe("PostgreSQL migrations", () => {
 
   it("make one project when ten handles create it at the same time", async () => {
     const made = await Promise.all(Array.from({ length: 10 }, () => openStorage().create("/ten")));
-    expect(made.map(({ projectId }) => projectId)).toEqual(Array(10).fill("/ten"));
+    expect(made.map(({ projectPath }) => projectPath)).toEqual(Array(10).fill("/ten"));
   });
 
   it("leave nothing behind when a step fails", async () => {

@@ -14,7 +14,7 @@ import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgr
 import { testEmbedder } from "../support/embedders.ts";
 import { type QdrantStandIn, qdrantStandIn } from "../support/qdrant-server.ts";
 
-const projectId = "/srv/mirrored";
+const projectPath = "/srv/mirrored";
 const TOPICS = ["parser", "socket", "cache", "retry", "schema", "render", "cursor"];
 const source = (number: number, edit = "") => ({
   path: `${number % 2 === 0 ? "src" : "lib"}/part${number}.${number % 3 === 0 ? "py" : "txt"}`,
@@ -53,7 +53,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("the code ind
 
   const points = () => {
     const [found, ...more] = [...standIn.collections].filter(
-      ([name]) => name.startsWith(`cairn_${projectDatabaseName(projectId)}_`) && name.includes("_code_v"),
+      ([name]) => name.startsWith(`cairn_${projectDatabaseName(projectPath)}_`) && name.includes("_code_v"),
     );
     expect(more).toEqual([]);
     return found?.[1].points ?? new Map();
@@ -62,14 +62,14 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("the code ind
   const inStep = () =>
     vi.waitFor(
       async () => {
-        const { code } = (await storage.find(projectId))!;
+        const { code } = (await storage.find(projectPath))!;
         const ids = (await Promise.all((await code.files()).map(({ path }) => code.chunksOf(path)))).flat().map(({ id }) => id);
         expect([...points().values()].map(({ payload }) => payload.id).sort()).toEqual(ids.sort());
       },
       { timeout: 120_000, interval: 50 },
     );
   const answer = async (one: Cairn, query: string, more: object) => {
-    const { hits, degraded } = await one.code.search({ projectId, query, topK: 10, ...more });
+    const { hits, degraded } = await one.code.search({ projectPath, query, topK: 10, ...more });
     return { degraded, hits: hits.map(({ path, startLine, score }) => ({ path, startLine, score: score.toFixed(5) })) };
   };
 
@@ -78,10 +78,10 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("the code ind
 
   it("answers as the database does, whatever the filter", async () => {
     const before = new Date().toISOString();
-    await cairn.code.indexBatch({ projectId, files: tree(40) });
+    await cairn.code.indexBatch({ projectPath, files: tree(40) });
     await inStep();
     const since = new Date().toISOString();
-    await cairn.code.indexBatch({ projectId, files: [source(3, " edited"), source(4, " edited")] });
+    await cairn.code.indexBatch({ projectPath, files: [source(3, " edited"), source(4, " edited")] });
     await inStep();
     const asked = standIn.calls.filter((call) => call.endsWith("/points/query")).length;
     for (const query of ["where is the parser", "retry_10", "cache and cursor"])
@@ -109,10 +109,10 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("the code ind
     const keys = [...points().keys()].sort();
     const calls = embedder.calls;
     const renames = files.map(({ path }) => ({ from: path.slice("moved/".length), to: path }));
-    await cairn.code.indexBatch({ projectId, files, renames });
+    await cairn.code.indexBatch({ projectPath, files, renames });
     expect(embedder.calls).toBe(calls);
     // At once, while the points still have the old ids.
-    const { hits } = await cairn.code.search({ projectId, query: "retry_10", mode: "semantic" });
+    const { hits } = await cairn.code.search({ projectPath, query: "retry_10", mode: "semantic" });
     expect(hits[0]!.path).toBe("moved/src/part10.txt");
     await inStep();
     expect([...points().keys()].sort()).toEqual(keys);
@@ -124,36 +124,36 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("the code ind
       path: `old/twin${number}.txt`,
       content: `twin of the parser socket ${number}\n`,
     }));
-    await cairn.code.indexBatch({ projectId, files: many });
+    await cairn.code.indexBatch({ projectPath, files: many });
     await inStep();
     standIn.trouble = "error 500"; // the deletions cannot get there
-    const { removed } = await alone.code.finish({ projectId, manifest: tree(40).map(({ path }) => `moved/${path}`) });
+    const { removed } = await alone.code.finish({ projectPath, manifest: tree(40).map(({ path }) => `moved/${path}`) });
     expect(removed).toHaveLength(450);
     standIn.trouble = undefined;
     const query = "twin of the parser socket";
-    const { hits } = await cairn.code.search({ projectId, query, mode: "semantic", topK: 30 });
+    const { hits } = await cairn.code.search({ projectPath, query, mode: "semantic", topK: 30 });
     expect(hits.length).toBe(30);
     expect(hits.every(({ path }) => path.startsWith("moved/"))).toBe(true);
-    await cairn.code.compact({ projectId });
+    await cairn.code.compact({ projectPath });
     await inStep();
   });
 
   it("follows a change of the model and an index that is cleaned", async () => {
-    const ref = { projectPath: projectId, collection: "code" as const };
+    const ref = { projectPath, collection: "code" as const };
     await cairn.embeddings.upgrade({ ...ref, model: "other" });
     await cairn.embeddings.prune(ref);
     await vi.waitFor(
       () =>
         expect(
           [...standIn.collections.keys()].filter(
-            (name) => name.startsWith(`cairn_${projectDatabaseName(projectId)}_`) && name.includes("_code_v"),
+            (name) => name.startsWith(`cairn_${projectDatabaseName(projectPath)}_`) && name.includes("_code_v"),
           ),
         ).toHaveLength(1),
       { timeout: 120_000 },
     );
     await inStep();
-    expect((await cairn.code.search({ projectId, query: "retry_10" })).model).toBe("other");
-    await cairn.code.clean({ projectId });
+    expect((await cairn.code.search({ projectPath, query: "retry_10" })).model).toBe("other");
+    await cairn.code.clean({ projectPath });
     await inStep();
     expect(points().size).toBe(0);
   });

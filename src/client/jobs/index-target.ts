@@ -25,20 +25,20 @@ export interface IndexCounts {
 }
 
 /** The service in this process, or in this thread. One batch is parsed while another is embedded and stored. */
-export function embeddedTarget(code: Code, projectId: string): IndexTarget {
+export function embeddedTarget(code: Code, projectPath: string): IndexTarget {
   return {
     atOnce: 2,
     async hashes(paths) {
-      return new Map(Object.entries(await code.hashes({ projectId, paths })));
+      return new Map(Object.entries(await code.hashes({ projectPath, paths })));
     },
     async send(files, signal) {
-      return (await code.indexBatch({ projectId, files }, { signal })).files;
+      return (await code.indexBatch({ projectPath, files }, { signal })).files;
     },
     async finish(manifest) {
-      const { removed, renamed } = await code.finish({ projectId, manifest });
+      const { removed, renamed } = await code.finish({ projectPath, manifest });
       return { removed: removed.length, renamed: renamed.length };
     },
-    counts: async () => countsOf(await code.stats({ projectId })),
+    counts: async () => countsOf(await code.stats({ projectPath })),
   };
 }
 

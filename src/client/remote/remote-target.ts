@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
-import { codeHashes, codeJob, codeManifest, codeSend } from "../../code/index-operations.ts";
+import { codeHashes, codeJobGet, codeManifest, codeSend } from "../../code/index-operations.ts";
 import { codeStats } from "../../code/upkeep-operations.ts";
 import type { JobOutput } from "../../code/wire-schemas.ts";
 import { CairnError } from "../../model/errors.ts";
@@ -22,7 +22,7 @@ const AT_ONCE = 4;
 /** A server's index. Content is accepted first and indexed then; a server that dies between the two has forgotten the job, and the batch is sent again. */
 export function remoteTarget(
   client: ApiClient,
-  projectId: string,
+  projectPath: string,
   { requestsPerSecond = REQUESTS_PER_SECOND }: RemoteTargetOptions = {},
 ): IndexTarget {
   const pace = paced(requestsPerSecond);
@@ -38,9 +38,9 @@ export function remoteTarget(
     input: Record<string, unknown>,
     signal: AbortSignal,
   ): Promise<NonNullable<ServerJob["result"]>> {
-    let job = (await call(operation, { project_id: projectId, ...input }, signal)) as ServerJob;
+    let job = (await call(operation, { project_path: projectPath, ...input }, signal)) as ServerJob;
     while (job.status === "pending" || job.status === "running")
-      job = (await call(codeJob, { job_id: job.job_id, wait_ms: LIMITS.codeJobWaitMs }, signal).catch(forgotten)) as ServerJob;
+      job = (await call(codeJobGet, { job_id: job.job_id, wait_ms: LIMITS.codeJobWaitMs }, signal).catch(forgotten)) as ServerJob;
     if (job.result) return job.result;
     throw new CairnError(job.status === "cancelled" ? "unavailable" : "internal", job.reason ?? `The server's job ended as ${job.status}.`);
   }
@@ -48,7 +48,7 @@ export function remoteTarget(
   return {
     atOnce: AT_ONCE,
     async hashes(paths, signal) {
-      const { hashes } = await call(codeHashes, { project_id: projectId, paths }, signal);
+      const { hashes } = await call(codeHashes, { project_path: projectPath, paths }, signal);
       return new Map(Object.entries(hashes as Record<string, string>));
     },
     send: async (files, signal) => (await through(codeSend, { files }, signal)).files,
@@ -66,7 +66,7 @@ export function remoteTarget(
       }
       return { removed, renamed };
     },
-    counts: async (signal) => countsOf((await call(codeStats, { project_path: projectId }, signal)) as unknown as IndexCounts),
+    counts: async (signal) => countsOf((await call(codeStats, { project_path: projectPath }, signal)) as unknown as IndexCounts),
   };
 }
 

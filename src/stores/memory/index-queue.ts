@@ -47,13 +47,13 @@ export function memoryIndexQueue({
   function startWhatCan(): void {
     for (const entry of unfinished()) {
       if (busy.size >= projectsAtOnce) return;
-      const { projectId, status } = entry.job;
-      if (status !== "pending" || busy.has(projectId)) continue;
+      const { projectPath, status } = entry.job;
+      if (status !== "pending" || busy.has(projectPath)) continue;
       const ended = run(entry).finally(() => {
-        busy.delete(projectId);
+        busy.delete(projectPath);
         startWhatCan();
       });
-      busy.set(projectId, ended);
+      busy.set(projectPath, ended);
     }
   }
 
@@ -88,7 +88,7 @@ export function memoryIndexQueue({
           closed ? "The server is shutting down." : `${waiting} batches wait to be indexed already. Send this one again in a moment.`,
           { retryAfterMs: 1_000 },
         );
-      const job: IndexJob = { id: newId(), projectId: work.projectId, kind: work.kind, status: "pending", acceptedAt: now() };
+      const job: IndexJob = { id: newId(), projectPath: work.projectPath, kind: work.kind, status: "pending", acceptedAt: now() };
       entries.set(job.id, { sender, job, work, stop: new AbortController() });
       startWhatCan();
       return job;
@@ -101,12 +101,12 @@ export function memoryIndexQueue({
       if (!entry) return undefined;
       entry.stop.abort();
       if (entry.job.status === "pending") end(entry, { status: "cancelled" });
-      else if (entry.job.status === "running") await busy.get(entry.job.projectId);
+      else if (entry.job.status === "running") await busy.get(entry.job.projectPath);
       return entry.job;
     },
 
-    async depth(projectId) {
-      const jobs = unfinished().filter(({ job }) => projectId === undefined || job.projectId === projectId);
+    async depth(projectPath) {
+      const jobs = unfinished().filter(({ job }) => projectPath === undefined || job.projectPath === projectPath);
       const running = jobs.filter(({ job }) => job.status === "running").length;
       return { pending: jobs.length - running, running, capacity };
     },

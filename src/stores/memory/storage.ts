@@ -10,28 +10,28 @@ export function memoryStorage(): Storage {
   const projects = new Map<string, ProjectStore>();
   const setAside: ProjectStore[] = [];
   return {
-    async create(projectId) {
-      let project = projects.get(projectId);
+    async create(projectPath) {
+      let project = projects.get(projectPath);
       if (!project) {
-        project = { projectId, checkpoints: memoryCheckpoints(), knowledge: memoryKnowledge(), code: memoryCode(projectId) };
-        projects.set(projectId, project);
+        project = { projectPath, checkpoints: memoryCheckpoints(), knowledge: memoryKnowledge(), code: memoryCode(projectPath) };
+        projects.set(projectPath, project);
       }
       return project;
     },
-    find: async (projectId) => projects.get(projectId),
+    find: async (projectPath) => projects.get(projectPath),
     projects: async () => [...projects.keys()].filter((id) => id !== SHARED_PROJECT_ID),
     sizeBytes: async () => undefined,
-    async checkProject(projectId) {
-      return { projectPath: projectId, location: MEMORY, state: projects.has(projectId) ? "sound" : "absent", problems: [], ...SOUND };
+    async checkProject(projectPath) {
+      return { projectPath, location: MEMORY, state: projects.has(projectPath) ? "sound" : "absent", problems: [], ...SOUND };
     },
     checkRecords: async () => SOUND,
     repairRecords: async () => ({ quarantined: [], rebuilt: [] }),
-    async quarantine(projectId, problems) {
-      const project = projects.get(projectId);
+    async quarantine(projectPath, problems) {
+      const project = projects.get(projectPath);
       if (!project) throw new CairnError("not_found", "There is no such project in memory, so nothing was set aside.");
       setAside.push(project);
-      projects.delete(projectId);
-      return { projectPath: projectId, location: MEMORY, movedTo: `${MEMORY}, set aside as number ${setAside.length}`, problems };
+      projects.delete(projectPath);
+      return { projectPath, location: MEMORY, movedTo: `${MEMORY}, set aside as number ${setAside.length}`, problems };
     },
     check: async () => {},
     close: async () => projects.clear(),

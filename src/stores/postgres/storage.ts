@@ -124,7 +124,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
   async function stores(projectId: string): Promise<ProjectStore> {
     const tables = await tablesOf(projectId);
     return {
-      projectId,
+      projectPath: projectId,
       checkpoints: postgresCheckpoints(projectId, tables),
       knowledge: postgresKnowledge(tables),
       code: postgresCode(projectId, tables),

@@ -20,14 +20,14 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
 
   async function mirrored<Store extends RecallStore<never>>(
     store: Store,
-    projectId: string,
+    projectPath: string,
     collection: string,
     changing: readonly (keyof Store)[],
   ): Promise<Store> {
     const { embeddings } = store;
     const { outbox } = embeddings;
     if (!outbox || !store.matching) return store;
-    const prefix = `cairn_${projectDatabaseName(projectId)}_${await outbox.enable()}_${collection}_v`;
+    const prefix = `cairn_${projectDatabaseName(projectPath)}_${await outbox.enable()}_${collection}_v`;
     const onBehind = () => feed.schedule({ prefix, embeddings, outbox });
     if (!met.has(prefix)) onBehind(); // what an earlier process left waiting
     met.add(prefix);
@@ -45,16 +45,16 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
 
   const wrapped = async (project: ProjectStore): Promise<ProjectStore> => ({
     ...project,
-    checkpoints: await mirrored(project.checkpoints, project.projectId, "checkpoints", ["put", "replace", "delete", "deleteMany"]),
-    knowledge: await mirrored(project.knowledge, project.projectId, "knowledge", ["put", "replace", "delete", "apply"]),
-    code: await mirrored(project.code, project.projectId, "code", ["commit", "reconcile"]),
+    checkpoints: await mirrored(project.checkpoints, project.projectPath, "checkpoints", ["put", "replace", "delete", "deleteMany"]),
+    knowledge: await mirrored(project.knowledge, project.projectPath, "knowledge", ["put", "replace", "delete", "apply"]),
+    code: await mirrored(project.code, project.projectPath, "code", ["commit", "reconcile"]),
   });
 
   return {
     ...storage,
-    create: async (projectId) => wrapped(await storage.create(projectId)),
-    async find(projectId) {
-      const project = await storage.find(projectId);
+    create: async (projectPath) => wrapped(await storage.create(projectPath)),
+    async find(projectPath) {
+      const project = await storage.find(projectPath);
       return project && wrapped(project);
     },
     async close() {

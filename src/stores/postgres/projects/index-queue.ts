@@ -217,13 +217,13 @@ export function postgresIndexQueue({
     if (!job) return undefined;
     const [row] = await database.statement<{ cancelled: boolean }>(`SELECT cancelled FROM ${SCHEMA}.index_work WHERE job_id = $1`, [id]);
     const output = (job.output ?? {}) as { status?: IndexJob["status"]; reason?: string; result?: string };
-    const { projectId, kind } = job.data;
+    const { projectPath, kind } = job.data;
     const times = {
       acceptedAt: job.createdOn.toISOString(),
       ...(job.startedOn && { startedAt: job.startedOn.toISOString() }),
       ...(job.completedOn && { finishedAt: job.completedOn.toISOString() }),
     };
-    const common = { id, projectId, kind, ...times };
+    const common = { id, projectPath, kind, ...times };
     if (job.state === "completed")
       return {
         ...common,
@@ -244,10 +244,10 @@ export function postgresIndexQueue({
       if (closed) throw full("The server is shutting down.");
       const boss = await install();
       start();
-      const lane = laneOf(work.projectId);
+      const lane = laneOf(work.projectPath);
       const id = newJobId(lane);
       const packed = await pack(work);
-      const data: JobData = { projectId: work.projectId, kind: work.kind };
+      const data: JobData = { projectPath: work.projectPath, kind: work.kind };
       const acceptedAt = await intake.write(SCHEMA, async (tx) => {
         // One after another, so that the capacity holds and the order of the jobs is the order of their acceptance.
         await tx.run("SELECT pg_advisory_xact_lock(hashtextextended('cairn index queue', 0))");
@@ -262,14 +262,14 @@ export function postgresIndexQueue({
           "INSERT INTO index_work (job_id, lane, project_id, sender, work) VALUES ($1, $2, $3, $4, $5) RETURNING accepted_at AS at",
           id,
           lane,
-          work.projectId,
+          work.projectPath,
           sender ?? null,
           packed,
         );
         return added!.at;
       });
       look();
-      return { id, projectId: work.projectId, kind: work.kind, status: "pending", acceptedAt };
+      return { id, projectPath: work.projectPath, kind: work.kind, status: "pending", acceptedAt };
     },
 
     async cancel(id) {
@@ -284,16 +284,16 @@ export function postgresIndexQueue({
       }
     },
 
-    async depth(projectId) {
+    async depth(projectPath) {
       await install();
       const { unfinished, running } = await database.read(SCHEMA, async (tx) => ({
         unfinished: (await tx.get<{ count: number }>(
           "SELECT count(*) FROM index_work WHERE $1::text IS NULL OR project_id = $1",
-          projectId ?? null,
+          projectPath ?? null,
         ))!.count,
         running: (await tx.get<{ count: number }>(
           "SELECT count(*) FROM index_work w JOIN job j ON j.name = w.lane AND j.id = w.job_id WHERE j.state = 'active' AND ($1::text IS NULL OR w.project_id = $1)",
-          projectId ?? null,
+          projectPath ?? null,
         ))!.count,
       }));
       return { pending: unfinished - running, running, capacity };
@@ -321,7 +321,7 @@ export function postgresIndexQueue({
 }
 
 interface JobData {
-  readonly projectId: string;
+  readonly projectPath: string;
   readonly kind: IndexWork["kind"];
 }
 

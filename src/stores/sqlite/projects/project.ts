@@ -26,7 +26,7 @@ export function sqliteProject(databases: SqliteDatabases, options: SqliteProject
   const vectors = searcherOf(path, onNotice);
   const code = codeDatabase(databases, { projectId, projectFile: path, now, onNotice });
   return {
-    projectId,
+    projectPath: projectId,
     checkpoints: sqliteCheckpoints(projectId, handle, vectors),
     knowledge: sqliteKnowledge(handle, vectors),
     code: sqliteCode(projectId, code, searcherOf(code.path, onNotice)),
