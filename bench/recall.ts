@@ -4,7 +4,8 @@ import { staticEmbedder } from "../src/embedders/local/static.ts";
 import { embedderRegistry } from "../src/embedders/registry.ts";
 import type { CheckpointStore } from "../src/ports/checkpoint-store.ts";
 import type { Embedder } from "../src/ports/embedder.ts";
-import { recall, type SearchMode } from "../src/recall/search.ts";
+import { readRecordHits } from "../src/recall/record-hits.ts";
+import { type SearchMode, searchRecords } from "../src/recall/search.ts";
 import { sqliteStorage } from "../src/stores/sqlite/storage.ts";
 import { type Bench, type Benchmark, root } from "./frame.ts";
 import { dependencyCode, dependencyProse, type RecallSet, setFromFile } from "./recall-sets.ts";
@@ -43,10 +44,15 @@ async function score(bench: Bench, set: RecallSet, model: string, embedder: Embe
   await load(store, set, embedder);
   const only = () => [model];
   const embedders = embedderRegistry({ entries: [{ name: model, open: async () => embedder }], preferred: only, best: only });
+  const backfiller = { schedule() {}, scheduleOnce() {}, close: async () => {} };
+  const deps = { embedders, backfiller, redact: (text: string) => ({ text, found: [] }) };
   const figure = async (mode: SearchMode) => {
     let sum = 0;
     for (const { text, rel } of set.queries) {
-      const { hits } = await recall(store, embedders, { query: text, topK: 10, mode, filter: {} });
+      const { hits } = await searchRecords(deps, {
+        ...{ collection: "checkpoints", database: set.name, store, query: text, filter: {}, topK: 10, mode },
+        hydrate: (ranking) => readRecordHits(store, ranking, 10),
+      });
       sum += ndcg10(
         hits.map(({ record }) => rel[record.id] ?? 0),
         Object.values(rel),

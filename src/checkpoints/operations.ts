@@ -3,7 +3,7 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { Context, Damaged, damagedField, damagedNote, Id, MaxTokens, ProjectPath, Tags, text } from "../operations/schemas.ts";
-import type { Hit } from "../recall/search.ts";
+import type { Hit } from "../recall/record-hits.ts";
 import { fitCheckpoints } from "./fit.ts";
 import type { SavedCheckpoint } from "./service.ts";
 import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";

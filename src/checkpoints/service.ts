@@ -6,18 +6,24 @@ import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
-import { type Hit, type RecallAnswer, recall, type SearchMode } from "../recall/search.ts";
-import { coversCurrent, vectorsFor } from "../recall/vectors-for.ts";
-import { decodeCursor, encodeCursor } from "../text/cursor.ts";
+import { type Collection, importNew, storeEmbedded } from "../recall/store-embedded.ts";
+import { decodeCursor, nextCursor } from "../text/cursor.ts";
 import { checkpointText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
+import { utcTimes } from "../text/utc-times.ts";
 import { fitCheckpoints } from "./fit.ts";
 import { type Pruned, type PruneRules, prune } from "./prune.ts";
 import { type RedactedField, redactFields } from "./redact-fields.ts";
 import { type Resumed, type ResumeLevel, resumeAt } from "./resume.ts";
-import { type SearchAllAnswer, type SearchAllCheckpoints, searchAll } from "./search-all.ts";
+import {
+  type CheckpointAnswer,
+  type SearchAllAnswer,
+  type SearchAllCheckpoints,
+  type SearchCheckpoints,
+  searchAllProjects,
+  searchProject,
+} from "./search.ts";
 import { type Imported, readRecords } from "./transfer.ts";
-import { utcRange } from "./wire-schemas.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -42,13 +48,6 @@ export interface SavedCheckpoint extends Checkpoint {
   readonly embedded: boolean;
   /** Which secrets were taken out before it was stored; absent when there were none. */
   readonly redacted?: readonly RedactedField[] | undefined;
-}
-
-export interface SearchCheckpoints extends CheckpointFilter {
-  readonly projectPath: string;
-  readonly query: string;
-  readonly topK?: number | undefined;
-  readonly mode?: SearchMode | undefined;
 }
 
 export interface ListCheckpoints extends CheckpointFilter {
@@ -92,7 +91,7 @@ export interface CheckpointRef {
 /** Where agents were, per project. */
 export interface Checkpoints {
   save(input: SaveCheckpoint, options?: CallOptions): Promise<SavedCheckpoint>;
-  search(input: SearchCheckpoints, options?: CallOptions): Promise<RecallAnswer<Checkpoint>>;
+  search(input: SearchCheckpoints, options?: CallOptions): Promise<CheckpointAnswer>;
   get(input: CheckpointRef): Promise<Checkpoint>;
   list(input: ListCheckpoints): Promise<CheckpointList>;
   /** Changes the fields given and leaves the rest. */
@@ -108,8 +107,6 @@ export interface Checkpoints {
   import(input: { readonly projectPath: string; readonly records: readonly unknown[] }, options?: ProgressOptions): Promise<Imported>;
 }
 
-export type CheckpointHit = Hit<Checkpoint>;
-
 export interface CheckpointDeps {
   readonly storage: Storage;
   readonly embedders: Embedders;
@@ -121,9 +118,6 @@ export interface CheckpointDeps {
   readonly redact: Redact;
 }
 
-/** Records that are embedded and stored together in an import. */
-const IMPORT_BATCH = 16;
-
 /** Enough for the longest checkpoint there can be. */
 const RESUME_TOKENS = 20_000;
 
@@ -131,25 +125,23 @@ const RESUME_TOKENS = 20_000;
 const UPDATE_ATTEMPTS = 20;
 
 export function checkpoints({ storage, embedders, backfiller, now, newId, countTokens, redact }: CheckpointDeps): Checkpoints {
-  /** Embeds within a bounded time, stores, and leaves what could not be embedded to the backfiller. */
+  const deps = { embedders, backfiller, redact };
+  const collectionOf = (database: string, { embeddings }: CheckpointStore): Collection => ({ name: "checkpoints", database, embeddings });
+
   async function store(
-    project: { readonly checkpoints: CheckpointStore },
+    to: CheckpointStore,
     checkpoint: Checkpoint,
     verb: "put" | "replace",
     signal: AbortSignal | undefined,
   ): Promise<SavedCheckpoint | undefined> {
-    const made = await vectorsFor(project.checkpoints.embeddings, embedders, "checkpoints", [checkpointText(checkpoint)], {
-      signal,
-    });
-    const vectors = made.vectors[0]!;
-    if (verb === "put") await project.checkpoints.put(checkpoint, vectors, { savedAt: checkpoint.createdAt });
-    else if (!(await project.checkpoints.replace(checkpoint, vectors))) return undefined;
-    const embedded = made.embedded && (await coversCurrent(project.checkpoints.embeddings, vectors));
-    if (!embedded) fillLater(checkpoint.projectPath, project.checkpoints);
-    return { ...checkpoint, embedded };
+    const write: Parameters<typeof storeEmbedded>[3] = async (vectors) => {
+      if (verb === "replace") return to.replace(checkpoint, vectors);
+      await to.put(checkpoint, vectors, { savedAt: checkpoint.createdAt });
+      return true;
+    };
+    const embedded = await storeEmbedded(deps, collectionOf(checkpoint.projectPath, to), checkpointText(checkpoint), write, signal);
+    return embedded === undefined ? undefined : { ...checkpoint, embedded };
   }
-
-  const fillLater = (projectPath: string, { embeddings }: CheckpointStore) => backfiller.schedule(`checkpoints ${projectPath}`, embeddings);
 
   const missing = (id: string) =>
     new CairnError("not_found", `There is no checkpoint ${JSON.stringify(id)} in this project. List them to see which there are.`);
@@ -173,24 +165,13 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
         updatedOrder: at,
         revision: 1,
       };
-      return told((await store(await storage.create(projectPath), checkpoint, "put", signal))!, redacted);
+      const { checkpoints: to } = await storage.create(projectPath);
+      return withRedacted((await store(to, checkpoint, "put", signal))!, redacted);
     },
 
-    async search({ projectPath, query, topK = 5, mode, ...filter }, { signal } = {}) {
-      const project = await storage.find(projectPath);
-      if (!project) return { hits: [], degraded: [], damaged: [] };
-      // The question goes to the embedding model as well.
-      const answer = await recall(project.checkpoints, embedders, {
-        query: redact(query).text,
-        topK,
-        mode,
-        filter: utcRange(filter),
-        signal,
-      });
-      // Found by words alone though the model answers: perhaps its vector was never made, by a process that is gone.
-      if (answer.model !== undefined && answer.hits.some(({ found, score }) => !found.meaning && score === 0))
-        fillLater(projectPath, project.checkpoints);
-      return answer;
+    async search(input, { signal } = {}) {
+      const project = await storage.find(input.projectPath);
+      return project ? searchProject(deps, project.checkpoints, input, signal) : { hits: [], degraded: [], damaged: [] };
     },
 
     async get({ projectPath, id }) {
@@ -204,19 +185,12 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       const after = cursor === undefined ? undefined : decodeCursor(cursor, sortBy);
       const project = await storage.find(projectPath);
       if (!project) return { checkpoints: [], damaged: [], total: 0, cut: 0 };
-      // One more than asked for tells whether there is another page.
-      const page = await project.checkpoints.list({ filter: utcRange(filter), limit: limit + 1, offset, sortBy, after });
-      const asked = page.checkpoints.slice(0, limit);
-      const { shown, cut } = maxTokens === undefined ? { shown: asked, cut: 0 } : fitCheckpoints(asked, maxTokens);
-      const last = shown.at(-1);
-      const more = last && page.checkpoints.length > shown.length;
-      return {
-        checkpoints: shown,
-        damaged: page.damaged,
-        total: page.total,
-        cut,
-        nextCursor: more ? encodeCursor(sortBy, sortBy === "created_at" ? last.createdOrder : last.updatedOrder, last.id) : undefined,
-      };
+      const page = await project.checkpoints.list({ filter: utcTimes(filter), limit: limit + 1, offset, sortBy, after });
+      const records = page.checkpoints.slice(0, limit);
+      const { shown, cut } = maxTokens === undefined ? { shown: records, cut: 0 } : fitCheckpoints(records, maxTokens);
+      const orderOf = ({ createdOrder, updatedOrder }: Checkpoint) => (sortBy === "created_at" ? createdOrder : updatedOrder);
+      const next = nextCursor(sortBy, { read: page.checkpoints, shown, orderOf });
+      return { checkpoints: shown, damaged: page.damaged, total: page.total, cut, nextCursor: next };
     },
 
     async update({ projectPath, id, ...given }, { signal } = {}) {
@@ -242,8 +216,8 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
           updatedOrder: at,
           revision: before.revision + 1,
         };
-        const saved = await store(project, after, "replace", signal);
-        if (saved) return told(saved, redacted);
+        const saved = await store(project.checkpoints, after, "replace", signal);
+        if (saved) return withRedacted(saved, redacted);
       }
       throw new CairnError("conflict", "The checkpoint is being changed by others all the time. Try again.", { retryAfterMs: 500 });
     },
@@ -263,12 +237,12 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       throw new CairnError("not_found", "This project has no checkpoint to resume from. Save one when a step is done.");
     },
 
-    searchAll: (input, { signal } = {}) => searchAll(storage, embedders, { ...utcRange(input), query: redact(input.query).text }, signal),
+    searchAll: (input, { signal } = {}) => searchAllProjects(storage, deps, input, signal),
 
     async prune({ projectPath, ...rules }, options = {}) {
       const project = await storage.find(projectPath);
       if (!project) return { matched: 0, deleted: 0, dryRun: rules.dryRun ?? false, examples: [] };
-      return prune(project.checkpoints, utcRange(rules), {
+      return prune(project.checkpoints, utcTimes(rules), {
         signal: options.signal,
         progress: (done) => options.progress?.(done, undefined),
       });
@@ -277,24 +251,23 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
     async import({ projectPath, records: given }, { signal, progress } = {}) {
       const { records, problems, redacted } = await readRecords(given, projectPath, { redact, countTokens, now: now() });
       if (records.length === 0) return { imported: 0, present: 0, problems, redacted };
-      const { checkpoints: kept } = await storage.create(projectPath);
-      const there = await kept.getMany(records.map(({ id }) => id));
-      const known = new Set([...there.records, ...there.damaged].map(({ id }) => id));
-      const added = records.filter(({ id }) => !known.has(id) && known.add(id));
-      for (let start = 0; start < added.length; start += IMPORT_BATCH) {
-        signal?.throwIfAborted();
-        const batch = added.slice(start, start + IMPORT_BATCH);
-        const { vectors, embedded } = await vectorsFor(kept.embeddings, embedders, "checkpoints", batch.map(checkpointText), { signal });
-        await Promise.all(batch.map((checkpoint, index) => kept.put({ ...checkpoint, tags: distinct(checkpoint.tags) }, vectors[index])));
-        if (!embedded) backfiller.schedule(`checkpoints ${projectPath}`, kept.embeddings);
-        progress?.(start + batch.length, added.length);
-      }
-      return { imported: added.length, present: records.length - added.length, problems, redacted };
+      const { checkpoints: to } = await storage.create(projectPath);
+      const counts = await importNew(deps, collectionOf(projectPath, to), {
+        records,
+        getMany: (ids) => to.getMany(ids),
+        textOf: checkpointText,
+        put: async (checkpoint, vectors) => {
+          await to.put({ ...checkpoint, tags: distinct(checkpoint.tags) }, vectors);
+          return true;
+        },
+        ...{ signal, progress },
+      });
+      return { ...counts, problems, redacted };
     },
   };
 }
 
-function told(saved: SavedCheckpoint, redacted: readonly RedactedField[]): SavedCheckpoint {
+function withRedacted(saved: SavedCheckpoint, redacted: readonly RedactedField[]): SavedCheckpoint {
   return redacted.length > 0 ? { ...saved, redacted } : saved;
 }
 

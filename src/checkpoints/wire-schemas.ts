@@ -31,12 +31,6 @@ export const SearchResult = z.object({
   score: z.number().describe("Cosine similarity, 0 to 1."),
   distance: z.number(),
   found: z
-    .object({ meaning: FoundRank.optional(), words: FoundRank.optional() })
-    .describe("Place and score in each ranking that found it."),
+    .object({ semantic: FoundRank.optional(), keyword: FoundRank.optional() })
+    .describe("Rank and score in each ranking that found it."),
 });
-
-/** Times are stored and compared in UTC with milliseconds; a caller may give any offset. */
-export function utcRange<Input extends { createdFrom?: string | undefined; createdBefore?: string | undefined }>(input: Input): Input {
-  const utc = (time: string | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
-  return { ...input, createdFrom: utc(input.createdFrom), createdBefore: utc(input.createdBefore) };
-}

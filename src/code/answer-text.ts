@@ -27,8 +27,9 @@ function hitText(hit: Hit, style: TextStyle, linesOfEach: number): string {
 }
 
 function whyText({ found }: Hit): string {
-  const { definition, words, meaning } = found;
-  return [definition ? "defines it" : "", words ? `words #${words}` : "", meaning ? `meaning #${meaning}` : ""].filter(Boolean).join(", ");
+  const { definition, keyword, semantic } = found;
+  const reasons = [definition ? "definition" : "", keyword ? `keyword #${keyword}` : "", semantic ? `semantic #${semantic}` : ""];
+  return reasons.filter(Boolean).join(", ");
 }
 
 /** Lines with their numbers; of many, those from the line before the symbol's name, where a comment may stand. */

@@ -177,9 +177,7 @@ function filterOf({ glob, languages, kinds, changedSince }: WireFilter): CodeFil
   const strange = kinds?.find((kind) => !(CODE_KINDS as readonly string[]).includes(kind));
   if (strange !== undefined)
     throw new CairnError("invalid_input", `kinds: ${JSON.stringify(strange)} is not one of ${CODE_KINDS.join(", ")}`);
-  // Times are stored and compared in UTC; a caller may give any offset.
-  const since = changedSince === undefined ? undefined : new Date(changedSince).toISOString();
-  return { glob, languages, kinds: kinds as readonly CodeKind[] | undefined, changedSince: since };
+  return { glob, languages, kinds: kinds as readonly CodeKind[] | undefined, changedSince };
 }
 
 /** `JobQueue.run()` is stored as `run`. */
@@ -201,10 +199,10 @@ async function shown({ hits, leftOut, ...answer }: CodeAnswer, indexedFiles?: ()
       : undefined;
   return {
     ...answer,
-    results: hits.map(({ name, found: { definition, words, meaning }, ...hit }) => ({
+    results: hits.map(({ name, found: { definition, keyword, semantic }, ...hit }) => ({
       ...hit,
       symbol: name,
-      found: { definition, words: words?.rank, meaning: meaning?.rank },
+      found: { definition, keyword: keyword?.rank, semantic: semantic?.rank },
     })),
     note: none ?? rest,
   };

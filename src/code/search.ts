@@ -1,8 +1,7 @@
 import type { CodeKind } from "../model/code-chunk.ts";
 import type { CodeChunk, DefinitionSite } from "../model/code-index.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
-import type { Embedders } from "../ports/embedders.ts";
-import { type Found, fusedCandidates, type SearchMode } from "../recall/search.ts";
+import { type Found, type Hydrated, type Ranking, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
 import { estimateTokens, withinBudget } from "../text/budget.ts";
 import { excerpt } from "./excerpt.ts";
 import type { PathRole } from "./path-role.ts";
@@ -49,43 +48,60 @@ export interface CodeAnswer {
   readonly leftOut: number;
 }
 
-/** Against an index that changes without a pause, a search ends with what it has. */
-const ATTEMPTS = 10;
-/** Of so many definitions of a common name those that are meant are looked for, and so many of them are ranked. */
+/** Definitions of a common name that are read, and of those that the query means, how many are ranked. */
 const DEFINITIONS_READ = 300;
 const DEFINITIONS_MAX = 50;
-/** What is further down by meaning is a candidate only if the words found it too, and then its cosine is looked up. */
-const NEAREST = 100;
-/** So many of the fused candidates are ranked; the right one is hardly ever further down. */
+/** Fewest candidates of the semantic ranking. A chunk further down is a candidate only if a keyword found it too. */
+const SEMANTIC_CANDIDATES = 100;
+/** Fused candidates that are ranked by their outlines; the right one is hardly ever further down. */
 const CANDIDATES = 120;
-/** And the texts of so many are read. */
+/** Candidates whose texts are read. */
 const TEXTS = 60;
-/** Code is full of names that a question shares with it, so that words count more here than in prose. */
-const MEANING = 0.7;
+/** Code shares many names with the questions about it, so keywords count more here than in prose. */
+const SEMANTIC_WEIGHT = 0.7;
 
-/** Words, meaning and symbols together, in the order a person would want. */
+/** The index of one project. */
+export interface ProjectCode {
+  readonly projectPath: string;
+  readonly store: CodeStore;
+}
+
+/** Searches code by vector, keyword and symbol, in the order that a person would want. */
 export async function searchCode(
-  store: CodeStore,
-  embedders: Embedders,
+  deps: SearchDeps,
+  { projectPath, store }: ProjectCode,
   search: CodeSearch,
   signal: AbortSignal | undefined,
-  attempts = ATTEMPTS,
 ): Promise<CodeAnswer> {
   const { query, topK, mode = "hybrid", include = [], contextLines = 0, maxTokens, ...filter } = search;
-  const asked = readQuery(query);
-  const { order, found, degraded, model } = await fusedCandidates(store, embedders, {
-    query,
+  const { hits, degraded, version } = await searchRecords(deps, {
+    ...{ collection: "code", database: projectPath, store, query, filter, mode, signal },
     topK: Math.max(40, topK),
-    nearest: mode === "hybrid" ? Math.max(NEAREST, topK * 2) : undefined,
-    filter,
-    mode,
-    meaning: MEANING,
-    signal,
+    semanticLimit: mode === "hybrid" ? Math.max(SEMANTIC_CANDIDATES, topK * 2) : undefined,
+    maxSemanticWeight: SEMANTIC_WEIGHT,
+    hydrate: (ranking) => rankChunks(store, ranking, { topK, mode, include, contextLines }),
   });
-  // A definition counts even where neither words nor meaning found it. By meaning alone is what `semantic` asks for.
+  return { ...fitHits(hits, maxTokens), degraded, model: version?.model };
+}
+
+interface RankOptions {
+  readonly topK: number;
+  readonly mode: SearchMode;
+  readonly include: readonly PathRole[];
+  readonly contextLines: number;
+}
+
+/** Ranks candidates and definitions by outline, reads the texts of the best, and ranks those by text. */
+async function rankChunks(
+  store: CodeStore,
+  { query, filter, order, found }: Ranking<CodeFilter>,
+  { topK, mode, include, contextLines }: RankOptions,
+): Promise<Hydrated<CodeHit>> {
+  const asked = readQuery(query);
+  // A definition counts even where neither ranking found it, except in `semantic` mode.
   const definitions = mode === "semantic" || asked.names.length === 0 ? [] : await store.definitions(asked.names, filter, DEFINITIONS_READ);
   const defining = new Set(
-    meant(asked, definitions)
+    selectMeant(asked, definitions)
       .slice(0, DEFINITIONS_MAX)
       .map(({ chunkId }) => chunkId),
   );
@@ -99,27 +115,23 @@ export async function searchCode(
     new Set(include),
   );
   const leading = candidates.slice(0, Math.max(TEXTS, topK * 2)).map(({ chunk }) => chunk.id);
-  const read = new Map((await store.getMany(leading)).map((chunk) => [chunk.id, chunk]));
-  // A file that was indexed anew between two of these steps has other chunks by now, and would be missing from the answer.
-  if ((outlines.length < wanted.length || read.size < leading.length) && attempts > 1)
-    return searchCode(store, embedders, search, signal, attempts - 1);
-  const ranked = rankTexts(asked, candidates, (id) => read.get(id)?.text)
-    .flatMap((one) => {
-      const chunk = read.get(one.chunk.id);
-      return chunk ? [{ ...one, chunk }] : [];
+  const chunks = new Map((await store.getMany(leading)).map((chunk) => [chunk.id, chunk]));
+  const ranked = rankTexts(asked, candidates, (id) => chunks.get(id)?.text)
+    .flatMap(({ chunk: { id }, score }) => {
+      const chunk = chunks.get(id);
+      return chunk ? [{ chunk, score }] : [];
     })
     .slice(0, topK);
-  const hits = await toHits(
-    store,
-    ranked,
-    (id) => ({ ...found(id), ...(defining.has(id) && { definition: true as const }) }),
-    contextLines,
-  );
-  return { ...cut(hits, maxTokens), degraded, model };
+  const whyFound = (id: string) => ({ ...found(id), ...(defining.has(id) && { definition: true as const }) });
+  return {
+    hits: await toHits(store, ranked, whyFound, contextLines),
+    // A file that was indexed between two of these steps has other chunks now, which this ranking lacks.
+    incomplete: outlines.length < wanted.length || chunks.size < leading.length,
+  };
 }
 
-/** Of the definitions of `a.b` those inside of an `a`, if there are any. */
-function meant({ owners }: CodeQuery, definitions: readonly DefinitionSite[]): readonly DefinitionSite[] {
+/** Returns, of the definitions of `a.b`, those inside of an `a`, or all if there are none. */
+function selectMeant({ owners }: CodeQuery, definitions: readonly DefinitionSite[]): readonly DefinitionSite[] {
   const isOwned = ({ name, parents, path }: DefinitionSite) => {
     const owner = owners.get(name);
     const file = path.slice(path.lastIndexOf("/") + 1).split(".", 1)[0]!;
@@ -146,7 +158,7 @@ export async function toHits(
     if (contextLines > 0) {
       const whole = files.get(path) ?? (await store.chunksOf(path));
       files.set(path, whole);
-      // Of another generation the lines may be others: then the hit stands alone.
+      // In another generation the lines may differ: then the hit is shown without its surroundings.
       if (whole[0]?.generation === chunk.generation) shown = excerpt(whole, startLine - contextLines, endLine + contextLines) ?? shown;
     }
     const relative = top > 0 ? score / top : 0;
@@ -167,7 +179,7 @@ export async function toHits(
   return hits;
 }
 
-function cut(hits: readonly CodeHit[], maxTokens: number | undefined): { hits: readonly CodeHit[]; leftOut: number } {
+function fitHits(hits: readonly CodeHit[], maxTokens: number | undefined): { hits: readonly CodeHit[]; leftOut: number } {
   if (maxTokens === undefined) return { hits, leftOut: 0 };
   const fitting = withinBudget(hits, maxTokens, ({ text, path }) => estimateTokens(text) + estimateTokens(path) + 10);
   return { hits: fitting, leftOut: hits.length - fitting.length };

@@ -107,6 +107,7 @@ const NOTHING: CodeStats = {
 
 export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   const { embedders, now } = deps;
+  const search = { embedders, backfiller, redact };
   const find = async (projectPath: string): Promise<CodeStore | undefined> => (await storage.find(projectPath))?.code;
   const reconciled = new Set<string>();
 
@@ -161,12 +162,12 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
 
     async search({ projectPath, topK = LIMITS.listDefault, ...query }, { signal } = {}) {
       const store = await find(projectPath);
-      return store ? searchCode(store, embedders, { ...query, topK }, signal) : EMPTY;
+      return store ? searchCode(search, { projectPath, store }, { ...query, topK }, signal) : EMPTY;
     },
 
     async similar({ projectPath, ...query }, { signal } = {}) {
       const store = await find(projectPath);
-      return store ? similarCode(store, embedders, query, signal) : EMPTY;
+      return store ? similarCode(search, { projectPath, store }, query, signal) : EMPTY;
     },
 
     async usages({ projectPath, symbol, limit = LIMITS.listMax, ...filter }) {

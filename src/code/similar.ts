@@ -1,46 +1,48 @@
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
-import type { Embedders } from "../ports/embedders.ts";
-import { fusedCandidates } from "../recall/search.ts";
+import { type SearchDeps, searchRecords } from "../recall/search.ts";
 import { embeddingText } from "../text/code/embedding-text.ts";
-import { type CodeAnswer, toHits } from "./search.ts";
+import { type CodeAnswer, type ProjectCode, toHits } from "./search.ts";
 
 export type SimilarQuery = CodeFilter & { readonly topK?: number | undefined } & (
     | { readonly text: string }
     | { readonly path: string; readonly line: number }
   );
 
-/** Long enough for any chunk; the model reads no more in any case. */
+/** Characters of the text that are embedded: enough for any chunk, and models read no more. */
 const MAX_CHARS = 20_000;
 
-/** Nearest by meaning, without the ranking of a search: a test that resembles a test is what is asked for. */
+/** Finds the chunks nearest to a text or to the chunk at a line, by cosine alone: a test that resembles a test is wanted here. */
 export async function similarCode(
-  store: CodeStore,
-  embedders: Embedders,
+  deps: SearchDeps,
+  { projectPath, store }: ProjectCode,
   query: SimilarQuery,
   signal: AbortSignal | undefined,
 ): Promise<CodeAnswer> {
   const { topK = LIMITS.listDefault, languages, kinds, glob, changedSince } = query;
   const self = "path" in query ? await chunkAt(store, query.path, query.line) : undefined;
-  const text = (self ? embeddingText(self.path, self) : "text" in query ? query.text : "").slice(0, MAX_CHARS);
-  const filter = { languages, kinds, glob, changedSince };
-  const { order, found, degraded, model } = await fusedCandidates(store, embedders, {
+  const text = self ? embeddingText(self.path, self) : "text" in query ? query.text : "";
+  const { hits, degraded, version } = await searchRecords(deps, {
+    ...{ collection: "code", database: projectPath, store, signal },
     query: text,
-    topK: topK + 1,
-    filter,
+    rewrite: (redacted) => redacted.slice(0, MAX_CHARS),
+    filter: { languages, kinds, glob, changedSince },
     mode: "semantic",
-    signal,
+    topK: topK + 1,
+    async hydrate({ order, found }) {
+      const nearest = order.filter(({ id }) => id !== self?.id).slice(0, topK);
+      const scores = new Map(nearest.map(({ id, score }) => [id, Math.max(0, score)]));
+      const chunks = await store.getMany([...scores.keys()]);
+      const ranked = chunks.map((chunk) => ({ chunk, score: scores.get(chunk.id)! }));
+      return { hits: await toHits(store, ranked, found, 0), incomplete: chunks.length < nearest.length };
+    },
   });
-  const scores = new Map(order.map(({ id, score }) => [id, score]));
-  const wanted = order.map(({ id }) => id).filter((id) => id !== self?.id);
-  const chunks = await store.getMany(wanted.slice(0, topK));
-  const ranked = chunks.map((chunk) => ({ chunk, score: Math.max(0, scores.get(chunk.id)!) }));
-  return { hits: await toHits(store, ranked, found, 0), degraded, model, leftOut: 0 };
+  return { hits, degraded, model: version?.model, leftOut: 0 };
 }
 
 async function chunkAt(store: CodeStore, path: string, line: number) {
   const chunk = (await store.chunksOf(path)).find(({ startLine, endLine }) => startLine <= line && line <= endLine);
-  if (!chunk) throw new CairnError("not_found", `There is no line ${line} of ${JSON.stringify(path)} in the index.`);
+  if (!chunk) throw new CairnError("not_found", `Line ${line} of ${JSON.stringify(path)} is not in the index.`);
   return chunk;
 }

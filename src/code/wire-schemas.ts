@@ -64,8 +64,8 @@ export const SearchOutput = z.object({
       parents: z.array(z.string()),
       score: z.number(),
       found: z
-        .object({ definition: z.boolean().optional(), words: z.int().optional(), meaning: z.int().optional() })
-        .describe("Place in each ranking."),
+        .object({ definition: z.boolean().optional(), keyword: z.int().optional(), semantic: z.int().optional() })
+        .describe("Rank in each ranking."),
       stale: z.boolean().optional(),
       content_hash: z.string(),
       indexed_at: z.string(),

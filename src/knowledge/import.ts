@@ -84,7 +84,7 @@ export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, 
       embeddingPending: 0,
       redactedSecrets,
       dryRun: true,
-      ...(await validated(store)),
+      ...(await validate(store)),
     };
   }
   const { knowledge: store } = await storage.create(database);
@@ -115,16 +115,16 @@ export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, 
       embeddingPending: late.failed,
       redactedSecrets,
       dryRun: false,
-      ...(await validated(store)),
+      ...(await validate(store)),
     };
   }
   throw new CairnError("conflict", "Others change the same records all the time, so nothing was imported. Try again.", {
     retryAfterMs: 1_000,
   });
 
-  async function validated(store: KnowledgeStore | undefined): Promise<{ validation?: Validation }> {
+  async function validate(store: KnowledgeStore | undefined): Promise<{ validation?: Validation }> {
     if (!input.labelled) return {};
-    return { validation: await validateSearch(store, embedders, input.labelled, options.signal) };
+    return { validation: await validateSearch(deps, store && { database, store }, input.labelled, options.signal) };
   }
 }
 

@@ -99,8 +99,8 @@ export const knowledgeSearch = operation({
         warning: z.string().optional(),
         same_error: z.boolean(),
         found: z
-          .object({ meaning: FoundRank.optional(), words: FoundRank.optional() })
-          .describe("Place and score in each ranking that found it."),
+          .object({ semantic: FoundRank.optional(), keyword: FoundRank.optional() })
+          .describe("Rank and score in each ranking that found it."),
       }),
     ),
     scopes: z.array(z.string()).describe("Where was searched."),

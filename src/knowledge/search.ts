@@ -2,11 +2,11 @@ import type { DamagedRecord } from "../model/damaged-record.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { type Knowledge, successRate } from "../model/knowledge.ts";
 import { databaseOf, type Scope } from "../model/place.ts";
-import type { Embedders } from "../ports/embedders.ts";
 import type { EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
 import type { Storage } from "../ports/storage.ts";
-import { type Found, recall, type SearchMode } from "../recall/search.ts";
+import { type Hit, readRecordHits } from "../recall/record-hits.ts";
+import { type Found, type SearchAnswer, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
 import { errorSignature, normaliseError } from "../text/normalise-error.ts";
 
 export interface SearchKnowledge extends KnowledgeFilter {
@@ -45,45 +45,28 @@ export interface KnowledgeAnswer {
   readonly model?: string | undefined;
 }
 
-interface PlaceAnswer {
-  readonly sameError: readonly KnowledgeHit[];
-  readonly ranked: readonly KnowledgeHit[];
-  readonly degraded: readonly string[];
-  readonly damaged: readonly DamagedRecord[];
-  /** The vector space that ranked them; two spaces are never compared. */
-  readonly space: EmbeddingVersion | undefined;
-}
-
-interface SearchDeps {
-  readonly storage: Storage;
-  readonly embedders: Embedders;
-  /** Told of each database that is searched. */
-  readonly onUse: (database: string, store: KnowledgeStore) => void;
-}
-
-/** Searches the places that are meant, each by its own model, and merges what they found. */
-export async function searchPlaces(
-  { storage, embedders, onUse }: SearchDeps,
-  { projectPath, scope, query, topK = 5, mode, ranking = "similarity", ...filter }: SearchKnowledge,
+/** Searches the scopes asked for, each with its own model, and merges the hits: remediations of the same error come first. */
+export async function searchScopes(
+  storage: Storage,
+  deps: SearchDeps,
+  { projectPath, scope, topK = 5, ...query }: SearchKnowledge,
   signal: AbortSignal | undefined,
 ): Promise<KnowledgeAnswer> {
   const both = scope === "both" || scope === undefined;
   const databases = both
     ? [...(projectPath === undefined ? [] : [databaseOf({ projectPath, scope: "project" })]), SHARED_PROJECT_ID]
     : [databaseOf({ projectPath, scope })];
-  const answers: PlaceAnswer[] = [];
+  const answers: SearchAnswer<KnowledgeHit>[] = [];
   for (const database of databases) {
     const store = (await storage.find(database))?.knowledge;
-    if (!store) continue;
-    onUse(database, store);
-    answers.push(await searchPlace(store, scopeOf(database), embedders, { query, topK, mode, ranking, filter, signal }));
+    if (store) answers.push(await searchScope(deps, store, database, { ...query, topK, signal }));
   }
   const [first] = answers;
-  const comparable = answers.every(({ space }) => space && first?.space && sameSpace(space, first.space));
+  const comparable = answers.every(({ version }) => version && first?.version && sameSpace(version, first.version));
   const hits = [
-    ...answers.flatMap(({ sameError }) => sameError),
+    ...answers.flatMap((answer) => answer.hits.filter(({ sameError }) => sameError).sort(byRankScore)),
     ...merge(
-      answers.map(({ ranked }) => ranked),
+      answers.map((answer) => answer.hits.filter(({ sameError }) => !sameError)),
       comparable,
     ),
   ];
@@ -92,55 +75,58 @@ export async function searchPlaces(
     scopes: databases.map(scopeOf),
     degraded: [...new Set(answers.flatMap(({ degraded }) => degraded))],
     damaged: answers.flatMap(({ damaged }) => damaged),
-    model: [...new Set(answers.flatMap(({ space }) => space?.model ?? []))].join(", ") || undefined,
+    model: [...new Set(answers.flatMap(({ version }) => version?.model ?? []))].join(", ") || undefined,
   };
 }
 
-interface PlaceQuery {
-  readonly query: string;
-  readonly topK: number;
-  readonly mode: SearchMode | undefined;
-  readonly ranking: "similarity" | "success";
-  readonly filter: KnowledgeFilter;
-  readonly signal: AbortSignal | undefined;
-}
+type ScopeQuery = Omit<SearchKnowledge, "projectPath" | "scope"> & { readonly topK: number; readonly signal: AbortSignal | undefined };
 
-async function searchPlace(
+function searchScope(
+  deps: SearchDeps,
   store: KnowledgeStore,
-  scope: Scope,
-  embedders: Embedders,
-  { query, topK, mode, ranking, filter, signal }: PlaceQuery,
-): Promise<PlaceAnswer> {
-  const about = filter.kind === "remediation" ? normaliseError(query) || query : query;
-  // What helped before may lie a little further down by similarity.
-  const wide = ranking === "success" ? Math.min(500, topK * 5) : topK;
-  const answer = await recall(store, embedders, { query: about, topK: wide, mode, filter, signal });
-  const space = answer.model === undefined ? undefined : (await store.embeddings.versions()).find(({ isCurrent }) => isCurrent);
-  const signature = filter.kind === undefined || filter.kind === "remediation" ? errorSignature(query) : "";
-  const same = new Set(signature === "" ? [] : await store.withSignature(signature, filter, topK));
-
-  const known = new Map(answer.hits.map(({ record, score, found }) => [record.id, { record, score, found }]));
-  const read = await store.getMany([...same].filter((id) => !known.has(id)));
-  for (const record of read.records) known.set(record.id, { record, score: 0, found: {} });
-  const hits = [...known.values()].map(({ record, score, found }): KnowledgeHit => {
-    const sameError = same.has(record.id);
-    const rankScore = ranking === "success" ? 0.7 * score + 0.3 * successRate(record) : score;
-    return { record, scope, score, rankScore, sameError, found, ...judge(rankScore, sameError, space !== undefined) };
+  database: string,
+  { query, topK, mode, ranking = "similarity", signal, ...filter }: ScopeQuery,
+): Promise<SearchAnswer<KnowledgeHit>> {
+  // A record that helped before may have a lower similarity than the best `topK`.
+  const ranked = ranking === "success" ? Math.min(500, topK * 5) : topK;
+  return searchRecords(deps, {
+    ...{ collection: "knowledge", database, store, query, filter, topK: ranked, mode, signal },
+    rewrite: filter.kind === "remediation" ? (text) => normaliseError(text) || text : undefined,
+    async hydrate(found) {
+      const { hits, damaged = [] } = await readRecordHits(store, found, ranked);
+      const signature = filter.kind === undefined || filter.kind === "remediation" ? errorSignature(found.query) : "";
+      const same = new Set(signature === "" ? [] : await store.withSignature(signature, filter, topK));
+      const known = new Set(hits.map(({ record }) => record.id));
+      const others = await store.getMany([...same].filter((id) => !known.has(id)));
+      const all = [...hits, ...others.records.map((record) => ({ record, score: 0, found: {} }))];
+      const rated = all.map((hit) => rate(hit, { scope: scopeOf(database), ranking, same, measured: found.version !== undefined }));
+      return { hits: ranking === "success" ? rated.sort(byRankScore) : rated, damaged: [...damaged, ...others.damaged] };
+    },
   });
-  const byRank = (a: KnowledgeHit, b: KnowledgeHit) => b.rankScore - a.rankScore;
-  const rest = hits.filter(({ sameError }) => !sameError);
-  return {
-    sameError: hits.filter(({ sameError }) => sameError).sort(byRank),
-    ranked: ranking === "success" ? rest.sort(byRank) : rest,
-    degraded: answer.degraded,
-    damaged: [...answer.damaged, ...read.damaged],
-    space,
-  };
+}
+
+interface RatingRules {
+  readonly scope: Scope;
+  readonly ranking: "similarity" | "success";
+  /** Ids of the remediations whose error has the signature of the query. */
+  readonly same: ReadonlySet<string>;
+  /** Whether similarity was measured. */
+  readonly measured: boolean;
+}
+
+function rate({ record, score, found }: Hit<Knowledge>, { scope, ranking, same, measured }: RatingRules): KnowledgeHit {
+  const sameError = same.has(record.id);
+  const rankScore = ranking === "success" ? 0.7 * score + 0.3 * successRate(record) : score;
+  return { record, scope, score, rankScore, sameError, found, ...judge(rankScore, sameError, measured) };
+}
+
+function byRankScore(a: KnowledgeHit, b: KnowledgeHit): number {
+  return b.rankScore - a.rankScore;
 }
 
 function judge(rankScore: number, sameError: boolean, measured: boolean): Pick<KnowledgeHit, "confidence" | "warning"> {
   if (sameError) return { confidence: "high" };
-  if (!measured) return { confidence: "low", warning: "Found by words alone, so how close it is cannot be told." };
+  if (!measured) return { confidence: "low", warning: "Found by keywords alone: its similarity is unknown." };
   if (rankScore >= 0.7) return { confidence: "high" };
   if (rankScore >= 0.5) return { confidence: "medium" };
   const warning =

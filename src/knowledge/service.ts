@@ -5,19 +5,18 @@ import { type Knowledge, type KnowledgeContent, type KnowledgeKind, knowledgeHas
 import { databaseOf, type Place } from "../model/place.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
-import type { VersionedVector } from "../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
-import { coversCurrent, vectorsFor } from "../recall/vectors-for.ts";
-import { decodeCursor, encodeCursor } from "../text/cursor.ts";
+import { type Collection, importNew, storeEmbedded } from "../recall/store-embedded.ts";
+import { decodeCursor, nextCursor } from "../text/cursor.ts";
 import { knowledgeText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
 import { fitKnowledge } from "./fit.ts";
 import { type ImportKnowledge, type ImportOptions, type ImportResult, importKnowledge } from "./import.ts";
 import { type RedactedField, redactContent } from "./redact-content.ts";
 import { type Restored, readRestored } from "./restore.ts";
-import { type KnowledgeAnswer, type SearchKnowledge, searchPlaces } from "./search.ts";
+import { type KnowledgeAnswer, type SearchKnowledge, searchScopes } from "./search.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -104,38 +103,14 @@ export interface KnowledgeDeps {
 
 /** Edits of one record at one moment are rare; so many lost races in a row mean something else is wrong. */
 const UPDATE_ATTEMPTS = 20;
-/** Records that are embedded and stored together when they are restored. */
-const RESTORE_BATCH = 16;
-/** Databases looked through for missing vectors; a server with more projects leaves the rest to their next save. */
-const REMEMBERED_MAX = 10_000;
 
 export function knowledge({ storage, embedders, backfiller, now, newId, redact }: KnowledgeDeps): KnowledgeBase {
   const find = async (place: Place): Promise<KnowledgeStore | undefined> => (await storage.find(databaseOf(place)))?.knowledge;
   const missing = (id: string) =>
     new CairnError("not_found", `There is no knowledge ${JSON.stringify(id)} here. List it to see what there is, or try the other scope.`);
 
-  /** Embeds within a bounded time, stores, and leaves what could not be embedded to the backfiller. */
-  async function embedAndStore(
-    database: string,
-    store: KnowledgeStore,
-    record: Knowledge,
-    signal: AbortSignal | undefined,
-    write: (vectors: readonly VersionedVector[]) => Promise<boolean>,
-  ): Promise<(Knowledge & { readonly embedded: boolean }) | undefined> {
-    const made = await vectorsFor(store.embeddings, embedders, "knowledge", [knowledgeText(record)], { signal });
-    if (!(await write(made.vectors[0]!))) return undefined;
-    const embedded = made.embedded && (await coversCurrent(store.embeddings, made.vectors[0]!));
-    if (!embedded) backfiller.schedule(`knowledge ${database}`, store.embeddings);
-    return { ...record, embedded };
-  }
-
-  const seen = new Set<string>();
-  /** What an earlier process left without a vector, or lost, gets one soon after the first search. */
-  const fillOnce = (database: string, store: KnowledgeStore) => {
-    if (seen.has(database) || seen.size >= REMEMBERED_MAX) return;
-    seen.add(database);
-    backfiller.schedule(`knowledge ${database}`, store.embeddings);
-  };
+  const deps = { embedders, backfiller, redact };
+  const collectionOf = (database: string, { embeddings }: KnowledgeStore): Collection => ({ name: "knowledge", database, embeddings });
 
   return {
     async save({ id = newId(), kind = "skill", category = "", subcategory = "", question, answer, ...place }, { signal } = {}) {
@@ -145,8 +120,9 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const at = now();
       const fresh = { successes: 0, uses: 0, source: "", createdAt: at, updatedAt: at, createdOrder: at, revision: 1 };
       const record: Knowledge = { id, ...content, contentHash: knowledgeHash(content), ...fresh };
-      const saved = await embedAndStore(database, store, record, signal, (vectors) => store.put(record, vectors, { savedAt: at }));
-      if (saved) return { ...saved, redacted };
+      const write: Parameters<typeof storeEmbedded>[3] = (vectors) => store.put(record, vectors, { savedAt: at });
+      const embedded = await storeEmbedded(deps, collectionOf(database, store), knowledgeText(record), write, signal);
+      if (embedded !== undefined) return { ...record, embedded, redacted };
       throw new CairnError("conflict", `There is knowledge ${JSON.stringify(id)} already. Update it, or save under another id.`);
     },
 
@@ -154,24 +130,17 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const { records, problems } = readRestored(given, redact, now());
       if (records.length === 0) return { imported: 0, present: 0, problems };
       const { knowledge: store } = await storage.create(database);
-      const there = await store.getMany(records.map(({ id }) => id));
-      const known = new Set([...there.records, ...there.damaged].map(({ id }) => id));
-      const added = records.filter(({ id }) => !known.has(id));
-      let imported = 0;
-      for (let start = 0; start < added.length; start += RESTORE_BATCH) {
-        signal?.throwIfAborted();
-        const batch = added.slice(start, start + RESTORE_BATCH);
-        const { vectors, embedded } = await vectorsFor(store.embeddings, embedders, "knowledge", batch.map(knowledgeText), { signal });
-        const stored = await Promise.all(batch.map((record, index) => store.put(record, vectors[index])));
-        imported += stored.filter(Boolean).length;
-        if (!embedded) backfiller.schedule(`knowledge ${database}`, store.embeddings);
-      }
-      return { imported, present: records.length - imported, problems };
+      const counts = await importNew(deps, collectionOf(database, store), {
+        records,
+        getMany: (ids) => store.getMany(ids),
+        textOf: knowledgeText,
+        put: (record, vectors) => store.put(record, vectors),
+        signal,
+      });
+      return { ...counts, problems };
     },
 
-    // Without secrets, as the stored questions are: the signature of an error must be the same.
-    search: (input, options = {}) =>
-      searchPlaces({ storage, embedders, onUse: fillOnce }, { ...input, query: redact(input.query).text }, options.signal),
+    search: (input, { signal } = {}) => searchScopes(storage, deps, input, signal),
 
     async get({ id, ...place }) {
       const record = await (await find(place))?.get(id);
@@ -183,14 +152,11 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const after = cursor === undefined ? undefined : decodeCursor(cursor, "knowledge");
       const store = await find({ projectPath, scope });
       if (!store) return { records: [], damaged: [], total: 0, cut: 0 };
-      // One more than asked for tells whether there is another page.
       const source = filter.source === undefined ? {} : { source: redact(filter.source).text }; // as it was stored
       const page = await store.list({ filter: { ...filter, ...source }, limit: limit + 1, after });
       const { shown, cut } = fitKnowledge(page.records.slice(0, limit), maxTokens);
-      const last = shown.at(-1);
-      const more = last && page.records.length > shown.length;
-      const nextCursor = more ? encodeCursor("knowledge", last.createdOrder, last.id) : undefined;
-      return { records: shown, damaged: page.damaged, total: page.total, cut, nextCursor };
+      const next = nextCursor("knowledge", { read: page.records, shown, orderOf: ({ createdOrder }) => createdOrder });
+      return { records: shown, damaged: page.damaged, total: page.total, cut, nextCursor: next };
     },
 
     async update({ id, projectPath, scope, ...changes }, { signal } = {}) {
@@ -205,11 +171,12 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
         const edited = { ...before, ...given };
         const after: Knowledge = { ...edited, contentHash: knowledgeHash(edited), updatedAt: now(), revision: before.revision + 1 };
         const sameText = knowledgeText(before) === knowledgeText(after);
-        const saved = sameText
-          ? (await store.replace(after)) && { ...after, embedded: true }
-          : await embedAndStore(database, store, after, signal, (vectors) => store.replace(after, vectors));
+        const write: Parameters<typeof storeEmbedded>[3] = (vectors) => store.replace(after, vectors);
+        const embedded = sameText
+          ? (await store.replace(after)) || undefined
+          : await storeEmbedded(deps, collectionOf(database, store), knowledgeText(after), write, signal);
         // Feedback may have come since the record was read.
-        if (saved) return { ...((await store.get(id)) ?? after), embedded: saved.embedded, redacted };
+        if (embedded !== undefined) return { ...((await store.get(id)) ?? after), embedded, redacted };
       }
       throw new CairnError("conflict", "The record is being changed by others all the time. Try again.", { retryAfterMs: 500 });
     },

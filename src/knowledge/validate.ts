@@ -1,6 +1,6 @@
-import type { Embedders } from "../ports/embedders.ts";
 import type { KnowledgeStore } from "../ports/knowledge-store.ts";
-import { recall } from "../recall/search.ts";
+import { readRecordHits } from "../recall/record-hits.ts";
+import { type SearchDeps, searchRecords } from "../recall/search.ts";
 
 /** A question and the id of the record that answers it. */
 export interface LabelledQuery {
@@ -20,21 +20,37 @@ export interface Validation {
 
 const MISSED_SHOWN = 20;
 
+/** Hits read for each question: `top5` needs no more. */
+const TOP_K = 5;
+
 export async function validateSearch(
-  store: KnowledgeStore | undefined,
-  embedders: Embedders,
+  deps: SearchDeps,
+  collection: { readonly database: string; readonly store: KnowledgeStore } | undefined,
   labelled: readonly LabelledQuery[],
   signal: AbortSignal | undefined,
 ): Promise<Validation> {
-  const places: number[] = [];
+  const ranks: number[] = [];
   const missed: { query: string; expected: string; first?: string | undefined }[] = [];
   for (const { query, id } of labelled) {
     signal?.throwIfAborted();
-    const { hits } = store ? await recall(store, embedders, { query, topK: 5, filter: {}, signal }) : { hits: [] };
-    const place = hits.findIndex(({ record }) => record.id === id);
-    places.push(place === -1 ? Number.POSITIVE_INFINITY : place);
-    if (place !== 0 && missed.length < MISSED_SHOWN) missed.push({ query, expected: id, first: hits[0]?.record.id });
+    const hits = collection ? await search(deps, collection, query, signal) : [];
+    const rank = hits.findIndex(({ record }) => record.id === id);
+    ranks.push(rank === -1 ? Number.POSITIVE_INFINITY : rank);
+    if (rank !== 0 && missed.length < MISSED_SHOWN) missed.push({ query, expected: id, first: hits[0]?.record.id });
   }
-  const within = (count: number) => places.filter((place) => place < count).length / Math.max(1, places.length);
+  const within = (count: number) => ranks.filter((rank) => rank < count).length / Math.max(1, ranks.length);
   return { questions: labelled.length, top1: within(1), top3: within(3), top5: within(5), missed };
+}
+
+async function search(
+  deps: SearchDeps,
+  { database, store }: { readonly database: string; readonly store: KnowledgeStore },
+  query: string,
+  signal: AbortSignal | undefined,
+) {
+  const { hits } = await searchRecords(deps, {
+    ...{ collection: "knowledge", database, store, query, filter: {}, topK: TOP_K, signal },
+    hydrate: (ranking) => readRecordHits(store, ranking, TOP_K),
+  });
+  return hits;
 }

@@ -31,6 +31,8 @@ export interface Candidates {
   readonly semantic: readonly Ranked[];
   /** The cosines of the records in `keyword`, where the store computed them while the semantic ranking was running. */
   readonly similarities?: ReadonlyMap<string, number> | undefined;
+  /** True if records were replaced during the ranking, so it may lack some. The caller ranks again. */
+  readonly incomplete?: boolean | undefined;
   /** The reason why the result is complete but was computed in a degraded way. */
   readonly degraded?: string | undefined;
 }

@@ -3,10 +3,13 @@ import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import { withoutTimeLimit } from "../scheduling/time-limit.ts";
 import { backfill } from "./fill.ts";
 
-/** Embeds later what could not be embedded when it was saved. One pass per collection at a time; never keeps the process alive. */
+/** Embeds records in the background that were stored without a vector. Runs one pass per collection at a time and never keeps the process alive. */
 export interface Backfiller {
-  schedule(key: string, store: EmbeddingStore): void;
-  /** Ends all passes and waits for the ones under way. */
+  /** Requests a pass. A request during a pass is served by another one: the running pass may already be past the new record. */
+  schedule(collection: string, store: EmbeddingStore): void;
+  /** Requests a pass unless this process has requested one for the collection before. */
+  scheduleOnce(collection: string, store: EmbeddingStore): void;
+  /** Cancels scheduled passes and waits for running ones. */
   close(): Promise<void>;
 }
 
@@ -14,9 +17,12 @@ export interface BackfillerOptions {
   readonly embedders: Embedders;
   readonly firstDelayMs?: number;
   readonly longestDelayMs?: number;
-  /** More collections than this wait for their next save or `cairn embeddings verify`. */
+  /** Limit of collections that wait for a pass. Further ones wait for their next save or `cairn embeddings verify`. */
   readonly maxWaiting?: number;
 }
+
+/** Limit of collections that `scheduleOnce` remembers. */
+const REMEMBERED_MAX = 10_000;
 
 export function backfiller({
   embedders,
@@ -27,34 +33,48 @@ export function backfiller({
   const stop = new AbortController();
   const waiting = new Map<string, NodeJS.Timeout>();
   const running = new Map<string, Promise<void>>();
+  const requested = new Set<string>();
+  const seen = new Set<string>();
 
-  function later(key: string, store: EmbeddingStore, delayMs: number): void {
-    if (stop.signal.aborted || waiting.has(key) || running.has(key) || waiting.size >= maxWaiting) return;
+  function scheduleAfter(delayMs: number, collection: string, store: EmbeddingStore): void {
+    if (stop.signal.aborted || waiting.has(collection) || waiting.size >= maxWaiting) return;
+    if (running.has(collection)) {
+      requested.add(collection);
+      return;
+    }
     const timer = setTimeout(() => {
-      waiting.delete(key);
+      waiting.delete(collection);
       running.set(
-        key,
-        withoutTimeLimit(() => pass(key, store, delayMs)),
+        collection,
+        withoutTimeLimit(() => runPass(collection, store, delayMs)),
       );
     }, delayMs);
     timer.unref();
-    waiting.set(key, timer);
+    waiting.set(collection, timer);
   }
 
-  async function pass(key: string, store: EmbeddingStore, delayMs: number): Promise<void> {
-    let behind = true;
+  async function runPass(collection: string, store: EmbeddingStore, delayMs: number): Promise<void> {
+    let incomplete = true;
     try {
-      behind = (await backfill(store, embedders, { signal: stop.signal })).failed > 0;
+      incomplete = (await backfill(store, embedders, { signal: stop.signal })).failed > 0;
     } catch {
-      // The database or the provider is away: tried again later.
+      // The database or the provider is unavailable: the next pass tries again.
     } finally {
-      running.delete(key);
+      running.delete(collection);
     }
-    if (behind) later(key, store, Math.min(delayMs * 2, longestDelayMs));
+    const again = requested.delete(collection);
+    if (incomplete) scheduleAfter(Math.min(delayMs * 2, longestDelayMs), collection, store);
+    else if (again) scheduleAfter(firstDelayMs, collection, store);
   }
 
+  const schedule = (collection: string, store: EmbeddingStore) => scheduleAfter(firstDelayMs, collection, store);
   return {
-    schedule: (key, store) => later(key, store, firstDelayMs),
+    schedule,
+    scheduleOnce(collection, store) {
+      if (seen.has(collection) || seen.size >= REMEMBERED_MAX) return;
+      seen.add(collection);
+      schedule(collection, store);
+    },
     async close() {
       stop.abort();
       for (const timer of waiting.values()) clearTimeout(timer);

@@ -1,24 +1,30 @@
+import type { Ranked } from "../ports/recall-store.ts";
+
 export interface Candidate {
   readonly id: string;
   /** Cosine to the query; absent where the record has no vector. */
   readonly cosine?: number | undefined;
-  /** Score by words; absent where the words did not find it. */
-  readonly lexical?: number | undefined;
+  /** Keyword score; absent where no keyword matches. */
+  readonly keyword?: number | undefined;
 }
 
 /**
- * One score from two rankings: a weighted sum of both, each scaled to its own best and worst among the candidates.
- * Scores are used instead of ranks, because how far ahead the first is says more than that it is first.
+ * Fuses two rankings into one, best first: a weighted sum of both scores, each scaled by the best and worst of its kind among the
+ * candidates. It uses scores instead of ranks, because the lead of the first over the second says more than the order. A candidate
+ * without a vector is ranked by its keyword score alone: its similarity is unknown, not zero.
  */
-export function fuse(candidates: readonly Candidate[], meaningWeight: number): { id: string; score: number }[] {
+export function fuse(candidates: readonly Candidate[], semanticWeight: number): Ranked[] {
   const cosines = candidates.flatMap(({ cosine }) => (cosine === undefined ? [] : [cosine]));
   const top = Math.max(...cosines);
   const floor = Math.min(...cosines);
-  const bestLexical = Math.max(0, ...candidates.map(({ lexical }) => lexical ?? 0));
-  const meaning = (cosine: number | undefined) => (cosine === undefined ? 0 : top > floor ? (cosine - floor) / (top - floor) : 1);
-  const words = (lexical: number | undefined) => (bestLexical > 0 ? (lexical ?? 0) / bestLexical : 0);
-  const weight = cosines.length === 0 ? 0 : bestLexical === 0 ? 1 : meaningWeight;
+  const bestKeyword = Math.max(0, ...candidates.map(({ keyword }) => keyword ?? 0));
+  const weight = bestKeyword === 0 ? 1 : semanticWeight;
+  const score = ({ cosine, keyword = 0 }: Candidate) => {
+    const keywordScore = bestKeyword > 0 ? keyword / bestKeyword : 0;
+    if (cosine === undefined) return keywordScore;
+    return weight * (top > floor ? (cosine - floor) / (top - floor) : 1) + (1 - weight) * keywordScore;
+  };
   return candidates
-    .map(({ id, cosine, lexical }) => ({ id, score: weight * meaning(cosine) + (1 - weight) * words(lexical) }))
+    .map((candidate) => ({ id: candidate.id, score: score(candidate) }))
     .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
 }

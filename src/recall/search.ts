@@ -1,157 +1,208 @@
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
-import { newestFirst } from "../model/record-order.ts";
-import type { Embedders } from "../ports/embedders.ts";
+import type { CollectionName, Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
-import type { Candidates, Ranked, RecallStore, RecordStore } from "../ports/recall-store.ts";
+import type { CandidateQuery, Candidates, Ranked, RecallStore } from "../ports/recall-store.ts";
+import type { Redact } from "../text/redact.ts";
+import { utcTimes } from "../text/utc-times.ts";
+import type { Backfiller } from "./backfiller.ts";
 import { embedWithin } from "./embed-within.ts";
 import { type Candidate, fuse } from "./fuse.ts";
-import { meaningWeight } from "./weights.ts";
+import { semanticWeight } from "./weights.ts";
 
 export type SearchMode = "hybrid" | "semantic" | "keyword";
 
-export interface RecallQuery<Filter> {
+export interface SearchDeps {
+  readonly embedders: Embedders;
+  readonly backfiller: Backfiller;
+  /** Removes secrets from the query, as the stored texts had theirs removed. */
+  readonly redact: Redact;
+}
+
+/** One search of one collection. Capabilities differ only in these values. */
+export interface SearchRequest<Filter extends object, HitType> {
+  readonly collection: CollectionName;
+  /** The database that holds the collection. */
+  readonly database: string;
+  readonly store: RecallStore<Filter>;
   readonly query: string;
-  readonly topK: number;
+  /** Times may have any offset. */
   readonly filter: Filter;
   readonly mode?: SearchMode | undefined;
-  /** How many of the ranking by meaning to look at, where fewer than of the one by words will do. */
-  readonly nearest?: number | undefined;
-  /** How much the ranking by meaning counts at most, 0…1, where it is not what suits prose. */
-  readonly meaning?: number | undefined;
+  /** Wanted hits; decides how many candidates each ranking returns. */
+  readonly topK: number;
+  /** Candidates of the semantic ranking, where fewer than of the keyword ranking suffice. */
+  readonly semanticLimit?: number | undefined;
+  /** Largest weight of the semantic ranking, 0…1; default: the one for prose. */
+  readonly maxSemanticWeight?: number | undefined;
+  /** Rewrites the redacted query before it is embedded and matched. */
+  readonly rewrite?: ((query: string) => string) | undefined;
+  /** Reads the ranked records, rescores them where the capability has more to rank by, and returns the hits. */
+  readonly hydrate: (ranking: Ranking<Filter>) => Promise<Hydrated<HitType>>;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Why a record is among the answers: its place in each ranking that found it. */
+/** Rank and score of a record in each ranking that found it. */
 export interface Found {
-  readonly meaning?: { readonly rank: number; readonly score: number } | undefined;
-  readonly words?: { readonly rank: number; readonly score: number } | undefined;
+  readonly semantic?: { readonly rank: number; readonly score: number } | undefined;
+  readonly keyword?: { readonly rank: number; readonly score: number } | undefined;
 }
 
-export interface Hit<RecordType> {
-  readonly record: RecordType;
-  /** Cosine, clamped to 0…1; 0 where the record has no vector yet. */
-  readonly score: number;
-  readonly found: Found;
-}
-
-export interface RecallAnswer<RecordType> {
-  readonly hits: readonly Hit<RecordType>[];
-  /** What was missing, in words a person understands; empty when nothing was. */
-  readonly degraded: readonly string[];
-  /** Records that were found and could not be read. */
-  readonly damaged: readonly DamagedRecord[];
-  /** The model that the ranking by meaning used. */
-  readonly model?: string | undefined;
-}
-
-/** How long a search waits for the query's vector before it goes on with words alone. */
-const QUERY_EMBED_MS = 4_000;
-
-/** Both rankings over the same filter, fused. */
-export interface FusedCandidates {
-  /** Best first. */
+/** The fused ranking of one attempt. */
+export interface Ranking<Filter> {
+  /** The query without secrets, before `rewrite`. */
+  readonly query: string;
+  /** The filter with its times in UTC. */
+  readonly filter: Filter;
+  /** Fused scores, best first. */
   readonly order: readonly Ranked[];
   readonly cosine: (id: string) => number | undefined;
   readonly found: (id: string) => Found;
-  readonly degraded: readonly string[];
-  readonly model?: string | undefined;
+  /** The embedding version of the semantic ranking; absent if keywords alone were ranked. */
+  readonly version?: EmbeddingVersion | undefined;
 }
 
-export async function fusedCandidates<Filter>(
-  store: RecallStore<Filter>,
-  embedders: Embedders,
-  asked: RecallQuery<Filter>,
-): Promise<FusedCandidates> {
-  const { query, topK, filter, mode = "hybrid", nearest, meaning, signal } = asked;
-  const degraded: string[] = [];
-  const dense = mode === "keyword" ? undefined : await queryVector(store.embeddings, embedders, query, degraded, signal);
-  if (mode === "semantic" && !dense && degraded.length > 0)
-    throw new CairnError("unavailable", `Search by meaning is not possible now: ${degraded.join("; ")}. Use mode "hybrid" or "keyword".`);
+export interface Hydrated<HitType> {
+  readonly hits: readonly HitType[];
+  /** Records that were found and cannot be read. */
+  readonly damaged?: readonly DamagedRecord[];
+  /** True if a ranked record was replaced before it was read, so the ranking must be repeated. */
+  readonly incomplete?: boolean;
+}
 
+export interface SearchAnswer<HitType> {
+  readonly hits: readonly HitType[];
+  /** What the search had to do without; empty when nothing was missing. */
+  readonly degraded: readonly string[];
+  /** Records that were found and cannot be read. */
+  readonly damaged: readonly DamagedRecord[];
+  /** The embedding version of the semantic ranking; absent if keywords alone were ranked. */
+  readonly version?: EmbeddingVersion | undefined;
+}
+
+/** Milliseconds that a search waits for the query's vector before it continues with keywords alone. */
+const QUERY_EMBED_MS = 4_000;
+/** Attempts of one search while records or the embedding version change under it. The last attempt returns what it has and reports it. */
+const ATTEMPTS = 10;
+
+/**
+ * Searches a collection. This is the only entry to search, for checkpoints, knowledge and code: it removes secrets from the query,
+ * brings the filter's times to UTC, embeds the query within a bounded time, requests a backfill for records without a vector, fuses
+ * the semantic and the keyword ranking, and starts again, a bounded number of times, when a ranked record was replaced meanwhile.
+ */
+export async function searchRecords<Filter extends object, HitType>(
+  { embedders, backfiller, redact }: SearchDeps,
+  request: SearchRequest<Filter, HitType>,
+): Promise<SearchAnswer<HitType>> {
+  const { collection, database, store, mode = "hybrid", rewrite, hydrate, signal } = request;
+  const query = redact(request.query).text;
+  const text = rewrite?.(query) ?? query;
+  const filter = utcTimes(request.filter);
+  const backfillName = `${collection} ${database}`;
+  backfiller.scheduleOnce(backfillName, store.embeddings); // an earlier process may have ended before it embedded every record
+  let embedded: EmbeddedQuery = {};
+  for (let attempt = 1; ; attempt++) {
+    signal?.throwIfAborted();
+    if (mode !== "keyword") embedded = await embedQuery(store, embedders, text, { earlier: embedded, signal });
+    const { vector, failure } = embedded;
+    if (mode === "semantic" && failure !== undefined)
+      throw new CairnError("unavailable", `Semantic search is not possible now: ${failure}. Use mode "hybrid" or "keyword".`);
+    const ranked = await rankCandidates({ ...request, mode, filter, query: text }, vector);
+    if (ranked.lacksVector) backfiller.schedule(backfillName, store.embeddings);
+    const { hits, damaged = [], incomplete } = await hydrate({ ...ranked.ranking, query, filter, version: vector?.version });
+    const changed = ranked.incomplete || incomplete === true;
+    if (changed && attempt < ATTEMPTS) continue;
+    const degraded = [
+      ...(failure === undefined ? [] : [`${failure}, so only keywords were searched`]),
+      ...(ranked.degraded === undefined ? [] : [ranked.degraded]),
+      ...(changed ? ["records changed during the search, so some may be missing"] : []),
+    ];
+    return { hits, degraded, damaged, version: vector?.version };
+  }
+}
+
+type QueryVector = NonNullable<CandidateQuery<unknown>["semantic"]> & { readonly version: EmbeddingVersion };
+
+/** The query's vector, or why there is none. Neither where nothing was ever embedded: then keywords are all there is. */
+interface EmbeddedQuery {
+  readonly version?: EmbeddingVersion | undefined;
+  readonly vector?: QueryVector | undefined;
+  readonly failure?: string | undefined;
+}
+
+/** Embeds the query for the current version, or returns the outcome of an earlier attempt for the same version. */
+async function embedQuery(
+  { embeddings }: RecallStore<never>,
+  embedders: Embedders,
+  text: string,
+  { earlier, signal }: { readonly earlier: EmbeddedQuery; readonly signal?: AbortSignal | undefined },
+): Promise<EmbeddedQuery> {
+  const version = await currentVersion(embeddings);
+  if (!version || version.versionId === earlier.version?.versionId) return version ? earlier : {};
+  const { versionId, model } = version;
+  const embedder = await embedders.serving(version);
+  if (!embedder) return { version, failure: `the model ${model} of the stored vectors is not available here` };
+  const { vectors, failure } = await embedWithin(embedder, [text], { timeoutMs: QUERY_EMBED_MS, purpose: "query", signal });
+  if (!vectors) return { version, failure: `the embedding model ${model} did not answer (${failure})` };
+  return { version, vector: { versionId, vector: vectors[0]!, version } };
+}
+
+async function currentVersion(embeddings: EmbeddingStore): Promise<EmbeddingVersion | undefined> {
+  return (await embeddings.versions()).find(({ isCurrent }) => isCurrent);
+}
+
+interface RankedCandidates {
+  readonly ranking: Pick<Ranking<unknown>, "order" | "cosine" | "found">;
+  /** A candidate has no vector, although the query has one. */
+  readonly lacksVector: boolean;
+  /** Records or versions were replaced during the ranking. */
+  readonly incomplete: boolean;
+  readonly degraded?: string | undefined;
+}
+
+/** Ranks the candidates by vector and by keywords, and fuses both rankings. */
+async function rankCandidates<Filter extends object>(
+  { store, query, filter, mode, topK, semanticLimit, maxSemanticWeight, signal }: SearchRequest<Filter, unknown>,
+  vector: QueryVector | undefined,
+): Promise<RankedCandidates> {
   const limit = Math.min(500, Math.max(100, topK * 5));
-  const words = mode === "semantic" ? undefined : query;
-  const candidates = await store.candidates({ filter, limit, semanticLimit: nearest, text: words, semantic: dense, signal });
-  const { keyword, semantic: near, degraded: trouble } = candidates;
-  if (trouble !== undefined) degraded.push(trouble);
-  // The version was dropped while the query was being embedded: ask again with the one that took its place.
-  if (dense && near.length === 0 && !(await isCurrent(store.embeddings, dense.versionId))) return fusedCandidates(store, embedders, asked);
-  const both = await withSimilarities(store, dense, candidates);
-  const cosine = new Map(both.map((candidate) => [candidate.id, candidate.cosine]));
-  const rankOf = (ranking: readonly Ranked[]) => new Map(ranking.map(({ id, score }, index) => [id, { rank: index + 1, score }]));
-  const meaningRanks = rankOf(near);
-  const wordRanks = rankOf(keyword);
+  const text = mode === "semantic" ? undefined : query;
+  const candidates = await store.candidates({ filter, limit, semanticLimit, text, semantic: vector, signal });
+  const { keyword, semantic, degraded } = candidates;
+  // Without a single semantic candidate the version may have been dropped while the query was being embedded.
+  const versionDropped = vector && semantic.length === 0 && (await currentVersion(store.embeddings))?.versionId !== vector.versionId;
+  const scored = await scoreCandidates(store, vector, candidates);
+  const cosines = new Map(scored.map(({ id, cosine }) => [id, cosine]));
+  const semanticRanks = ranksOf(semantic);
+  const keywordRanks = ranksOf(keyword);
   return {
-    order: fuse(both, dense ? meaningWeight(query, keyword, meaning) : 0),
-    cosine: (id) => cosine.get(id),
-    found: (id) => ({ meaning: meaningRanks.get(id), words: wordRanks.get(id) }),
+    ranking: {
+      order: fuse(scored, semanticWeight(query, keyword, maxSemanticWeight)),
+      cosine: (id) => cosines.get(id),
+      found: (id) => ({ semantic: semanticRanks.get(id), keyword: keywordRanks.get(id) }),
+    },
+    lacksVector: vector !== undefined && scored.some(({ cosine }) => cosine === undefined),
+    incomplete: candidates.incomplete === true || versionDropped === true,
     degraded,
-    model: dense?.version.model,
   };
 }
 
-/** One search for the collections of records: each hit with its reason, newer ones first among equals. */
-export async function recall<RecordType extends { readonly id: string; readonly createdOrder: string }, Filter>(
-  store: RecordStore<RecordType, Filter>,
-  embedders: Embedders,
-  asked: RecallQuery<Filter>,
-): Promise<RecallAnswer<RecordType>> {
-  const { topK } = asked;
-  const { order, cosine, found, degraded, model } = await fusedCandidates(store, embedders, asked);
-  const read = await store.getMany(order.slice(0, topK * 2).map(({ id }) => id));
-  const records = new Map(read.records.map((record) => [record.id, record]));
-  const hits = order
-    .flatMap(({ id, score }) => {
-      const record = records.get(id);
-      return record ? [{ record, fused: score }] : [];
-    })
-    .sort((a, b) => b.fused - a.fused || newestFirst(placeOf(a.record), placeOf(b.record)))
-    .slice(0, topK)
-    .map(({ record }) => ({ record, score: Math.min(1, Math.max(0, cosine(record.id) ?? 0)), found: found(record.id) }));
-  return { hits, degraded, damaged: read.damaged, model };
-}
-
-type QueryVector = { readonly versionId: number; readonly vector: Float32Array; readonly version: EmbeddingVersion };
-
-async function queryVector(
-  embeddings: EmbeddingStore,
-  embedders: Embedders,
-  query: string,
-  degraded: string[],
-  signal: AbortSignal | undefined,
-): Promise<QueryVector | undefined> {
-  const version = (await embeddings.versions()).find((known) => known.isCurrent);
-  if (!version) return undefined; // nothing was ever embedded: words are all there is
-  const embedder = await embedders.serving(version);
-  if (!embedder) {
-    degraded.push(`the model ${version.model} of the stored vectors is not available here, so only words were searched`);
-    return undefined;
-  }
-  const embedded = await embedWithin(embedder, [query], { timeoutMs: QUERY_EMBED_MS, purpose: "query", signal });
-  if (!embedded.vectors) {
-    degraded.push(`the embedding model ${version.model} did not answer (${embedded.failure}), so only words were searched`);
-    return undefined;
-  }
-  return { versionId: version.versionId, vector: embedded.vectors[0]!, version };
-}
-
-async function isCurrent(embeddings: EmbeddingStore, versionId: number): Promise<boolean> {
-  return (await embeddings.versions()).some((known) => known.isCurrent && known.versionId === versionId);
-}
-
-/** Candidates that only the words found get their cosine too, so that both parts of the fused score are known. */
-async function withSimilarities(
-  store: Pick<RecallStore<unknown>, "similarities">,
-  dense: QueryVector | undefined,
-  { keyword, semantic: near, similarities }: Candidates,
+/** Adds the cosine to candidates that only a keyword found, so that both parts of the fused score are known. */
+async function scoreCandidates(
+  store: Pick<RecallStore<never>, "similarities">,
+  vector: QueryVector | undefined,
+  { keyword, semantic, similarities }: Candidates,
 ): Promise<Candidate[]> {
-  const cosine = new Map([...(similarities ?? []), ...near.map(({ id, score }) => [id, score] as const)]);
-  const byWords = new Map(keyword.map(({ id, score }) => [id, score]));
-  if (dense && !similarities) {
-    const unknown = keyword.filter(({ id }) => !cosine.has(id)).map(({ id }) => id);
-    for (const [id, score] of await store.similarities(dense.versionId, dense.vector, unknown)) cosine.set(id, score);
+  const cosines = new Map([...(similarities ?? []), ...semantic.map(({ id, score }) => [id, score] as const)]);
+  const keywordScores = new Map(keyword.map(({ id, score }) => [id, score]));
+  if (vector && !similarities) {
+    const unknown = keyword.filter(({ id }) => !cosines.has(id)).map(({ id }) => id);
+    for (const [id, score] of await store.similarities(vector.versionId, vector.vector, unknown)) cosines.set(id, score);
   }
-  return [...new Set([...cosine.keys(), ...byWords.keys()])].map((id) => ({ id, cosine: cosine.get(id), lexical: byWords.get(id) }));
+  const ids = new Set([...cosines.keys(), ...keywordScores.keys()]);
+  return [...ids].map((id) => ({ id, cosine: cosines.get(id), keyword: keywordScores.get(id) }));
 }
 
-const placeOf = (record: { readonly id: string; readonly createdOrder: string }) => ({ id: record.id, at: record.createdOrder });
+function ranksOf(ranking: readonly Ranked[]): ReadonlyMap<string, { readonly rank: number; readonly score: number }> {
+  return new Map(ranking.map(({ id, score }, index) => [id, { rank: index + 1, score }]));
+}

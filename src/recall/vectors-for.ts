@@ -40,12 +40,7 @@ export async function vectorsFor(
   return { vectors, embedded, failure };
 }
 
-/** Whether a record that was stored with these vectors has one in the version that searches use now: another may have become current meanwhile. */
-export function coversCurrent(store: EmbeddingStore, vectors: readonly VersionedVector[]): Promise<boolean> {
-  return allCoverCurrent(store, [vectors]);
-}
-
-/** The same for several records, each with its vectors. */
+/** Returns whether each record that was stored with these vectors has one in the current version: another version may have become current meanwhile. */
 export async function allCoverCurrent(store: EmbeddingStore, records: readonly (readonly VersionedVector[])[]): Promise<boolean> {
   const current = (await store.versions()).find(({ isCurrent }) => isCurrent);
   return !current || records.every((vectors) => vectors.some(({ versionId }) => versionId === current.versionId));

@@ -1,6 +1,22 @@
 import { CairnError } from "../model/errors.ts";
 
-/** Where a list goes on: the order it was made in, and the last record shown. It names no project, so it cannot lead into another. */
+/** A page: records that a store read for it, one more than the page has room for, and those that it shows. */
+export interface ListPage<RecordType> {
+  readonly read: readonly RecordType[];
+  readonly shown: readonly RecordType[];
+  readonly orderOf: (record: RecordType) => string;
+}
+
+/** Returns the cursor of the next page, or `undefined` on the last one. */
+export function nextCursor<RecordType extends { readonly id: string }>(
+  order: string,
+  { read, shown, orderOf }: ListPage<RecordType>,
+): string | undefined {
+  const last = shown.at(-1);
+  return last && read.length > shown.length ? encodeCursor(order, orderOf(last), last.id) : undefined;
+}
+
+/** Encodes the list's order and the last record shown. A cursor names no project, so it cannot lead into another one. */
 export function encodeCursor(order: string, at: string, id: string): string {
   return Buffer.from(JSON.stringify([order, at, id]), "utf8").toString("base64url");
 }
@@ -10,7 +26,7 @@ export function decodeCursor(cursor: string, order: string): { at: string; id: s
     const [made, at, id] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
     if (made === order && typeof at === "string" && typeof id === "string") return { at, id };
   } catch {
-    // Not ours: the same answer as for one of another order.
+    // Not a cursor of ours: refused like the cursor of another order.
   }
-  throw new CairnError("invalid_input", "cursor: not one that this list gave for this order. Start again without a cursor.");
+  throw new CairnError("invalid_input", "Invalid cursor: use next_cursor of the previous page, with the same order.");
 }

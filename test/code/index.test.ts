@@ -167,7 +167,7 @@ describe("indexing a batch", () => {
       names: [],
       close: async () => {},
     };
-    const backfiller = { schedule() {}, close: async () => {} };
+    const backfiller = { schedule() {}, scheduleOnce() {}, close: async () => {} };
     const redact = (text: string) => ({ text, found: [] });
     const service = code({ storage, parsers, embedders: none, backfiller, redact, now: () => new Date().toISOString() });
     const send = async () => (await service.indexBatch({ projectPath, files: [{ path: "a.py", content: "x = 1\n" }] })).files[0]!;

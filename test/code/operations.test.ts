@@ -66,7 +66,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
       score: 1,
     });
     expect(best.text.split("\n").at(-1)).toBe("}");
-    expect(best.found).toMatchObject({ definition: true, words: expect.any(Number) });
+    expect(best.found).toMatchObject({ definition: true, keyword: expect.any(Number) });
     expect(best.content_hash).toMatch(/^[0-9a-f]{64}$/);
     expect(degraded).toEqual([]);
     expect(note).toBeUndefined();

@@ -49,7 +49,7 @@ describe("code on the command line", () => {
   it("shows hits as a person reads them: place, symbol, a few lines", async () => {
     const { code, stdout } = await cairn("search", "retry with backoff", "--top-k", "1");
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^src\/retry\.ts:1-12 {2}retryWithBackoff {2}\(function, typescript, words #1\)\n/);
+    expect(stdout).toMatch(/^src\/retry\.ts:1-12 {2}retryWithBackoff {2}\(function, typescript, keyword #1\)\n/);
     expect(stdout).toContain("\n 4  export async function retryWithBackoff(");
     expect(stdout).toContain("… 2 more lines");
     const method = await cairn("search", "JobQueue.run", "--top-k", "1");

@@ -34,7 +34,7 @@ interface SearchAnswer {
   readonly results: readonly {
     readonly checkpoint: { readonly id: string };
     readonly score: number;
-    readonly found: { readonly meaning?: { readonly rank: number }; readonly words?: { readonly rank: number } };
+    readonly found: { readonly semantic?: { readonly rank: number }; readonly keyword?: { readonly rank: number } };
   }[];
   readonly degraded: readonly string[];
 }
@@ -76,11 +76,11 @@ describe("a provider in trouble", () => {
     const saved = await save(cairn, summary);
     expect(saved.embedding_pending).toBe(true);
     const during = await search(cairn, "exporter");
-    expect(during.results.map(({ checkpoint, found }) => [checkpoint.id, found.words?.rank, found.meaning])).toEqual([
+    expect(during.results.map(({ checkpoint, found }) => [checkpoint.id, found.keyword?.rank, found.semantic])).toEqual([
       [saved.id, 1, undefined],
     ]);
     expect(during.degraded).toHaveLength(1);
-    expect(during.degraded[0]).toContain("only words were searched");
+    expect(during.degraded[0]).toContain("only keywords were searched");
     await expect(search(cairn, "exporter", "semantic")).rejects.toMatchObject({ code: "unavailable" });
 
     // A later process, with the provider well again: the first search that meets the record sees to its vector.
@@ -90,7 +90,7 @@ describe("a provider in trouble", () => {
     await vi.waitFor(
       async () => {
         const { results, degraded } = await search(cairn, summary);
-        expect(results[0]).toMatchObject({ checkpoint: { id: saved.id }, found: { meaning: { rank: 1 }, words: { rank: 1 } } });
+        expect(results[0]).toMatchObject({ checkpoint: { id: saved.id }, found: { semantic: { rank: 1 }, keyword: { rank: 1 } } });
         expect(results[0]!.score).toBeGreaterThan(0.99);
         expect(degraded).toEqual([]);
       },
@@ -113,6 +113,6 @@ describe("a provider in trouble", () => {
       },
       { timeout: 120_000, interval: 100 },
     );
-    expect((await search(cairn, "saved before the provider ever answered")).results[0]!.found.meaning).toMatchObject({ rank: 1 });
+    expect((await search(cairn, "saved before the provider ever answered")).results[0]!.found.semantic).toMatchObject({ rank: 1 });
   });
 });

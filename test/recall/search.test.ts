@@ -35,7 +35,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
     const wanted = await save("the parser handles nested quotes");
     await save("database pool exhausted under load");
     const { hits, degraded, model } = await search("nested quotes in the parser");
-    expect(hits[0]).toMatchObject({ record: { id: wanted.id }, found: { meaning: { rank: 1 }, words: { rank: 1 } } });
+    expect(hits[0]).toMatchObject({ record: { id: wanted.id }, found: { semantic: { rank: 1 }, keyword: { rank: 1 } } });
     expect(hits[0]!.score).toBeGreaterThan(0.5);
     expect(hits).toHaveLength(2);
     expect({ degraded, model }).toEqual({ degraded: [], model: "test" });
@@ -54,7 +54,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
       embedder.mood = "well";
       await cairn.embeddings.verify({ projectPath: project, collection: "checkpoints" });
       const after = await search("exporter");
-      expect(after.hits[0]).toMatchObject({ record: { id: saved.id }, found: { meaning: { rank: 1 } } });
+      expect(after.hits[0]).toMatchObject({ record: { id: saved.id }, found: { semantic: { rank: 1 } } });
       expect(after.degraded).toEqual([]);
     },
   );

@@ -102,7 +102,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     let cairn = await start({ url: "http://127.0.0.1:1" });
     const { id } = await save(cairn, "saved without Qdrant");
     const { hits, degraded } = await search(cairn, "saved without Qdrant");
-    expect(hits[0]).toMatchObject({ record: { id }, found: { meaning: { rank: 1 } } });
+    expect(hits[0]).toMatchObject({ record: { id }, found: { semantic: { rank: 1 } } });
     expect(degraded).toHaveLength(1);
     expect(degraded[0]).toContain("the database searched its own vectors");
     await cairn.close();

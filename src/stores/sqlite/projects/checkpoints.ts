@@ -132,7 +132,8 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
       const db = await database();
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
       const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, WORDS, "checkpoints", text, where, limit));
-      return { keyword, semantic: (await near) ?? [] };
+      const { ranked = [], incomplete } = (await near) ?? {};
+      return { keyword, semantic: ranked, incomplete };
     },
 
     async matching(filter, limit) {

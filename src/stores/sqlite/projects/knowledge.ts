@@ -142,7 +142,8 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       const db = await database();
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
       const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, WORDS, "knowledge", text, where, limit));
-      return { keyword, semantic: (await near) ?? [] };
+      const { ranked = [], incomplete } = (await near) ?? {};
+      return { keyword, semantic: ranked, incomplete };
     },
 
     async matching(filter, limit) {

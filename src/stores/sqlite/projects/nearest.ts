@@ -31,13 +31,16 @@ export function matchingIds(
   return rows.length > limit ? "many" : rows.map(({ id }) => id);
 }
 
-/** Against records that change without a pause, a search ends with what it has. */
-const ATTEMPTS = 10;
+export interface NearestRecords {
+  /** Best first. */
+  readonly ranked: readonly (Ranked & Keyed)[];
+  /** True if a record was replaced during the scan: its old vector may have been found and its new one not. The caller searches again. */
+  readonly incomplete: boolean;
+}
 
 /**
- * The records nearest to the query, best first, among those that the filter lets through: the filter is applied first. The vectors
- * are scanned by another thread, in a moment of its own; records that were replaced meanwhile are searched again, so that none is
- * missing because its old vector was found and its new one was not.
+ * Ranks the records that pass the filter by cosine to the query. The filter applies before the scan. Another thread scans the
+ * vectors, from a snapshot of its own, so the rows are compared with it afterwards.
  */
 export async function nearest(
   opened: SqliteDatabase,
@@ -45,26 +48,22 @@ export async function nearest(
   vectors: VectorSearcher,
   { collection, table }: EmbeddedRecords,
   { versionId, vector, limit, where, signal }: NearestQuery,
-): Promise<(Ranked & Keyed)[]> {
-  let db = opened;
-  for (let attempt = 1; ; attempt++) {
-    const change = (tx: SqliteTx) => findSpace(tx, collection, versionId)?.change;
-    const { allow, before } = db.read((tx) => ({ allow: where && matchingKeys(tx, table, where), before: change(tx) }));
-    signal?.throwIfAborted();
-    if (allow?.length === 0) return [];
-    const hits = await vectors.search({ collection, versionId, query: vector, limit, allow, signal });
-    db = await database(); // the scan may have taken long enough for an idle database to be closed
-    const { found, settled } = db.read((tx) => {
-      const known = hits.flatMap(({ key, score }) => {
-        const row = tx.get<{ id: string }>(`SELECT id FROM ${table} WHERE key = ?`, key);
-        return row ? [{ key, id: row.id, score }] : [];
-      });
-      // Keys are never used again: if the same ones match as before, they did all the time.
-      const same = !where || change(tx) === before || sameKeys(allow!, matchingKeys(tx, table, where));
-      return { found: known, settled: known.length === hits.length && same };
+): Promise<NearestRecords> {
+  const change = (tx: SqliteTx) => findSpace(tx, collection, versionId)?.change;
+  const { allow, before } = opened.read((tx) => ({ allow: where && matchingKeys(tx, table, where), before: change(tx) }));
+  signal?.throwIfAborted();
+  if (allow?.length === 0) return { ranked: [], incomplete: false };
+  const hits = await vectors.search({ collection, versionId, query: vector, limit, allow, signal });
+  const db = await database(); // the scan may have taken long enough for an idle database to be closed
+  return db.read((tx) => {
+    const ranked = hits.flatMap(({ key, score }) => {
+      const row = tx.get<{ id: string }>(`SELECT id FROM ${table} WHERE key = ?`, key);
+      return row ? [{ key, id: row.id, score }] : [];
     });
-    if (settled || attempt === ATTEMPTS) return found;
-  }
+    // Keys are never reused: if the same keys pass the filter as before, the set did not change in between.
+    const sameRecords = !where || change(tx) === before || sameKeys(allow!, matchingKeys(tx, table, where));
+    return { ranked, incomplete: ranked.length < hits.length || !sameRecords };
+  });
 }
 
 function matchingKeys(tx: SqliteTx, table: string, where: Where): Int32Array {

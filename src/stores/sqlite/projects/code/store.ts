@@ -177,10 +177,10 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
         // The other thread still scans, mostly.
         return { keyword: ranked, similarities: semantic && cosinesByKey(tx, RECORDS, semantic.versionId, semantic.vector, ranked) };
       });
-      const found = (await near) ?? [];
+      const { ranked: found = [], incomplete } = (await near) ?? {};
       keys.note(keyword);
       keys.note(found);
-      return { keyword, semantic: found, similarities };
+      return { keyword, semantic: found, similarities, incomplete };
     },
 
     async matching(filter, limit) {

@@ -1,0 +1,79 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Embedders } from "../../src/ports/embedders.ts";
+import type { EmbeddedText, EmbeddingStore, Unembedded } from "../../src/ports/embedding-store.ts";
+import { type Backfiller, backfiller } from "../../src/recall/backfiller.ts";
+import { testEmbedder } from "../support/embedders.ts";
+
+const embedder = testEmbedder();
+const embedders: Embedders = {
+  preferred: async () => embedder,
+  best: async () => embedder,
+  serving: async () => embedder,
+  named: async () => embedder,
+  names: [embedder.model],
+  close: async () => {},
+};
+
+/** A collection of one version, in memory, with hooks around the steps of a pass. */
+function collection(...ids: string[]) {
+  const records = new Map<string, Unembedded>(ids.map((id) => [id, { id, revision: 1, text: id }]));
+  const vectors = new Set<string>();
+  const version = { versionId: 1, isCurrent: true, createdAt: "", ...embedder };
+  let passes = 0;
+  let beforePut = async (): Promise<void> => {};
+  const store: Pick<EmbeddingStore, "versions" | "counts" | "missing" | "putVectors"> = {
+    versions: async () => {
+      passes++;
+      return [version];
+    },
+    counts: async () => ({ records: records.size, vectors: vectors.size }),
+    missing: async (_, limit, afterId = "") =>
+      [...records.values()]
+        .filter(({ id }) => id > afterId && !vectors.has(id))
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .slice(0, limit),
+    async putVectors(_, texts: readonly EmbeddedText[]) {
+      await beforePut();
+      for (const { id } of texts) vectors.add(id);
+      return texts.length;
+    },
+  };
+  return {
+    store: store as EmbeddingStore,
+    add: (id: string) => records.set(id, { id, revision: 1, text: id }),
+    hasAll: () => vectors.size === records.size,
+    passes: () => passes,
+    onPut: (hook: () => Promise<void>) => {
+      beforePut = hook;
+    },
+  };
+}
+
+describe("backfiller", () => {
+  let later: Backfiller;
+  afterEach(() => later.close());
+
+  it("embeds a record that was stored while a pass was running", async () => {
+    later = backfiller({ embedders, firstDelayMs: 1 });
+    const { store, add, hasAll, onPut } = collection("m");
+    onPut(async () => {
+      onPut(async () => {});
+      add("a"); // before the position of the pass, so the pass itself cannot see it
+      later.schedule("checkpoints /srv/app", store);
+    });
+    later.schedule("checkpoints /srv/app", store);
+    await vi.waitFor(() => expect(hasAll()).toBe(true), { timeout: 10_000 });
+  });
+
+  it("checks a collection once per process unless a record is known to lack a vector", async () => {
+    later = backfiller({ embedders, firstDelayMs: 1 });
+    const { store, passes } = collection("a");
+    later.scheduleOnce("code /srv/app", store);
+    await vi.waitFor(() => expect(passes()).toBe(1), { timeout: 10_000 });
+    later.scheduleOnce("code /srv/app", store);
+    later.schedule("code /srv/other", store);
+    await vi.waitFor(() => expect(passes()).toBe(2), { timeout: 10_000 });
+    later.schedule("code /srv/app", store);
+    await vi.waitFor(() => expect(passes()).toBe(3), { timeout: 10_000 });
+  });
+});
