@@ -1,8 +1,9 @@
 import { setMaxListeners } from "node:events";
 import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { ChunkedFile } from "../model/code-chunk.ts";
 import { CairnError } from "../model/errors.ts";
+import { startThread } from "../scheduling/run-in-thread.ts";
 import { type ChunkFileInput, chunkFile } from "../text/code/chunk-file.ts";
 import { isGrammarName } from "../text/code/grammars/index.ts";
 import { languageOf } from "../text/code/language.ts";
@@ -71,18 +72,16 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     timeoutMs = 5_000,
     idleMs = 10_000,
     memoryBytes = 256 * 1024 * 1024,
-    workerUrl = defaultWorkerUrl(),
+    workerUrl = "code/parser-worker.js",
   } = options;
   const threads = new Set<Thread>();
   const waiting: Task[] = [];
   let closed = false;
 
   function start(): void {
-    const worker = new Worker(workerUrl, {
+    const worker = startThread(workerUrl, {
       workerData: { memoryBytes },
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memoryBytes / 1024 / 1024), maxYoungGenerationSizeMb: YOUNG_MB },
-      // Flags meant for the main program, like --input-type, can keep a thread from starting.
-      execArgv: [],
     });
     const thread: Thread = { worker, ready: false, task: undefined, timer: undefined };
     threads.add(thread);
@@ -201,11 +200,4 @@ function because(reason: string): string {
 
 function cancelled(): CairnError {
   return new CairnError("cancelled", "The call was cancelled by its caller.");
-}
-
-/** Run from its TypeScript source, as the tests do, this takes the compiled worker: Node 20 cannot run TypeScript in a thread. */
-function defaultWorkerUrl(): URL {
-  return import.meta.url.endsWith(".ts")
-    ? new URL("../../dist/code/parser-worker.js", import.meta.url)
-    : new URL("./parser-worker.js", import.meta.url);
 }

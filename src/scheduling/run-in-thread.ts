@@ -1,46 +1,78 @@
-import { parentPort, Worker } from "node:worker_threads";
+import { parentPort, type ResourceLimits, Worker } from "node:worker_threads";
 import { builtFile } from "../files/built-file.ts";
-import { asCairnError, CairnError, type ErrorCode, type ErrorOptions } from "../model/errors.ts";
+import { CairnError, type ErrorCode, type ErrorOptions } from "../model/errors.ts";
 
-/** Runs a worker, named by its path in dist/, in a thread of its own and returns the one message that it posts. */
-export async function runInThread<Result>(worker: string, workerData: unknown, signal?: AbortSignal): Promise<Result> {
+export interface ThreadOptions {
+  readonly workerData?: unknown;
+  readonly resourceLimits?: ResourceLimits;
+}
+
+/** Starts a worker, named by its path in dist/, in a thread. Tests pass a URL of their own. */
+export function startThread(worker: string | URL, options: ThreadOptions = {}): Worker {
+  // A thread refuses some flags of the main program, such as --input-type.
+  return new Worker(typeof worker === "string" ? builtFile(worker) : worker, { ...options, execArgv: [] });
+}
+
+export interface ThreadCall {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
+}
+
+/** Runs a worker that answers with `postResult`. Returns its result or raises its error; an abort ends the thread. */
+export async function runInThread<Result>(
+  worker: string | URL,
+  workerData: unknown,
+  { signal, onProgress }: ThreadCall = {},
+): Promise<Result> {
   signal?.throwIfAborted();
-  const thread = new Worker(builtFile(`${worker}`), { workerData, execArgv: [] });
-  const stop = () => void thread.terminate();
-  signal?.addEventListener("abort", stop, { once: true });
+  const thread = startThread(worker, { workerData });
+  let abort = () => {};
   try {
     return await new Promise<Result>((resolve, reject) => {
-      thread.once("message", resolve);
+      abort = () => reject(signal?.reason);
+      signal?.addEventListener("abort", abort, { once: true });
+      thread.on("message", (message: Message<Result>) => {
+        if ("result" in message) resolve(message.result);
+        else if ("failure" in message) reject(toError(message.failure));
+        else onProgress?.(message.done, message.total);
+      });
       thread.once("error", reject);
-      thread.once("exit", () => reject(signal?.aborted ? signal.reason : new Error(`${worker} ended without a result.`)));
+      thread.once("exit", () => reject(new Error(`${worker} ended without a result.`)));
     });
   } finally {
-    signal?.removeEventListener("abort", stop);
+    signal?.removeEventListener("abort", abort);
     await thread.terminate();
   }
 }
 
-/** What a thread that may fail with a `CairnError` posts: errors lose their class on the way. */
-type Outcome<Result> =
-  | { readonly result: Result }
-  | { readonly failure: ErrorOptions & { readonly code: ErrorCode; readonly message: string } };
-
-/** Runs the work of a worker and posts its outcome, for `outcomeOfThread`. */
-export async function postOutcome<Result>(work: () => Promise<Result>): Promise<void> {
-  let outcome: Outcome<Result>;
+/** Runs the work of a worker and posts its result or its error to `runInThread`. */
+export async function postResult<Result>(work: (reportProgress: (done: number, total: number) => void) => Promise<Result>): Promise<void> {
+  const post = (message: Message<Result>) => parentPort!.postMessage(message);
   try {
-    outcome = { result: await work() };
+    post({ result: await work((done, total) => post({ done, total })) });
   } catch (error) {
-    const { code, message, details, retryAfterMs } = asCairnError(error);
-    outcome = { failure: { code, message, ...(details && { details }), ...(retryAfterMs !== undefined && { retryAfterMs }) } };
+    post({ failure: toFailure(error) });
   }
-  parentPort!.postMessage(outcome);
 }
 
-/** Runs a worker that posts its outcome; returns the result or raises the error. */
-export async function outcomeOfThread<Result>(worker: string, workerData: unknown): Promise<Result> {
-  const outcome = await runInThread<Outcome<Result>>(worker, workerData);
-  if ("result" in outcome) return outcome.result;
-  const { code, message, ...options } = outcome.failure;
-  throw new CairnError(code, message, options);
+type Message<Result> = { readonly result: Result } | { readonly failure: Failure } | { readonly done: number; readonly total: number };
+
+/** Carries an error between threads: a clone loses its class and, for SQLite's errors, the codes. */
+type Failure =
+  | { readonly cairn: ErrorOptions & { readonly code: ErrorCode; readonly message: string } }
+  | { readonly other: { readonly message: string; readonly code?: unknown; readonly errcode?: unknown } };
+
+function toFailure(error: unknown): Failure {
+  if (error instanceof CairnError) {
+    const { code, message, details, retryAfterMs } = error;
+    return { cairn: { code, message, ...(details && { details }), ...(retryAfterMs !== undefined && { retryAfterMs }) } };
+  }
+  const { message = String(error), code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
+  return { other: { message, code, errcode } };
+}
+
+function toError(failure: Failure): Error {
+  if ("other" in failure) return Object.assign(new Error(failure.other.message), failure.other);
+  const { code, message, ...options } = failure.cairn;
+  return new CairnError(code, message, options);
 }

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
 import type { Config } from "../../config/schema.ts";
+import { builtFile } from "../../files/built-file.ts";
 import type { Cairn } from "../../operations/cairn.ts";
+import { startThread } from "../../scheduling/run-in-thread.ts";
 import type { WatchWork } from "../watch/watch-index.ts";
 import type { Launch, LaunchedJob } from "./index-jobs.ts";
 import { type IndexWork, runIndexWork } from "./index-work.ts";
@@ -19,9 +19,12 @@ const STOP_MS = 5_000;
 const HEAP_MB = 192;
 const YOUNG_MB = 8;
 
+/** The program of the thread or process, by its path in dist/. */
+const WORKER = "client/jobs/index-worker.js";
+
 /** Returns the function that starts index jobs in the given place. `cairn` is used by jobs that run here. */
 export function launcher(place: JobPlace, config: Config, cairn: Cairn | undefined): Launch {
-  if (place === "thread") return (job, lease) => startThread({ config, job, lease });
+  if (place === "thread") return (job, lease) => startInThread({ config, job, lease });
   if (place === "process") return (job, lease) => startProcess({ config, job, lease });
   return launchHere((job, lease, stop) => runIndexWork({ config, job, lease }, { stop, cairn }));
 }
@@ -40,12 +43,12 @@ export function launchHere(run: (job: Job, lease: Lease, stop: AbortSignal) => P
 
 /** Keeps the index of a project up to date, in a thread, until stopped. */
 export function watchInThread(work: WatchWork): LaunchedJob {
-  return startThread(work);
+  return startInThread(work);
 }
 
-function startThread(work: IndexWork | WatchWork): LaunchedJob {
+function startInThread(work: IndexWork | WatchWork): LaunchedJob {
   const resourceLimits = { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB };
-  const worker = new Worker(WORKER_URL, { workerData: work, execArgv: [], resourceLimits });
+  const worker = startThread(WORKER, { workerData: work, resourceLimits });
   const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   worker.on("error", (error) => process.emitWarning(`The indexing thread failed: ${error.message}`, "CairnNotice"));
   return {
@@ -60,15 +63,10 @@ function startThread(work: IndexWork | WatchWork): LaunchedJob {
 
 /** Starts a process that continues after this one: it is neither awaited nor stopped. */
 function startProcess(work: IndexWork): LaunchedJob {
-  const child = spawn(process.execPath, [fileURLToPath(WORKER_URL)], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+  const child = spawn(process.execPath, [builtFile(WORKER)], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
   child.on("error", () => {}); // no process runs the job then, and the next index continues it
   child.stdin.on("error", () => {});
   const sent = new Promise<void>((resolve) => child.stdin.end(JSON.stringify(work), () => resolve()));
   child.unref();
   return { detached: true, ended: sent, stop: () => {} };
 }
-
-/** Tests run the TypeScript source, and Node 20 cannot run TypeScript in a thread: they start the compiled worker. */
-const WORKER_URL = import.meta.url.endsWith(".ts")
-  ? new URL("../../../dist/client/jobs/index-worker.js", import.meta.url)
-  : new URL("./index-worker.js", import.meta.url);

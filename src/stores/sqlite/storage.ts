@@ -4,7 +4,7 @@ import type { RecordRepair, RecordReport } from "../../model/damaged-record.ts";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { Storage } from "../../ports/storage.ts";
-import { outcomeOfThread } from "../../scheduling/run-in-thread.ts";
+import { runInThread } from "../../scheduling/run-in-thread.ts";
 import { checkFile, quarantineFile } from "./driver/damage.ts";
 import { sqliteDatabases } from "./driver/databases.ts";
 import { deletionOf, describeDeletion, forgetDeletion } from "./driver/deleted-file.ts";
@@ -105,7 +105,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     async repairRecords(projectId) {
       const path = pathOf(projectId);
       if (!existsSync(path)) return { quarantined: [], rebuilt: [] };
-      return outcomeOfThread<RecordRepair>("stores/sqlite/projects/repair-worker.js", { path, now: now() });
+      return runInThread<RecordRepair>("stores/sqlite/projects/repair-worker.js", { path, now: now() });
     },
 
     async quarantine(projectId, problems) {

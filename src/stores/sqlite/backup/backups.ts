@@ -15,11 +15,12 @@ import { pendingMigrations } from "../../../model/schema-version.ts";
 import { VERSION } from "../../../model/version.ts";
 import type { BackupStore } from "../../../ports/backup-store.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { ThreadCall } from "../../../scheduling/run-in-thread.ts";
 import type { DatabaseFile, DatabaseFiles } from "../driver/database-files.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { isDamage, translateSqliteError } from "../driver/errors.ts";
-import { type FileCall, inFileThread } from "../driver/file-thread.ts";
+import { inFileThread } from "../driver/file-thread.ts";
 import { FENCE_TABLE } from "../migration/fence.ts";
 import { hasMigrationRecord, migratedTo } from "../migration/record.ts";
 import { BACKUP_ID, backupFolder, isLeftBehind, remove, SIGNED } from "./backup-folder.ts";
@@ -208,7 +209,7 @@ function removeUnfinished(path: string): void {
     if (name.startsWith(`${basename(path)}.restoring-`) && isLeftBehind(name)) rmSync(join(dirname(path), name), { force: true });
 }
 
-async function copyInto(partial: string, source: DatabaseFile, call: FileCall): Promise<BackupEntry> {
+async function copyInto(partial: string, source: DatabaseFile, call: ThreadCall): Promise<BackupEntry> {
   assertHere(source);
   if (source.problem !== undefined) throw Object.assign(new Error(`It cannot be read: ${source.problem}`), { code: UNSOUND });
   const file = `${source.kind === "system" ? "system-" : ""}${basename(source.path)}`;

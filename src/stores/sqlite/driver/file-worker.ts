@@ -1,4 +1,5 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
+import { postResult } from "../../../scheduling/run-in-thread.ts";
 import { copyDatabase, countFile, inspectFile } from "../backup/copy-file.ts";
 import type { FileTask } from "./file-thread.ts";
 import { probeFiles } from "./probe-file.ts";
@@ -7,16 +8,11 @@ import { probeFiles } from "./probe-file.ts";
  * A thread of its own, because copying and reading a database takes as long as the database is large; and because what was opened here
  * is closed for good when the thread ends, whatever the engine keeps.
  */
-try {
-  parentPort!.postMessage({ result: await perform(workerData as FileTask) });
-} catch (error) {
-  const { message, code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
-  parentPort!.postMessage({ failure: { message, code, errcode } });
-}
+await postResult<unknown>((reportProgress) => perform(workerData as FileTask, reportProgress));
 
-function perform(task: FileTask) {
+function perform(task: FileTask, reportProgress: (done: number, total: number) => void) {
   if (task.kind === "count") return countFile(task.path);
   if (task.kind === "inspect") return inspectFile(task.path);
   if (task.kind === "probe") return probeFiles(task.paths, task);
-  return copyDatabase(task.from, task.path, (done, total) => parentPort!.postMessage({ done, total }));
+  return copyDatabase(task.from, task.path, reportProgress);
 }

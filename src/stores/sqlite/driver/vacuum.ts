@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
-import { Worker } from "node:worker_threads";
-import { builtFile } from "../../../files/built-file.ts";
+import { runInThread } from "../../../scheduling/run-in-thread.ts";
 import { translateSqliteError } from "./errors.ts";
 
 export interface VacuumOrder {
@@ -14,18 +13,9 @@ export interface VacuumOrder {
  */
 export async function vacuumFile(order: VacuumOrder): Promise<number> {
   const before = sizeOf(order.path);
-  const worker = new Worker(builtFile("stores/sqlite/driver/vacuum-worker.js"), { workerData: order, execArgv: [] });
-  try {
-    await new Promise<void>((resolve, reject) => {
-      worker.once("message", () => resolve());
-      worker.once("error", reject);
-      worker.once("exit", () => reject(new Error("Making the file smaller ended without a result.")));
-    });
-  } catch (error) {
+  await runInThread("stores/sqlite/driver/vacuum-worker.js", order).catch((error) => {
     throw translateSqliteError(error, order.path);
-  } finally {
-    await worker.terminate();
-  }
+  });
   // While somebody reads an older state, what was written stays in the log beside the file, and the file shrinks later.
   return Math.max(0, before - sizeOf(order.path));
 }

@@ -1,5 +1,6 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
+import { postResult } from "../../../scheduling/run-in-thread.ts";
 import { checkWholeFile } from "./check-records.ts";
 
-/** A thread of its own, because a check reads the whole file. */
-parentPort!.postMessage(await checkWholeFile(workerData as string));
+/** Runs in a thread, because a check reads the whole file. */
+await postResult(() => checkWholeFile(workerData as string));

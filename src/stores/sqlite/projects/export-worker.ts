@@ -1,4 +1,5 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
+import { postResult } from "../../../scheduling/run-in-thread.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { findProblems } from "../driver/find-problems.ts";
 
@@ -7,8 +8,9 @@ import { findProblems } from "../driver/find-problems.ts";
  * copied: the copy might look sound, because damaged indexes are made anew in it.
  */
 const { from, to } = workerData as { readonly from: string; readonly to: string };
-let { problems } = await findProblems(from);
-if (problems.length === 0) {
+await postResult(async () => {
+  const { problems } = await findProblems(from);
+  if (problems.length > 0) return problems;
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(from, { readOnly: true, timeout: 5_000 });
   try {
@@ -16,6 +18,5 @@ if (problems.length === 0) {
   } finally {
     connection.close();
   }
-  ({ problems } = await findProblems(to));
-}
-parentPort!.postMessage(problems);
+  return (await findProblems(to)).problems;
+});

@@ -11,7 +11,7 @@ import {
 } from "../../../model/stored-record.ts";
 import type { VersionedVector } from "../../../ports/embedding-store.ts";
 import type { KnowledgeBatch, KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
-import { outcomeOfThread } from "../../../scheduling/run-in-thread.ts";
+import { runInThread } from "../../../scheduling/run-in-thread.ts";
 import { knowledgeText, knowledgeWords } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
@@ -131,7 +131,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       const opened = await database();
       const records = batch.add.length + batch.replace.length + batch.remove.length;
       const outcome = await (records > THREAD_RECORDS
-        ? outcomeOfThread<"applied" | "changed meanwhile">("stores/sqlite/projects/knowledge-worker.js", { path: opened.path, batch })
+        ? runInThread<"applied" | "changed meanwhile">("stores/sqlite/projects/knowledge-worker.js", { path: opened.path, batch })
         : opened.write((tx) => applyBatch(tx, batch)));
       if (outcome === "applied" && batch.remove.length + batch.replace.length > 0) await (await database()).eraseLog(); // asked for again: meanwhile it may have been closed as idle
       return outcome;

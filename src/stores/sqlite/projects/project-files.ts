@@ -60,7 +60,7 @@ export async function exportDatabase(from: string, to: string, signal?: AbortSig
   await inScratch(dirname(to), async (scratch) => {
     const copy = join(scratch, "copy.db");
     closeSync(openSync(copy, "wx", 0o600)); // made here, so that nobody else may read it
-    const problems = await runInThread<readonly string[]>("stores/sqlite/projects/export-worker.js", { from, to: copy }, signal).catch(
+    const problems = await runInThread<readonly string[]>("stores/sqlite/projects/export-worker.js", { from, to: copy }, { signal }).catch(
       (cause) => {
         throw signal?.aborted ? cause : new CairnError("unavailable", `${from} could not be copied to ${to}: ${cause.message}`, { cause });
       },

@@ -1,6 +1,6 @@
-import { Worker } from "node:worker_threads";
-import { builtFile } from "../../../files/built-file.ts";
+import type { Worker } from "node:worker_threads";
 import { CairnError } from "../../../model/errors.ts";
+import { startThread } from "../../../scheduling/run-in-thread.ts";
 import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 
 /** The one scanning thread of this process: started by the first request, and never what keeps the process alive. */
@@ -75,11 +75,7 @@ function cancel(job: Job, reason: unknown): void {
 }
 
 function start(): Worker {
-  // It takes no flags over: some, such as --input-type, are refused in a thread.
-  const started = new Worker(builtFile("stores/sqlite/vectors/worker.js"), {
-    execArgv: [],
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
-  });
+  const started = startThread("stores/sqlite/vectors/worker.js", { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } });
   started.on("message", (message: FromWorker) => {
     const job = atWork.get(message.id);
     atWork.delete(message.id);

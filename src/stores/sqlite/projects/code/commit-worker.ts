@@ -1,11 +1,11 @@
 import { workerData } from "node:worker_threads";
-import { postOutcome } from "../../../../scheduling/run-in-thread.ts";
+import { postResult } from "../../../../scheduling/run-in-thread.ts";
 import { openSqlite } from "../../driver/driver.ts";
 import { type CommitOrder, commitBatch } from "./commit.ts";
 
 /** Commits one large batch for the main thread, whose event loop must not stand still for it. */
 const { path, projectId, batch } = workerData as CommitOrder;
-await postOutcome(async () => {
+await postResult(async () => {
   const database = await openSqlite({ path, mustExist: true });
   try {
     return await commitBatch(database, projectId, batch);

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
-import { outcomeOfThread } from "../../../../scheduling/run-in-thread.ts";
+import { runInThread } from "../../../../scheduling/run-in-thread.ts";
 import type { SqliteDatabase } from "../../driver/driver.ts";
 import { rowsOf } from "./rows.ts";
 import { commitCode } from "./write.ts";
@@ -22,7 +22,7 @@ export async function commitBatch(database: SqliteDatabase, projectId: string, b
   if (isMainThread && sizeOf(batch) > INLINE_CHUNKS) {
     if (!existsSync(database.path)) await database.write(() => {}); // creates the file, with its schema and its owner
     const order: CommitOrder = { path: database.path, projectId, batch };
-    return outcomeOfThread<CommitResult>("stores/sqlite/projects/code/commit-worker.js", order);
+    return runInThread<CommitResult>("stores/sqlite/projects/code/commit-worker.js", order);
   }
   const files = (batch.files ?? []).map(rowsOf);
   return database.write((tx) => commitCode(tx, projectId, { ...batch, files }));
