@@ -43,14 +43,14 @@ const embedder = {
   model: "stub",
   version: "1",
   dimension: 4,
-  embed: async (texts) => texts.map((text) => new Float32Array([1, text.length % 7, 0, 0.5])),
+  embed: async (texts) => texts.map((text) => unitVector(text.length)),
   close: async () => {},
 };
 const cairn = await open({ dataDir, embedder: [embedder] });
 const client = clientSide();
 const calls = {
   save: await save(),
-  "code search": codeSearch(),
+  "code search": await codeSearch(),
   "index one file": indexOneFile(),
   "index job": indexJob(),
   "run step": await runStep(),
@@ -99,8 +99,9 @@ async function save() {
   };
 }
 
-/** POST /search from the HTTP app to SQLite. */
-function codeSearch() {
+/** POST /search from the HTTP app to SQLite, with hits of both rankings. */
+async function codeSearch() {
+  await cairn.code.indexBatch({ projectPath, files: [{ path: "search.py", content: "def compute(step):\n    return step + 1\n" }] });
   const token = "cairn_local_trace";
   const handle = httpHandler({ cairn, localToken: async () => token });
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
@@ -110,7 +111,8 @@ function codeSearch() {
       const body = JSON.stringify({ project_path: projectPath, query: `where is step ${n} computed` });
       const response = await handle(new Request("http://127.0.0.1/search", { method: "POST", headers, body }));
       if (response.status !== 200) throw new Error(await response.text());
-      await response.text();
+      const { results, degraded } = await response.json();
+      if (results.length === 0 || degraded.length > 0) throw new Error(JSON.stringify({ results, degraded }));
     },
   };
 }
@@ -186,4 +188,10 @@ function print() {
     process.stdout.write(`${name}: ${count} files${limit === undefined ? "" : ` of at most ${limit}`}${schemas}\n`);
     if (process.argv.includes("--list")) for (const file of files) process.stdout.write(`  ${file}\n`);
   }
+}
+
+/** Returns a vector of length 1: the search refuses others and would rank by keyword alone. */
+function unitVector(seed) {
+  const angle = seed % 7;
+  return new Float32Array([Math.cos(angle), Math.sin(angle), 0, 0]);
 }
