@@ -1,5 +1,12 @@
 import type { CodeKind } from "../model/code-chunk.ts";
-import type { CodeChunk, CodeCounts, CodeOrphans, DefinitionSite, FileRename } from "../model/code-index.ts";
+import {
+  type CodeChunk,
+  type CodeCounts,
+  type CodeOrphans,
+  type DefinitionSite,
+  type FileRename,
+  isDamagedCodeIndex,
+} from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
 import type { IndexResult, IndexWork, ManifestPage, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
@@ -115,11 +122,22 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   async function writable(projectPath: string): Promise<CodeStore> {
     const { code: store } = await storage.create(projectPath);
     if (!reconciled.has(projectPath)) {
-      await store.reconcile();
+      await rebuilding(store, () => store.reconcile());
       reconciled.add(projectPath);
       backfiller.schedule(`code ${projectPath}`, store.embeddings); // an earlier process may have been killed before it did so
     }
     return store;
+  }
+
+  /** Runs a part of an index run. If the index turns out to be damaged, it is dropped and the part runs again on an empty one. */
+  async function rebuilding<T>(store: CodeStore, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDamagedCodeIndex(error)) throw error;
+      await store.dropDamaged?.();
+      return work();
+    }
   }
 
   const prepare: Code["prepare"] = async ({ projectPath, files, renames = [] }) => {
@@ -131,7 +149,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     if (page.manifest.length === 0)
       throw new CairnError("invalid_input", "manifest: an empty one would remove every file. To do so, clean the index.");
     const store = await find(projectPath);
-    return store ? removeMissing(store, page, now()) : { removed: [], renamed: [] };
+    return store ? rebuilding(store, () => removeMissing(store, page, now())) : { removed: [], renamed: [] };
   };
 
   const perform: Code["perform"] = async (work, { signal } = {}) => {
@@ -141,7 +159,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       return { files: [], embeddedTexts: 0, removed: paths.length, removedPaths: paths.slice(0, TOLD_PATHS), renamed: renamed.length };
     }
     const store = await writable(work.projectPath);
-    const result = await indexFiles(store, deps, work, signal);
+    const result = await rebuilding(store, () => indexFiles(store, deps, work, signal));
     if (result.notEmbedded !== undefined) backfiller.schedule(`code ${work.projectPath}`, store.embeddings);
     return { ...result, removed: 0, removedPaths: [], renamed: 0 };
   };
@@ -156,7 +174,8 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     },
 
     async hashes({ projectPath, paths }) {
-      const files = (await (await find(projectPath))?.filesAt(paths)) ?? [];
+      const store = await find(projectPath);
+      const files = store ? await rebuilding(store, () => store.filesAt(paths)) : [];
       return Object.fromEntries(files.filter(({ notice }) => notice === undefined).map(({ path, contentHash }) => [path, contentHash]));
     },
 

@@ -88,6 +88,8 @@ export interface CodeStore extends RecallStore<CodeFilter> {
   counts(): Promise<CodeCounts>;
   /** Removes what belongs to nothing, and says how much it was. A file whose chunks are not all there is removed, to be indexed again. */
   reconcile(): Promise<CodeOrphans>;
+  /** Checks the whole index and deletes it if it is damaged. Absent where the index is not a file of its own. */
+  dropDamaged?(): Promise<void>;
   /** Only counts them. */
   orphans(): Promise<CodeOrphans>;
   /** Forgets all renames but the newest, tidies the index of words and gives room back. */

@@ -60,8 +60,24 @@ export async function indexPass(options: PassOptions): Promise<void> {
   // What stands in a folder that cannot be read just now is not gone.
   for (const path of memo.paths()) if (unreadable.some((folder) => path.startsWith(folder))) present.add(path);
   if (present.size > 0) tally.removed(await target.finish([...present], signal));
+  await sendLost(options, files, gone, retry);
   memo.keep(new Set([...files.map(({ path }) => path), ...present]));
   await memo.save();
+}
+
+/** Sends the files that the index has lost since the comparison: it may have turned out to be damaged, and was then started again. */
+async function sendLost(options: PassOptions, files: readonly WalkedFile[], gone: Set<string>, failed: ReadonlySet<string>): Promise<void> {
+  const { target, signal } = options;
+  const expected = files.filter(({ path }) => !gone.has(path) && !failed.has(path));
+  const counts = await target.counts(signal).catch(() => undefined); // a repeated comparison is not worth failing the job
+  if (!counts || counts.files >= expected.length) return;
+  const indexed = await indexedHashes(target, expected, signal);
+  await sendChanged(
+    options,
+    expected.filter(({ path }) => !indexed.has(path)),
+    indexed,
+    gone,
+  );
 }
 
 async function look({ root, includeIgnored = false, anywhere = false, signal, tally, onFolder }: PassOptions) {

@@ -1,6 +1,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { migratingError } from "../../../../model/migration.ts";
 import type { Clock } from "../../../../ports/clock.ts";
+import { checkFile } from "../../driver/damage.ts";
 import type { DatabaseHandle, SqliteDatabases } from "../../driver/databases.ts";
 import { inodeOf, openSqlite, type SqliteDatabase } from "../../driver/driver.ts";
 import { hasMigrationRecord, migratedTo } from "../../migration/record.ts";
@@ -21,8 +22,8 @@ export interface CodeDatabase {
   readonly path: string;
   /** Opens the file. Before the first index run there is none: reads then find an empty index, and the first write creates the file. */
   readonly handle: DatabaseHandle;
-  /** Deletes a damaged file, unless another process has replaced it since its inode was read. */
-  drop(inode: number | undefined): void;
+  /** Checks the whole file and deletes it if it is damaged. Returns whether it was. */
+  dropDamaged(): Promise<boolean>;
 }
 
 export function codeDatabase(databases: SqliteDatabases, { projectId, projectFile, now, onNotice }: CodeDatabaseOptions): CodeDatabase {
@@ -44,12 +45,15 @@ export function codeDatabase(databases: SqliteDatabases, { projectId, projectFil
         throw migratingError(projectFile);
       return existsSync(path) ? file() : absentIndex(path, file);
     },
-    drop(inode) {
+    async dropDamaged() {
+      const inode = inodeOf(path);
+      if (inode === undefined || (await checkFile(path)).problems.length === 0) return false;
       databases.release(path);
-      if (inodeOf(path) !== inode) return;
+      if (inodeOf(path) !== inode) return false; // another process was faster, and has begun a new file
       for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
       firstGeneration = Date.now();
-      onNotice?.(`The code index ${path} was damaged and has been deleted. It is being built again.`);
+      onNotice?.(`The code index ${path} was damaged and has been deleted. Build it again with: cairn code index`);
+      return true;
     },
   };
 }

@@ -1,20 +1,12 @@
 import { existsSync } from "node:fs";
 import type { CodeKind } from "../../../../model/code-chunk.ts";
-import {
-  type CodeChunk,
-  type CodeOrphans,
-  type CodeOutline,
-  chunkPrint,
-  type FileRename,
-  type IndexedFile,
-  isDamagedCodeIndex,
-} from "../../../../model/code-index.ts";
+import { type CodeChunk, type CodeOutline, chunkPrint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
 import { embeddingText } from "../../../../text/code/embedding-text.ts";
 import { unpack } from "../../../../text/code/text-blocks.ts";
-import { inodeOf, type SqliteDatabase, type SqliteTx, type SqlValue } from "../../driver/driver.ts";
+import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
 import { type KnownKeys, knownKeys } from "../../driver/known-keys.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
 import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "../embeddings.ts";
@@ -139,15 +131,15 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
     },
 
     async reconcile() {
-      const inode = inodeOf(file.path);
-      try {
-        return await reconcile(await database(), projectId);
-      } catch (error) {
-        if (!isDamagedCodeIndex(error)) throw error;
-        file.drop(inode);
-        vectors.close();
-        return NO_ORPHANS;
-      }
+      const db = await database();
+      // Counting takes long in a large index, and nearly always finds nothing: it needs no write lock.
+      const found = db.read(countOrphans);
+      return isNone(found) ? found : db.write((tx) => removeOrphans(tx, projectId));
+    },
+
+    async dropDamaged() {
+      vectors.close();
+      await file.dropDamaged();
     },
 
     async orphans() {
@@ -201,14 +193,6 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
     },
   };
 }
-
-async function reconcile(db: SqliteDatabase, projectId: string): Promise<CodeOrphans> {
-  // Counting takes long in a large index, and nearly always finds nothing: it needs no write lock.
-  const found = db.read(countOrphans);
-  return isNone(found) ? found : db.write((tx) => removeOrphans(tx, projectId));
-}
-
-const NO_ORPHANS: CodeOrphans = { rows: 0, terms: 0, vectors: 0 };
 
 function readFiles(db: SqliteDatabase, where: string, ...params: readonly SqlValue[]): IndexedFile[] {
   const rows = db.read((tx) =>
