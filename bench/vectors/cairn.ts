@@ -15,7 +15,7 @@ export interface CairnVectors extends Candidate {
 
 /** Our own store. `listsAbove` is left out for what a user gets. */
 export async function cairnVectors(path: string, listsAbove?: number): Promise<CairnVectors> {
-  const database = await openSqlite({ path, migrations: [{ id: 1, name: "vectors", sql: VECTOR_SCHEMA }] });
+  const database = await openSqlite({ path, schema: { version: 1, name: "vectors", sql: VECTOR_SCHEMA } });
   const onRepair = ({ reason }: { reason: string }) => {
     throw new Error(`The codes were damaged: ${reason}`);
   };

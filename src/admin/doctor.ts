@@ -105,7 +105,8 @@ export function doctor({ storage, runs, probe, backups, settings, now, exposedPa
         const hasRuns = !probe || databases.some(({ kind }) => kind === "runs");
         if (hasRuns) findings.push(...(await leaseFindings(runs, settings, now())));
         // Files are known by now, those that cannot be opened too; asking the storage for all would fail with the first of these.
-        const usable = ({ kind, problem, schema }: ProbedDatabase) => kind === "project" && problem === undefined && schema !== "newer";
+        const usable = ({ kind, problem, schema }: ProbedDatabase) =>
+          kind === "project" && problem === undefined && (schema === "current" || schema === "absent");
         const projects = backups ? databases.filter(usable).map(({ id }) => id) : await storage.projects();
         if (repair) repairs.push(...(await repairAll(storage, projects, signal)));
         if (!quick) findings.push(...(await recordFindings(storage, projects, signal)));

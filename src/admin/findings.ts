@@ -38,12 +38,15 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
       message: "It was written by a newer version of Cairn. Upgrade Cairn.",
       command: "npm install -g cairn-memory@latest",
     });
-  if (schema === "older")
+  if (schema === "older" || schema === "altered")
     found.push({
       check: "schema",
-      severity: "note",
+      severity: "problem",
       subject,
-      message: "Its schema is older than this version; its next use brings it up to date. Back it up first.",
+      message:
+        schema === "older"
+          ? "It was written by an older version of Cairn. Use that version; the changelog says how to convert the data."
+          : "Its schema was altered. Restore a backup, or use the version of Cairn that wrote it.",
     });
   if (kind !== "system" && bytes > sizeMaxBytes)
     found.push({

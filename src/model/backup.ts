@@ -1,3 +1,5 @@
+import type { RecordedSchema } from "./schema.ts";
+
 /** What a database holds. */
 export type DatabaseKind = "project" | "shared" | "runs" | "system";
 
@@ -23,8 +25,8 @@ export interface BackupEntry extends DatabaseName {
   readonly file: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** The steps of its schema. */
-  readonly schema: readonly { readonly id: number; readonly name: string; readonly checksum: string }[];
+  /** The schema that it records. */
+  readonly schema: readonly RecordedSchema[];
   readonly tables: readonly TableFacts[];
 }
 

@@ -1,20 +1,20 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { THREADS_SCHEMA, migrations as threadsOnPostgres } from "../adapters/langgraph/postgres-schema.ts";
-import { migrations as threadsOnSqlite } from "../adapters/langgraph/sqlite-schema.ts";
+import { THREADS_SCHEMA, threadSchema as threadsOnPostgres } from "../adapters/langgraph/postgres-schema.ts";
+import { threadSchema as threadsOnSqlite } from "../adapters/langgraph/sqlite-schema.ts";
 import { type MigratableDatabase, type Migrations, migrations, type Which } from "../migrate/service.ts";
 import { PROJECT_SHAPE, RUNS_SHAPE, SYSTEM_SHAPE, THREADS_SHAPE } from "../migrate/shapes.ts";
 import { CairnError } from "../model/errors.ts";
 import { projectDatabaseName, sha256Hex, systemDatabaseName } from "../model/ids.ts";
-import type { Migration } from "../model/schema-version.ts";
+import type { DatabaseSchema } from "../model/schema.ts";
 import { assertSystemId } from "../model/system-rules.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DatabaseShape } from "../ports/migration.ts";
 import { postgresMigrationSource } from "../stores/postgres/migration/source.ts";
 import { postgresMigrationTarget } from "../stores/postgres/migration/target.ts";
-import { projectMigrations as projectsOnPostgres } from "../stores/postgres/projects/project-schema.ts";
-import { RUNS_SCHEMA, runMigrations as runsOnPostgres } from "../stores/postgres/runs/schema.ts";
-import { systemMigrations as systemsOnPostgres } from "../stores/postgres/systems/schema.ts";
+import { projectSchema as projectsOnPostgres } from "../stores/postgres/projects/project-schema.ts";
+import { RUNS_SCHEMA, runSchema as runsOnPostgres } from "../stores/postgres/runs/schema.ts";
+import { systemSchema as systemsOnPostgres } from "../stores/postgres/systems/schema.ts";
 import { databaseFiles } from "../stores/sqlite/driver/database-files.ts";
 import {
   createMigrationRecord,
@@ -48,7 +48,7 @@ export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOp
         postgres: threadsOnPostgres,
       });
     if (which.kind === "system") assertSystemId(which.id);
-    const { path, migrations: sqlite } = files.fileOf(which);
+    const { path, schema: sqlite } = files.fileOf(which);
     const { id } = which;
     switch (which.kind) {
       case "project":
@@ -87,8 +87,8 @@ interface Described {
   readonly path: string;
   readonly schema: string;
   readonly shape: DatabaseShape;
-  readonly sqlite: readonly Migration[];
-  readonly postgres: readonly Migration[];
+  readonly sqlite: DatabaseSchema;
+  readonly postgres: DatabaseSchema;
 }
 
 function describeDatabase({ name, projectId, path, schema, shape, sqlite, postgres }: Described, now: Clock): MigratableDatabase {
@@ -111,19 +111,19 @@ function describeDatabase({ name, projectId, path, schema, shape, sqlite, postgr
         .replace(/[-:.+]/g, "")
         .toLowerCase()}-${source}`,
     up: (url, trace) => ({
-      source: sqliteMigrationSource({ path, migrations: sqlite, shape, trace }),
-      target: postgresMigrationTarget({ url, schema, migrations: postgres, shape, trace, sameSource: (id) => id.endsWith(`-${source}`) }),
+      source: sqliteMigrationSource({ path, schema: sqlite, shape, trace }),
+      target: postgresMigrationTarget({ url, schema, definition: postgres, shape, trace, sameSource: (id) => id.endsWith(`-${source}`) }),
     }),
     down: (url, trace) => ({
       source: postgresMigrationSource({
         url,
         schema,
-        migrations: postgres,
+        definition: postgres,
         shape,
         trace,
         migratedTo: `the SQLite file ${path} on ${hostname()}`,
       }),
-      target: sqliteMigrationTarget({ path, migrations: sqlite, shape, trace }),
+      target: sqliteMigrationTarget({ path, schema: sqlite, shape, trace }),
     }),
   };
 }

@@ -1,9 +1,9 @@
 import type { DatabaseName } from "../model/backup.ts";
 import type { DatabaseSize, SystemMeasures } from "../model/doctor.ts";
+import type { SchemaState } from "../model/schema.ts";
 
 export interface ProbedDatabase extends DatabaseSize {
-  /** Older schemas are brought up to date by their next use; newer ones cannot be used by this version. */
-  readonly schema: "current" | "older" | "newer" | "unknown";
+  readonly schema: SchemaState | "unknown";
   /** Why it could not even be opened. */
   readonly problem?: string | undefined;
   /** A copy of its content, made when its file was deleted while in use. */

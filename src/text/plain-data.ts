@@ -9,7 +9,7 @@ export function encodeText(value: unknown): string {
   return isJson(value, "state", 0) ? JSON.stringify(value) : TAGGED + JSON.stringify(tag(value));
 }
 
-/** Reads a state as a store gives it. Older versions stored the text as bytes. */
+/** Decodes a state from the text or the UTF-8 bytes that a store returns. */
 export function decodeState(state: StoredState): unknown {
   if (typeof state === "string") return decodeText(state);
   return decodeText(Buffer.from(state.buffer, state.byteOffset, state.byteLength).toString("utf8"));

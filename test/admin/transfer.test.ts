@@ -7,8 +7,6 @@ import { checkpointChecksum } from "../../src/model/stored-record.ts";
 import { open } from "../../src/open/open.ts";
 import type { Cairn } from "../../src/operations/cairn.ts";
 import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
-import { projectMigrations } from "../../src/stores/sqlite/projects/project-schema.ts";
-import { sampleCheckpoint } from "../../src/testing/checkpoint-samples.ts";
 import { plantedSecrets } from "../redaction/planted.ts";
 import { transferSuite } from "./transfer.ts";
 
@@ -70,35 +68,6 @@ it("refuses files that are no sound project, says why, and changes nothing", asy
   await planted.write((tx) => tx.exec("CREATE TRIGGER sly AFTER INSERT ON schema_migrations BEGIN DELETE FROM checkpoints; END"));
   planted.close();
   await refused("trigger.db", "unavailable", /"sly", a trigger or view that Cairn did not make/);
-});
-
-const old1 = {
-  ...sampleCheckpoint("/old", { id: "o1", summary: "Old", description: "", context: { a: "b" }, tags: [], tokenCount: 1, revision: 3 }),
-  updatedAt: "2026-01-03T00:00:00.000Z",
-};
-
-it("takes over a file that an older version made, and leaves it as it was", async () => {
-  const old = await openSqlite({ path: path("old.db"), migrations: projectMigrations.slice(0, 2) });
-  await old.write((tx) => {
-    tx.run("INSERT INTO project_info (id, project_id, created_at) VALUES (1, '/old', '2026-01-01T00:00:00.000Z')");
-    tx.run(
-      `INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, created_order, updated_order, revision, checksum)
-       VALUES ('o1', 'Old', '', '{"a":"b"}', 1, ?1, ?2, ?1, ?2, 3, ?3)`,
-      old1.createdAt,
-      old1.updatedAt,
-      checkpointChecksum(old1),
-    );
-  });
-  old.close();
-  const before = readFileSync(path("old.db"));
-  const told = await cairn.transfer.import({ projectPath: "/from-old", file: path("old.db") });
-  expect([told.from, told.checkpoints.imported]).toEqual(["/old", 1]);
-  expect(await cairn.checkpoints.get({ projectPath: "/from-old", id: "o1" })).toMatchObject({
-    summary: "Old",
-    context: { a: "b" },
-    tags: [],
-  });
-  expect(readFileSync(path("old.db")).equals(before)).toBe(true);
 });
 
 it("checks every record of a file that someone prepared, and takes out its secrets", async () => {

@@ -7,10 +7,10 @@ import { runMigration } from "../../src/migrate/run-migration.ts";
 import { PROJECT_SHAPE } from "../../src/migrate/shapes.ts";
 import { projectDatabaseName, sha256Hex } from "../../src/model/ids.ts";
 import { postgresMigrationTarget } from "../../src/stores/postgres/migration/target.ts";
-import { projectMigrations as onPostgres } from "../../src/stores/postgres/projects/project-schema.ts";
+import { projectSchema as onPostgres } from "../../src/stores/postgres/projects/project-schema.ts";
 import { readMigrationRecord, removeMigrationRecord, writeMigrationRecord } from "../../src/stores/sqlite/migration/record.ts";
 import { sqliteMigrationSource } from "../../src/stores/sqlite/migration/source.ts";
-import { projectMigrations as onSqlite } from "../../src/stores/sqlite/projects/project-schema.ts";
+import { projectSchema as onSqlite } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { makeProject, places, projectFile, projectNamed } from "./place.ts";
 
@@ -30,11 +30,11 @@ async function movedWith(fault: (client: pg.Client) => Promise<void>): Promise<{
   await makeProject(where, project, 8);
   const path = projectFile(where, project);
   const migrationId = `test-${sha256Hex(`${hostname()}:${path}`).slice(0, 8)}`;
-  const source = sqliteMigrationSource({ path, migrations: onSqlite, shape: PROJECT_SHAPE });
+  const source = sqliteMigrationSource({ path, schema: onSqlite, shape: PROJECT_SHAPE });
   const target = postgresMigrationTarget({
     url: database.url,
     schema,
-    migrations: onPostgres,
+    definition: onPostgres,
     shape: PROJECT_SHAPE,
     sameSource: () => true,
   });
@@ -187,7 +187,7 @@ describe("rollback", () => {
     const where = place();
     const name = "/restored/project";
     await makeProject(where, name, 2);
-    const source = sqliteMigrationSource({ path: projectFile(where, name), migrations: onSqlite, shape: PROJECT_SHAPE });
+    const source = sqliteMigrationSource({ path: projectFile(where, name), schema: onSqlite, shape: PROJECT_SHAPE });
     await source.pause("gone");
     await source.close();
     expect((await where.migrations.migrate({ rollback: true, which: projectNamed(name) })).databases[0]).toMatchObject({

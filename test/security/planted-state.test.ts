@@ -7,7 +7,7 @@ import { openSystemStorage } from "../../src/open/open-system-storage.ts";
 import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { raiseFence } from "../../src/stores/sqlite/migration/fence.ts";
-import { projectMigrations } from "../../src/stores/sqlite/projects/project-schema.ts";
+import { projectSchema } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { stage } from "../cli/stage.ts";
 
 let folder: string;
@@ -120,7 +120,7 @@ describe("every connection to a database file", () => {
 
   it("accepts the triggers and views of Cairn's own schema, and those of a migration under way, and no others", async () => {
     const path = join(folder, "project.db");
-    const open = () => openSqlite({ path, migrations: projectMigrations });
+    const open = () => openSqlite({ path, schema: projectSchema });
     (await open()).close();
     (await open()).close();
     const { DatabaseSync } = await loadEngine();

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { CairnError } from "../../src/model/errors.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import { openPostgres, type PostgresDatabase, type PostgresOptions } from "../../src/stores/postgres/driver/driver.ts";
-import { migratePostgres } from "../../src/stores/postgres/driver/schema-version.ts";
+import { ensureSchema } from "../../src/stores/postgres/driver/schema-version.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { sampleCheckpoint } from "../../src/testing/checkpoint-samples.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
@@ -217,34 +217,32 @@ describe("the PostgreSQL driver", () => {
   });
 });
 
-describe("PostgreSQL migrations", () => {
-  const steps = [
-    { id: 1, name: "first", sql: "CREATE TABLE first (id integer)" },
-    { id: 2, name: "second", sql: "CREATE TABLE second (id integer); INSERT INTO first VALUES (1)" },
-  ];
+describe("A PostgreSQL schema", () => {
+  const first = { version: 1, name: "first", sql: "CREATE TABLE first (id integer); INSERT INTO first VALUES (1)" };
 
-  it("are applied once when ten start at the same time", async () => {
-    await Promise.all(Array.from({ length: 10 }, () => migratePostgres(open({ poolMax: 1 }), "ten", steps)));
-    expect((await admin.query("SELECT migration_id AS id FROM ten.schema_migrations ORDER BY 1")).rows).toEqual([{ id: 1 }, { id: 2 }]);
+  it("is created once when ten processes start at the same time", async () => {
+    await Promise.all(Array.from({ length: 10 }, () => ensureSchema(open({ poolMax: 1 }), "ten", first)));
+    expect((await admin.query("SELECT migration_id AS id FROM ten.schema_migrations ORDER BY 1")).rows).toEqual([{ id: 1 }]);
     expect((await admin.query("SELECT id FROM ten.first")).rows).toEqual([{ id: 1 }]);
   });
 
-  it("make one project when ten handles create it at the same time", async () => {
+  it("is one project when ten handles create it at the same time", async () => {
     const made = await Promise.all(Array.from({ length: 10 }, () => openStorage().create("/ten")));
     expect(made.map(({ projectPath }) => projectPath)).toEqual(Array(10).fill("/ten"));
   });
 
-  it("leave nothing behind when a step fails", async () => {
-    const broken = [...steps, { id: 3, name: "broken", sql: "CREATE TABLE half (id integer); SELECT * FROM nonsense" }];
-    await expect(migratePostgres(open(), "broken", broken)).rejects.toThrow();
+  it("is absent after its creation fails", async () => {
+    const broken = { version: 1, name: "broken", sql: "CREATE TABLE half (id integer); SELECT * FROM nonsense" };
+    await expect(ensureSchema(open(), "broken", broken)).rejects.toThrow();
     expect((await admin.query("SELECT 1 FROM pg_namespace WHERE nspname = 'broken'")).rowCount).toBe(0);
   });
 
   it.each([
     ["written by a newer version", "INSERT INTO %.schema_migrations VALUES (999, 'later', 'x')", /newer version/],
+    ["written by an older version", "UPDATE %.schema_migrations SET migration_id = 0", /older version/],
     ["altered", "UPDATE %.schema_migrations SET checksum = 'x' WHERE migration_id = 1", /was altered/],
-  ])("refuse a schema that was %s, and change nothing", async (_, sql, message) => {
-    const project = `/migrations/${Math.random()}`;
+  ])("is refused and stays as it is when it was %s", async (_, sql, message) => {
+    const project = `/schemas/${Math.random()}`;
     const schema = projectDatabaseName(project);
     await openStorage().create(project);
     await admin.query(sql.replace("%", schema));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { open } from "../../src/open/open.ts";
 import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
-import { projectMigrations } from "../../src/stores/sqlite/projects/project-schema.ts";
+import { projectSchema } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { vectorWriter } from "../../src/stores/sqlite/vectors/writer.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
@@ -40,7 +40,7 @@ it("a search that finds damaged codes makes them again, and a person is told onc
 it("so does a write, whoever makes it", async () => {
   const notices: string[] = [];
   const path = join(temporaryFolder(), "p.db");
-  const database = await openSqlite({ path, migrations: projectMigrations, onNotice: (message) => notices.push(message) });
+  const database = await openSqlite({ path, schema: projectSchema, onNotice: (message) => notices.push(message) });
   const entries = (turn: number) =>
     Array.from({ length: 2_000 }, (_, key) => ({ key, vector: Float32Array.of(Math.sin(key + turn), Math.cos(key), 1, key % 7) }));
   await database.write((tx) => vectorWriter(tx).put("checkpoints", 1, entries(0)));

@@ -1,6 +1,6 @@
 import { openPostgres, type PgValue } from "../../stores/postgres/driver/driver.ts";
-import { migratePostgres } from "../../stores/postgres/driver/schema-version.ts";
-import { migrations, THREADS_SCHEMA } from "./postgres-schema.ts";
+import { ensureSchema } from "../../stores/postgres/driver/schema-version.ts";
+import { THREADS_SCHEMA, threadSchema } from "./postgres-schema.ts";
 import type { CheckpointOutline, StoredCheckpoint, StoredWrite, ThreadStore } from "./thread-store.ts";
 
 /** LangGraph's threads in the schema `langgraph` of a PostgreSQL database. Every call is one round trip. */
@@ -9,7 +9,7 @@ export function postgresThreads({ url, poolMax }: { readonly url: string; readon
   let migrating: Promise<void> | undefined;
 
   function ready(): Promise<void> {
-    migrating ??= migratePostgres(database, THREADS_SCHEMA, migrations).catch((error) => {
+    migrating ??= ensureSchema(database, THREADS_SCHEMA, threadSchema).catch((error) => {
       migrating = undefined;
       throw error;
     });

@@ -1,12 +1,12 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { SqliteTx, SqlValue } from "../../stores/sqlite/driver/driver.ts";
 import { singleDatabase } from "../../stores/sqlite/driver/single.ts";
-import { migrations } from "./sqlite-schema.ts";
+import { threadSchema } from "./sqlite-schema.ts";
 import type { CheckpointOutline, StoredCheckpoint, StoredWrite, ThreadStore, Typed } from "./thread-store.ts";
 
 /** LangGraph's threads in one SQLite file that several processes may share. */
 export function sqliteThreads({ path, now }: { readonly path: string; readonly now: Clock }): ThreadStore {
-  const { open: database, close } = singleDatabase({ path, migrations });
+  const { open: database, close } = singleDatabase({ path, schema: threadSchema });
 
   const writesOf = (tx: SqliteTx, threadId: string, namespace: string, checkpointId: string) =>
     tx

@@ -6,14 +6,14 @@ import { renameSchema, schemaProblems } from "./driver/damage.ts";
 import { openPostgres, type PostgresOptions, type PostgresTx, quoteName } from "./driver/driver.ts";
 import { isGone } from "./driver/errors.ts";
 import { ensurePgvector } from "./driver/pgvector.ts";
-import { migratePostgres, tableExists } from "./driver/schema-version.ts";
+import { ensureSchema, tableExists } from "./driver/schema-version.ts";
 import { toTimestamp } from "./driver/time.ts";
 import { probeWrite } from "./driver/write-probe.ts";
 import { checkRecords, repairRecords } from "./projects/check-records.ts";
 import { postgresCheckpoints } from "./projects/checkpoints.ts";
 import { postgresCode } from "./projects/code/store.ts";
 import { postgresKnowledge } from "./projects/knowledge.ts";
-import { projectMigrations } from "./projects/project-schema.ts";
+import { projectSchema } from "./projects/project-schema.ts";
 import type { ProjectTables } from "./projects/project-tables.ts";
 
 export interface PostgresStorageOptions extends PostgresOptions {
@@ -54,7 +54,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
 
   async function make(projectId: string): Promise<ProjectStore> {
     const schema = projectDatabaseName(projectId);
-    await migratePostgres(database, schema, projectMigrations, await pgvector());
+    await ensureSchema(database, schema, projectSchema, await pgvector());
     const owner = await database.write(
       schema,
       async (tx) => {
@@ -77,7 +77,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     const schema = projectDatabaseName(projectId);
     const there = await database.read(schema, (tx) => tableExists(tx, schema, "project_info"));
     if (!there) return undefined;
-    await migratePostgres(database, schema, projectMigrations, await pgvector());
+    await ensureSchema(database, schema, projectSchema, await pgvector());
     const owner = await database.read(schema, ownerOf);
     if (owner === undefined) return undefined; // made by a process that died before it stored anything
     assertOwner(owner, projectId, schema);

@@ -15,7 +15,7 @@ import { codeFileOf } from "./projects/code/code-file.ts";
 import { assertOwner, claim, ownerOf } from "./projects/owner.ts";
 import { releaseProject, sqliteProject } from "./projects/project.ts";
 import { exportDatabase } from "./projects/project-files.ts";
-import { projectMigrations } from "./projects/project-schema.ts";
+import { projectSchema } from "./projects/project-schema.ts";
 
 export interface SqliteStorageOptions {
   /** The folder that holds `projects/project_<hash>.db` with its code index `project_<hash>.code.db`, and `projects/shared.db`. */
@@ -41,7 +41,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
   const databases = sqliteDatabases();
   const pathOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
 
-  const handleOf = (path: string) => databases.handle({ path, migrations: projectMigrations, onNotice });
+  const handleOf = (path: string) => databases.handle({ path, schema: projectSchema, onNotice });
   const stores = (projectId: string) => sqliteProject(databases, { projectId, path: pathOf(projectId), now, onNotice });
   const release = (path: string) => releaseProject(databases, path);
 
@@ -93,7 +93,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       if (deleted) return { projectPath: projectId, location, state: "damaged", ...none, problems: [describeDeletion(deleted)] };
       if (!existsSync(location)) return { projectPath: projectId, location, state: "absent", ...none };
       const { problems: own, ...found } = await checkFile(location);
-      const problems = own.length > 0 ? own : await foreignProgramsIn(location, projectMigrations);
+      const problems = own.length > 0 ? own : await foreignProgramsIn(location, projectSchema);
       const sound = problems.length + found.damaged.length + found.stale.length === 0;
       return { projectPath: projectId, location, state: sound ? "sound" : "damaged", problems, ...withoutKeys(found) };
     },

@@ -9,7 +9,7 @@ import { verifyCodes } from "../../../src/stores/sqlite/vectors/rebuild.ts";
 import { VECTOR_SCHEMA } from "../../../src/stores/sqlite/vectors/schema.ts";
 import type { VectorHit } from "../../../src/stores/sqlite/vectors/search.ts";
 
-export const vectorMigrations = [{ id: 1, name: "vectors", sql: VECTOR_SCHEMA }];
+export const vectorSchema = { version: 1, name: "vectors", sql: VECTOR_SCHEMA };
 
 /** A file in a folder that goes away with the test. */
 export function temporaryFile(): string {
@@ -19,7 +19,7 @@ export function temporaryFile(): string {
 }
 
 export async function openVectors(path: string): Promise<SqliteDatabase> {
-  const database = await openSqlite({ path, migrations: vectorMigrations });
+  const database = await openSqlite({ path, schema: vectorSchema });
   onTestFinished(() => database.close());
   return database;
 }

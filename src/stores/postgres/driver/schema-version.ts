@@ -1,53 +1,60 @@
-import type { AppliedMigration, Migration } from "../../../model/schema-version.ts";
-import { migrationChecksum, pendingMigrations } from "../../../model/schema-version.ts";
+import type { DatabaseSchema, RecordedSchema } from "../../../model/schema.ts";
+import { assertSchema, schemaChecksum } from "../../rows/schema-version.ts";
 import { type PostgresDatabase, type PostgresTx, quoteName } from "./driver.ts";
 
 /**
- * Makes the schema if need be and brings it up to date, all steps in one transaction. Any number of processes may do this at once.
- * `typesIn` is a further schema in which the steps' types are looked up.
+ * Creates a PostgreSQL schema with its tables in one transaction, and refuses one with another schema version. Any number of
+ * processes may call it at the same time. `typesIn` is a further schema in which the column types are looked up.
  */
-export async function migratePostgres(
+export async function ensureSchema(
   database: PostgresDatabase,
   schema: string,
-  migrations: readonly Migration[],
+  definition: DatabaseSchema,
   typesIn?: string,
 ): Promise<void> {
   const where = `${database.where} (schema ${schema})`;
-  // The common start finds nothing to do, and then takes no lock.
-  const pending = await database.read(schema, async (tx) => pendingMigrations(migrations, await appliedMigrations(tx, schema), where));
-  if (pending.length === 0) return;
+  const stateIn = async (tx: PostgresTx) => assertSchema(definition, await recordedSchemas(tx, schema), where);
+  // An existing schema needs no lock.
+  if ((await database.read(schema, stateIn)) === "current") return;
   await database.write(
     schema,
     async (tx) => {
-      await tx.run("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", `cairn migrations of ${schema}`);
-      // Not IF NOT EXISTS, which may answer from what the server remembered before the lock was ours.
-      if (!(await tx.get("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", schema)))
-        await tx.exec(`CREATE SCHEMA ${quoteName(schema)}`);
-      await tx.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
-          migration_id integer PRIMARY KEY,
-          migration_name text NOT NULL UNIQUE,
-          checksum text NOT NULL,
-          applied_at timestamptz NOT NULL DEFAULT now()
-        )`);
-      if (typesIn) await tx.exec(`SET LOCAL search_path TO ${quoteName(schema)}, ${typesIn}`);
-      for (const migration of pendingMigrations(migrations, await appliedMigrations(tx, schema), where)) {
-        await tx.exec(migration.sql);
-        await tx.run(
-          "INSERT INTO schema_migrations (migration_id, migration_name, checksum) VALUES ($1, $2, $3)",
-          migration.id,
-          migration.name,
-          migrationChecksum(migration),
-        );
-      }
+      await tx.run("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", `cairn schema of ${schema}`);
+      await createVersionTable(tx, schema);
+      if ((await stateIn(tx)) === "absent") await createTables(tx, schema, definition, typesIn);
     },
     { idempotent: true },
   );
 }
 
-async function appliedMigrations(tx: PostgresTx, schema: string): Promise<AppliedMigration[]> {
+/** Comes before the schema is read: creating the table makes the server see what another process committed under the lock. */
+async function createVersionTable(tx: PostgresTx, schema: string): Promise<void> {
+  // Not IF NOT EXISTS, which may answer from what the server cached before this process held the lock.
+  if (!(await tx.get("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", schema)))
+    await tx.exec(`CREATE SCHEMA ${quoteName(schema)}`);
+  await tx.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
+    migration_id integer PRIMARY KEY,
+    migration_name text NOT NULL UNIQUE,
+    checksum text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+  )`);
+}
+
+async function createTables(tx: PostgresTx, schema: string, definition: DatabaseSchema, typesIn: string | undefined): Promise<void> {
+  if (typesIn) await tx.exec(`SET LOCAL search_path TO ${quoteName(schema)}, ${typesIn}`);
+  await tx.exec(definition.sql);
+  await tx.run(
+    "INSERT INTO schema_migrations (migration_id, migration_name, checksum) VALUES ($1, $2, $3)",
+    definition.version,
+    definition.name,
+    schemaChecksum(definition),
+  );
+}
+
+async function recordedSchemas(tx: PostgresTx, schema: string): Promise<RecordedSchema[]> {
   if (!(await tableExists(tx, schema, "schema_migrations"))) return [];
-  return tx.all<AppliedMigration>(
-    "SELECT migration_id AS id, migration_name AS name, checksum FROM schema_migrations ORDER BY migration_id",
+  return tx.all<RecordedSchema>(
+    "SELECT migration_id AS version, migration_name AS name, checksum FROM schema_migrations ORDER BY migration_id",
   );
 }
 

@@ -3,7 +3,7 @@ import { TOMBSTONE_VERSION } from "../../../model/migration.ts";
 import type { MigrationSource } from "../../../ports/migration.ts";
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector } from "../driver/pgvector.ts";
-import { migratePostgres } from "../driver/schema-version.ts";
+import { ensureSchema } from "../driver/schema-version.ts";
 import {
   connectTo,
   dropFence,
@@ -28,7 +28,7 @@ export interface PostgresSourceOptions extends Omit<PostgresMigrationOptions, "s
 export function postgresMigrationSource({
   url,
   schema,
-  migrations,
+  definition,
   shape,
   migratedTo,
   trace = () => {},
@@ -73,7 +73,7 @@ export function postgresMigrationSource({
     async unknownTables() {
       const db = await connected();
       if (!(await fenceOf(db, schema)))
-        await migratePostgres(database, schema, migrations, shape.kind === "project" ? await ensurePgvector(database) : undefined);
+        await ensureSchema(database, schema, definition, shape.kind === "project" ? await ensurePgvector(database) : undefined);
       const known = new Set([...shape.tables.map(({ name }) => name), ...shape.derived]);
       return (await tablesOf(db, schema)).filter((table) => !known.has(table));
     },

@@ -1,11 +1,11 @@
 import type pg from "pg";
 import copyStreams from "pg-copy-streams";
 import { CairnError } from "../../../model/errors.ts";
-import type { Migration } from "../../../model/schema-version.ts";
+import type { DatabaseSchema } from "../../../model/schema.ts";
 import { type DatabaseShape, type MigrationTarget, namedValues, type Row, type TableShape, type Trace } from "../../../ports/migration.ts";
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector, indexedType, vectorIndexSql } from "../driver/pgvector.ts";
-import { migratePostgres } from "../driver/schema-version.ts";
+import { ensureSchema } from "../driver/schema-version.ts";
 import { wordsText } from "../projects/full-text.ts";
 import { FILL_MIRROR } from "../projects/mirror.ts";
 import { COPY_HEADER, COPY_TRAILER, encodeRows } from "./binary.ts";
@@ -26,7 +26,7 @@ import {
 export interface PostgresMigrationOptions {
   readonly url: string;
   readonly schema: string;
-  readonly migrations: readonly Migration[];
+  readonly definition: DatabaseSchema;
   readonly shape: DatabaseShape;
   readonly trace?: Trace | undefined;
   /** Whether another move id was given out for the same source: then what it left may be replaced. */
@@ -43,7 +43,7 @@ const SOMEBODYS: Readonly<Record<string, string>> = {
 export function postgresMigrationTarget({
   url,
   schema,
-  migrations,
+  definition,
   shape,
   trace = () => {},
   sameSource,
@@ -111,7 +111,7 @@ export function postgresMigrationTarget({
       const db = await connected();
       if (await isTombstone(db, schema)) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
       const pgvector = hasVectors ? await ensurePgvector(database) : undefined;
-      await migratePostgres(database, schema, migrations, pgvector);
+      await ensureSchema(database, schema, definition, pgvector);
       trace("target made");
       await transaction(db, where, async () => {
         await db.query(`SET LOCAL cairn.migration = '${migrationId}'`);

@@ -3,11 +3,11 @@ import { gunzip, gzip } from "node:zlib";
 import type PgBoss from "pg-boss";
 import { asCairnError, CairnError } from "../../../model/errors.ts";
 import { type IndexJob, type IndexOutcome, type IndexWork, isFinished } from "../../../model/index-job.ts";
-import type { Migration } from "../../../model/schema-version.ts";
+import type { DatabaseSchema } from "../../../model/schema.ts";
 import { type IndexQueue, type PerformIndexWork, shareOf } from "../../../ports/index-queue.ts";
 import { openPostgres } from "../driver/driver.ts";
 import { translatePostgresError } from "../driver/errors.ts";
-import { migratePostgres } from "../driver/schema-version.ts";
+import { ensureSchema } from "../driver/schema-version.ts";
 import { sessionLocks } from "../driver/session-locks.ts";
 import { laneOf, newJobId, openBoss, SCHEMA, within } from "./boss.ts";
 
@@ -31,24 +31,22 @@ const CANCEL_LOOK_MS = 300;
 const CANCEL_WAIT_MS = 10_000;
 
 /** pg-boss has the jobs. The files they are about lie beside them until the job ends, so that what is kept of old jobs is small. */
-const MIGRATIONS: readonly Migration[] = [
-  {
-    id: 1,
-    name: "work that waits",
-    sql: `
-      CREATE TABLE index_work (
-        job_id uuid PRIMARY KEY,
-        lane text NOT NULL,
-        project_id text NOT NULL,
-        accepted_at timestamptz NOT NULL DEFAULT now(),
-        cancelled boolean NOT NULL DEFAULT false,
-        sender text,
-        work bytea NOT NULL
-      );
-      CREATE INDEX index_work_project ON index_work (project_id);
-    `,
-  },
-];
+const QUEUE_SCHEMA: DatabaseSchema = {
+  version: 1,
+  name: "index queue",
+  sql: `
+    CREATE TABLE index_work (
+      job_id uuid PRIMARY KEY,
+      lane text NOT NULL,
+      project_id text NOT NULL,
+      accepted_at timestamptz NOT NULL DEFAULT now(),
+      cancelled boolean NOT NULL DEFAULT false,
+      sender text,
+      work bytea NOT NULL
+    );
+    CREATE INDEX index_work_project ON index_work (project_id);
+  `,
+};
 
 const lockOf = (lane: string) => `cairn index ${lane}`;
 const isJobId = (id: string) => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(id);
@@ -90,7 +88,7 @@ export function postgresIndexQueue({
 
   function install(): Promise<PgBoss> {
     installed ??= ours(openBoss(url)).then(async (boss) => {
-      await migratePostgres(database, SCHEMA, MIGRATIONS);
+      await ensureSchema(database, SCHEMA, QUEUE_SCHEMA);
       return boss;
     });
     installed.catch(() => {

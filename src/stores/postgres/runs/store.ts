@@ -10,9 +10,9 @@ import * as rules from "../../../model/run-rules.ts";
 import type { RunStore } from "../../../ports/run-store.ts";
 import { type Payload, type PayloadEncoding, packState, payloadBytes, unpackState } from "../../rows/run-payload.ts";
 import { openPostgres, type PgValue, type PostgresDatabase, type PostgresOptions } from "../driver/driver.ts";
-import { migratePostgres } from "../driver/schema-version.ts";
+import { ensureSchema } from "../driver/schema-version.ts";
 import { prunePostgresRuns } from "./prune.ts";
-import { RUNS_SCHEMA, runMigrations } from "./schema.ts";
+import { RUNS_SCHEMA, runSchema } from "./schema.ts";
 import * as sql from "./sql.ts";
 
 export interface PostgresRunStoreOptions extends PostgresOptions {
@@ -27,7 +27,7 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
 
   /** The tables are made by the first call; one that fails is tried again by the next. */
   function ready(): Promise<void> {
-    migrating ??= migratePostgres(database, RUNS_SCHEMA, runMigrations).catch((error) => {
+    migrating ??= ensureSchema(database, RUNS_SCHEMA, runSchema).catch((error) => {
       migrating = undefined;
       throw error;
     });

@@ -2,8 +2,8 @@ import { systemDatabaseName } from "../../../model/ids.ts";
 import { assertSystemId, byBytes, wrongOwner } from "../../../model/system-rules.ts";
 import type { SystemStorage, SystemStore } from "../../../ports/system-store.ts";
 import { openPostgres, type PostgresDatabase, type PostgresOptions, quoteName } from "../driver/driver.ts";
-import { migratePostgres, tableExists } from "../driver/schema-version.ts";
-import { systemMigrations } from "./schema.ts";
+import { ensureSchema, tableExists } from "../driver/schema-version.ts";
+import { systemSchema } from "./schema.ts";
 import { postgresSystemStore } from "./store.ts";
 
 export interface PostgresSystemStorageOptions extends PostgresOptions {
@@ -19,7 +19,7 @@ export function postgresSystemStorage({ database: given, ...options }: PostgresS
 
   async function make(systemId: string): Promise<SystemStore> {
     const schema = systemDatabaseName(systemId);
-    await migratePostgres(database, schema, systemMigrations);
+    await ensureSchema(database, schema, systemSchema);
     const owner = await database.write(
       schema,
       async (tx) => {

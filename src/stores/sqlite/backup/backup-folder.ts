@@ -22,7 +22,7 @@ const Manifest = z.strictObject({
       file: z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]*\.db$/),
       bytes: z.int(),
       sha256: Sha256,
-      schema: z.array(z.strictObject({ id: z.int(), name: z.string(), checksum: z.string() })),
+      schema: z.array(z.strictObject({ version: z.int(), name: z.string(), checksum: z.string() })),
       tables: z.array(z.strictObject({ name: z.string(), rows: z.int(), sha256: Sha256 })),
     }),
   ),

@@ -11,11 +11,11 @@ import {
   sameDatabase,
 } from "../../../model/backup.ts";
 import { CairnError } from "../../../model/errors.ts";
-import { pendingMigrations } from "../../../model/schema-version.ts";
 import { VERSION } from "../../../model/version.ts";
 import type { BackupStore } from "../../../ports/backup-store.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { ThreadCall } from "../../../scheduling/run-in-thread.ts";
+import { assertSchema } from "../../rows/schema-version.ts";
 import type { DatabaseFile, DatabaseFiles } from "../driver/database-files.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
@@ -135,7 +135,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
             "conflict",
             `The ${databaseLabel(file)} has a database already: ${file.path}. To put the backup in its place say overwrite; the present one is kept aside.`,
           );
-        pendingMigrations(file.migrations, entry.schema, `The ${databaseLabel(entry)} in the backup ${id}`);
+        assertSchema(file.schema, entry.schema, `The ${databaseLabel(entry)} in the backup ${id}`);
         const { problems } = await verifyEntry(location, entry, "checksum", signal);
         if (problems.length > 0)
           throw new CairnError(
@@ -167,7 +167,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
         if (problems.length > 0)
           throw new CairnError("unavailable", `A trial restore of the ${databaseLabel(source!)} failed: ${problems[0]}`);
         await writeCopy(join(partial, entry.file), target, entry);
-        (await openSqlite({ path: target, migrations: source!.migrations })).close();
+        (await openSqlite({ path: target, schema: source!.schema })).close();
         return (performance.now() - start) / 1_000;
       });
     },

@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
 import { closeSync, createReadStream, fsyncSync, openSync, statSync } from "node:fs";
 import type { TableFacts } from "../../../model/backup.ts";
-import type { AppliedMigration } from "../../../model/schema-version.ts";
+import type { RecordedSchema } from "../../../model/schema.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { findProblems } from "../driver/find-problems.ts";
-import { appliedMigrations, countRows, tableFacts, tableNames } from "../driver/table-facts.ts";
+import { countRows, recordedSchemas, tableFacts, tableNames } from "../driver/table-facts.ts";
 
 /** What a database file at rest is and holds. */
 export interface FileFacts {
   readonly bytes: number;
   readonly sha256: string;
   readonly tables: readonly TableFacts[];
-  readonly schema: readonly AppliedMigration[];
+  readonly schema: readonly RecordedSchema[];
 }
 
 /** Pages per step: between two steps progress is told. */
@@ -69,7 +69,7 @@ export async function inspectFile(path: string): Promise<FileFacts> {
       bytes: statSync(path).size,
       sha256: await fileHash(path),
       tables: tableFacts(connection),
-      schema: appliedMigrations(connection),
+      schema: recordedSchemas(connection),
     };
   } finally {
     connection.close();

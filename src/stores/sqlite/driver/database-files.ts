@@ -3,12 +3,12 @@ import { basename, dirname, join } from "node:path";
 import type { DatabaseName } from "../../../model/backup.ts";
 import { projectDatabaseName, SHARED_DATABASE_NAME, SHARED_PROJECT_ID } from "../../../model/ids.ts";
 import type { MigrationRecord } from "../../../model/migration.ts";
-import type { Migration } from "../../../model/schema-version.ts";
+import type { DatabaseSchema } from "../../../model/schema.ts";
 import { assertSystemId } from "../../../model/system-rules.ts";
 import { isMigrated, listMigrationRecords, readMigrationRecord } from "../migration/record.ts";
-import { projectMigrations } from "../projects/project-schema.ts";
-import { runMigrations } from "../runs/schema.ts";
-import { systemMigrations } from "../systems/schema.ts";
+import { projectSchema } from "../projects/project-schema.ts";
+import { runSchema } from "../runs/schema.ts";
+import { systemSchema } from "../systems/schema.ts";
 import { deletionsIn, describeDeletion } from "./deleted-file.ts";
 import { inFileThread } from "./file-thread.ts";
 
@@ -17,7 +17,7 @@ export interface DatabaseFile extends DatabaseName {
   readonly path: string;
   /** The folder that it lives under; what is set aside stays on the same disk. */
   readonly root: string;
-  readonly migrations: readonly Migration[];
+  readonly schema: DatabaseSchema;
   /** Why it could not be read. Its id is then that of the file. */
   readonly problem?: string | undefined;
   /** A copy of its content, made when its file was deleted while in use. */
@@ -55,11 +55,11 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
     id,
     path: join(systems, `${id}.db`),
     root: stateDir,
-    migrations: systemMigrations,
+    schema: systemSchema,
   });
-  const inProjects = (name: string) => ({ path: join(projects, `${name}.db`), root: dataDir, migrations: projectMigrations });
+  const inProjects = (name: string) => ({ path: join(projects, `${name}.db`), root: dataDir, schema: projectSchema });
   const shared = (): DatabaseFile => ({ kind: "shared", id: SHARED_PROJECT_ID, ...inProjects(SHARED_DATABASE_NAME) });
-  const runs = (): DatabaseFile => ({ kind: "runs", id: "runs", path: join(dataDir, "runs.db"), root: dataDir, migrations: runMigrations });
+  const runs = (): DatabaseFile => ({ kind: "runs", id: "runs", path: join(dataDir, "runs.db"), root: dataDir, schema: runSchema });
 
   /** Databases whose file was deleted while in use. Another file may have taken the name. */
   const deletedFiles = (): DatabaseFile[] =>

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
 import { LIMITS } from "../../../model/limits.ts";
 import { isMigrating, migratingError } from "../../../model/migration.ts";
+import type { DatabaseSchema } from "../../../model/schema.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
 import { hasMigrationRecord, migratedTo } from "../migration/record.ts";
 import { isCodeFile } from "../projects/code/code-file.ts";
@@ -14,7 +15,7 @@ import { type Engine, loadEngine } from "./engine.ts";
 import { logEraser } from "./erase-log.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
 import { groupCommit, READ_BUSY } from "./group-commit.ts";
-import { type Migration, migrateSqlite } from "./schema-version.ts";
+import { ensureSchema } from "./schema-version.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
@@ -61,7 +62,7 @@ export interface SqliteDatabase {
 export interface SqliteOptions {
   readonly path: string;
   /** Left out where the file is opened a second time, beside a connection that has brought its schema up to date. */
-  readonly migrations?: readonly Migration[];
+  readonly schema?: DatabaseSchema;
   /** Refuses to make a file that is not there. */
   readonly mustExist?: boolean;
   readonly lockWaitMs?: number;
@@ -90,7 +91,7 @@ const CONNECT_BUSY_MS = 50;
 
 export async function openSqlite({
   path,
-  migrations,
+  schema,
   mustExist = false,
   lockWaitMs = LIMITS.lockWaitMs,
   cacheKib = CACHE_KIB,
@@ -165,7 +166,7 @@ export async function openSqlite({
   };
 
   try {
-    if (migrations) await migrateSqlite(database, migrations);
+    if (schema) await ensureSchema(database, schema);
     await prepare?.(database);
   } catch (error) {
     database.close();

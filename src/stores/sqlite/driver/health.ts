@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { sameDatabase } from "../../../model/backup.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { HealthProbe, Leftover, ProbedDatabase } from "../../../ports/health-probe.ts";
+import { compareSchema } from "../../rows/schema-version.ts";
 import { isLeftBehind } from "../backup/backup-folder.ts";
 import { isMigrationRunning } from "../migration/lock.ts";
 import { checkFile } from "./damage.ts";
@@ -44,7 +45,7 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
     systems: (windowSeconds) => probed(files.systems(), windowSeconds),
     async check({ kind, id, location }) {
       const { problems } = await checkFile(location);
-      return problems.length > 0 ? problems : foreignProgramsIn(location, files.fileOf({ kind, id }).migrations);
+      return problems.length > 0 ? problems : foreignProgramsIn(location, files.fileOf({ kind, id }).schema);
     },
     migrated: async () => files.recordedMigrations().filter(({ isMigrated }) => isMigrated),
     async unfinishedMigrations(databases) {
@@ -84,8 +85,7 @@ function described(file: DatabaseFile, probe: FileProbe | FailedProbe, windowSec
   const problem = file.problem ?? ("problem" in probe ? probe.problem : undefined);
   if (problem !== undefined || "problem" in probe) return { ...base, schema: "unknown", halfSnapshots: [], problem, rescued };
   const { schema, halfSnapshots, fenced } = probe;
-  const known = new Set(file.migrations.map((migration) => migration.id));
-  const state = schema.some((step) => !known.has(step.id)) ? "newer" : schema.length < known.size ? "older" : "current";
+  const state = compareSchema(file.schema, schema);
   if (kind !== "system") return { ...base, schema: state, halfSnapshots, fenced };
   const { busiest, seconds, processes } = probe.activity ?? { seconds: windowSeconds, processes: [] };
   const here = (otherUsers(path) ?? []).map((pid) => `${pid}@${hostname()}`);

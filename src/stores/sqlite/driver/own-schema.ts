@@ -1,9 +1,9 @@
 import { CairnError } from "../../../model/errors.ts";
+import type { DatabaseSchema } from "../../../model/schema.ts";
 import { isFenceTrigger } from "../migration/fence.ts";
 import type { SqliteTx } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
-import type { Migration } from "./schema-version.ts";
-import { appliedMigrations } from "./table-facts.ts";
+import { recordedSchemas } from "./table-facts.ts";
 
 /** A trigger or a view, as the schema table of SQLite holds it. */
 interface Program {
@@ -23,8 +23,8 @@ export function programsOf(tx: SqliteTx): readonly Program[] {
  * Refuses a file with triggers or views that its schema does not have. A file that was planted can say of itself that its schema is the
  * current one, and a trigger in it can drop what is stored, after the write was acknowledged.
  */
-export async function assertOwnPrograms(found: readonly Program[], migrations: readonly Migration[], path: string): Promise<void> {
-  const problem = await foreignProgram(found, migrations);
+export async function assertOwnPrograms(found: readonly Program[], schema: DatabaseSchema, path: string): Promise<void> {
+  const problem = await foreignProgram(found, schema);
   if (problem !== undefined)
     throw new CairnError(
       "unavailable",
@@ -34,42 +34,42 @@ export async function assertOwnPrograms(found: readonly Program[], migrations: r
 }
 
 /** Returns what a check reports about a file that `assertOwnPrograms` would refuse: nothing, or one problem. */
-export async function foreignProgramsIn(path: string, migrations: readonly Migration[]): Promise<string[]> {
+export async function foreignProgramsIn(path: string, schema: DatabaseSchema): Promise<string[]> {
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
   try {
-    if (appliedMigrations(connection).length < migrations.length) return []; // looked at once its schema is up to date
-    return [(await foreignProgram(connection.prepare(PROGRAMS).all() as unknown as Program[], migrations)) ?? []].flat();
+    if (recordedSchemas(connection).length === 0) return []; // its first use creates the schema
+    return [(await foreignProgram(connection.prepare(PROGRAMS).all() as unknown as Program[], schema)) ?? []].flat();
   } finally {
     connection.close();
   }
 }
 
 /** Describes a trigger or view that the schema does not have, in words that follow the name of the file. */
-async function foreignProgram(found: readonly Program[], migrations: readonly Migration[]): Promise<string | undefined> {
+async function foreignProgram(found: readonly Program[], schema: DatabaseSchema): Promise<string | undefined> {
   if (found.length === 0) return undefined;
-  const known = await programsIn(migrations);
+  const known = await programsIn(schema);
   const foreign = found.find(({ name, tbl_name: table, sql }) => known.get(name) !== sql && !isFenceTrigger(name, table, sql));
   return foreign && `holds ${JSON.stringify(foreign.name.slice(0, 100))}, a trigger or view that Cairn did not make`;
 }
 
-const expected = new WeakMap<readonly Migration[], Promise<ReadonlyMap<string, string>>>();
+const expected = new WeakMap<DatabaseSchema, Promise<ReadonlyMap<string, string>>>();
 
 /** What the triggers and views of a schema are: read from a database in memory that has that schema. */
-function programsIn(migrations: readonly Migration[]): Promise<ReadonlyMap<string, string>> {
-  let known = expected.get(migrations);
+function programsIn(schema: DatabaseSchema): Promise<ReadonlyMap<string, string>> {
+  let known = expected.get(schema);
   if (!known) {
-    known = make(migrations);
-    expected.set(migrations, known);
+    known = make(schema);
+    expected.set(schema, known);
   }
   return known;
 }
 
-async function make(migrations: readonly Migration[]): Promise<ReadonlyMap<string, string>> {
+async function make(schema: DatabaseSchema): Promise<ReadonlyMap<string, string>> {
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(":memory:");
   try {
-    for (const { sql } of migrations) connection.exec(sql);
+    connection.exec(schema.sql);
     return new Map((connection.prepare(PROGRAMS).all() as unknown as Program[]).map(({ name, sql }) => [name, sql]));
   } finally {
     connection.close();

@@ -1,15 +1,15 @@
-import type { AppliedMigration } from "../../../model/schema-version.ts";
+import type { RecordedSchema } from "../../../model/schema.ts";
 import { fenceOf } from "../migration/fence.ts";
 import { loadEngine, releaseClosedConnections } from "./engine.ts";
 import { assertDescriptorsLeft } from "./errors.ts";
-import { appliedMigrations, tableNames } from "./table-facts.ts";
+import { recordedSchemas, tableNames } from "./table-facts.ts";
 import { readActivity, type WriteActivity } from "./write-activity.ts";
 
 /** What can be seen of a database file without reading all of it. */
 export interface FileProbe {
   /** Whose it is: a project's id or a system's; `undefined` before anything was stored. */
   readonly owner: string | undefined;
-  readonly schema: readonly AppliedMigration[];
+  readonly schema: readonly RecordedSchema[];
   /** Only of a system. */
   readonly activity: WriteActivity | undefined;
   readonly halfSnapshots: readonly string[];
@@ -63,7 +63,7 @@ async function probeFile(path: string, { nowSeconds, windowSeconds }: ProbeTime)
         : [];
     return {
       owner: owners[0]?.owner,
-      schema: appliedMigrations(connection),
+      schema: recordedSchemas(connection),
       activity: tables.has("write_activity") ? readActivity(all, nowSeconds, windowSeconds) : undefined,
       halfSnapshots: tables.has("snapshots")
         ? all<{ id: string }>("SELECT id FROM snapshots WHERE complete = 0 AND created_at < ? ORDER BY sequence", before).map(

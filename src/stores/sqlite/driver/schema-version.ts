@@ -1,41 +1,38 @@
-import type { AppliedMigration, Migration } from "../../../model/schema-version.ts";
-import { migrationChecksum, pendingMigrations } from "../../../model/schema-version.ts";
+import type { DatabaseSchema, RecordedSchema } from "../../../model/schema.ts";
+import { assertSchema, schemaChecksum } from "../../rows/schema-version.ts";
 import type { SqliteDatabase, SqliteTx } from "./driver.ts";
 import { assertOwnPrograms, programsOf } from "./own-schema.ts";
 
-export type { Migration };
-
-/** Brings the schema up to date, all steps in one transaction, so that a kill leaves the old schema or the new. */
-export async function migrateSqlite(database: SqliteDatabase, migrations: readonly Migration[]): Promise<void> {
-  // The common start finds nothing to do, and then needs no write lock.
-  const pending = database.read((tx) => pendingMigrations(migrations, applied(tx), database.path)).length;
-  if (pending > 0) await apply(database, migrations);
-  await assertOwnPrograms(database.read(programsOf), migrations, database.path);
+/** Creates the schema in an empty file, in one transaction, and refuses a file with another schema. */
+export async function ensureSchema(database: SqliteDatabase, schema: DatabaseSchema): Promise<void> {
+  const stateIn = (tx: SqliteTx) => assertSchema(schema, recordedSchemas(tx), database.path);
+  // An existing schema needs no write lock.
+  if (database.read(stateIn) === "absent")
+    await database.write((tx) => {
+      if (stateIn(tx) === "absent") createSchema(tx, schema);
+    });
+  await assertOwnPrograms(database.read(programsOf), schema, database.path);
 }
 
-async function apply(database: SqliteDatabase, migrations: readonly Migration[]): Promise<void> {
-  await database.write((tx) => {
-    tx.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
-      migration_id INTEGER PRIMARY KEY,
-      migration_name TEXT NOT NULL UNIQUE,
-      checksum TEXT NOT NULL,
-      applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
-    )`);
-    for (const migration of pendingMigrations(migrations, applied(tx), database.path)) {
-      tx.exec(migration.sql);
-      tx.run(
-        "INSERT INTO schema_migrations (migration_id, migration_name, checksum) VALUES (?, ?, ?)",
-        migration.id,
-        migration.name,
-        migrationChecksum(migration),
-      );
-    }
-  });
+function createSchema(tx: SqliteTx, schema: DatabaseSchema): void {
+  tx.exec(`CREATE TABLE schema_migrations (
+    migration_id INTEGER PRIMARY KEY,
+    migration_name TEXT NOT NULL UNIQUE,
+    checksum TEXT NOT NULL,
+    applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+  )`);
+  tx.exec(schema.sql);
+  tx.run(
+    "INSERT INTO schema_migrations (migration_id, migration_name, checksum) VALUES (?, ?, ?)",
+    schema.version,
+    schema.name,
+    schemaChecksum(schema),
+  );
 }
 
-function applied(tx: SqliteTx): AppliedMigration[] {
+function recordedSchemas(tx: SqliteTx): RecordedSchema[] {
   if (!tx.get("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'")) return [];
-  return tx.all<AppliedMigration>(
-    "SELECT migration_id AS id, migration_name AS name, checksum FROM schema_migrations ORDER BY migration_id",
+  return tx.all<RecordedSchema>(
+    "SELECT migration_id AS version, migration_name AS name, checksum FROM schema_migrations ORDER BY migration_id",
   );
 }

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { TableFacts } from "../../../model/backup.ts";
-import type { AppliedMigration } from "../../../model/schema-version.ts";
+import type { RecordedSchema } from "../../../model/schema.ts";
 
 /** Every table that holds rows of its own: an index, a view or a full-text table is derived, but the tables beneath the latter count. */
 const TABLES = `SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'
@@ -32,10 +32,10 @@ export function tableFacts(connection: DatabaseSync): TableFacts[] {
 }
 
 /** The steps of its schema that were taken; none in a file that is no database of ours. */
-export function appliedMigrations(connection: DatabaseSync): AppliedMigration[] {
+export function recordedSchemas(connection: DatabaseSync): RecordedSchema[] {
   if (!tableNames(connection).includes("schema_migrations")) return [];
-  const sql = "SELECT migration_id AS id, migration_name AS name, checksum FROM schema_migrations ORDER BY migration_id";
-  return (connection.prepare(sql).all() as unknown as AppliedMigration[]).map((row) => ({ ...row }));
+  const sql = "SELECT migration_id AS version, migration_name AS name, checksum FROM schema_migrations ORDER BY migration_id";
+  return (connection.prepare(sql).all() as unknown as RecordedSchema[]).map((row) => ({ ...row }));
 }
 
 const CHUNK_BYTES = 64 * 1024;

@@ -3,12 +3,12 @@ import { basename, dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
+import type { DatabaseSchema } from "../../../model/schema.ts";
 import type { Counters, DatabaseShape, MigrationSource, Trace } from "../../../ports/migration.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
 import { syncFile, syncFolder } from "../backup/copy-file.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
-import type { Migration } from "../driver/schema-version.ts";
 import { codeFileOf } from "../projects/code/code-file.ts";
 import { dropFence, fenceOf, ordinaryTables, raiseFence } from "./fence.ts";
 import { acquireMigrationLock } from "./lock.ts";
@@ -16,13 +16,13 @@ import { sqliteRows } from "./rows.ts";
 
 export interface SqliteMigrationOptions {
   readonly path: string;
-  readonly migrations: readonly Migration[];
+  readonly schema: DatabaseSchema;
   readonly shape: DatabaseShape;
   readonly trace?: Trace | undefined;
 }
 
 /** A SQLite file that goes to PostgreSQL. */
-export function sqliteMigrationSource({ path, migrations, shape, trace = () => {} }: SqliteMigrationOptions): MigrationSource {
+export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }: SqliteMigrationOptions): MigrationSource {
   let connection: DatabaseSync | undefined;
   let release: (() => void) | undefined;
 
@@ -33,7 +33,7 @@ export function sqliteMigrationSource({ path, migrations, shape, trace = () => {
     const opened = new DatabaseSync(path, { timeout: 1_000, enableForeignKeyConstraints: true });
     connection = opened;
     // The tables are those that this version knows, unless a move has begun already: then nobody may change them.
-    if (fenceOf(opened) === undefined) (await openSqlite({ path, migrations, mustExist: true })).close();
+    if (fenceOf(opened) === undefined) (await openSqlite({ path, schema, mustExist: true })).close();
     return opened;
   }
 

@@ -23,7 +23,7 @@ import { archivePath, emptyWal, placeCopy, type SqliteMigrationOptions, sqliteCo
 import { fromMicros } from "./time.ts";
 
 /** A SQLite file that a PostgreSQL schema comes back to. It is built beside its place and renamed when it is whole. */
-export function sqliteMigrationTarget({ path, migrations, shape, trace = () => {} }: SqliteMigrationOptions): RollbackTarget {
+export function sqliteMigrationTarget({ path, schema, shape, trace = () => {} }: SqliteMigrationOptions): RollbackTarget {
   const made = `${path}.building`;
   let connection: DatabaseSync | undefined;
   let release: (() => void) | undefined;
@@ -61,7 +61,7 @@ export function sqliteMigrationTarget({ path, migrations, shape, trace = () => {
     async fill(_moveId, feed) {
       if (existsSync(path)) throw new CairnError("conflict", `There is a file ${path} already. Set it aside first. Nothing was changed.`);
       clear();
-      (await openSqlite({ path: made, migrations })).close();
+      (await openSqlite({ path: made, schema })).close();
       trace("target made");
       const db = await connected();
       // Nobody needs what a kill leaves behind, so that nothing has to be safe before it is whole.

@@ -11,7 +11,7 @@ import { sqliteDatabases } from "../driver/databases.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { claim, ownerOf } from "./owner.ts";
 import { releaseProject, sqliteProject } from "./project.ts";
-import { projectMigrations } from "./project-schema.ts";
+import { projectSchema } from "./project-schema.ts";
 
 /** Projects as files to carry, in the form in which the SQLite storage keeps them, without a WAL beside them. */
 export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFiles {
@@ -22,7 +22,7 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
         const path = join(scratch, "filling.db");
         const databases = sqliteDatabases();
         try {
-          await claim(await databases.handle({ path, migrations: projectMigrations })(), projectId, now);
+          await claim(await databases.handle({ path, schema: projectSchema })(), projectId, now);
           await fill(sqliteProject(databases, { projectId, path, now }));
         } finally {
           releaseProject(databases, path);

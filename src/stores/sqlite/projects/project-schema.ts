@@ -1,67 +1,59 @@
-import type { Migration } from "../driver/schema-version.ts";
+import type { DatabaseSchema } from "../../../model/schema.ts";
 import { VECTOR_SCHEMA } from "../vectors/schema.ts";
 import { EMBEDDING_VERSIONS_SCHEMA, PROJECT_INFO_SCHEMA } from "./embedding-schema.ts";
 import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
 import { OUTBOX_SCHEMA } from "./outbox.ts";
 
-/** The schema of a project's database. Steps are only ever added. */
-export const projectMigrations: readonly Migration[] = [
-  {
-    id: 1,
-    name: "checkpoints",
-    sql: `
-      ${PROJECT_INFO_SCHEMA}
-      CREATE TABLE checkpoints (
-        key INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT NOT NULL UNIQUE,
-        summary TEXT NOT NULL,
-        description TEXT NOT NULL,
-        context TEXT NOT NULL,
-        token_count INTEGER NOT NULL CHECK (token_count >= 0),
-        created_at TIMESTAMP NOT NULL,
-        updated_at TIMESTAMP NOT NULL,
-        -- The places in the two orders: the times above, unless they lay in the future.
-        created_order TIMESTAMP NOT NULL,
-        updated_order TIMESTAMP NOT NULL,
-        revision INTEGER NOT NULL,
-        checksum TEXT NOT NULL
-      );
-      CREATE INDEX checkpoints_created ON checkpoints (created_order DESC, id);
-      CREATE INDEX checkpoints_updated ON checkpoints (updated_order DESC, id);
-      -- Damaged records that a repair set aside, their rows as JSON.
-      CREATE TABLE quarantined_records (
-        quarantine_id INTEGER PRIMARY KEY AUTOINCREMENT,
-        collection TEXT NOT NULL,
-        record_id TEXT NOT NULL,
-        reason TEXT NOT NULL,
-        quarantined_at TIMESTAMP NOT NULL,
-        raw TEXT NOT NULL
-      );
-      -- Tags are rows, so that a comma, a quote or a percent sign in one is just a character.
-      CREATE TABLE checkpoint_tags (
-        checkpoint_key INTEGER NOT NULL REFERENCES checkpoints (key) ON DELETE CASCADE,
-        position INTEGER NOT NULL,
-        tag TEXT NOT NULL,
-        folded TEXT NOT NULL,
-        PRIMARY KEY (checkpoint_key, position)
-      ) WITHOUT ROWID;
-      CREATE INDEX checkpoint_tags_folded ON checkpoint_tags (folded, checkpoint_key);
-    `,
-  },
-  {
-    id: 2,
-    name: "embedding versions, vectors and words",
-    sql: `
-      ${EMBEDDING_VERSIONS_SCHEMA}
-      ${VECTOR_SCHEMA}
-      -- Words are split by us, identifiers into their parts too; underscores belong to a word.
-      -- The words are stored beside the index, because secure-delete must know them to remove them from every page of it.
-      CREATE VIRTUAL TABLE checkpoint_words USING fts5 (
-        words, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
-      );
-      INSERT INTO checkpoint_words (checkpoint_words, rank) VALUES ('secure-delete', 1);
-    `,
-  },
-  { id: 3, name: "knowledge", sql: KNOWLEDGE_SCHEMA },
-  { id: 4, name: "outbox of vectors", sql: OUTBOX_SCHEMA },
-];
+/** The schema of a project's database. */
+export const projectSchema: DatabaseSchema = {
+  version: 1,
+  name: "project",
+  sql: `
+    ${PROJECT_INFO_SCHEMA}
+    CREATE TABLE checkpoints (
+      key INTEGER PRIMARY KEY AUTOINCREMENT,
+      id TEXT NOT NULL UNIQUE,
+      summary TEXT NOT NULL,
+      description TEXT NOT NULL,
+      context TEXT NOT NULL,
+      token_count INTEGER NOT NULL CHECK (token_count >= 0),
+      created_at TIMESTAMP NOT NULL,
+      updated_at TIMESTAMP NOT NULL,
+      -- The places in the two orders: the times above, unless they lay in the future.
+      created_order TIMESTAMP NOT NULL,
+      updated_order TIMESTAMP NOT NULL,
+      revision INTEGER NOT NULL,
+      checksum TEXT NOT NULL
+    );
+    CREATE INDEX checkpoints_created ON checkpoints (created_order DESC, id);
+    CREATE INDEX checkpoints_updated ON checkpoints (updated_order DESC, id);
+    -- Damaged records that a repair set aside, their rows as JSON.
+    CREATE TABLE quarantined_records (
+      quarantine_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      collection TEXT NOT NULL,
+      record_id TEXT NOT NULL,
+      reason TEXT NOT NULL,
+      quarantined_at TIMESTAMP NOT NULL,
+      raw TEXT NOT NULL
+    );
+    -- Tags are rows, so that a comma, a quote or a percent sign in one is just a character.
+    CREATE TABLE checkpoint_tags (
+      checkpoint_key INTEGER NOT NULL REFERENCES checkpoints (key) ON DELETE CASCADE,
+      position INTEGER NOT NULL,
+      tag TEXT NOT NULL,
+      folded TEXT NOT NULL,
+      PRIMARY KEY (checkpoint_key, position)
+    ) WITHOUT ROWID;
+    CREATE INDEX checkpoint_tags_folded ON checkpoint_tags (folded, checkpoint_key);
+    ${EMBEDDING_VERSIONS_SCHEMA}
+    ${VECTOR_SCHEMA}
+    -- Words are split by us, identifiers into their parts too; underscores belong to a word.
+    -- The words are stored beside the index, because secure-delete must know them to remove them from every page of it.
+    CREATE VIRTUAL TABLE checkpoint_words USING fts5 (
+      words, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+    );
+    INSERT INTO checkpoint_words (checkpoint_words, rank) VALUES ('secure-delete', 1);
+    ${KNOWLEDGE_SCHEMA}
+    ${OUTBOX_SCHEMA}
+  `,
+};

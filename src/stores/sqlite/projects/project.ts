@@ -9,7 +9,7 @@ import { codeFileOf } from "./code/code-file.ts";
 import { codeDatabase } from "./code/database.ts";
 import { sqliteCode } from "./code/store.ts";
 import { sqliteKnowledge } from "./knowledge.ts";
-import { projectMigrations } from "./project-schema.ts";
+import { projectSchema } from "./project-schema.ts";
 
 export interface SqliteProjectOptions {
   readonly projectId: string;
@@ -22,7 +22,7 @@ export interface SqliteProjectOptions {
 /** Returns the stores of the project whose database is this file. */
 export function sqliteProject(databases: SqliteDatabases, options: SqliteProjectOptions): ProjectStore {
   const { projectId, path, now, onNotice } = options;
-  const handle = databases.handle({ path, migrations: projectMigrations, onNotice });
+  const handle = databases.handle({ path, schema: projectSchema, onNotice });
   const vectors = searcherOf(path, onNotice);
   const code = codeDatabase(databases, { projectId, projectFile: path, now, onNotice });
   return {

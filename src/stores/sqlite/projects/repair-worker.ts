@@ -3,7 +3,7 @@ import { CairnError } from "../../../model/errors.ts";
 import { postResult } from "../../../scheduling/run-in-thread.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { checkWholeFile } from "./check-records.ts";
-import { projectMigrations } from "./project-schema.ts";
+import { projectSchema } from "./project-schema.ts";
 import { repairRecords } from "./repair-records.ts";
 
 /** A thread of its own, because a repair reads the whole file and may write every derived row of it again. */
@@ -15,7 +15,7 @@ await postResult(async () => {
       details: { path },
     });
   if (found.damaged.length + found.stale.length === 0) return { quarantined: [], rebuilt: [] };
-  const database = await openSqlite({ path, migrations: projectMigrations, mustExist: true });
+  const database = await openSqlite({ path, schema: projectSchema, mustExist: true });
   try {
     return await database.write((tx) => repairRecords(tx, found, now));
   } finally {

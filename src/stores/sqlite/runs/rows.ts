@@ -25,7 +25,7 @@ export interface InfoRow {
   envelope: string;
 }
 
-/** All of a checkpoint but its keys and its state, as one text: see the step «envelopes» of the schema. */
+/** All of a checkpoint but its keys and its state, as one text: see schema.ts. */
 export function toEnvelope(info: RunCheckpointInfo, encoding: PayloadEncoding): string {
   const { sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size } = info;
   return JSON.stringify([sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size, encoding]);

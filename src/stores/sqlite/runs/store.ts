@@ -7,7 +7,7 @@ import type { SqliteTx } from "../driver/driver.ts";
 import { singleDatabase } from "../driver/single.ts";
 import { pruneSqliteRuns } from "./prune.ts";
 import { type InfoRow, type RunRow, toCheckpoint, toEnvelope, toInfo, toRun } from "./rows.ts";
-import { BURY, runMigrations } from "./schema.ts";
+import { BURY, runSchema } from "./schema.ts";
 
 export interface SqliteRunStoreOptions {
   readonly path: string;
@@ -16,7 +16,7 @@ export interface SqliteRunStoreOptions {
 
 /** Runs in one SQLite file that several processes may share. */
 export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOptions): RunStore {
-  const { open: database, opened, close } = singleDatabase({ path, migrations: runMigrations });
+  const { open: database, opened, close } = singleDatabase({ path, schema: runSchema });
 
   return {
     async save(checkpoint, { fence, status } = {}) {

@@ -7,7 +7,7 @@ import { sqliteDatabases } from "../driver/databases.ts";
 import type { SqliteDatabase } from "../driver/driver.ts";
 import { probeWrite } from "../driver/write-probe.ts";
 import { hasMigrationRecord } from "../migration/record.ts";
-import { systemMigrations } from "./schema.ts";
+import { systemSchema } from "./schema.ts";
 import { sqliteSystemStore } from "./store.ts";
 
 export interface SqliteSystemStorageOptions {
@@ -32,7 +32,7 @@ export function sqliteSystemStorage({ stateDir, refuseLinks = false }: SqliteSys
   const handleOf = (systemId: string) => {
     const path = pathOf(systemId);
     if (refuseLinks) for (const one of [stateDir, folder, path]) assertNoLink(one);
-    return databases.handle({ path, migrations: systemMigrations });
+    return databases.handle({ path, schema: systemSchema });
   };
 
   return {

@@ -7,7 +7,7 @@ import { inodeOf, openSqlite, type SqliteDatabase } from "../../driver/driver.ts
 import { hasMigrationRecord, migratedTo } from "../../migration/record.ts";
 import { claim } from "../owner.ts";
 import { codeFileOf } from "./code-file.ts";
-import { codeMigrations } from "./schema.ts";
+import { codeSchema } from "./schema.ts";
 
 export interface CodeDatabaseOptions {
   readonly projectId: string;
@@ -36,7 +36,7 @@ export function codeDatabase(databases: SqliteDatabases, { projectId, projectFil
     if (firstGeneration > 0)
       await database.write((tx) => tx.run("UPDATE code_generation SET last = max(last, ?) WHERE id = 1", firstGeneration));
   }
-  const file = databases.handle({ path, migrations: codeMigrations, onNotice, prepare });
+  const file = databases.handle({ path, schema: codeSchema, onNotice, prepare });
 
   return {
     path,
@@ -60,7 +60,7 @@ export function codeDatabase(databases: SqliteDatabases, { projectId, projectFil
 
 /** Reads an empty index in memory, so that reading creates no file. Writes go to the file, which the first of them creates. */
 async function absentIndex(path: string, file: DatabaseHandle): Promise<SqliteDatabase> {
-  emptyIndex ??= openSqlite({ path: ":memory:", migrations: codeMigrations });
+  emptyIndex ??= openSqlite({ path: ":memory:", schema: codeSchema });
   return {
     ...(await emptyIndex),
     path,

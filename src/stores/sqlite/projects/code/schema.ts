@@ -1,4 +1,4 @@
-import type { Migration } from "../../driver/schema-version.ts";
+import type { DatabaseSchema } from "../../../../model/schema.ts";
 import { VECTOR_SCHEMA } from "../../vectors/schema.ts";
 import { EMBEDDING_VERSIONS_SCHEMA, PROJECT_INFO_SCHEMA } from "../embedding-schema.ts";
 import { OUTBOX_SCHEMA } from "../outbox.ts";
@@ -89,6 +89,8 @@ END;
 `;
 
 /** The schema of a project's code index, a database of its own next to the project's. */
-export const codeMigrations: readonly Migration[] = [
-  { id: 1, name: "code index", sql: [PROJECT_INFO_SCHEMA, EMBEDDING_VERSIONS_SCHEMA, VECTOR_SCHEMA, OUTBOX_SCHEMA, CODE_TABLES].join("") },
-];
+export const codeSchema: DatabaseSchema = {
+  version: 1,
+  name: "code index",
+  sql: [PROJECT_INFO_SCHEMA, EMBEDDING_VERSIONS_SCHEMA, VECTOR_SCHEMA, OUTBOX_SCHEMA, CODE_TABLES].join(""),
+};

@@ -1,0 +1,17 @@
+/** The schema of one kind of database, stated once. Every change of `sql` takes the next version: nothing alters a schema in place. */
+export interface DatabaseSchema {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** The schema that a database records about itself. */
+export interface RecordedSchema {
+  readonly version: number;
+  readonly name: string;
+  /** SHA-256 of the statements that created it. */
+  readonly checksum: string;
+}
+
+/** `absent`: the first use creates it. `migrated`: the database is now in another engine. Only `absent` and `current` can be used. */
+export type SchemaState = "absent" | "current" | "newer" | "older" | "altered" | "migrated";
