@@ -1,73 +1,97 @@
-import { existsSync, readFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { settingByKey } from "../../src/config/settings.ts";
+import { buildImage, containerOptions, readDockerfile, sentToBuild } from "./dockerfile.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(join(root, file), "utf8");
 
-/** The instructions of a Dockerfile, continued lines put together. */
-const steps = read("Dockerfile")
-  .replace(/^#.*\n/gm, "")
-  .replace(/\\\n/g, " ")
-  .split("\n")
-  .filter((line) => line.trim() !== "")
-  .map((line) => ({ op: line.slice(0, line.indexOf(" ")), rest: line.slice(line.indexOf(" ") + 1).trim() }));
-const lastStage = steps.slice(steps.findLastIndex(({ op }) => op === "FROM"));
+const instructions = readDockerfile(read("Dockerfile"));
 
-describe("the container", () => {
-  it("is built in stages from images with a pinned major version", () => {
-    const images = steps.filter(({ op }) => op === "FROM").map(({ rest }) => rest.split(" ")[0]!);
-    expect(images.length).toBeGreaterThan(1);
-    for (const image of images) expect(image).toMatch(/^node:\d+-/);
-    const major = Number(/^node:(\d+)/.exec(images.at(-1)!)![1]);
+describe("the Dockerfile", () => {
+  mkdirSync(join(root, ".cache"), { recursive: true });
+  const scratch = mkdtempSync(join(root, ".cache", "image-"));
+  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+  it("builds a tree whose server becomes healthy, takes commands and stops on SIGTERM", async () => {
+    const image = buildImage({ context: root, scratch });
+    expect(image.user).toBe("node");
+    expect(readFileSync(join(scratch, "tools/chown.txt"), "utf8")).toBe(`node:node ${join(image.root, "data")}\n`);
+    expect(existsSync(join(image.root, "app/node_modules/typescript")), "development packages are pruned").toBe(false);
+
+    const options = containerOptions(image, { CAIRN_HTTP_PORT: String(await freePort()), CAIRN_EMBEDDER_KIND: "static" });
+    const inContainer = ([command, ...args]: readonly string[]) => spawnSync(command!, args, { ...options, encoding: "utf8" });
+    const [command, ...args] = [...image.entrypoint, ...image.command];
+    expect(inContainer(image.health).status, "health before the server runs").toBe(1);
+    const server = spawn(command!, args, { ...options, stdio: ["ignore", "ignore", "pipe"] });
+    const log: string[] = [];
+    server.stderr.setEncoding("utf8").on("data", (text: string) => log.push(text));
+    try {
+      await expect.poll(() => inContainer(image.health).status, { interval: 500, message: log.join("") }).toBe(0);
+      const created = inContainer(["cairn", "key", "create", "laptop", "--access", "write", "--all-projects", "--json"]);
+      expect(created).toMatchObject({ status: 0, stdout: expect.stringContaining("laptop") });
+      const { key } = JSON.parse(created.stdout) as { key: string };
+      const address = `http://127.0.0.1:${options.env.CAIRN_HTTP_PORT}`;
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const body = JSON.stringify({ project_path: "/srv/app", summary: "It runs." });
+      expect((await fetch(`${address}/v1/checkpoint/save`, { method: "POST", headers, body })).ok).toBe(true);
+      expect((await fetch(`${address}/v1/checkpoint/save`, { method: "POST", body })).status, "without a key").toBe(401);
+    } finally {
+      server.kill("SIGTERM");
+    }
+    expect(await once(server, "exit"), log.join("")).toEqual([0, null]);
+  });
+
+  it("uses images with a pinned major version that package.json allows", () => {
+    const images = instructions.filter(({ name }) => name === "FROM").map(({ rest }) => rest.split(" ")[0]!);
     const { engines } = JSON.parse(read("package.json")) as { engines: { node: string } };
-    expect(major).toBeGreaterThanOrEqual(Number(/(\d+)/.exec(engines.node)![1]));
+    for (const image of images) {
+      expect(image).toMatch(/^node:\d+-/);
+      expect(Number.parseInt(image.slice("node:".length), 10)).toBeGreaterThanOrEqual(Number(/(\d+)/.exec(engines.node)![1]));
+    }
   });
 
-  it("does not run as root, has a health check and stops on a signal sent to the program itself", () => {
-    const user = lastStage.findLast(({ op }) => op === "USER")!;
-    expect(user.rest).toBe("node");
-    const after = lastStage.slice(lastStage.indexOf(user));
-    expect(after.some(({ op }) => op === "RUN" || op === "COPY")).toBe(false);
-    expect(lastStage.find(({ op }) => op === "HEALTHCHECK")!.rest).toContain("/health");
-    // A list, not a line for a shell: a shell would swallow the signal.
-    for (const op of ["ENTRYPOINT", "CMD"]) expect(JSON.parse(lastStage.find((step) => step.op === op)!.rest)).toBeInstanceOf(Array);
+  it("writes nothing as root after it has switched to another user", () => {
+    const user = instructions.findLastIndex(({ name }) => name === "USER");
+    expect(instructions.slice(user).filter(({ name }) => name === "RUN" || name === "COPY")).toEqual([]);
   });
 
-  it("sets only what Cairn knows, and no secrets", () => {
-    const variables = steps.filter(({ op }) => op === "ENV" || op === "ARG").flatMap(({ rest }) => rest.match(/\w+(?==)/g) ?? []);
-    const known = [...settingByKey.values()];
+  it("sets only settings that exist, and no secrets", () => {
+    const variables = instructions
+      .filter(({ name }) => name === "ENV" || name === "ARG")
+      .flatMap(({ rest }) => rest.match(/\w+(?==)/g) ?? []);
+    expect(variables).toContain("CAIRN_DATA_DIR");
     for (const name of variables.filter((one) => one.startsWith("CAIRN_"))) {
-      const setting = known.find(({ envNames }) => envNames.includes(name));
+      const setting = [...settingByKey.values()].find(({ envNames }) => envNames.includes(name));
       expect(setting, name).toBeDefined();
       expect(setting!.secret ?? false, name).toBe(false);
     }
-    expect(variables).toContain("CAIRN_DATA_DIR");
     expect(variables.filter((name) => /KEY|TOKEN|PASSWORD|SECRET/.test(name))).toEqual([]);
   });
 
-  it("lets into the build only what is listed, and everything that is listed is there", () => {
-    const rules = read(".dockerignore")
-      .split("\n")
-      .filter((line) => line !== "" && !line.startsWith("#"));
-    expect(rules[0]).toBe("*");
-    const taken = rules.slice(1);
-    for (const rule of taken) {
-      expect(rule.startsWith("!"), rule).toBe(true);
-      expect(existsSync(join(root, rule.slice(1))), rule).toBe(true);
-    }
-    // What the build reads by name.
-    const scripts = ["build.mjs", "build-kernel.mjs", "build-models.mjs"].map((file) => read(`scripts/${file}`)).join("\n");
-    for (const [, path] of scripts.matchAll(/"((?:tsconfig|src|models|grammars|console)[^"/]*)(?:\/[^"]*)?"/g))
-      expect(taken).toContain(`!${path}`);
+  it("sends no secrets, tests or build results to the build", () => {
+    for (const entry of [".env", ".git", "test", "dist", "node_modules"]) expect(sentToBuild(root)).not.toContain(entry);
   });
 });
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("The server has no port.");
+  return address.port;
+}
 
 describe("the compose file", () => {
   const compose = read("compose.yaml");
 
-  it("pins every image, publishes on this machine only and has no password in it", () => {
+  it("pins every image, publishes on loopback only and contains no password", () => {
     const images = [...compose.matchAll(/^ +image: (\S+)$/gm)].map(([, image]) => image!);
     expect(images.map((image) => image.split(":")[0])).toEqual(["cairn-memory", "pgvector/pgvector", "qdrant/qdrant"]);
     for (const image of images) expect(image).toMatch(/:v?\d+\.\d+/);
@@ -78,7 +102,7 @@ describe("the compose file", () => {
     expect(compose).not.toMatch(/postgres:\/\/\w+:(?!\$\{)/);
   });
 
-  it("sets only what Cairn knows", () => {
+  it("sets only settings that exist", () => {
     const names = [...compose.matchAll(/^ +(CAIRN_\w+):/gm)].map(([, name]) => name!);
     expect(names.length).toBeGreaterThan(1);
     for (const name of names)
