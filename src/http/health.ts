@@ -17,7 +17,7 @@ export interface Health {
 }
 
 type KnowledgeReadiness = Awaited<ReturnType<Cairn["knowledge"]["readiness"]>>;
-type Checked = Pick<Cairn, "check" | "knowledge">;
+type Checked = Pick<Cairn, "check"> & { readonly knowledge: Pick<Cairn["knowledge"], "readiness"> };
 
 /** How long a probe waits for the storage before it answers that the storage is slow. */
 const CHECK_TIMEOUT_MS = 3_000;

@@ -106,9 +106,11 @@ describe("progress", () => {
   const host = (isTTY: boolean) => {
     let seconds = 0;
     const stderr = Object.assign(new PassThrough(), { isTTY, columns: 60 });
-    return { stderr, env: {}, now: () => new Date(1_000 * seconds++) } as never;
+    const now = () => new Date(1_000 * seconds++);
+    const { signal } = new AbortController();
+    return { stdin: new PassThrough(), stdout: new PassThrough(), stderr, env: {}, cwd: "/", home: "/", now, signal };
   };
-  const written = (one: never) => String((one as { stderr: PassThrough }).stderr.read() ?? "");
+  const written = ({ stderr }: { stderr: PassThrough }) => String(stderr.read() ?? "");
 
   it("is drawn on a terminal, wiped at the end, and absent elsewhere", () => {
     const terminal = host(true);

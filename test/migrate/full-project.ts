@@ -95,6 +95,6 @@ export async function fillProject(storage: Storage, projectPath: string, { recor
         { name: "parseConfig", kind: "function", role: "reference", line: 3, column: 2, parents: [] },
       ],
     })),
-  } as never);
+  });
   await project.code.commit({ at: AT, renames: [{ from: "src/a.ts", to: "src/c.ts", contentHash: sha256Hex("src/a.ts") }] });
 }

@@ -5,8 +5,10 @@ import { postgresThreads } from "../../src/adapters/langgraph/postgres.ts";
 import { sqliteThreads } from "../../src/adapters/langgraph/sqlite.ts";
 import { openSystemStorage } from "../../src/open/open-system-storage.ts";
 import { systemClock } from "../../src/ports/clock.ts";
+import type { ComponentChange } from "../../src/ports/system-store.ts";
 import { openRunStore } from "../../src/runs.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { runCheckpoint } from "../support/run-checkpoint.ts";
 import { AT } from "./full-project.ts";
 import { places } from "./place.ts";
 
@@ -31,22 +33,12 @@ describe("runs", () => {
     const { dataDir, migrations } = place();
     const which = { kind: "runs", id: "runs" } as const;
     const store = await openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db") });
-    const checkpoint = (nodeId: string, given: string | Uint8Array) => ({
-      runId: "run-1",
-      nodeId,
-      state: given,
-      nextNode: null,
-      previousNode: null,
-      attempt: 1,
-      branch: "",
-      step: 1,
-      kind: "done" as const,
-      note: 'Заметка "x"',
-    });
-    await store.save(checkpoint("a", '{"text":"Прогресс 🧭"}') as never);
-    await store.save(checkpoint("b", new Uint8Array([0, 1, 255])) as never);
-    await store.save(checkpoint("c", "x".repeat(1_200_000)) as never); // compressed
-    await store.save(checkpoint("d", new Uint8Array(0)) as never);
+    const checkpoint = (nodeId: string, state: string | Uint8Array) =>
+      runCheckpoint({ runId: "run-1", nodeId, state, note: 'Заметка "x"' });
+    await store.save(checkpoint("a", '{"text":"Прогресс 🧭"}'));
+    await store.save(checkpoint("b", new Uint8Array([0, 1, 255])));
+    await store.save(checkpoint("c", "x".repeat(1_200_000))); // compressed
+    await store.save(checkpoint("d", new Uint8Array(0)));
     const lease = await store.start({
       runId: "held",
       graph: "g",
@@ -54,20 +46,20 @@ describe("runs", () => {
       owner: "me",
       leaseMs: 60_000,
       first: checkpoint("start", "{}"),
-    } as never);
+    });
     const before = await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)));
 
     const up = await migrations.migrate({ to: database.url, which });
     expect(up.databases[0]).toMatchObject({ outcome: "migrated" });
     expect(await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)))).toEqual(before);
-    expect(await store.save({ ...checkpoint("e", "on PostgreSQL"), runId: "run-1" } as never)).toMatchObject({ sequence: 5 });
+    expect(await store.save(checkpoint("e", "on PostgreSQL"))).toMatchObject({ sequence: 5 });
     await store.renew(lease, 60_000);
 
     const down = await migrations.migrate({ to: "sqlite", which });
     expect(down.databases[0]!.tables.find(({ table }) => table === "checkpoints")?.rows).toBe(6);
     expect((await store.load("run-1", "e")).state).toBe("on PostgreSQL");
     expect(await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)))).toEqual(before);
-    expect(await store.save({ ...checkpoint("f", "back"), runId: "run-1" } as never)).toMatchObject({ sequence: 6 });
+    expect(await store.save(checkpoint("f", "back"))).toMatchObject({ sequence: 6 });
     await store.renew(lease, 60_000);
     await store.close();
 
@@ -82,7 +74,7 @@ describe("systems", () => {
     const which = { kind: "system", id: "shop" } as const;
     const storage = await openSystemStorage({ storage: "sqlite", stateDir });
     const system = await storage.create("shop");
-    const change = (version: number, offset: number) => ({
+    const change = (version: number, offset: number): ComponentChange => ({
       component: "c",
       version,
       at: AT,
@@ -101,15 +93,15 @@ describe("systems", () => {
       ],
       state: [["k", state(`value ${offset}`)]],
     });
-    expect(await system.commit(change(0, 0) as never)).toBe(true);
-    expect(await system.commit(change(1, 1) as never)).toBe(true);
-    await system.beginSnapshot({ id: "s1", createdAt: AT, mode: "pause" } as never);
-    await system.addSnapshotPart("s1", { component: "c", checksum: "0".repeat(64), data: new Uint8Array([1, 0, 2]) } as never);
+    expect(await system.commit(change(0, 0))).toBe(true);
+    expect(await system.commit(change(1, 1))).toBe(true);
+    await system.beginSnapshot({ id: "s1", createdAt: AT, mode: "consistent" });
+    await system.addSnapshotPart("s1", { component: "c", checksum: "0".repeat(64), data: new Uint8Array([1, 0, 2]) });
     const read = async () => [
       await system.load("c", [
         { port: "p", id: "m0" },
         { port: "p", id: "m1" },
-      ] as never),
+      ]),
       await system.state("c", ["k"]),
       await system.snapshots(),
     ];
@@ -117,12 +109,12 @@ describe("systems", () => {
 
     const up = await migrations.migrate({ to: database.url, which });
     expect(plain(await read())).toEqual(before);
-    expect(await system.commit(change(2, 2) as never)).toBe(true);
+    expect(await system.commit(change(2, 2))).toBe(true);
     expect(await storage.systems()).toEqual(["shop"]);
 
     const down = await migrations.migrate({ to: "sqlite", which });
     expect(down.databases[0]!.rows).toBe(up.databases[0]!.rows + 1);
-    expect(await system.commit(change(2, 3) as never)).toBe(false); // it is at version 3 here too
+    expect(await system.commit(change(2, 3))).toBe(false); // it is at version 3 here too
     expect(Buffer.from((await system.state("c", ["k"]))[0]!).toString()).toBe("value 2");
     await storage.close();
   });

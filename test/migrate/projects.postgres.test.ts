@@ -70,7 +70,7 @@ describe("a project that moves to PostgreSQL and back", () => {
       limit: 5,
       text: "прогресс parseConfig",
       semantic: { versionId: 1, vector: unitVector(7) },
-    } as never);
+    });
     expect(found.keyword.length).toBeGreaterThan(0);
     expect(found.semantic[0]?.id).toBe("checkpoint-7");
     // The code index stays behind: it is derived, and an index run builds it again.
@@ -92,7 +92,7 @@ describe("a project that moves to PostgreSQL and back", () => {
       limit: 5,
       text: "прогресс",
       semantic: { versionId: 1, vector: unitVector(7) },
-    } as never);
+    });
     expect(found.semantic[0]?.id).toBe("checkpoint-7");
     expect(found.keyword.length).toBeGreaterThan(0);
     expect(await back.code.files()).toEqual([]);

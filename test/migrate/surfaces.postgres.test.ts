@@ -104,7 +104,7 @@ describe("POST /v1/migrate", () => {
     await makeProject(where, name, 3);
     const cairn = await open({ dataDir: where.dataDir, stateDir: where.stateDir, embedder: { kind: "none" } });
     const { call } = await api({ cairn });
-    const { key } = await cairn.keys.create({ label: "writer", access: "write", projects: "all" } as never);
+    const { key } = await cairn.keys.create({ label: "writer", access: "write", projects: "all" });
     const headers = { authorization: `Bearer ${key}` };
     const refused = await call("POST", "/v1/migrate", { to: database.url, project_path: name }, { headers, connection: REMOTE });
     expect(refused.status).toBe(403);

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
+import { wrongInput } from "../support/wrong-input.ts";
 
 const projectPath = "/home/someone/app";
 const letters = (count: number) => "x".repeat(count);
@@ -23,28 +24,32 @@ const REFUSED: [string, (cairn: Cairn) => Promise<unknown>, string][] = [
   ["21 tags", ({ checkpoints }) => checkpoints.save({ projectPath, summary: "s", tags: many(21) }), "tags: at most 20 tags"],
   ["a relative path", ({ checkpoints }) => checkpoints.save({ projectPath: "app", summary: "s" }), "projectPath: must be an absolute path"],
   ["a path with dots", ({ checkpoints }) => checkpoints.save({ projectPath: "/a/../b", summary: "s" }), 'cleaned form: "/b"'],
-  ["no path", ({ checkpoints }) => checkpoints.save({ summary: "s" } as never), "projectPath: is missing"],
+  ["no path", ({ checkpoints }) => checkpoints.save(wrongInput({ summary: "s" })), "projectPath: is missing"],
   ["a long query", ({ checkpoints }) => checkpoints.search({ projectPath, query: letters(1_001) }), "query: "],
   ["101 results", ({ checkpoints }) => checkpoints.search({ projectPath, query: "q", topK: 101 }), "topK: must be at most 100"],
   ["a list of 101", ({ checkpoints }) => checkpoints.list({ projectPath, limit: 101 }), "limit: must be at most 100"],
   ["a list of none", ({ checkpoints }) => checkpoints.list({ projectPath, limit: 0 }), "limit: must be at least 1"],
   ["no time", ({ checkpoints }) => checkpoints.list({ projectPath, createdFrom: "yesterday" }), "createdFrom: must be a time such as"],
   ["no time", ({ checkpoints }) => checkpoints.prune({ projectPath, createdBefore: "30d" }), "createdBefore: must be a time such as"],
-  ["an unknown level", ({ checkpoints }) => checkpoints.resume({ projectPath, level: "all" as never }), 'level: must be one of "summary"'],
+  [
+    "an unknown level",
+    ({ checkpoints }) => checkpoints.resume({ projectPath, level: wrongInput("all") }),
+    'level: must be one of "summary"',
+  ],
   ["a long question", ({ knowledge }) => knowledge.save({ projectPath, question: letters(4_001), answer: "a" }), "question: "],
   [
     "an unknown kind",
-    ({ knowledge }) => knowledge.save({ projectPath, kind: "lore" as never, question: "q", answer: "a" }),
+    ({ knowledge }) => knowledge.save({ projectPath, kind: wrongInput("lore"), question: "q", answer: "a" }),
     'kind: must be one of "skill"',
   ],
   [
     "a record without an answer",
-    ({ knowledge }) => knowledge.import({ projectPath, source: "s", records: [{ id: "a", kind: "faq", question: "q" } as never] }),
+    ({ knowledge }) => knowledge.import({ projectPath, source: "s", records: [wrongInput({ id: "a", kind: "faq", question: "q" })] }),
     "records.0.answer: is missing",
   ],
   ["a list of no runs", ({ runs }) => runs.list({ limit: 0 }), "limit: must be at least 1"],
   ["an empty run id", ({ runs }) => runs.get({ runId: "" }), "runId: must not be empty"],
-  ["a time that is no text", ({ runs }) => runs.store.prune({ olderThan: new Date() as never }), "olderThan must be a time in ISO 8601"],
+  ["a time that is no text", ({ runs }) => runs.store.prune({ olderThan: wrongInput(new Date()) }), "olderThan must be a time in ISO 8601"],
 ];
 
 describe("the library", () => {

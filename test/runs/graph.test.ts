@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { END, graph, RunError } from "../../src/runs.ts";
+import { wrongInput } from "../support/wrong-input.ts";
 
 interface Count {
   readonly n: number;
@@ -160,7 +161,7 @@ describe("running a graph", () => {
       if (thrown instanceof Error) expect(error.cause).toBe(thrown);
     }
     const empty = graph<Count>()
-      .node("a", () => undefined as never)
+      .node("a", () => wrongInput<Count>(undefined))
       .edge("a", END)
       .entry("a")
       .compile();
@@ -272,7 +273,7 @@ describe("running a graph", () => {
       .edge("a", END)
       .entry("a")
       .compile();
-    await expect(strict.run({ n: "1" } as never)).rejects.toMatchObject({ kind: "state", code: "invalid_input" });
+    await expect(strict.run(wrongInput({ n: "1" }))).rejects.toMatchObject({ kind: "state", code: "invalid_input" });
   });
 });
 
@@ -447,7 +448,7 @@ function faultsOf(compile: () => unknown): { kind: string; node?: string }[] {
   try {
     compile();
   } catch (error) {
-    return (error as RunError).details!.faults as never;
+    return (error as RunError).details!.faults as { kind: string; node?: string }[];
   }
   throw new Error("no fault was found");
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { CairnError, END, graph, memoryRunStore, openRunStore, type RunStore } from "../../src/runs.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { wrongInput } from "../support/wrong-input.ts";
 
 interface Trail {
   readonly path: readonly string[];
@@ -270,7 +271,7 @@ for (const [name, open] of Object.entries(stores))
       });
       expect(new Set(keys).size).toBe(keys.length);
 
-      await expect(flow.resumeFrom("r", { store, node: "a", state: { path: "x" } as never })).rejects.toMatchObject({ kind: "state" });
+      await expect(flow.resumeFrom("r", { store, node: "a", state: wrongInput({ path: "x" }) })).rejects.toMatchObject({ kind: "state" });
       await expect(flow.resumeFrom("r", { store, node: "ghost" })).rejects.toMatchObject({ code: "not_found" });
       await expect(flow.resumeFrom("r", { store })).rejects.toMatchObject({ code: "invalid_input" });
       await expect(flow.resumeFrom("r", { store, sequence: 999 })).rejects.toMatchObject({ code: "not_found" });

@@ -5,6 +5,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
+import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { operations } from "../../src/operations/list.ts";
 import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
@@ -295,20 +296,17 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("damaged reco
   }
 
   it("reports damaged records in every answer on the wire, and none when there are none", async () => {
-    const call = async (name: string, input: object) => {
-      const found = operations.find((one) => one.name === name)!;
-      const context = { mayTouch: () => true, allProjects: true, access: "admin" } as never;
-      return (await found.run(cairn, { ...input } as never, context)) as { damaged?: unknown };
-    };
+    const call = (name: string, input: object) =>
+      invoke(cairn, operations.find((operation) => operation.name === name)!, input, { caller: LOCAL_CALLER });
     const calls: [string, object][] = [
-      ["checkpoint_list", { projectPath, limit: 10, offset: 0, sortBy: "created_at", maxTokens: 4_000 }],
-      ["checkpoint_search", { projectPath, query: "parser", topK: 5, maxTokens: 4_000 }],
-      ["checkpoint_search_all", { query: "parser", topK: 5, maxTokens: 4_000 }],
-      ["checkpoint_export", { projectPath, limit: 10 }],
+      ["checkpoint_list", { project_path: projectPath }],
+      ["checkpoint_search", { project_path: projectPath, query: "parser" }],
+      ["checkpoint_search_all", { query: "parser" }],
+      ["checkpoint_export", { project_path: projectPath }],
     ];
     for (const [name, input] of calls) expect((await call(name, input)).damaged, name).toBeUndefined();
     await sql(`UPDATE checkpoints SET summary = 'x the parser' ${damageOf(ids[2]!)}`);
-    for (const [name, input] of [...calls, ["checkpoint_resume", { projectPath }] as [string, object]])
+    for (const [name, input] of [...calls, ["checkpoint_resume", { project_path: projectPath }] as [string, object]])
       expect((await call(name, input)).damaged, name).toMatchObject([{ id: ids[2] }]);
   });
 });

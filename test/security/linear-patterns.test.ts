@@ -1,10 +1,12 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { parseAst } from "vitest/node";
 import { readIgnoreRules } from "../../src/client/files/ignore-pattern.ts";
 import { parseRecordFile } from "../../src/knowledge/record-file.ts";
 import { LIMITS } from "../../src/model/limits.ts";
+import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { matchGlob } from "../../src/stores/sqlite/projects/code/filter.ts";
 import { redact as redactLine } from "../../src/telemetry/redact.ts";
 import { globMatcher } from "../../src/text/glob.ts";
@@ -183,12 +185,20 @@ describe("an attacker who sends a costly glob to a large index", () => {
       return (seed >> 16) & 1 ? "a" : "b";
     };
     const paths = Array.from({ length: 40 }, () => Array.from({ length: 1_000 }, letter).join(""));
-    const rows = paths.map((file_path, file_key) => ({ file_key, file_path }));
-    const database = { read: (work: (tx: unknown) => unknown) => work({ all: () => rows }) };
+    const folder = mkdtempSync(join(tmpdir(), "cairn-glob-"));
+    const database = await openSqlite({ path: join(folder, "index.db") });
+    onTestFinished(() => {
+      database.close();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    await database.write((tx) => {
+      tx.exec("CREATE TABLE indexed_files (file_key INTEGER PRIMARY KEY, file_path TEXT NOT NULL)");
+      for (const path of paths) tx.run("INSERT INTO indexed_files (file_path) VALUES (?)", path);
+    });
     let turns = 0;
     const ticking = setInterval(() => turns++, 1);
     try {
-      await matchGlob(async () => database as never, { glob: `*a${"?".repeat(480)}` });
+      await matchGlob(async () => database, { glob: `*a${"?".repeat(480)}` });
     } finally {
       clearInterval(ticking);
     }

@@ -8,6 +8,7 @@ import { systemClock } from "../../src/ports/clock.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { fillProject } from "../migrate/full-project.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { runCheckpoint } from "../support/run-checkpoint.ts";
 import { callAll, type Held, unlike503 } from "./locked-calls.ts";
 
 const project = "/locked";
@@ -20,8 +21,7 @@ beforeAll(async () => {
   await fillProject(storage, project, { records: 3 });
   await storage.close();
   const runs = await openRunStore({ storage: "postgres", url: database.url });
-  const step = { runId: "r", nodeId: "n", state: "{}", nextNode: null, previousNode: null, attempt: 1, branch: "", step: 1, kind: "done" };
-  await runs.save(step as never);
+  await runs.save(runCheckpoint());
   await runs.close();
   const cairn = await opened();
   const shop = cairn.systems.open("shop", { maxAttempts: 1, snapshots: { everyMs: 0 } });

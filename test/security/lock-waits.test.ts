@@ -12,6 +12,7 @@ import { waitLimitMs, withoutTimeLimit, withTimeLimit } from "../../src/scheduli
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { api } from "../http/api.ts";
 import { makeProject, type Place } from "../migrate/place.ts";
+import { runCheckpoint } from "../support/run-checkpoint.ts";
 import { callAll, type Held, unlike503 } from "./locked-calls.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-locks-"));
@@ -24,8 +25,7 @@ async function filled(): Promise<{ cairn: Cairn; files: Record<Held, string>; da
   const stateDir = join(dataDir, "state");
   await makeProject({ dataDir, stateDir } as Place, project, 3);
   const runs = await openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db") });
-  const step = { runId: "r", nodeId: "n", state: "{}", nextNode: null, previousNode: null, attempt: 1, branch: "", step: 1, kind: "done" };
-  await runs.save(step as never);
+  await runs.save(runCheckpoint());
   await runs.close();
   const cairn = await open({ dataDir, stateDir, embedder: [] });
   const shop = cairn.systems.open("shop", { maxAttempts: 1 });

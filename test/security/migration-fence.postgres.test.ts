@@ -16,6 +16,7 @@ import { migrator } from "../migrate/migrator.ts";
 import { makeProject, type Place, places, projectNamed } from "../migrate/place.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { killed } from "../support/processes.ts";
+import { runCheckpoint } from "../support/run-checkpoint.ts";
 
 let database: TestDatabase;
 const place = places();
@@ -40,18 +41,7 @@ async function writersOf(where: Place, cairn: Cairn, project: string): Promise<R
   const note = { kind: "faq", question: "How?", answer: "So." } as const;
   await cairn.knowledge.save({ ...note, scope: "shared" });
   const runs = await openRunStore({ storage: "sqlite", path: join(where.dataDir, "runs.db") });
-  const step = (n: number) =>
-    ({
-      runId: "r",
-      nodeId: `n${n}`,
-      state: "{}",
-      nextNode: null,
-      previousNode: null,
-      attempt: 1,
-      branch: "",
-      step: n,
-      kind: "done",
-    }) as never;
+  const step = (n: number) => runCheckpoint({ nodeId: `n${n}`, step: n });
   await runs.save(step(1));
   const id = sha256Hex(project).slice(0, 12);
   const shop = system({ systemId: id, storage: cairn.systems.storage, snapshots: { everyMs: 0 } });

@@ -11,6 +11,7 @@ import { launchHere } from "../../src/client/jobs/launch.ts";
 import { leases } from "../../src/client/jobs/lease.ts";
 import { runJob } from "../../src/client/jobs/run-job.ts";
 import { newId } from "../../src/model/ids.ts";
+import { wrongInput } from "../support/wrong-input.ts";
 
 let folder: string;
 let dataDir: string;
@@ -110,7 +111,7 @@ describe("a planted index job", () => {
   });
 
   it("is checked again by the process that runs it", async () => {
-    const work = job({ project_id: join(folder, "link") }) as unknown as Job;
+    const work = wrongInput<Job>(job({ project_id: join(folder, "link") }));
     symlinkSync(elsewhere, join(folder, "link"));
     const lease = await leases(dataDir).take(work.project_id, work.id);
     if (!("token" in lease)) throw new Error("The lease is taken.");

@@ -1,21 +1,39 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { Checkpoint } from "../../src/model/checkpoint.ts";
+import type { Knowledge } from "../../src/model/knowledge.ts";
 import { checkpointChecksum, knowledgeChecksum } from "../../src/model/stored-record.ts";
 
 /** Writes the right checksum to every record of a SQLite file, after a test changed rows by hand. */
 export function reseal(db: DatabaseSync): void {
   const tagsOf = db.prepare("SELECT tag FROM checkpoint_tags WHERE checkpoint_key = ? ORDER BY position");
-  for (const row of db.prepare("SELECT * FROM checkpoints").all() as Record<string, never>[]) {
-    const tags = (tagsOf.all(row.key!) as { tag: string }[]).map(({ tag }) => tag);
-    const times = { createdAt: row.created_at!, updatedAt: row.updated_at! };
-    const rest = { context: JSON.parse(row.context!), tokenCount: row.token_count!, projectPath: "", createdOrder: "", updatedOrder: "" };
-    const record = { id: row.id!, summary: row.summary!, description: row.description!, revision: row.revision!, tags, ...times, ...rest };
-    db.prepare("UPDATE checkpoints SET checksum = ? WHERE key = ?").run(checkpointChecksum(record), row.key!);
+  for (const row of db.prepare("SELECT * FROM checkpoints").all() as unknown as CheckpointRow[]) {
+    const { key, created_at, updated_at, token_count, context, ...columns } = row;
+    const record: Checkpoint = {
+      ...columns,
+      tags: (tagsOf.all(key) as { tag: string }[]).map(({ tag }) => tag),
+      context: JSON.parse(context),
+      tokenCount: token_count,
+      createdAt: created_at,
+      updatedAt: updated_at,
+      // Not part of the checksum.
+      projectPath: "",
+      createdOrder: "",
+      updatedOrder: "",
+    };
+    db.prepare("UPDATE checkpoints SET checksum = ? WHERE key = ?").run(checkpointChecksum(record), key);
   }
-  for (const row of db.prepare("SELECT * FROM knowledge").all() as Record<string, never>[]) {
-    const times = { createdAt: row.created_at!, updatedAt: row.updated_at!, createdOrder: "", contentHash: row.content_hash! };
-    db.prepare("UPDATE knowledge SET checksum = ? WHERE key = ?").run(
-      knowledgeChecksum({ ...(row as never as object), ...times } as never),
-      row.key!,
-    );
+  for (const row of db.prepare("SELECT * FROM knowledge").all() as unknown as KnowledgeRow[]) {
+    const { key, created_at, updated_at, content_hash, ...columns } = row;
+    const record: Knowledge = { ...columns, contentHash: content_hash, createdAt: created_at, updatedAt: updated_at, createdOrder: "" };
+    db.prepare("UPDATE knowledge SET checksum = ? WHERE key = ?").run(knowledgeChecksum(record), key);
   }
 }
+
+interface Times {
+  readonly key: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+type CheckpointRow = Times &
+  Pick<Checkpoint, "id" | "summary" | "description" | "revision"> & { readonly context: string; readonly token_count: number };
+type KnowledgeRow = Times & Omit<Knowledge, "createdAt" | "updatedAt" | "createdOrder" | "contentHash"> & { readonly content_hash: string };

@@ -110,7 +110,7 @@ describe("write_rate", () => {
               sums.set(component, { component, process, commits: (sums.get(component)?.commits ?? 0) + commits });
           return [...sums.values()];
         };
-        const { busiest, seconds } = readActivity(all as never, nowSeconds, windowSeconds);
+        const { busiest, seconds } = readActivity(all, nowSeconds, windowSeconds);
         expect(busiest!.component).toBe("till");
         expect(measured(busiest!.commits / seconds, 40).fired).toBe(true);
         expect(measured(busiest!.commits / seconds, 80).fired).toBe(false);

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/model/limits.ts";
 import { type Effect, openSystemStorage, type SystemOptions, type SystemStorageOptions, system } from "../../src/systems.ts";
+import { wrongInput } from "../support/wrong-input.ts";
 import { sqlitePlaces } from "./places.ts";
 
 const places = sqlitePlaces();
@@ -212,7 +213,7 @@ describe.each<[string, () => SystemStorageOptions]>([
       [{ id: "a", offset: 0, data: () => 1 }, "invalid_input"],
       [{ id: "a", offset: 0, data: big }, "too_large"],
     ];
-    for (const [message, code] of wrong) await expect(orders.receive(message as never, add)).rejects.toMatchObject({ code });
+    for (const [message, code] of wrong) await expect(orders.receive(wrongInput(message), add)).rejects.toMatchObject({ code });
     expect(() => till.port("")).toThrow();
     expect(() => opened.component("x".repeat(101))).toThrow();
     const effects: Effect<number>[] = [

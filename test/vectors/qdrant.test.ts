@@ -43,7 +43,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  async function start(qdrant: { url?: string } = { url }): Promise<Cairn> {
+  async function start(qdrant: { url?: string | undefined } = { url }): Promise<Cairn> {
     const embedder = [testEmbedder(), testEmbedder({ model: "other", dimension: 32 })];
     const cairn = await open({ storage, dataDir, embedder, qdrant: { apiKey: "secret", ...qdrant } });
     opened.push(cairn);
@@ -76,7 +76,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     await cairn.checkpoints.delete({ projectPath: project, id: saved[3]!.id });
     await cairn.checkpoints.update({ projectPath: project, id: saved[4]!.id, summary: "topic 5, rewritten" });
     await copied(39);
-    const alone = await start({ url: undefined as never });
+    const alone = await start({ url: undefined });
     for (const query of ["topic 5", "part 2 of topic 1", "note 33"])
       for (const more of [{}, { tags: ["rare"] }, { tags: ["none"] }, { mode: "semantic" }]) {
         const answer = await search(cairn, query, more);
@@ -108,7 +108,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     await cairn.close();
     opened.splice(0);
     // A process without Qdrant writes changes down as well.
-    const plain = await start({ url: undefined as never });
+    const plain = await start({ url: undefined });
     await save(plain, "saved by a process that knows no Qdrant");
     await plain.close();
     opened.splice(0);
@@ -165,7 +165,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     });
     await copied(1);
     await vi.waitFor(async () => expect(await client.count((await ours(project, "knowledge"))[0]!)).toBe(1), { timeout: 120_000 });
-    const alone = await start({ url: undefined as never });
+    const alone = await start({ url: undefined });
     const [answer, right] = await Promise.all(
       [cairn, alone].map((one) => one.knowledge.search({ projectPath: project, query: "password reset" })),
     );
