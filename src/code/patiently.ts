@@ -1,31 +1,29 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { asCairnError } from "../model/errors.ts";
 import type { IndexJobStatus, IndexResult, IndexWork } from "../model/index-job.ts";
 import { isAbandoned } from "../model/migration.ts";
 import type { PerformIndexWork } from "../ports/index-queue.ts";
+import { retry } from "../scheduling/retry.ts";
 import { withoutTimeLimit } from "../scheduling/time-limit.ts";
 import { redactMessage } from "../text/redact-message.ts";
 
-/** A database that others hold, or that restarts, is tried again so often: for some ten seconds. */
+/** Limits the attempts on a database that is locked or restarts: about ten seconds in all. */
 const ATTEMPTS = 6;
+const LONGEST_DELAY_MS = 10_000;
 
-/** Work in the background: nobody waits for it, so what only needs time is tried again, and every other trouble becomes its outcome. */
+/** Returns index work that repeats what fails as `unavailable`. Any other error becomes the outcome, because no caller waits for it. */
 export function patiently(
   perform: (work: IndexWork, signal: AbortSignal) => Promise<IndexResult>,
   { retryDelayMs = 200 }: { readonly retryDelayMs?: number } = {},
 ): PerformIndexWork {
+  const backoff = { firstMs: retryDelayMs, maxMs: LONGEST_DELAY_MS };
+  const isRetryable = (error: unknown) => asCairnError(error).code === "unavailable" && !isAbandoned(error);
   const attempts: PerformIndexWork = async (work, signal) => {
-    for (let attempt = 1; ; attempt++)
-      try {
-        const result = await perform(work, signal);
-        return { status: statusOf(result), result };
-      } catch (error) {
-        if (signal.aborted) return { status: "cancelled" };
-        const { code, message } = asCairnError(error);
-        if (code !== "unavailable" || isAbandoned(error) || attempt === ATTEMPTS)
-          return { status: "failed", reason: redactMessage(message) };
-        await sleep(retryDelayMs * 2 ** (attempt - 1), undefined, { signal }).catch(() => {}); // cancelled: the next attempt sees it
-      }
+    try {
+      const result = await retry(() => perform(work, signal), { backoff, isRetryable, attempts: ATTEMPTS, signal });
+      return { status: statusOf(result), result };
+    } catch (error) {
+      return signal.aborted ? { status: "cancelled" } : { status: "failed", reason: redactMessage(asCairnError(error).message) };
+    }
   };
   return (work, signal) => withoutTimeLimit(() => attempts(work, signal));
 }

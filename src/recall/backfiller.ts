@@ -1,5 +1,6 @@
 import type { Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
+import { retryDelayMs } from "../scheduling/retry.ts";
 import { withoutTimeLimit } from "../scheduling/time-limit.ts";
 import { backfill } from "./fill.ts";
 
@@ -30,30 +31,34 @@ export function backfiller({
   longestDelayMs = 60_000,
   maxWaiting = 1_000,
 }: BackfillerOptions): Backfiller {
+  const backoff = { firstMs: firstDelayMs, maxMs: longestDelayMs };
   const stop = new AbortController();
   const waiting = new Map<string, NodeJS.Timeout>();
   const running = new Map<string, Promise<void>>();
   const requested = new Set<string>();
   const seen = new Set<string>();
 
-  function scheduleAfter(delayMs: number, collection: string, store: EmbeddingStore): void {
+  function schedulePass(attempt: number, collection: string, store: EmbeddingStore): void {
     if (stop.signal.aborted || waiting.has(collection) || waiting.size >= maxWaiting) return;
     if (running.has(collection)) {
       requested.add(collection);
       return;
     }
-    const timer = setTimeout(() => {
-      waiting.delete(collection);
-      running.set(
-        collection,
-        withoutTimeLimit(() => runPass(collection, store, delayMs)),
-      );
-    }, delayMs);
+    const timer = setTimeout(
+      () => {
+        waiting.delete(collection);
+        running.set(
+          collection,
+          withoutTimeLimit(() => runPass(collection, store, attempt)),
+        );
+      },
+      retryDelayMs(backoff, attempt),
+    );
     timer.unref();
     waiting.set(collection, timer);
   }
 
-  async function runPass(collection: string, store: EmbeddingStore, delayMs: number): Promise<void> {
+  async function runPass(collection: string, store: EmbeddingStore, attempt: number): Promise<void> {
     let incomplete = true;
     try {
       incomplete = (await backfill(store, embedders, { signal: stop.signal })).failed > 0;
@@ -63,11 +68,11 @@ export function backfiller({
       running.delete(collection);
     }
     const again = requested.delete(collection);
-    if (incomplete) scheduleAfter(Math.min(delayMs * 2, longestDelayMs), collection, store);
-    else if (again) scheduleAfter(firstDelayMs, collection, store);
+    if (incomplete) schedulePass(attempt + 1, collection, store);
+    else if (again) schedulePass(1, collection, store);
   }
 
-  const schedule = (collection: string, store: EmbeddingStore) => scheduleAfter(firstDelayMs, collection, store);
+  const schedule = (collection: string, store: EmbeddingStore) => schedulePass(1, collection, store);
   return {
     schedule,
     scheduleOnce(collection, store) {

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
 import { isAbandoned } from "../model/migration.ts";
 import type { NewRunCheckpoint, RunCheckpointInfo, RunLease } from "../model/run.ts";
 import type { AcquireOptions, NewRun, RunStore, SaveOptions } from "../ports/run-store.ts";
+import { retry } from "../scheduling/retry.ts";
 
 /** The writes of the engine. A database that is away for a moment does not cost the run. */
 export interface PatientStore {
@@ -17,21 +17,12 @@ export interface PatientStore {
  * so that a run's history has every step once.
  */
 export function patientStore(store: RunStore, waitMs: number): PatientStore {
-  async function again<T>(attempt: () => Promise<T>, done: () => Promise<T | undefined>, triedBefore = 0): Promise<T> {
-    const deadline = Date.now() + waitMs;
-    for (let tries = triedBefore; ; tries++) {
-      try {
-        if (tries > 0) {
-          const found = await done();
-          if (found !== undefined) return found;
-        }
-        return await attempt();
-      } catch (error) {
-        if (!passing(error) || Date.now() >= deadline) throw error;
-        const wait = Math.min(1_000, 20 * 2 ** tries);
-        await sleep(wait / 2 + (Math.random() * wait) / 2);
-      }
-    }
+  function again<T>(attempt: () => Promise<T>, done: () => Promise<T | undefined>, triedBefore = 0): Promise<T> {
+    const once = async (number: number) => {
+      const found = triedBefore + number > 1 ? await done() : undefined;
+      return found ?? attempt();
+    };
+    return retry(once, { backoff: { firstMs: 20, maxMs: 1_000 }, isRetryable: passing, limitMs: waitMs });
   }
 
   /** The lease, if the run is held under this owner's name. */

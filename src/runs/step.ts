@@ -1,4 +1,5 @@
 import { CairnError } from "../model/errors.ts";
+import { retryDelayMs } from "../scheduling/retry.ts";
 import type { FailureKind, RetryRule, StepContext } from "./definition.ts";
 import type { Interrupt } from "./events.ts";
 import type { Scope } from "./scope.ts";
@@ -84,8 +85,5 @@ export function retryWait(rules: readonly RetryRule[], error: unknown, tries: nu
   );
   if (!rule || tries >= rule.attempts) return undefined;
   const { backoffMs = 100, factor = 2, maxBackoffMs = 30_000 } = rule;
-  const wait = Math.min(maxBackoffMs, backoffMs * factor ** (tries - 1));
-  const spread = wait / 2 + (Math.random() * wait) / 2;
-  const asked = error instanceof CairnError ? (error.retryAfterMs ?? 0) : 0;
-  return Math.max(spread, Math.min(asked, maxBackoffMs));
+  return retryDelayMs({ firstMs: backoffMs, maxMs: maxBackoffMs, factor }, tries, error);
 }

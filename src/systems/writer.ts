@@ -3,6 +3,7 @@ import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { MessageHead } from "../model/system.ts";
 import type { SystemStore } from "../ports/system-store.ts";
+import { poll } from "../scheduling/retry.ts";
 import { waitLimitMs } from "../scheduling/time-limit.ts";
 import { Draft, type View, viewOf } from "./draft.ts";
 import type { Job } from "./jobs.ts";
@@ -39,7 +40,7 @@ interface Waiting {
 
 /** A writer that met another process rests after its turn, longer than the other waits between two tries, so that both come through. */
 const REST_MS = 15;
-const RETRY_MS = 5;
+const RETRY_MS = 3;
 
 export function componentWriter(options: WriterOptions): ComponentWriter {
   const { store: open, component, commitsPerSecond, now, ticks = () => performance.now(), wait = sleep } = options;
@@ -87,25 +88,21 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
     for (const { signal, reject } of batch) if (signal?.aborted) reject(signal.reason);
     const jobs = batch.filter(({ signal }) => !signal?.aborted);
     if (jobs.length === 0) return;
-    const deadline = Date.now() + waitLimitMs();
     try {
-      for (let attempt = 1; ; attempt++) {
-        const answers = await attemptCommit(jobs);
-        if (answers) {
-          nextCommitAt = Math.max(nextCommitAt, attempt > 1 ? ticks() + REST_MS * (0.5 + Math.random()) : 0);
-          for (const answer of answers) answer();
-          return;
-        }
-        if (Date.now() > deadline)
-          throw new CairnError(
-            "unavailable",
-            `Other processes keep changing the component "${component}". Nothing was stored; try again.`,
-            {
-              retryAfterMs: 1_000,
-            },
-          );
-        await sleep(Math.random() * RETRY_MS);
-      }
+      let attempts = 0;
+      const answers = await poll(
+        () => {
+          attempts++;
+          return attemptCommit(jobs);
+        },
+        { everyMs: RETRY_MS, limitMs: waitLimitMs() },
+      );
+      if (!answers)
+        throw new CairnError("unavailable", `Other processes keep changing the component "${component}". Nothing was stored; try again.`, {
+          retryAfterMs: 1_000,
+        });
+      nextCommitAt = Math.max(nextCommitAt, attempts > 1 ? ticks() + REST_MS * (0.5 + Math.random()) : 0);
+      for (const answer of answers) answer();
     } catch (error) {
       view = undefined;
       for (const { reject } of jobs) reject(error);

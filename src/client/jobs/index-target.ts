@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { SourceFile } from "../../code/index-batch.ts";
 import type { Code } from "../../code/service.ts";
-import { asCairnError, type CairnError, type ErrorCode } from "../../model/errors.ts";
+import { asCairnError, type ErrorCode } from "../../model/errors.ts";
 import type { FileOutcome } from "../../model/index-job.ts";
 import { isAbandoned } from "../../model/migration.ts";
+import { retry } from "../../scheduling/retry.ts";
 
 /** Where an index goes: the library in this process, or a server. All of it may be repeated. */
 export interface IndexTarget {
@@ -60,21 +60,15 @@ const LONGEST_PAUSE_MS = 5_000;
 export function patient(target: IndexTarget, { patienceMs = PATIENCE_MS, firstPauseMs = FIRST_PAUSE_MS }: Patience = {}): IndexTarget {
   let succeededAt = performance.now();
 
-  async function insist<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    for (let attempt = 0; ; attempt++) {
-      try {
-        signal.throwIfAborted();
-        const result = await call();
-        succeededAt = performance.now();
-        return result;
-      } catch (thrown) {
-        const error: CairnError = asCairnError(thrown);
-        signal.throwIfAborted();
-        if (!PASSING.has(error.code) || isAbandoned(error) || performance.now() - succeededAt > patienceMs) throw error;
-        const pauseMs = Math.min(LONGEST_PAUSE_MS, firstPauseMs * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random());
-        await sleep(Math.max(pauseMs, error.retryAfterMs ?? 0), undefined, { signal });
-      }
-    }
+  function insist<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    const isRetryable = (error: unknown) =>
+      PASSING.has(asCairnError(error).code) && !isAbandoned(error) && performance.now() - succeededAt <= patienceMs;
+    const attempt = async () => {
+      const result = await call();
+      succeededAt = performance.now();
+      return result;
+    };
+    return retry(attempt, { backoff: { firstMs: firstPauseMs, maxMs: LONGEST_PAUSE_MS }, isRetryable, signal });
   }
 
   return {

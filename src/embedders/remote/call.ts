@@ -1,5 +1,5 @@
-import { setTimeout as sleepFor } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
+import { retry, SYSTEM_CLOCK } from "../../scheduling/retry.ts";
 import { redactMessage } from "../../text/redact-message.ts";
 import type { Breaker } from "./breaker.ts";
 import type { Pace } from "./pace.ts";
@@ -52,25 +52,32 @@ export class RequestTooLarge extends Error {
 /** Answers larger than this are not read: 2,048 vectors of 3,072 numbers as text are about 130 MB. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 
-/** One JSON call to a provider: paced, timed, retried with backoff and jitter as the provider asks, and not even tried while it is down. */
+/** Makes one JSON call to a provider: rate-limited, timed and retried with back-off. Fails at once while the breaker is open. */
 export async function callProvider(options: ProviderOptions, request: CallRequest): Promise<unknown> {
   const policy = { ...DEFAULT_POLICY, ...options.policy };
-  const sleep = options.sleep ?? (async (ms, signal) => void (await sleepFor(ms, undefined, signal ? { signal } : {})));
-  for (let attempt = 0; ; attempt++) {
-    options.breaker.assertClosed(options.name);
-    await options.pace.turn(request.signal);
+  const { name, breaker, pace, sleep = SYSTEM_CLOCK.sleep, random = Math.random } = options;
+  let isRetryable = false;
+  const attempt = async () => {
+    isRetryable = false;
+    breaker.assertClosed(name);
+    await pace.turn(request.signal);
     const outcome = await tryOnce(options, policy, request);
     if ("answer" in outcome) {
-      options.breaker.succeeded();
+      breaker.succeeded();
       return outcome.answer;
     }
     if (outcome.refusal.status === 413) throw new RequestTooLarge(outcome.refusal.message);
-    const retry = outcome.refusal.retry ?? isPassing(outcome.refusal.status);
-    if (retry) options.breaker.failed();
-    if (!retry || attempt >= policy.retries) throw failure(options.name, outcome.refusal, retry, outcome.retryAfterMs);
-    const backoff = Math.min(policy.longestDelayMs, policy.firstDelayMs * 2 ** attempt) * (0.5 + (options.random ?? Math.random)() / 2);
-    await sleep(Math.min(outcome.retryAfterMs ?? backoff, policy.longestDelayMs), request.signal);
-  }
+    isRetryable = outcome.refusal.retry ?? isPassing(outcome.refusal.status);
+    if (isRetryable) breaker.failed();
+    throw failure(name, outcome.refusal, isRetryable, outcome.retryAfterMs);
+  };
+  return retry(attempt, {
+    backoff: { firstMs: policy.firstDelayMs, maxMs: policy.longestDelayMs },
+    isRetryable: () => isRetryable,
+    attempts: policy.retries + 1,
+    signal: request.signal,
+    clock: { ...SYSTEM_CLOCK, sleep, random },
+  });
 }
 
 type Outcome = { readonly answer: unknown } | { readonly refusal: Refusal; readonly retryAfterMs?: number | undefined };

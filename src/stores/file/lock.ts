@@ -1,7 +1,7 @@
 import { link, open, rename, rm, stat } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
 import { newId } from "../../model/ids.ts";
+import { poll } from "../../scheduling/retry.ts";
 import { waitLimitMs } from "../../scheduling/time-limit.ts";
 
 /** The work under a lock takes milliseconds, so an older lock was left behind by a process that died. */
@@ -10,15 +10,15 @@ const WAIT_MS = 20_000;
 
 /** Runs short work that no other process runs at the same time. The lock is a file, made exclusively; one left by a dead process is cleared. */
 export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + waitLimitMs(WAIT_MS);
-  while (!(await tryLock(path))) {
-    if (Date.now() > deadline)
-      throw new CairnError("unavailable", `Another process holds ${path}. Try again; if none runs, remove the file.`, {
-        retryAfterMs: 1_000,
-      });
+  const attempt = async () => {
+    if (await tryLock(path)) return true;
     await clearStale(path);
-    await sleep(5 + Math.random() * 20);
-  }
+    return undefined;
+  };
+  if (!(await poll(attempt, { everyMs: 15, limitMs: waitLimitMs(WAIT_MS) })))
+    throw new CairnError("unavailable", `Another process holds ${path}. Try again; if none runs, remove the file.`, {
+      retryAfterMs: 1_000,
+    });
   try {
     return await work();
   } finally {

@@ -1,3 +1,4 @@
+import { retryDelayMs } from "../../scheduling/retry.ts";
 import type { QdrantClient } from "./client.ts";
 import { type Mirrored, sync } from "./sync.ts";
 
@@ -15,6 +16,7 @@ export interface FeederOptions {
 }
 
 export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayMs = 60_000, closeMs = 2_000 }: FeederOptions = {}): Feeder {
+  const backoff = { firstMs: firstDelayMs, maxMs: longestDelayMs };
   const stop = new AbortController();
   const waiting = new Map<string, { readonly mirrored: Mirrored; readonly timer: NodeJS.Timeout }>();
   const running = new Map<string, Promise<void>>();
@@ -22,16 +24,16 @@ export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayM
   const again = new Map<string, Mirrored>();
   let closing = false;
 
-  function later(mirrored: Mirrored, delayMs: number): void {
+  function later(mirrored: Mirrored, attempt: number): void {
     if (closing) return;
     const before = waiting.get(mirrored.prefix);
     if (before) return void waiting.set(mirrored.prefix, { ...before, mirrored: both(before.mirrored, mirrored) });
-    const timer = setTimeout(() => start(waiting.get(mirrored.prefix)!.mirrored, delayMs), delayMs);
+    const timer = setTimeout(() => start(waiting.get(mirrored.prefix)!.mirrored, attempt), retryDelayMs(backoff, attempt));
     timer.unref();
     waiting.set(mirrored.prefix, { mirrored, timer });
   }
 
-  function start(mirrored: Mirrored, delayMs: number): void {
+  function start(mirrored: Mirrored, attempt: number): void {
     waiting.delete(mirrored.prefix);
     const pass = sync(client, mirrored, stop.signal).then(
       () => true,
@@ -43,8 +45,8 @@ export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayM
         running.delete(mirrored.prefix);
         const more = again.get(mirrored.prefix);
         again.delete(mirrored.prefix);
-        if (!done) later(mirrored, Math.min(Math.max(delayMs, 500) * 2, longestDelayMs));
-        else if (more) later(more, firstDelayMs);
+        if (!done) later(mirrored, attempt + 1);
+        else if (more) later(more, 1);
       }),
     );
   }
@@ -52,13 +54,13 @@ export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayM
   return {
     schedule(mirrored) {
       if (running.has(mirrored.prefix)) again.set(mirrored.prefix, both(again.get(mirrored.prefix), mirrored));
-      else later(mirrored, firstDelayMs);
+      else later(mirrored, 1);
     },
     async close() {
       closing = true;
       for (const { mirrored, timer } of [...waiting.values()]) {
         clearTimeout(timer);
-        start(mirrored, 0);
+        start(mirrored, 1);
       }
       const giveUp = setTimeout(() => stop.abort(), closeMs);
       await Promise.all(running.values());

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { CairnError } from "../../../model/errors.ts";
 import { sha256Hex } from "../../../model/ids.ts";
+import { retry } from "../../../scheduling/retry.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
 import { isCollision, isConnectionLoss, POOL_TIMEOUT, translatePostgresError } from "./errors.ts";
 import { fromTimestamp } from "./time.ts";
@@ -154,20 +154,20 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
   }
 
   async function transact<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, idempotent: boolean): Promise<T> {
-    const deadline = Date.now() + waitLimitMs(reconnectMs);
-    for (let attempts = 1; ; attempts++) {
-      let commitSent = false;
-      try {
-        return await attempt(begin, work, () => {
-          commitSent = true;
-        });
-      } catch (error) {
-        const lost = isConnectionLoss(error);
-        const effectUnknown = lost && commitSent && !idempotent;
-        const worthAnother = (isCollision(error) || (lost && reached && !effectUnknown)) && !closed && Date.now() < deadline;
-        if (!worthAnother) throw translatePostgresError(error, where, effectUnknown ? "unknown" : "undone");
-      }
-      await sleep(Math.random() * Math.min(500, 10 * 2 ** attempts));
+    let commitSent = false;
+    const isEffectUnknown = (error: unknown) => isConnectionLoss(error) && commitSent && !idempotent;
+    const isRetryable = (error: unknown) =>
+      !closed && (isCollision(error) || (isConnectionLoss(error) && reached && !isEffectUnknown(error)));
+    const once = () => {
+      commitSent = false;
+      return attempt(begin, work, () => {
+        commitSent = true;
+      });
+    };
+    try {
+      return await retry(once, { backoff: RETRY_BACKOFF, isRetryable, limitMs: waitLimitMs(reconnectMs) });
+    } catch (error) {
+      throw translatePostgresError(error, where, isEffectUnknown(error) ? "unknown" : "undone");
     }
   }
 
@@ -188,6 +188,8 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
   };
 }
 
+/** Delays between attempts of a transaction that met another one or lost its connection. */
+const RETRY_BACKOFF = { firstMs: 20, maxMs: 500 };
 /** Milliseconds that connections have to end by themselves once the database is closed; then they are cut off. */
 const CLOSE_MS = 5_000;
 /** Milliseconds by which the client's limit on a query exceeds the server's, for a network that swallows the answer. */

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import copyStreams from "pg-copy-streams";
 import { CairnError } from "../../../model/errors.ts";
 import { TOMBSTONE_VERSION } from "../../../model/migration.ts";
 import type { Counters, DatabaseShape, Row, TableShape } from "../../../ports/migration.ts";
+import { poll, retry } from "../../../scheduling/retry.ts";
 import { quoteName } from "../driver/driver.ts";
 import { isCollision, translatePostgresError } from "../driver/errors.ts";
 import { rowDecoder } from "./binary.ts";
@@ -130,16 +130,21 @@ export async function tablesOf(client: pg.Client, schema: string): Promise<strin
 
 /** Runs `work` as one transaction on this connection; again, if it and a writer got in each other's way. */
 export async function transaction<T>(client: pg.Client, where: string, work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
+  const once = async () => {
     try {
       await client.query("BEGIN");
       const value = await work();
       await client.query("COMMIT");
       return value;
     } catch (error) {
-      await client.query("ROLLBACK").catch(() => {}); // a connection that broke has rolled back by itself
-      if (!isCollision(error) || attempt === 20) throw translateRowError(error, where);
+      await client.query("ROLLBACK").catch(() => {}); // a broken connection has rolled back by itself
+      throw error;
     }
+  };
+  try {
+    return await retry(once, { backoff: { firstMs: 10, maxMs: 500 }, isRetryable: isCollision, attempts: 20 });
+  } catch (error) {
+    throw translateRowError(error, where);
   }
 }
 
@@ -157,7 +162,7 @@ export async function schemaExists(client: pg.Client, schema: string): Promise<b
 }
 
 /** The server may take a moment to notice that a process was killed. */
-const HOLD_WAIT_MS = 15_000;
+const LOCK_WAIT_MS = 15_000;
 
 /** Names the advisory lock that a migration holds on its schema for as long as it runs. */
 export function migrationLockName(schema: string): string {
@@ -166,14 +171,14 @@ export function migrationLockName(schema: string): string {
 
 /** One move at a time per schema, whoever runs it. Held until the connection ends, however it ends. */
 export async function lockSchema(client: pg.Client, schema: string, where: string): Promise<void> {
-  for (const deadline = Date.now() + HOLD_WAIT_MS; ; ) {
+  const tryLock = async () => {
     const { rows } = await client.query<{ held: boolean }>("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held", [
       migrationLockName(schema),
     ]);
-    if (rows[0]!.held) return;
-    if (Date.now() > deadline) throw new CairnError("conflict", `Another process is moving ${where} just now. Wait until it is done.`);
-    await sleep(200);
-  }
+    return rows[0]!.held || undefined;
+  };
+  if (!(await poll(tryLock, { everyMs: 200, limitMs: LOCK_WAIT_MS })))
+    throw new CairnError("conflict", `Another process is migrating ${where} now. Wait until it has finished.`);
 }
 
 /** PostgreSQL's own words name the row that it refused. */

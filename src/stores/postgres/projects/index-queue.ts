@@ -5,6 +5,7 @@ import { asCairnError, CairnError } from "../../../model/errors.ts";
 import { type IndexJob, type IndexOutcome, type IndexWork, isFinished } from "../../../model/index-job.ts";
 import type { DatabaseSchema } from "../../../model/schema.ts";
 import { type IndexQueue, type PerformIndexWork, shareOf } from "../../../ports/index-queue.ts";
+import { poll } from "../../../scheduling/retry.ts";
 import { openPostgres } from "../driver/driver.ts";
 import { translatePostgresError } from "../driver/errors.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
@@ -271,15 +272,18 @@ export function postgresIndexQueue({
     },
 
     async cancel(id) {
-      const deadline = Date.now() + CANCEL_WAIT_MS;
-      for (let first = true; ; first = false) {
-        const job = await get(id);
-        if (!job || isFinished(job)) return job;
-        if (first)
-          await database.statement(`UPDATE ${SCHEMA}.index_work SET cancelled = true WHERE job_id = $1`, [id], { idempotent: true });
-        if (Date.now() > deadline) return job; // the other server will come to it
-        await new Promise((resolve) => setTimeout(resolve, first ? 0 : 50));
-      }
+      const job = await get(id);
+      if (!job || isFinished(job)) return job;
+      await database.statement(`UPDATE ${SCHEMA}.index_work SET cancelled = true WHERE job_id = $1`, [id], { idempotent: true });
+      let latest: IndexJob | undefined = job;
+      await poll(
+        async () => {
+          latest = await get(id);
+          return !latest || isFinished(latest) || undefined;
+        },
+        { everyMs: 50, limitMs: CANCEL_WAIT_MS },
+      );
+      return latest; // unfinished if another server runs it and has not seen the cancellation yet
     },
 
     async depth(projectPath) {

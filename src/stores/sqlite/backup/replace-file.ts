@@ -1,7 +1,7 @@
 import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
+import { poll } from "../../../scheduling/retry.ts";
 import { linked } from "../driver/damage.ts";
 import { forgetDeletion } from "../driver/deleted-file.ts";
 import { inodeOf } from "../driver/driver.ts";
@@ -86,8 +86,8 @@ function placeNew(by: string, path: string): void {
  */
 async function takeAlone(path: string, waitMs: number): Promise<() => void> {
   const { DatabaseSync } = await loadEngine();
-  const deadline = Date.now() + waitMs;
-  for (;;) {
+  let busy: unknown;
+  const attempt = async () => {
     const looking = new DatabaseSync(path, { readOnly: true, timeout: 0 });
     let connection = looking;
     try {
@@ -102,11 +102,14 @@ async function takeAlone(path: string, waitMs: number): Promise<() => void> {
       connection.close();
       if (isDamage(error) && (otherUsers(path) ?? []).length === 0) return () => {};
       if (!isBusy(error) && !isDamage(error)) throw translateSqliteError(error, path);
-      if (Date.now() > deadline) throw inUse(path, error);
+      busy = error;
     }
     await releaseClosedConnections();
-    await sleep(20);
-  }
+    return undefined;
+  };
+  const release = await poll(attempt, { everyMs: 20, limitMs: waitMs });
+  if (!release) throw inUse(path, busy);
+  return release;
 }
 
 function inUse(path: string, cause: unknown): CairnError {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
+import { poll } from "../../../scheduling/retry.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
 import { isBusy, MIGRATING, translateSqliteError } from "../driver/errors.ts";
 
@@ -66,18 +66,19 @@ function triggerName(table: string, event: string): string {
 
 /** Runs `work` in a write transaction, waiting for those under way. */
 async function exclusively(connection: DatabaseSync, path: string, work: () => void): Promise<void> {
-  const deadline = Date.now() + waitLimitMs();
-  for (;;) {
+  let busy: unknown;
+  const begin = () => {
     try {
       connection.exec("BEGIN IMMEDIATE");
-      break;
+      return true;
     } catch (error) {
       if (!isBusy(error)) throw translateSqliteError(error, path);
-      if (Date.now() > deadline)
-        throw new CairnError("unavailable", `Other processes hold the write lock on ${path}. Try again.`, { cause: error });
-      await sleep(2 + Math.random() * 8);
+      busy = error;
+      return undefined;
     }
-  }
+  };
+  if (!(await poll(begin, { everyMs: 6, limitMs: waitLimitMs() })))
+    throw new CairnError("unavailable", `Other processes hold the write lock on ${path}. Try again.`, { cause: busy });
   try {
     work();
     connection.exec("COMMIT");

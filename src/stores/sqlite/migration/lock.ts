@@ -1,8 +1,8 @@
 import { closeSync, existsSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
 import { abandonedMigration } from "../../../model/migration.ts";
+import { poll } from "../../../scheduling/retry.ts";
 import { isSameFile } from "../driver/databases.ts";
 import { inodeOf } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
@@ -11,7 +11,7 @@ import { fenceOf } from "./fence.ts";
 import { readMigrationRecord } from "./record.ts";
 
 /** Waits this many milliseconds for another migration of the same file. */
-const HOLD_WAIT_MS = 15_000;
+const LOCK_WAIT_MS = 15_000;
 
 /**
  * Marks the migration of a database as running, until the returned function is called or the process ends. The mark is a SQLite lock
@@ -21,7 +21,8 @@ export async function acquireMigrationLock(path: string): Promise<() => void> {
   const { DatabaseSync } = await loadEngine();
   const file = lockFile(path);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  for (const deadline = Date.now() + HOLD_WAIT_MS; ; ) {
+  let busy: unknown;
+  const attempt = () => {
     makePrivate(file);
     const inode = inodeOf(file);
     const connection = new DatabaseSync(file, { timeout: 0 });
@@ -33,15 +34,17 @@ export async function acquireMigrationLock(path: string): Promise<() => void> {
           connection.exec("ROLLBACK");
           connection.close();
         };
-      connection.close(); // a lock on a file that the last migration has removed keeps nobody out
+      connection.close(); // a lock on a file that the last migration has removed excludes no other process
     } catch (error) {
       connection.close();
       if (!isBusy(error)) throw error;
-      if (Date.now() > deadline)
-        throw new CairnError("conflict", `Another process is migrating ${path} now. Wait until it has finished.`, { cause: error });
+      busy = error;
     }
-    await sleep(50);
-  }
+    return undefined;
+  };
+  const release = await poll(attempt, { everyMs: 50, limitMs: LOCK_WAIT_MS });
+  if (!release) throw new CairnError("conflict", `Another process is migrating ${path} now. Wait until it has finished.`, { cause: busy });
+  return release;
 }
 
 /** Returns whether a live process is migrating this database. */

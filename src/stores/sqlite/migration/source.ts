@@ -1,10 +1,10 @@
 import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
 import type { DatabaseSchema } from "../../../model/schema.ts";
 import type { Counters, DatabaseShape, MigrationSource, Trace } from "../../../ports/migration.ts";
+import { poll } from "../../../scheduling/retry.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
 import { syncFile, syncFolder } from "../backup/copy-file.ts";
 import { openSqlite } from "../driver/driver.ts";
@@ -161,12 +161,7 @@ export function sqliteCounters(connection: DatabaseSync, shape: DatabaseShape): 
 
 /** Brings everything into the file itself; whoever reads it is waited for. */
 export async function emptyWal(connection: DatabaseSync, path: string): Promise<void> {
-  const deadline = Date.now() + waitLimitMs();
-  for (;;) {
-    const { busy } = connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number };
-    if (busy === 0) return;
-    if (Date.now() > deadline)
-      throw new CairnError("unavailable", `Another process reads ${path} and does not stop. End it, then run the migration again.`);
-    await sleep(20);
-  }
+  const truncate = () => (connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number }).busy === 0 || undefined;
+  if (!(await poll(truncate, { everyMs: 20, limitMs: waitLimitMs() })))
+    throw new CairnError("unavailable", `Another process reads ${path} and does not stop. End it, then run the migration again.`);
 }
