@@ -10,7 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 /** Pairs of a barred expression and its replacement. docs/glossary.md has the terms. */
 const BARRED = [
   [/\btold\b|\btells\b|\btell of\b/i, "reported, reports, returns"],
-  [/\bsays (how|whether|which|so|what|when|where|why|that)\b/i, "returns, reports, states"],
+  [/\bsays (how|whether|which|so|when|where|why)\b/i, "returns, reports, states"],
   [/\bgives? back\b|\bgives (how|what|those)\b|\/\*\* Gives\b/i, "returns"],
   [/\bwhoever\b/i, "the caller, a process that"],
   [/\banew\b/i, "again, new"],

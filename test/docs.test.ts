@@ -15,7 +15,7 @@ const pages = ["README.md", ...readdirSync(join(root, "docs")).flatMap((file) =>
 const decisions = readdirSync(join(root, "docs/adr")).map((file) => join("docs/adr", file));
 const read = (page: string) => readFileSync(join(root, page), "utf8");
 
-/** The page with its kept section as it should be. `npm run docs` writes it. */
+/** Returns the page with its generated section up to date. `npm run docs` writes it. */
 function withSection(page: string, name: string, lines: readonly string[]): string {
   const marked = new RegExp(`(<!-- ${name}: .*? -->\n)[\\s\\S]*?(<!-- end -->)`);
   expect(read(page)).toMatch(marked);
@@ -24,7 +24,7 @@ function withSection(page: string, name: string, lines: readonly string[]): stri
 
 type Row = readonly string[];
 
-/** A table with aligned columns, which is how the formatter wants it. */
+/** Returns a table with aligned columns, as the formatter requires. */
 function tableLines(head: Row, rows: readonly Row[]): string[] {
   const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
   const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]!.length)));
@@ -39,7 +39,7 @@ describe("the tables in the docs", () => {
     await expect(withSection("docs/configuration.md", "settings", lines)).toMatchFileSnapshot(join(root, "docs/configuration.md"));
   });
 
-  it("list every limit, with the reason that stands in the source", async () => {
+  it("list every limit, with the reason from the source", async () => {
     const source = readFileSync(join(root, "src/model/limits.ts"), "utf8");
     const reasons = new Map([...source.matchAll(/\/\*\* ([^*]*) \*\/\n {2}(\w+):/g)].map(([, reason, name]) => [name, reason]));
     const rows = Object.entries(LIMITS).map(([name, value]) => [`\`${name}\``, withUnit(name, value), reasons.get(name) ?? ""]);
@@ -55,9 +55,9 @@ describe("the tables in the docs", () => {
     const attention = [
       String(EXIT_ATTENTION),
       "",
-      "it worked, and what it found asks for attention: `cairn doctor`, a `verify` or `check` that found damage, an import that had to leave something out, an index with files that failed",
+      "success, with findings: `cairn doctor`, a `verify` or `check` that found damage, an import that skipped records, an index with files that failed",
     ];
-    const lines = tableLines(["exit code", "error code", "when"], [["0", "", "it worked"], ...rows, attention]);
+    const lines = tableLines(["exit code", "error code", "when"], [["0", "", "success"], ...rows, attention]);
     await expect(withSection("docs/cli.md", "exit codes", lines)).toMatchFileSnapshot(join(root, "docs/cli.md"));
   });
 });
@@ -104,13 +104,13 @@ function withUnit(name: string, value: number): string {
 }
 
 const WHEN: Record<ErrorCode, string> = {
-  internal: "something went wrong inside Cairn; also an old Node",
-  invalid_input: "a wrong flag, value, command or setting",
-  not_found: "what was asked for is not there",
-  conflict: "it contradicts what is there",
+  internal: "a fault in Cairn; also a Node version that is too old",
+  invalid_input: "an invalid flag, value, command or setting",
+  not_found: "the record, project or file does not exist",
+  conflict: "the call contradicts stored data",
   forbidden: "the caller may not do this",
   unauthorized: "a credential is missing or wrong",
-  too_large: "the input is over a limit of size",
+  too_large: "the input is over a size limit",
   rate_limited: "too many calls; try again later",
   unavailable: "the storage or the port cannot be used now",
   timeout: "it took longer than its limit",
@@ -165,7 +165,7 @@ describe("the examples in the docs", () => {
     await import(pathToFileURL(file).href);
   });
 
-  it("link only to what is there", () => {
+  it("link only to existing files", () => {
     for (const page of [...pages, ...decisions, "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
       for (const [, target] of read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g))
         expect(() => readFileSync(resolve(root, page, "..", target!)), `${page} → ${target}`).not.toThrowError(/ENOENT/);
