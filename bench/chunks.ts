@@ -3,8 +3,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { readSource } from "../src/client/files/read-source.ts";
 import { resolveRoot } from "../src/client/files/root.ts";
 import { type WalkedFile, walk } from "../src/client/files/walk.ts";
+import { chunkFile } from "../src/code/chunking/chunk-file.ts";
 import { parserPool } from "../src/code/parser-pool.ts";
-import { chunkFile } from "../src/text/code/chunk-file.ts";
 import { type Benchmark, quantile, root } from "./frame.ts";
 
 const FILES = 2_500;

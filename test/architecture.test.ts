@@ -101,6 +101,13 @@ describe("the architecture", () => {
     expect(violations.filter(Boolean)).toEqual([]);
   });
 
+  it("keeps text/ pure: no packages, and of Node only what computes", () => {
+    const packages = files
+      .filter((file) => folder(file) === "text")
+      .flatMap((file) => [...readFileSync(file, "utf8").matchAll(/from "([^."][^"]*)"/g)].map(([, name]) => name));
+    expect([...new Set(packages)].sort()).toEqual(["node:net", "node:util"]);
+  });
+
   it("lists every folder", () => {
     expect([...new Set(files.map((file) => folder(file)))].filter((name) => !(name in MAY_IMPORT))).toEqual([]);
   });

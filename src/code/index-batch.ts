@@ -10,9 +10,9 @@ import type { VersionedVector } from "../ports/embedding-store.ts";
 import { allCoverCurrent, vectorsFor } from "../recall/vectors-for.ts";
 import { yieldToCalls } from "../scheduling/yield.ts";
 import { unstorable } from "../text/clean.ts";
-import { embeddingText } from "../text/code/embedding-text.ts";
-import { languageOf } from "../text/code/language.ts";
+import { chunkText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
+import { languageOf } from "./chunking/language.ts";
 import type { ParserPool } from "./parser-pool.ts";
 
 export interface SourceFile {
@@ -184,7 +184,7 @@ async function withVectors(
       yieldToCalls();
       const reused = kept.get(`${file.path}\n${chunkPrint(one)}`);
       if (reused) return { chunk: one, reused, text: -1 };
-      const text = embeddingText(file.path, one);
+      const text = chunkText(file.path, one);
       const place = texts.get(text) ?? texts.size;
       texts.set(text, place);
       return { chunk: one, reused, text: place };

@@ -4,9 +4,9 @@ import type { Worker } from "node:worker_threads";
 import type { ChunkedFile } from "../model/code-chunk.ts";
 import { CairnError } from "../model/errors.ts";
 import { startThread } from "../scheduling/run-in-thread.ts";
-import { type ChunkFileInput, chunkFile } from "../text/code/chunk-file.ts";
-import { isGrammarName } from "../text/code/grammars/index.ts";
-import { languageOf } from "../text/code/language.ts";
+import { type ChunkFileInput, chunkFile } from "./chunking/chunk-file.ts";
+import { isGrammarName } from "./chunking/grammars/index.ts";
+import { languageOf } from "./chunking/language.ts";
 
 export interface ParserPool {
   /**

@@ -2,7 +2,7 @@ import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
 import { type SearchDeps, searchRecords } from "../recall/search.ts";
-import { embeddingText } from "../text/code/embedding-text.ts";
+import { chunkText } from "../text/embedding-text.ts";
 import { type CodeAnswer, type ProjectCode, toHits } from "./search.ts";
 
 export type SimilarQuery = CodeFilter & { readonly topK?: number | undefined } & (
@@ -22,7 +22,7 @@ export async function similarCode(
 ): Promise<CodeAnswer> {
   const { topK = LIMITS.listDefault, languages, kinds, glob, changedSince } = query;
   const self = "path" in query ? await chunkAt(store, query.path, query.line) : undefined;
-  const text = self ? embeddingText(self.path, self) : "text" in query ? query.text : "";
+  const text = self ? chunkText(self.path, self) : "text" in query ? query.text : "";
   const { hits, degraded, version } = await searchRecords(deps, {
     ...{ collection: "code", database: projectPath, store, signal },
     query: text,

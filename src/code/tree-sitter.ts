@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 import { Language, Parser } from "web-tree-sitter";
 import { builtFile } from "../files/built-file.ts";
 import { yieldToCalls } from "../scheduling/yield.ts";
-import type { ReadOutline } from "../text/code/chunk-file.ts";
-import { GRAMMARS, type GrammarName, isGrammarName } from "../text/code/grammars/index.ts";
-import { readOutline } from "../text/code/read-outline.ts";
+import type { ReadOutline } from "./chunking/chunk-file.ts";
+import { GRAMMARS, type GrammarName, isGrammarName } from "./chunking/grammars/index.ts";
+import { readOutline } from "./chunking/read-outline.ts";
 
 export interface TreeSitter {
   /** Makes `readOutline` know this language. Does nothing for one without a grammar. */

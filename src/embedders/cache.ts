@@ -1,7 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
+import { vectorProblem } from "../model/vector-problem.ts";
 import type { Embedder, EmbedOptions } from "../ports/embedder.ts";
-import { vectorProblem } from "../text/vector-problem.ts";
 
 export interface CacheStats {
   readonly hits: number;

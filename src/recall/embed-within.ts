@@ -1,6 +1,6 @@
+import { vectorProblem } from "../model/vector-problem.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import { waitLimitMs } from "../scheduling/time-limit.ts";
-import { vectorProblem } from "../text/vector-problem.ts";
 
 export type Embedded =
   | { readonly vectors: readonly Float32Array[]; readonly failure?: undefined }

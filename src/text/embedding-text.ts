@@ -1,3 +1,4 @@
+import type { Chunk } from "../model/code-chunk.ts";
 import { normaliseError } from "./normalise-error.ts";
 
 /** What is embedded of a checkpoint: the summary carries the key ideas, the description the rest. Context pairs are too noisy. */
@@ -20,4 +21,11 @@ export function knowledgeWords(content: {
 }): string {
   const { kind, category, subcategory, question, answer } = content;
   return [question, ...(kind === "remediation" ? [normaliseError(question)] : []), answer, category, subcategory].join("\n");
+}
+
+/** Returns the text to embed for a chunk: its path and names, then its text. The prefix lets a query match by name and place. */
+export function chunkText(path: string, chunk: Pick<Chunk, "kind" | "name" | "parents" | "defines" | "text">): string {
+  const names = chunk.name ? [[...chunk.parents, chunk.name].join(".")] : chunk.defines.slice(0, 8);
+  const label = names.length > 0 ? `${chunk.kind} ${names.join(", ")}` : "";
+  return [path, label, chunk.text.trim()].filter((part) => part !== "").join("\n");
 }

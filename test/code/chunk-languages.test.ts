@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { ChunkFileInput } from "../../src/code/chunking/chunk-file.ts";
 import type { ChunkedFile } from "../../src/model/code-chunk.ts";
-import type { ChunkFileInput } from "../../src/text/code/chunk-file.ts";
 import { chunker, expectationFile, FIXTURES, fixture } from "./fixtures.ts";
 
 let chunk: (input: ChunkFileInput) => ChunkedFile;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import type { ChunkFileInput } from "../../src/code/chunking/chunk-file.ts";
+import { estimateTokens } from "../../src/code/chunking/lines.ts";
 import type { ChunkedFile } from "../../src/model/code-chunk.ts";
-import type { ChunkFileInput } from "../../src/text/code/chunk-file.ts";
-import { estimateTokens } from "../../src/text/code/lines.ts";
 import { chunker, FIXTURES } from "./fixtures.ts";
 
 let chunk: (input: ChunkFileInput) => ChunkedFile;

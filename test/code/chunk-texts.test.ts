@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { chunkFile } from "../../src/code/chunking/chunk-file.ts";
+import { estimateTokens } from "../../src/code/chunking/lines.ts";
 import { countTokens } from "../../src/embedders/tokens.ts";
-import { chunkFile } from "../../src/text/code/chunk-file.ts";
-import { embeddingText } from "../../src/text/code/embedding-text.ts";
-import { estimateTokens } from "../../src/text/code/lines.ts";
+import { chunkText } from "../../src/text/embedding-text.ts";
 import { FIXTURES } from "./fixtures.ts";
 
 describe("text without syntax", () => {
@@ -55,13 +55,13 @@ describe("Markdown", () => {
 describe("what is embedded", () => {
   it("starts with the path, the parents and the symbol", () => {
     const chunk = { kind: "method", name: "push", parents: ["JobQueue"], defines: ["push"], text: "  push() {}\n\n" } as const;
-    expect(embeddingText("src/queue.ts", chunk)).toBe("src/queue.ts\nmethod JobQueue.push\npush() {}");
+    expect(chunkText("src/queue.ts", chunk)).toBe("src/queue.ts\nmethod JobQueue.push\npush() {}");
   });
 
   it("names what a shared chunk defines, and nothing where nothing is", () => {
     const chunk = { kind: "text", parents: [], defines: ["A", "B"], text: "x" } as const;
-    expect(embeddingText("a.ts", chunk)).toBe("a.ts\ntext A, B\nx");
-    expect(embeddingText("a.txt", { ...chunk, defines: [] })).toBe("a.txt\nx");
+    expect(chunkText("a.ts", chunk)).toBe("a.ts\ntext A, B\nx");
+    expect(chunkText("a.txt", { ...chunk, defines: [] })).toBe("a.txt\nx");
   });
 });
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { type ChunkFileInput, chunkFile } from "../../src/code/chunking/chunk-file.ts";
+import { GRAMMARS } from "../../src/code/chunking/grammars/index.ts";
 import { treeSitter } from "../../src/code/tree-sitter.ts";
 import type { ChunkedFile } from "../../src/model/code-chunk.ts";
-import { type ChunkFileInput, chunkFile } from "../../src/text/code/chunk-file.ts";
-import { GRAMMARS } from "../../src/text/code/grammars/index.ts";
 
 const folder = resolve(import.meta.dirname, "../fixtures/code");
 

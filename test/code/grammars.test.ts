@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Language, Parser } from "web-tree-sitter";
+import type { Grammar } from "../../src/code/chunking/grammar.ts";
+import { GRAMMARS, type GrammarName } from "../../src/code/chunking/grammars/index.ts";
 import { grammarFile } from "../../src/code/tree-sitter.ts";
-import type { Grammar } from "../../src/text/code/grammar.ts";
-import { GRAMMARS, type GrammarName } from "../../src/text/code/grammars/index.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { languageOf } from "../../src/text/code/language.ts";
+import { languageOf } from "../../src/code/chunking/language.ts";
 
 describe("the language of a file", () => {
   it.each([

@@ -1,9 +1,9 @@
 import { type CodeChunk, chunkId, chunkPrint, type FileRename, type IndexedFile } from "../../model/code-index.ts";
 import type { CodeFilter, CodeStore, FileWrite } from "../../ports/code-store.ts";
 import { bm25 } from "../../text/bm25.ts";
-import { embeddingText } from "../../text/code/embedding-text.ts";
-import { chunkWords } from "../../text/code/index-text.ts";
+import { chunkText } from "../../text/embedding-text.ts";
 import { globMatcher } from "../../text/glob.ts";
+import { chunkWords } from "../rows/index-text.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
 
 interface MemoryFile extends IndexedFile {
@@ -19,7 +19,7 @@ export function memoryCode(projectId: string): CodeStore {
   const allChunks = () => inOrder().flatMap(({ chunks }) => chunks);
   const embeddings = memoryEmbeddings(() =>
     allChunks()
-      .map((chunk) => ({ id: chunk.id, revision: 1, text: embeddingText(chunk.path, chunk) }))
+      .map((chunk) => ({ id: chunk.id, revision: 1, text: chunkText(chunk.path, chunk) }))
       .sort((a, b) => (a.id < b.id ? -1 : 1)),
   );
   const remove = (path: string) => {

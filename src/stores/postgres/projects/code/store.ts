@@ -9,8 +9,8 @@ import {
 } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
-import { embeddingText } from "../../../../text/code/embedding-text.ts";
-import { unpack } from "../../../../text/code/text-blocks.ts";
+import { chunkText } from "../../../../text/embedding-text.ts";
+import { unpack } from "../../../rows/text-blocks.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";
 import { rankByKeywords } from "../full-text.ts";
@@ -27,7 +27,7 @@ const RECORDS: EmbeddedRecords = {
   textOf(row) {
     const { body, text_start, text_length, ...chunk } = row as unknown as NameColumns & TextColumns & { body: Uint8Array };
     const text = unpack(body).slice(text_start, text_start + text_length);
-    return embeddingText(row.file_path!, { ...namesOf(chunk), text });
+    return chunkText(row.file_path!, { ...namesOf(chunk), text });
   },
   queue: waitForCommits,
 };

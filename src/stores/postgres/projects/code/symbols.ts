@@ -1,7 +1,7 @@
 import type { DefinitionSite, ReferenceSite } from "../../../../model/code-index.ts";
 import type { CodeFilter } from "../../../../ports/code-store.ts";
-import { unpackOutline } from "../../../../text/code/index-text.ts";
-import { unpackPositions } from "../../../../text/code/positions.ts";
+import { unpackOutline } from "../../../rows/index-text.ts";
+import { unpackPositions } from "../../../rows/positions.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
 import { conditions } from "./filter.ts";
 

@@ -1,7 +1,7 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
-import { chunkWords, packSymbols } from "../../../../text/code/index-text.ts";
-import { packTexts, unpack } from "../../../../text/code/text-blocks.ts";
+import { chunkWords, packSymbols } from "../../../rows/index-text.ts";
+import { packTexts, unpack } from "../../../rows/text-blocks.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
 import { toPgvector } from "../../driver/pgvector.ts";
 import { toTimestamp } from "../../driver/time.ts";

@@ -1,7 +1,7 @@
 import type { FileWrite } from "../../../../ports/code-store.ts";
 import { yieldToCalls } from "../../../../scheduling/yield.ts";
-import { chunkWords, type PackedSymbols, packSymbols } from "../../../../text/code/index-text.ts";
-import { packTexts, type TextPlace } from "../../../../text/code/text-blocks.ts";
+import { chunkWords, type PackedSymbols, packSymbols } from "../../../rows/index-text.ts";
+import { packTexts, type TextPlace } from "../../../rows/text-blocks.ts";
 import { searchTerms } from "../full-text.ts";
 
 /** A file as it is stored. Making it takes longer than storing it, and is done before the database is locked for that. */

@@ -4,8 +4,8 @@ import { type CodeChunk, type CodeOutline, chunkPrint, type FileRename, type Ind
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
-import { embeddingText } from "../../../../text/code/embedding-text.ts";
-import { unpack } from "../../../../text/code/text-blocks.ts";
+import { chunkText } from "../../../../text/embedding-text.ts";
+import { unpack } from "../../../rows/text-blocks.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
 import { type KnownKeys, knownKeys } from "../../driver/known-keys.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
@@ -26,7 +26,7 @@ const RECORDS: EmbeddedRecords = {
   textOf(row) {
     const { body, text_start, text_length, ...chunk } = row as unknown as NameColumns & TextColumns & { body: Uint8Array };
     const text = unpack(body).slice(text_start, text_start + text_length);
-    return embeddingText(row.file_path!, { ...namesOf(chunk), text });
+    return chunkText(row.file_path!, { ...namesOf(chunk), text });
   },
 };
 /** Without the body of the text, which several chunks share. */

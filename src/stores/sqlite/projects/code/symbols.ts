@@ -1,6 +1,6 @@
 import type { DefinitionSite, ReferenceSite } from "../../../../model/code-index.ts";
-import { unpackOutline } from "../../../../text/code/index-text.ts";
-import { unpackPositions } from "../../../../text/code/positions.ts";
+import { unpackOutline } from "../../../rows/index-text.ts";
+import { unpackPositions } from "../../../rows/positions.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { type FileFilter, IN_LIST, whereOf } from "./filter.ts";
 

@@ -1,8 +1,8 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
 import { yieldToCalls } from "../../../../scheduling/yield.ts";
-import { chunkWords, type PackedSymbols, unpackOutline } from "../../../../text/code/index-text.ts";
-import { unpack } from "../../../../text/code/text-blocks.ts";
+import { chunkWords, type PackedSymbols, unpackOutline } from "../../../rows/index-text.ts";
+import { unpack } from "../../../rows/text-blocks.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { putVectorsByVersion, removeRecordVectors } from "../embeddings.ts";
 import { insertTerms, putTerms, removeTerms } from "../full-text.ts";
