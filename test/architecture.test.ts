@@ -111,6 +111,15 @@ describe("the architecture", () => {
   it("lists every folder", () => {
     expect([...new Set(files.map((file) => folder(file)))].filter((name) => !(name in MAY_IMPORT))).toEqual([]);
   });
+
+  it("keeps files small: median at most 80 lines, 90 % at most 220, none over 400", () => {
+    const sizes = files.map((file) => ({ file: relative(src, file), lines: readFileSync(file, "utf8").split("\n").length - 1 }));
+    sizes.sort((a, b) => a.lines - b.lines);
+    const quantile = (share: number) => sizes[Math.ceil(share * sizes.length) - 1]!.lines;
+    expect(quantile(0.5)).toBeLessThanOrEqual(80);
+    expect(quantile(0.9)).toBeLessThanOrEqual(220);
+    expect(sizes.filter(({ lines }) => lines > 400)).toEqual([]);
+  });
 });
 
 function violation(file: string, target: string): string | undefined {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { CairnError, type ErrorCode } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { NewRun, RunStore } from "../ports/run-store.ts";
+import { bytes, raises } from "./assertions.ts";
 import type { ContractCase } from "./contract.ts";
 
 export interface RunStoreContract {
@@ -390,20 +390,4 @@ const CASES: Readonly<Record<string, Body>> = {
 function newRun(runId: string, more: Partial<NewRun> = {}): NewRun {
   const first = { nodeId: "__start__", nextNode: "a", kind: "start", state: bytes("input") } as const;
   return { runId, graph: "demo", fingerprint: "f1", owner: "me", leaseMs: LEASE_MS, first, ...more };
-}
-
-function bytes(text: string): Uint8Array {
-  return new Uint8Array(Buffer.from(text));
-}
-
-async function raises(code: ErrorCode, work: () => Promise<unknown>, kind?: string): Promise<void> {
-  await assert.rejects(
-    async () => work(),
-    (error) => {
-      assert.ok(error instanceof CairnError, `expected a CairnError, got ${error}`);
-      assert.equal(error.code, code);
-      if (kind) assert.equal(error.details?.kind, kind);
-      return true;
-    },
-  );
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { CairnError, type ErrorCode } from "../model/errors.ts";
 import type { ComponentImage, PortOffsets, StoredMessage } from "../model/system.ts";
 import type { ComponentChange, SystemStorage, SystemStore } from "../ports/system-store.ts";
+import { bytes, raises } from "./assertions.ts";
 import type { ContractCase } from "./contract.ts";
 
 export interface SystemStorageContract {
@@ -375,10 +375,6 @@ function head({ data: _, ...rest }: StoredMessage) {
   return rest;
 }
 
-function bytes(text: string): Uint8Array {
-  return new Uint8Array(Buffer.from(text));
-}
-
 function same(actual: unknown, expected: unknown): void {
   assert.deepEqual(plain(actual), expected);
 }
@@ -389,15 +385,4 @@ function plain(value: unknown): unknown {
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (Array.isArray(value)) return value.map(plain);
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
-}
-
-async function raises(code: ErrorCode, work: () => Promise<unknown>): Promise<void> {
-  await assert.rejects(
-    async () => work(),
-    (error) => {
-      assert.ok(error instanceof CairnError, `expected a CairnError, got ${error}`);
-      assert.equal(error.code, code);
-      return true;
-    },
-  );
 }
