@@ -24,7 +24,7 @@ export default {
     // Every n-th, so that all packages and sizes have their share.
     const files = all.filter((_, index) => index % Math.ceil(all.length / FILES) === 0);
     const sources = (await Promise.all(files.map(({ path }) => readSource(tree, path)))).filter((source) => source.type === "source");
-    const mb = sources.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / 1e6;
+    const mb = sources.reduce((sum, { stat }) => sum + stat.sizeBytes, 0) / 1e6;
     bench.record({ name: "files", value: sources.length, unit: "files" });
     bench.record({ name: "mb", value: mb, unit: "MB" });
 

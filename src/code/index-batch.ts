@@ -24,6 +24,11 @@ export interface SourceFile {
   readonly language?: string | undefined;
 }
 
+export interface HashOptions {
+  /** Uses the given hashes without computing them again: for a caller in this process that computed them from the same bytes. */
+  readonly trustHashes?: boolean | undefined;
+}
+
 export type BatchResult = Pick<IndexResult, "files" | "embeddedTexts" | "notEmbedded">;
 
 export interface IndexDeps {
@@ -97,13 +102,17 @@ export async function indexFiles(
 }
 
 /** Checks a file, hashes it and takes secrets out of it. `redact` keeps the number of lines. */
-export function prepareFile({ path, content, hash, language }: SourceFile, redact: Redact): PreparedFile | RefusedFile {
+export function prepareFile(
+  { path, content, hash, language }: SourceFile,
+  redact: Redact,
+  { trustHashes = false }: HashOptions = {},
+): PreparedFile | RefusedFile {
   yieldToCalls();
   const problem = pathProblem(path) ?? unstorable(content);
   if (problem) return { path, refused: problem };
   const bytes = Buffer.byteLength(content);
   if (bytes > LIMITS.codeFileBytes) return { path, refused: `has ${bytes} bytes; at most ${LIMITS.codeFileBytes} are indexed` };
-  const contentHash = sha256Hex(content);
+  const contentHash = (trustHashes ? hash : undefined) ?? sha256Hex(content);
   if (hash !== undefined && hash.toLowerCase() !== contentHash)
     return { path, refused: "the content does not have the hash that was sent with it; read the file again" };
   const { text, found } = redact(content);

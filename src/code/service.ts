@@ -18,7 +18,15 @@ import { mapInSlices } from "../scheduling/map-in-slices.ts";
 import { globMatcher } from "../text/glob.ts";
 import type { Redact } from "../text/redact.ts";
 import { type Excerpt, excerpt, wholeDefinition } from "./excerpt.ts";
-import { assertBatch, type BatchResult, type IndexDeps, indexFiles, prepareFile, type SourceFile } from "./index-batch.ts";
+import {
+  assertBatch,
+  type BatchResult,
+  type HashOptions,
+  type IndexDeps,
+  indexFiles,
+  prepareFile,
+  type SourceFile,
+} from "./index-batch.ts";
 import { removeFiles, removeMissing } from "./manifest.ts";
 import { type CodeAnswer, type CodeSearch, searchCode } from "./search.ts";
 import { type SimilarQuery, similarCode } from "./similar.ts";
@@ -64,11 +72,12 @@ export interface Code {
   /** A batch of files. Each comes in whole or not at all; one that was renamed, together with the end of its old path. */
   indexBatch(
     batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
-    options?: CallOptions,
+    options?: CallOptions & HashOptions,
   ): Promise<BatchResult>;
   /** Checks a batch and makes of it what a queue may hold. */
   prepare(
     batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
+    options?: HashOptions,
   ): Promise<IndexWork>;
   /** Does what a queue held: a batch, or a page of a manifest. */
   perform(work: IndexWork, options?: CallOptions): Promise<IndexResult>;
@@ -140,9 +149,9 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     }
   }
 
-  const prepare: Code["prepare"] = async ({ projectPath, files, renames = [] }) => {
+  const prepare: Code["prepare"] = async ({ projectPath, files, renames = [] }, options) => {
     assertBatch(files, renames);
-    return { kind: "files", projectPath, files: await mapInSlices(files, (file) => prepareFile(file, redact)), renames };
+    return { kind: "files", projectPath, files: await mapInSlices(files, (file) => prepareFile(file, redact, options)), renames };
   };
 
   const finish: Code["finish"] = async ({ projectPath, ...page }) => {
@@ -169,7 +178,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     perform,
     finish,
     async indexBatch(batch, options) {
-      const { files, embeddedTexts, notEmbedded } = await perform(await prepare(batch), options);
+      const { files, embeddedTexts, notEmbedded } = await perform(await prepare(batch, options), options);
       return { files, embeddedTexts, notEmbedded };
     },
 

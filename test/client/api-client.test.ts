@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { patient } from "../../src/client/jobs/index-target.ts";
+import { withRetry } from "../../src/client/jobs/index-target.ts";
 import { type ApiClient, apiClient } from "../../src/client/remote/api-client.ts";
 import { remoteTarget } from "../../src/client/remote/remote-target.ts";
 import { operations } from "../../src/operations/list.ts";
@@ -44,7 +44,7 @@ describe("the client of the API", () => {
           return made.call(...args);
         },
       };
-      const target = patient(remoteTarget(client, "p"), { firstPauseMs: 1 });
+      const target = withRetry(remoteTarget(client, "p"), { firstPauseMs: 1 });
       const outcome = await target.send([{ path: "a.py", content: "a" }], new AbortController().signal);
       expect(outcome).toMatchObject([{ path: "a.py", status: "indexed" }]);
       expect(seen.map(({ method, url }) => `${method} ${url.split("?")[0]}`)).toEqual([

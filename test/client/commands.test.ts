@@ -82,7 +82,7 @@ describe("cairn code index", SLOW, () => {
       child.kill("SIGKILL");
       await ended;
       const [job] = s.jobs();
-      ids.add(job!.id);
+      ids.add(job!.job_id);
       before = (await statusOf()).indexed_files;
       expect(before).toBeLessThanOrEqual(1_000);
     }
@@ -106,7 +106,7 @@ describe("cairn code index", SLOW, () => {
   it("says what is wrong with what it is given", async () => {
     expect(await s.run("code", "index", "nowhere")).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no folder") });
     expect(await s.run("code", "index", "/", "--wait")).toMatchObject({ code: 2, stderr: expect.stringContaining("home directory") });
-    expect(await s.run("code", "cancel")).toMatchObject({ code: 3, stderr: expect.stringContaining("No job") });
+    expect(await s.run("code", "cancel")).toMatchObject({ code: 3, stderr: expect.stringContaining("No index job") });
   });
 
   it("finds with code search what it indexed, and says which hits have changed since", async () => {
@@ -162,7 +162,7 @@ describe("cairn mcp", SLOW, () => {
       { wait: true },
       { onprogress: ({ progress }: { progress: number }) => told.push(progress) },
     );
-    const resumed = s.jobs().find(({ id }) => id === begun.job_id)!;
+    const resumed = s.jobs().find(({ job_id }) => job_id === begun.job_id)!;
     expect([resumed.status, done.status]).toEqual(["completed", "completed"]);
     expect(resumed.counts.unchanged).toBeGreaterThan(0);
     // A test that is held up may ask when it was through already, and then for another.

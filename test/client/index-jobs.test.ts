@@ -2,14 +2,16 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { z } from "zod";
 import { type IndexJobs, indexJobs } from "../../src/client/jobs/index-jobs.ts";
 import type { IndexTarget } from "../../src/client/jobs/index-target.ts";
-import type { Job } from "../../src/client/jobs/job.ts";
+import { JobRecord } from "../../src/client/jobs/job.ts";
 import { launchHere } from "../../src/client/jobs/launch.ts";
 import { leases } from "../../src/client/jobs/lease.ts";
 import { runJob } from "../../src/client/jobs/run-job.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import type { FileOutcome } from "../../src/model/index-job.ts";
+import { toCamel } from "../../src/operations/wire.ts";
 
 let folder: string;
 let dataDir: string;
@@ -75,7 +77,7 @@ function local(target: IndexTarget, options: { cancelWithCaller?: boolean } = {}
   opened.push(made);
   return made;
 }
-const jobFile = (id: string): Job => JSON.parse(readFileSync(join(dataDir, "jobs", `${id}.json`), "utf8"));
+const jobFile = (id: string): z.output<typeof JobRecord> => JSON.parse(readFileSync(join(dataDir, "jobs", `${id}.json`), "utf8"));
 const summary = () => JSON.parse(readFileSync(join(dataDir, "mcp-state.json"), "utf8"));
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -86,13 +88,13 @@ describe("an index job", () => {
     const { target, pass, open } = gate();
     const one = local(target);
     const begun = await one.index({ projectPath });
-    expect(begun).toMatchObject({ status: "pending", project_id: projectPath, files_processed: 0 });
+    expect(begun).toMatchObject({ status: "pending", projectPath, filesProcessed: 0 });
     await pass();
-    await until(() => jobFile(begun.id).files_processed === 10);
-    expect(jobFile(begun.id)).toMatchObject({ status: "running", phase: "sending", files_total: 30, counts: { indexed: 10 } });
+    await until(() => jobFile(begun.jobId).files_processed === 10);
+    expect(jobFile(begun.jobId)).toMatchObject({ status: "running", phase: "sending", files_total: 30, counts: { indexed: 10 } });
     expect(summary()).toEqual({
       current_jobs: {
-        [begun.id]: expect.objectContaining({
+        [begun.jobId]: expect.objectContaining({
           project_id: projectPath,
           path: projectPath,
           started_at: expect.any(String),
@@ -107,10 +109,10 @@ describe("an index job", () => {
     await until(() => told.length > 0);
     open();
     const done = await waiting;
-    expect(done).toMatchObject({ id: begun.id, status: "completed", files_processed: 30, counts: { indexed: 30 } });
+    expect(done).toMatchObject({ jobId: begun.jobId, status: "completed", filesProcessed: 30, counts: { indexed: 30 } });
     expect(told[0]).toEqual([10, 30]);
     await one.close(); // the summary is the last thing that a job writes
-    expect(summary()).toMatchObject({ current_jobs: {}, last_sync: done.finished_at });
+    expect(summary()).toMatchObject({ current_jobs: {}, last_sync: done.finishedAt });
     expect(readdirSync(join(dataDir, "jobs")).filter((name) => /lease|lock|tmp|cancel/.test(name))).toEqual([]);
   });
 
@@ -118,14 +120,14 @@ describe("an index job", () => {
     const { target, open } = gate();
     const first = await local(target).index({ projectPath });
     const others = await Promise.all([local(target), local(target)].map((other) => other.index({ projectPath })));
-    expect(others.map(({ id }) => id)).toEqual([first.id, first.id]);
+    expect(others.map(({ jobId }) => jobId)).toEqual([first.jobId, first.jobId]);
     open();
   });
 
   it("is one also when several ask at the same moment", async () => {
     const { target, open } = gate();
     const asked = await Promise.allSettled(Array.from({ length: 8 }, () => local(target).index({ projectPath })));
-    const ids = new Set(asked.flatMap((one) => (one.status === "fulfilled" ? [one.value.id] : [])));
+    const ids = new Set(asked.flatMap((one) => (one.status === "fulfilled" ? [one.value.jobId] : [])));
     expect(ids.size).toBe(1);
     expect(asked.filter(({ status }) => status === "rejected")).toEqual([]);
     open();
@@ -133,10 +135,10 @@ describe("an index job", () => {
 
   it("is cancelled from another process, and what it had indexed stays", async () => {
     const { target, pass, index } = gate();
-    const { id } = await local(target).index({ projectPath });
+    const { jobId: id } = await local(target).index({ projectPath });
     await pass();
     const cancelled = await local(target).cancel({ projectPath });
-    expect(cancelled).toMatchObject({ id, status: "cancelled" });
+    expect(cancelled).toMatchObject({ jobId: id, status: "cancelled" });
     expect(index.size).toBe(10);
     await expect(local(target).cancel({ projectPath })).rejects.toMatchObject({ code: "not_found" });
     expect(await local(target).resume(projectPath)).toBeUndefined();
@@ -157,17 +159,17 @@ describe("an index job", () => {
   it("waits when its process ends, goes on at the next start, and sends nothing twice", async () => {
     const { target, pass, open, index } = gate();
     const first = local(target);
-    const { id } = await first.index({ projectPath, includeIgnored: true });
+    const { jobId: id } = await first.index({ projectPath, includeIgnored: true });
     await pass();
     await until(() => index.size === 10);
     await first.close();
     const second = local(target);
-    expect(await second.jobs(projectPath)).toMatchObject([{ id, status: "pending" }]);
+    expect(await second.jobs(projectPath)).toMatchObject([{ jobId: id, status: "pending" }]);
     open();
-    expect(await second.resume(projectPath)).toMatchObject({ id, include_ignored: true });
+    expect(await second.resume(projectPath)).toMatchObject({ jobId: id, includeIgnored: true });
     await until(() => jobFile(id).status === "completed");
     expect(jobFile(id)).toMatchObject({ counts: { indexed: 20, unchanged: 10 } });
-    expect((await second.index({ projectPath, wait: true })).id).not.toBe(id);
+    expect((await second.index({ projectPath, wait: true })).jobId).not.toBe(id);
   });
 
   it("does not begin in a process that is being closed", async () => {
@@ -187,13 +189,19 @@ describe("an index job", () => {
     const { target, open } = gate();
     open();
     const one = local(target);
-    const { id } = await one.index({ projectPath, wait: true });
+    const { jobId: id } = await one.index({ projectPath, wait: true });
     // As kill -9 leaves it: running, with the lease of a process that is no more.
     writeFileSync(join(dataDir, "jobs", `${id}.json`), JSON.stringify({ ...jobFile(id), status: "running", finished_at: undefined }));
-    const lease = { job_id: id, token: "of the dead", pid: 2 ** 22 - 1, host: (await import("node:os")).hostname(), beat_ms: Date.now() };
+    const lease = {
+      job_id: id,
+      token: "of the dead",
+      pid: 2 ** 22 - 1,
+      host: (await import("node:os")).hostname(),
+      renewed_at_ms: Date.now(),
+    };
     writeFileSync(join(dataDir, "jobs", `${projectDatabaseName(projectPath)}.lease`), JSON.stringify(lease));
-    expect(await one.jobs(projectPath)).toMatchObject([{ id, status: "pending", phase: expect.stringContaining("interrupted") }]);
-    expect(await one.index({ projectPath, wait: true })).toMatchObject({ id, status: "completed", counts: { unchanged: 30 } });
+    expect(await one.jobs(projectPath)).toMatchObject([{ jobId: id, status: "pending", phase: expect.stringContaining("interrupted") }]);
+    expect(await one.index({ projectPath, wait: true })).toMatchObject({ jobId: id, status: "completed", counts: { unchanged: 30 } });
   });
 
   it("is cancelled also when nobody runs it", async () => {
@@ -207,11 +215,11 @@ describe("an index job", () => {
 
   it("stops when another process has taken its lease", async () => {
     const rights = leases(dataDir, { leaseMs: 6_000 });
-    const lease = await rights.take(projectPath, "job");
+    const lease = await rights.acquire(projectPath, "job");
     if (!("token" in lease)) throw new Error("the lease was free");
     let lost = 0;
-    const kept = await rights.keep(lease, () => lost++);
-    expect(await rights.take(projectPath, "other")).toEqual({ heldBy: "job" });
+    const kept = await rights.hold(lease, () => lost++);
+    expect(await rights.acquire(projectPath, "other")).toEqual({ heldBy: "job" });
     // A process that hangs does not beat; here the file is set back instead.
     const path = join(dataDir, "jobs", `${projectDatabaseName(projectPath)}.lease`);
     writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), token: "another's" }));
@@ -221,21 +229,27 @@ describe("an index job", () => {
     expect(readdirSync(join(dataDir, "jobs")).filter((name) => name.endsWith(".lease"))).toHaveLength(1);
     const impatient = leases(dataDir, { leaseMs: 0 });
     expect(await impatient.holder(projectPath)).toBeUndefined();
-    expect(await impatient.take(projectPath, "other")).toMatchObject({ jobId: "other" });
+    expect(await impatient.acquire(projectPath, "other")).toMatchObject({ jobId: "other" });
   });
 
   it("leaves the job's file to the process that has taken it over", async () => {
     const { target, open } = gate();
     open();
-    const { id } = await local(target).index({ projectPath, wait: true });
+    const { jobId: id } = await local(target).index({ projectPath, wait: true });
     const theirs = jobFile(id);
     let asked = 0;
     const openTarget = async () => {
       asked++;
       return { target, close: async () => {} };
     };
-    const lease = { projectId: projectPath, jobId: id, token: "run out while the machine slept" };
-    await runJob({ dataDir, job: { ...theirs, status: "pending" }, lease, openTarget, stop: new AbortController().signal });
+    const lease = { projectPath, jobId: id, token: "run out while the machine slept" };
+    await runJob({
+      dataDir,
+      job: { ...toCamel(JobRecord, theirs), status: "pending" },
+      lease,
+      openTarget,
+      stop: new AbortController().signal,
+    });
     expect(jobFile(id)).toEqual(theirs);
     expect(asked).toBe(0);
   });
@@ -261,13 +275,13 @@ describe("an index job", () => {
     const { target, open } = gate();
     open();
     const one = local(target);
-    const { id } = await one.index({ projectPath, wait: true });
+    const { jobId: id } = await one.index({ projectPath, wait: true });
     const template = jobFile(id);
     for (let n = 0; n < 120; n++) {
       const other = `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
       writeFileSync(
         join(dataDir, "jobs", `${other}.json`),
-        n % 2 ? JSON.stringify({ ...template, id: other, created_at: "2020-01-01T00:00:00.000Z" }) : "{",
+        n % 2 ? JSON.stringify({ ...template, job_id: other, created_at: "2020-01-01T00:00:00.000Z" }) : "{",
       );
     }
     for (let n = 0; n < 2; n++) await one.index({ projectPath, wait: true });

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import type { Job } from "../../src/client/jobs/job.ts";
+import type { z } from "zod";
+import type { JobRecord } from "../../src/client/jobs/job.ts";
 import { builtCommand } from "../cli/stage.ts";
 import { killed, PATIENT, removeFolder } from "../support/processes.ts";
 
@@ -94,7 +95,7 @@ export function processStage() {
       );
       return client;
     },
-    jobs(): Job[] {
+    jobs(): z.output<typeof JobRecord>[] {
       const jobs = join(home, ".cairn", "jobs");
       const names = existsSync(jobs) ? readdirSync(jobs).filter((name) => name.endsWith(".json")) : [];
       return names.map((name) => JSON.parse(readFileSync(join(jobs, name), "utf8")));

@@ -30,7 +30,7 @@ describe("cairn mcp --api-url", SLOW, () => {
     expect(await call(client, "code_status")).toMatchObject({ indexed_files: 0, jobs: [] });
 
     const begun = await call(client, "code_index");
-    const job = () => s.jobs().find(({ id: one }) => one === begun.job_id)!;
+    const job = () => s.jobs().find(({ job_id }) => job_id === begun.job_id)!;
     for (const share of [0.2, 0.5]) {
       await until(() => job().files_processed >= share * FILES);
       await server.kill();

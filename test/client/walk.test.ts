@@ -134,13 +134,13 @@ describe("a walk", () => {
     symlinkSync("gone", join(root, "nowhere"));
     symlinkSync("self", join(root, "self"));
     expect((await entries(root)).map((entry) => [entry.path, "detail" in entry ? entry.detail : entry.type])).toEqual([
-      ["alias", "leads to a place inside the root"],
-      ["file-out.ts", "leads out of the root"],
-      ["folder-out", "leads out of the root"],
-      ["nowhere", "leads nowhere"],
+      ["alias", "the target is inside the root"],
+      ["file-out.ts", "the target is outside the root"],
+      ["folder-out", "the target is outside the root"],
+      ["nowhere", "the target does not exist"],
       ["real/a.ts", "file"],
-      ["real/loop", "leads to a place inside the root"],
-      ["self", "leads nowhere"],
+      ["real/loop", "the target is inside the root"],
+      ["self", "the target does not exist"],
     ]);
   });
 

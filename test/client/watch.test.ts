@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openMemo } from "../../src/client/files/memo.ts";
-import { indexPass } from "../../src/client/jobs/index-pass.ts";
+import { openHashCache } from "../../src/client/files/hash-cache.ts";
 import type { IndexTarget } from "../../src/client/jobs/index-target.ts";
+import { indexTree } from "../../src/client/jobs/index-tree.ts";
 import type { Job } from "../../src/client/jobs/job.ts";
 import { tally } from "../../src/client/jobs/tally.ts";
 import { folderWatch } from "../../src/client/watch/watch-folders.ts";
@@ -56,14 +56,14 @@ const target: IndexTarget = {
 
 /** Watches, quicker than people need it, and resolves after the first look. */
 async function watch(options: Partial<WatchOptions> = {}): Promise<void> {
-  const memo = await openMemo(join(folder, "memo"), root);
+  const cache = await openHashCache(join(folder, "cache"), root);
   ended = watchProject({
     settleMs: 20,
     pauseAfterFailureMs: 20,
     signal: stop.signal,
     async index(onFolder, signal) {
       const counting = tally();
-      await indexPass({ root, target, memo, tally: counting, signal, onFolder });
+      await indexTree({ root, target, cache, tally: counting, signal, onFolder });
       return { ...counting.state(), status: "completed" } as Job;
     },
     ...options,
@@ -168,9 +168,9 @@ describe("a watch", () => {
     await watch({
       async index(onFolder, signal) {
         if (fails-- > 0) throw new CairnError("unavailable", "the disk is full");
-        const memo = await openMemo(join(folder, "memo"), root);
+        const cache = await openHashCache(join(folder, "cache"), root);
         const counting = tally();
-        await indexPass({ root, target, memo, tally: counting, signal, onFolder });
+        await indexTree({ root, target, cache, tally: counting, signal, onFolder });
         return { ...counting.state(), status: "completed" } as Job;
       },
     });

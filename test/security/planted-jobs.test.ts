@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type IndexJobs, indexJobs } from "../../src/client/jobs/index-jobs.ts";
 import type { IndexTarget } from "../../src/client/jobs/index-target.ts";
-import type { Job } from "../../src/client/jobs/job.ts";
+import { type Job, JobRecord } from "../../src/client/jobs/job.ts";
 import { jobFiles } from "../../src/client/jobs/job-files.ts";
 import { launchHere } from "../../src/client/jobs/launch.ts";
 import { leases } from "../../src/client/jobs/lease.ts";
 import { runJob } from "../../src/client/jobs/run-job.ts";
 import { newId } from "../../src/model/ids.ts";
-import { wrongInput } from "../support/wrong-input.ts";
+import { toCamel } from "../../src/operations/wire.ts";
 
 let folder: string;
 let dataDir: string;
@@ -51,8 +51,8 @@ afterEach(async () => {
 });
 
 const job = (change: Record<string, unknown> = {}): Record<string, unknown> => ({
-  id: newId(),
-  project_id: project,
+  job_id: newId(),
+  project_path: project,
   status: "pending",
   phase: "interrupted",
   created_at: "2026-01-01T00:00:00.000Z",
@@ -67,14 +67,14 @@ const job = (change: Record<string, unknown> = {}): Record<string, unknown> => (
   anywhere: false,
   ...change,
 });
-function plant(content: Record<string, unknown>, name = String(content.id)): void {
+function plant(content: Record<string, unknown>, name = String(content.job_id)): void {
   writeFileSync(join(dataDir, "jobs", `${name}.json`), JSON.stringify(content), { mode: 0o600 });
 }
 async function resumed(path = project): Promise<Job | undefined> {
   const begun = await local.resume(path);
   if (!begun) return undefined;
   for (;;) {
-    const [now] = (await local.jobs(path)).filter(({ id }) => id === begun.id);
+    const [now] = (await local.jobs(path)).filter(({ jobId }) => jobId === begun.jobId);
     if (now && now.status !== "pending" && now.status !== "running") return now;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -94,7 +94,7 @@ describe("a planted index job", () => {
   });
 
   it("cannot make the indexer walk a home directory by saying that all of it is meant", async () => {
-    plant(job({ project_id: homedir(), anywhere: true }));
+    plant(job({ project_path: homedir(), anywhere: true }));
     await expect(local.resume(homedir())).rejects.toThrow(/holds a whole home directory/);
     expect(sent).toEqual([]);
   });
@@ -104,16 +104,16 @@ describe("a planted index job", () => {
     mkdirSync(join(project, ".git"));
     mkdirSync(join(project, "inner"));
     for (const path of [join(folder, "link"), join(project, "inner")]) {
-      plant(job({ project_id: path }));
+      plant(job({ project_path: path }));
       await expect(local.resume(path)).rejects.toThrow(/not the root of a project/);
     }
     expect(sent).toEqual([]);
   });
 
   it("is checked again by the process that runs it", async () => {
-    const work = wrongInput<Job>(job({ project_id: join(folder, "link") }));
+    const work = toCamel(JobRecord, JobRecord.parse(job({ project_path: join(folder, "link") })));
     symlinkSync(elsewhere, join(folder, "link"));
-    const lease = await leases(dataDir).take(work.project_id, work.id);
+    const lease = await leases(dataDir).acquire(work.projectPath, work.jobId);
     if (!("token" in lease)) throw new Error("The lease is taken.");
     const done = await runJob({ dataDir, job: work, lease, openTarget, stop: new AbortController().signal });
     expect(done).toMatchObject({ status: "failed", error: expect.stringMatching(/not the root of a project/) });
@@ -122,8 +122,8 @@ describe("a planted index job", () => {
 
   it("cannot write outside of its folder through its id", async () => {
     const id = newId();
-    plant(job({ id: "../../escaped" }), id);
-    plant(job({ id: newId() }), newId());
+    plant(job({ job_id: "../../escaped" }), id);
+    plant(job({ job_id: newId() }), newId());
     expect(await jobFiles(dataDir).list()).toEqual([]);
     expect(existsSync(join(folder, "escaped.json"))).toBe(false);
   });
@@ -133,7 +133,7 @@ describe("a planted index job", () => {
     expect(await local.jobs(project)).toEqual([]);
     const open = job();
     plant(open);
-    chmodSync(join(dataDir, "jobs", `${open.id}.json`), 0o666);
+    chmodSync(join(dataDir, "jobs", `${open.job_id}.json`), 0o666);
     expect(await local.jobs(project)).toEqual([]);
   });
 
@@ -146,10 +146,10 @@ describe("a planted index job", () => {
   });
 
   it("of another project is not joined because a planted lease names it", async () => {
-    const other = job({ project_id: elsewhere, status: "running" });
+    const other = job({ project_path: elsewhere, status: "running" });
     plant(other);
-    await leases(dataDir).take(project, String(other.id));
+    await leases(dataDir).acquire(project, String(other.job_id));
     // The lease of this process is alive, and its job is that of another project: nothing to join.
-    await expect(local.index({ projectPath: project })).rejects.toThrow(/lease and no job/);
+    await expect(local.index({ projectPath: project })).rejects.toThrow(/without a job/);
   });
 });

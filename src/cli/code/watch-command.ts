@@ -18,8 +18,8 @@ export const watchCommand: Command = {
     await watchIndex(settings, project().tree, {
       includeIgnored: values["include-ignored"] === true,
       signal: host.signal,
-      onChange({ status, counts, failed_files }) {
-        if (json) return printJson(host, { at: host.now().toISOString(), status, counts, failed_files });
+      onChange({ status, counts, failedFiles }) {
+        if (json) return printJson(host, { at: host.now().toISOString(), status, counts, failed_files: failedFiles });
         const told = Object.entries(counts).filter(([name, count]) => count > 0 && name !== "unchanged" && name !== "bytes");
         print(host, `${style.dim(host.now().toLocaleTimeString())}  ${told.map(([name, count]) => `${count} ${name}`).join(", ")}`);
       },

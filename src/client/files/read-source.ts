@@ -1,33 +1,50 @@
+import { createHash } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { isGeneratedText } from "./generated.ts";
-import { DEFAULT_LIMIT_BYTES, type FailedEntry, reasonOf, type SkippedEntry } from "./walk.ts";
+import { DEFAULT_LIMIT_BYTES, type FailedEntry, type FileStat, reasonOf, type SkipReason } from "./walk.ts";
+
+/** The state of a file that was read. It may be newer than the state that the walk found. */
+export interface ReadStat extends FileStat {
+  /** The time just before the file was opened. */
+  readonly readAtMs: number;
+}
 
 /** The text of a file, exactly as on disk: its UTF-8 form is the file's bytes. */
 export interface SourceText {
   readonly type: "source";
   readonly path: string;
   readonly content: string;
-  /** Of the state that was read; it may be newer than the one that was walked. */
-  readonly sizeBytes: number;
-  readonly mtimeMs: number;
-  readonly ctimeMs: number;
+  /** SHA-256 of the bytes, in hex. The only place on the client side that hashes a file to index. */
+  readonly hash: string;
+  readonly stat: ReadStat;
+}
+
+/** A file that is not indexed for what it is or contains. */
+export interface SkippedSource {
+  readonly type: "skipped";
+  readonly path: string;
+  readonly reason: SkipReason;
+  readonly detail?: string;
+  /** Present if the content was the reason: an unchanged file need not be read again. */
+  readonly stat?: ReadStat;
 }
 
 /**
- * Reads a walked file, or says why it is not for the index after all. The path may have changed since the walk: a link put
- * in its place, or in place of a folder above it, is not followed.
+ * Reads and hashes a walked file, or returns why it is not indexed. The path may have changed since the walk: a symbolic link in its
+ * place, or in place of a folder above it, is not followed.
  */
 export async function readSource(
-  /** The real path of the root, as `resolveRoot` gives it. */
+  /** The real path of the root, as returned by `resolveRoot`. */
   root: string,
   path: string,
   { limitBytes = DEFAULT_LIMIT_BYTES }: { readonly limitBytes?: number } = {},
-): Promise<SourceText | SkippedEntry | FailedEntry> {
+): Promise<SourceText | SkippedSource | FailedEntry> {
   const absolute = join(root, path);
   if (!absolute.startsWith(root.endsWith(sep) ? root : root + sep))
-    return { type: "failed", path, reason: "unreadable", detail: "the path leads out of the root" };
+    return { type: "failed", path, reason: "unreadable", detail: "the path is outside the root" };
+  const readAtMs = Date.now();
   let file: FileHandle | undefined;
   try {
     if ((await realpath(absolute)) !== absolute) return { type: "skipped", path, reason: "symlink", detail: "became a symbolic link" };
@@ -36,7 +53,7 @@ export async function readSource(
     if (!stat.isFile()) return { type: "skipped", path, reason: "special" };
     const bytes = await readUpTo(file, limitBytes);
     if (!bytes) return { type: "skipped", path, reason: "too_large", detail: `more than ${limitBytes} bytes` };
-    return classify(path, bytes, stat);
+    return classify(path, bytes, stat, readAtMs);
   } catch (error) {
     return { type: "failed", path, reason: "unreadable", detail: reasonOf(error) };
   } finally {
@@ -44,14 +61,19 @@ export async function readSource(
   }
 }
 
-function classify(path: string, bytes: Uint8Array, { mtimeMs, ctimeMs }: Stats): SourceText | SkippedEntry | FailedEntry {
-  const look = { sizeBytes: bytes.length, mtimeMs, ctimeMs };
-  // Git's own test: a NUL near the start means that this is no text.
-  if (bytes.subarray(0, BINARY_PROBE_BYTES).includes(0)) return { type: "skipped", path, reason: "binary", look };
+function classify(
+  path: string,
+  bytes: Uint8Array,
+  { mtimeMs, ctimeMs }: Stats,
+  readAtMs: number,
+): SourceText | SkippedSource | FailedEntry {
+  const stat = { sizeBytes: bytes.length, mtimeMs, ctimeMs, readAtMs };
+  // The test that git uses: a NUL near the start marks binary content.
+  if (bytes.subarray(0, BINARY_PROBE_BYTES).includes(0)) return { type: "skipped", path, reason: "binary", stat };
   const content = decode(bytes);
   if (content === undefined) return { type: "failed", path, reason: "encoding", detail: "the content is not valid UTF-8" };
-  if (isGeneratedText(content)) return { type: "skipped", path, reason: "generated", look };
-  return { type: "source", path, content, ...look };
+  if (isGeneratedText(content)) return { type: "skipped", path, reason: "generated", stat };
+  return { type: "source", path, content, hash: createHash("sha256").update(bytes).digest("hex"), stat };
 }
 
 const BINARY_PROBE_BYTES = 8_000;
@@ -60,11 +82,11 @@ function decode(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return undefined; // the one thing a fatal decoder throws for
+    return undefined; // a fatal decoder throws only for invalid UTF-8
   }
 }
 
-/** All of the file, or nothing if it is longer than the limit: it may have grown since it was walked. */
+/** Reads the whole file, or returns `undefined` if it exceeds the limit: it may have grown since the walk. */
 async function readUpTo(file: FileHandle, limitBytes: number): Promise<Uint8Array | undefined> {
   const { size } = await file.stat();
   if (size > limitBytes) return undefined;

@@ -5,30 +5,32 @@ import { isBinaryName, isGeneratedName } from "./generated.ts";
 import { type IgnoreRules, ignoreRules, NO_RULES } from "./ignore-rules.ts";
 import { resolveRoot } from "./root.ts";
 
-/** A file worth reading. Where size and time of change are as they were last time, it need not be read again. */
-export interface WalkedFile {
-  readonly type: "file";
-  /** From the root, with `/`. */
-  readonly path: string;
+/** Size and times of a file. If they have not changed since the file was read, its content has not changed either. */
+export interface FileStat {
   readonly sizeBytes: number;
   readonly mtimeMs: number;
-  /** Changes also when a program sets the other time back. */
+  /** Changes also when a program sets the modification time back. */
   readonly ctimeMs: number;
+}
+
+/** A file to read. */
+export interface WalkedFile extends FileStat {
+  readonly type: "file";
+  /** Relative to the root, with `/`. */
+  readonly path: string;
 }
 
 export type SkipReason = "ignored" | "too_large" | "binary" | "generated" | "symlink" | "special";
 
-/** Left out on purpose. A folder is reported once, with a `/` at its end, not entry by entry. */
+/** An entry that is not indexed. A folder is reported once, with a `/` at its end, and not entry by entry. */
 export interface SkippedEntry {
   readonly type: "skipped";
   readonly path: string;
   readonly reason: SkipReason;
   readonly detail?: string;
-  /** How a file looked that had to be read to know that it is left out. */
-  readonly look?: Pick<WalkedFile, "sizeBytes" | "mtimeMs" | "ctimeMs">;
 }
 
-/** Wanted, but not to be had. */
+/** An entry that should be indexed and could not be read. */
 export interface FailedEntry {
   readonly type: "failed";
   readonly path: string;
@@ -38,34 +40,34 @@ export interface FailedEntry {
 
 export type WalkEntry = WalkedFile | SkippedEntry | FailedEntry;
 
-/** The folder's absolute path, and the rules that hold in it. */
+/** Receives the absolute path of a folder and the ignore rules in it. */
 export type OnFolder = (folder: string, rules: IgnoreRules) => void;
 
 export interface WalkOptions {
-  /** Files above this are skipped. Default 1 MB. */
+  /** Larger files are skipped. Default: 1 MB. */
   readonly limitBytes?: number;
-  /** False takes in what `.gitignore`, `.cairnignore` and the built-in rules leave out. */
+  /** False includes what `.gitignore`, `.cairnignore` and the built-in rules exclude. */
   readonly ignoreRules?: boolean;
   /** True allows a whole home directory or disk. */
   readonly anywhere?: boolean;
-  /** Told of every folder before it is read, so that a watch set then misses nothing. */
+  /** Called for every folder before it is read, so that a watch that is set then misses no change. */
   readonly onFolder?: OnFolder | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** People write smaller files than this; what is bigger is data. */
+/** Bytes. Hand-written files are smaller; larger files are data. */
 export const DEFAULT_LIMIT_BYTES = 1_000_000;
 
-/** Asking the file system one by one would be waiting most of the time. */
-const LOOKS_AT_ONCE = 32;
+/** Concurrent `lstat` calls: one at a time would mostly wait for the file system. */
+const STATS_AT_ONCE = 32;
 
-/** The version stores themselves: nothing in them is meant to be read, so they are not even reported. */
+/** Data folders of version control systems. They are neither read nor reported. */
 const VERSION_STORES = new Set([".git", ".hg", ".svn", ".jj"]);
 
 /**
- * Walks a tree: files to index, and everything left out with its reason, in an order that depends on the names alone.
- * Symbolic links are reported and never followed: what they name inside the root is met at its own path, and outside of it
- * is none of our business; so there are no cycles either. Only the folders on the way down are held in memory.
+ * Walks a tree. Yields the files to index, and every excluded entry with its reason, in an order that depends only on the names.
+ * Symbolic links are reported and never followed: a target inside the root is visited at its own path, and a target outside is not
+ * indexed. So there are no cycles. Memory holds only the folders between the root and the current entry.
  */
 export async function* walk(root: string, options: WalkOptions = {}): AsyncGenerator<WalkEntry, void, undefined> {
   const { limitBytes = DEFAULT_LIMIT_BYTES, onFolder = () => {}, signal } = options;
@@ -80,23 +82,23 @@ export async function* walk(root: string, options: WalkOptions = {}): AsyncGener
 
   for (let folder = open.at(-1); folder; folder = open.at(-1)) {
     if (signal?.aborted) throw new CairnError("cancelled", "The walk was cancelled by its caller.", { cause: signal.reason });
-    if (folder.seen.length === 0) {
+    if (folder.found.length === 0) {
       const { path, rules } = folder;
-      const names = folder.names.splice(0, LOOKS_AT_ONCE);
-      const looks = await Promise.all(names.map((name) => look(top, path + name, name, rules, limitBytes)));
-      folder.seen.push(...looks.filter((one) => one !== undefined).reverse());
-      if (folder.seen.length === 0 && folder.names.length > 0) continue;
+      const names = folder.names.splice(0, STATS_AT_ONCE);
+      const found = await Promise.all(names.map((name) => inspect(top, path + name, name, rules, limitBytes)));
+      folder.found.push(...found.filter((entry) => entry !== undefined).reverse());
+      if (folder.found.length === 0 && folder.names.length > 0) continue;
     }
-    const found = folder.seen.pop();
-    if (found === undefined) {
+    const entry = folder.found.pop();
+    if (entry === undefined) {
       open.pop();
       continue;
     }
-    if (found.type !== "folder") {
-      yield found;
+    if (entry.type !== "folder") {
+      yield entry;
       continue;
     }
-    const { path, name } = found;
+    const { path, name } = entry;
     const inner = await folder.rules.into(name);
     onFolder(join(top, path), inner);
     const next = await openFolder(join(top, path), `${path}/`, inner);
@@ -109,10 +111,10 @@ interface OpenFolder {
   readonly type: "open";
   /** Empty for the root, else with a `/` at the end. */
   readonly path: string;
-  /** What is left to look at. */
+  /** Names that have not been inspected. */
   readonly names: string[];
-  /** What was looked at and not yet given out, last first. */
-  readonly seen: (WalkEntry | FoundFolder)[];
+  /** Inspected entries that have not been yielded, in reverse order. */
+  readonly found: (WalkEntry | FoundFolder)[];
   readonly rules: IgnoreRules;
 }
 
@@ -125,15 +127,15 @@ interface FoundFolder {
 async function openFolder(absolute: string, path: string, rules: IgnoreRules): Promise<OpenFolder | FailedEntry> {
   try {
     const names = (await readdir(absolute)).filter((name) => !VERSION_STORES.has(name));
-    // The plain sort is by code unit, so that the order is the same on every machine and in every language.
-    return { type: "open", path, names: names.sort(), seen: [], rules };
+    // The default sort compares code units, so the order is the same on every machine and in every locale.
+    return { type: "open", path, names: names.sort(), found: [], rules };
   } catch (error) {
     return { type: "failed", path: path || "./", reason: "unreadable", detail: reasonOf(error) };
   }
 }
 
-/** Nothing where the entry was deleted since its folder was read. */
-async function look(
+/** Returns `undefined` for an entry that was deleted after its folder was read. */
+async function inspect(
   top: string,
   path: string,
   name: string,
@@ -143,7 +145,7 @@ async function look(
   const absolute = join(top, path);
   const stat = await lstat(absolute).catch((error: unknown) => reasonOf(error));
   if (typeof stat === "string") {
-    // Names that are not UTF-8 come with replacement characters, under which nothing can be opened.
+    // Node replaces invalid UTF-8 in names, and the resulting name cannot be opened.
     if (name.includes("\uFFFD")) return { type: "failed", path, reason: "name", detail: "the name is not valid UTF-8" };
     return stat === "ENOENT" ? undefined : { type: "failed", path, reason: "unreadable", detail: stat };
   }
@@ -160,11 +162,11 @@ async function look(
 
 async function targetOf(top: string, absolute: string): Promise<string> {
   const target = await realpath(absolute).catch(() => undefined);
-  if (target === undefined) return "leads nowhere";
-  return target === top || target.startsWith(top + sep) ? "leads to a place inside the root" : "leads out of the root";
+  if (target === undefined) return "the target does not exist";
+  return target === top || target.startsWith(top + sep) ? "the target is inside the root" : "the target is outside the root";
 }
 
-/** The system's code says it shortest: EACCES, ENOENT, ENAMETOOLONG. */
+/** Returns the error code of the system, such as EACCES, ENOENT or ENAMETOOLONG. */
 export function reasonOf(error: unknown): string {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   return typeof code === "string" ? code : String(error);

@@ -4,7 +4,7 @@ import { newId } from "../../model/ids.ts";
 import { resolveJobRoot } from "../files/root.ts";
 import { type StaleCheck, staleCheck } from "../files/stale.ts";
 import type { IndexCounts } from "./index-target.ts";
-import { isOver, type Job } from "./job.ts";
+import { hasEnded, type Job } from "./job.ts";
 import { jobFiles } from "./job-files.ts";
 import { type Lease, leases } from "./lease.ts";
 
@@ -12,7 +12,7 @@ export interface IndexRequest {
   readonly projectPath: string;
   readonly includeIgnored?: boolean | undefined;
   readonly anywhere?: boolean | undefined;
-  /** Until the job is over. */
+  /** Waits until the job has ended. */
   readonly wait?: boolean | undefined;
 }
 
@@ -21,170 +21,173 @@ export interface WaitOptions {
   readonly progress?: ((done: number, total: number | undefined, message?: string) => void) | undefined;
 }
 
-/** Indexing as it is done beside the files: jobs that walk a tree and send what changed. */
+/** Indexing on the client side: jobs that walk a tree and send changed files to the index. */
 export interface IndexJobs {
-  /** Begins a job, or joins the one that the project has, in whatever process. */
+  /** Starts a job, or joins the job of the project that runs in any process. */
   index(request: IndexRequest, options?: WaitOptions): Promise<Job>;
-  /** The jobs of a project, newest first. */
+  /** Returns the jobs of a project, newest first. */
   jobs(projectPath: string): Promise<Job[]>;
-  /** Ends the project's job, also one of another process. */
+  /** Cancels the job of a project, also one of another process. */
   cancel(of: { readonly projectPath: string; readonly jobId?: string | undefined }): Promise<Job>;
-  /** Goes on with a job that was interrupted, if the project has one. */
+  /** Continues the interrupted job of a project, if there is one. */
   resume(projectPath: string): Promise<Job | undefined>;
-  /** What the index holds of a project. While one of its jobs runs, which must not be held up, it is what the jobs know. */
+  /** Counts what the index holds of a project. While a job runs, it returns the counts that the jobs recorded, so as not to slow the job down. */
   counts(projectPath: string, jobs: readonly Job[]): Promise<IndexCounts>;
-  /** Whether files have changed since they were indexed. */
+  /** Returns whether a file has changed since it was indexed. */
   readonly isStale: StaleCheck;
-  /** Stops what runs in this process; it goes on at the next start. */
+  /** Stops the jobs of this process. They continue at the next start. */
   close(): Promise<void>;
 }
 
 export interface LaunchedJob {
-  /** It goes on after this process has ended; then `ended` says only that it was begun. */
+  /** The job outlives this process; `ended` then resolves when it was started. */
   readonly detached?: boolean;
-  /** When the job's process, thread or function has ended, whatever became of the job. */
+  /** Resolves when the process, thread or function of the job has ended, with any result. */
   readonly ended: Promise<void>;
-  /** Stops it here; the job waits to be taken up again. */
+  /** Interrupts the job; it can be resumed. */
   stop(): void;
 }
 
-/** Runs a job that has its lease. */
+/** Runs a job that holds its lease. */
 export type Launch = (job: Job, lease: Lease) => LaunchedJob;
 
 export interface IndexJobsDeps {
   readonly dataDir: string;
   readonly launch: Launch;
   readonly counts: (projectPath: string) => Promise<IndexCounts>;
-  /** A caller that waits and goes away takes the job with it: the command line, where that is Ctrl-C. */
+  /** Cancels an awaited job when its caller aborts: Ctrl-C on the command line. */
   readonly cancelWithCaller?: boolean | undefined;
 }
 
-const LOOK_EVERY_MS = 150;
-const BEGIN_MS = 10_000;
+/** Milliseconds between two reads of the file of an awaited job. */
+const POLL_MS = 150;
+/** Milliseconds in which a detached process must take over its job. */
+const START_MS = 10_000;
+/** Milliseconds to wait for a lease whose job has ended or is not written yet. */
 const HAND_OVER_MS = 5_000;
-/** How long a job that was asked to end may take for the batch it has under way. */
+/** Milliseconds in which a job that is being cancelled may finish its batch. */
 const CANCEL_WAIT_MS = 10_000;
 
 export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }: IndexJobsDeps): IndexJobs {
   const files = jobFiles(dataDir);
-  const rights = leases(dataDir);
-  /** What runs in this process, each with the moment when its lease is given back as well. */
+  const projectLeases = leases(dataDir);
+  /** Jobs that run in this process. `settled` resolves when the lease is released as well. */
   const launched = new Map<string, { readonly running: LaunchedJob; readonly settled: Promise<void> }>();
-  /** Jobs whose caller went away and wants them cancelled. */
-  const leaving = new Map<string, Promise<void>>();
-  const beginning = new Set<Promise<Job>>();
+  /** Cancel requests of callers that aborted, by job. */
+  const cancelling = new Map<string, Promise<void>>();
+  const starting = new Set<Promise<Job>>();
   let closing = false;
 
   async function jobs(projectPath: string): Promise<Job[]> {
-    const holder = await rights.holder(projectPath);
-    const all = (await files.list()).filter(({ project_id }) => project_id === projectPath);
-    return all.map((job) => (job.status === "running" && job.id !== holder ? { ...job, status: "pending", phase: INTERRUPTED } : job));
+    const holder = await projectLeases.holder(projectPath);
+    const own = (await files.list()).filter((job) => job.projectPath === projectPath);
+    return own.map((job) => (job.status === "running" && job.jobId !== holder ? interrupted(job) : job));
   }
 
-  async function start(job: Job, lease: Lease): Promise<void> {
+  async function launchJob(job: Job, lease: Lease): Promise<void> {
     const running = launch(job, lease);
     if (running.detached) {
       await running.ended;
-      // Only when it has taken the lease over may this process end.
-      for (const deadline = Date.now() + BEGIN_MS; (await files.read(job.id))?.status === "pending"; await sleep(20))
+      // This process may end only after the other one has taken over the lease.
+      for (const deadline = Date.now() + START_MS; (await files.read(job.jobId))?.status === "pending"; await sleep(20))
         if (Date.now() > deadline) {
-          await rights.release(lease);
-          throw new CairnError("unavailable", "The process that indexes did not start. Try again with wait (--wait).");
+          await projectLeases.release(lease);
+          throw new CairnError("unavailable", "The indexing process did not start. Try again with wait (--wait).");
         }
       return;
     }
     const settled = running.ended
-      .then(() => tidyUp(job, lease))
-      .catch(() => {}) // the lease runs out by itself
+      .then(() => settle(job, lease))
+      .catch(() => {}) // the lease expires
       .then(() => {
-        if (launched.get(job.id)?.running === running) launched.delete(job.id);
+        if (launched.get(job.jobId)?.running === running) launched.delete(job.jobId);
       });
-    launched.set(job.id, { running, settled });
+    launched.set(job.jobId, { running, settled });
   }
 
-  async function tidyUp(job: Job, lease: Lease): Promise<void> {
-    // A thread that broke down had no time to say so.
-    const left = await files.read(job.id);
-    if (left?.status === "running" && (await rights.holder(job.project_id)) === job.id) {
-      const at = new Date().toISOString();
+  /** Records the end of a job whose thread failed before it could, and releases the lease. */
+  async function settle({ jobId, projectPath }: Job, lease: Lease): Promise<void> {
+    const left = await files.read(jobId);
+    if (left?.status === "running" && (await projectLeases.holder(projectPath)) === jobId) {
+      const finishedAt = new Date().toISOString();
       await files.write(
         closing
-          ? { ...left, status: "pending", phase: INTERRUPTED } // it was stopped, and did not come to an end of its own in time
-          : { ...left, status: "failed", error: "The indexing ended unexpectedly. Start it again.", finished_at: at },
+          ? interrupted(left) // it was terminated, because it did not stop in time
+          : { ...left, status: "failed", error: "Indexing ended unexpectedly. Start it again.", finishedAt },
       );
     }
-    await rights.release(lease);
+    await projectLeases.release(lease);
   }
 
-  /** The lease, or the job that has it. */
-  async function takeOrJoin(projectPath: string, jobId: string): Promise<Lease | Job> {
+  /** Acquires the lease, or returns the job that holds it. */
+  async function acquireOrJoin(projectPath: string, jobId: string): Promise<Lease | Job> {
     for (const deadline = Date.now() + HAND_OVER_MS; ; await sleep(20)) {
       if (closing) throw closed();
-      const lease = await rights.take(projectPath, jobId);
+      const lease = await projectLeases.acquire(projectPath, jobId);
       if ("token" in lease) return lease;
       const running = await files.read(lease.heldBy);
-      if (running && !isOver(running) && running.project_id === projectPath) return running;
-      // Its job is over, or not yet written down: a moment later it is free, or has one.
+      if (running && !hasEnded(running) && running.projectPath === projectPath) return running;
+      // The job has ended or is not written yet: soon the lease is free or has a job.
       if (Date.now() > deadline)
-        throw new CairnError("unavailable", "Another process has this project's lease and no job. Try again in a moment.", {
+        throw new CairnError("unavailable", "Another process holds the lease of this project without a job. Try again in a moment.", {
           retryAfterMs: 1_000,
         });
     }
   }
 
-  /** Closing waits for what is just beginning, so that nothing begins after it. */
-  async function begin(request: IndexRequest): Promise<Job> {
-    const begun = beginNow(request);
-    beginning.add(begun);
+  /** Starts a job. `close` waits for it, so that no job starts after the end. */
+  async function start(request: IndexRequest): Promise<Job> {
+    const started = startNow(request);
+    starting.add(started);
     try {
-      return await begun;
+      return await started;
     } finally {
-      beginning.delete(begun);
+      starting.delete(started);
     }
   }
 
-  async function beginNow({ projectPath, includeIgnored = false, anywhere = false }: IndexRequest): Promise<Job> {
-    await resolveJobRoot({ project_id: projectPath, anywhere });
+  async function startNow({ projectPath, includeIgnored = false, anywhere = false }: IndexRequest): Promise<Job> {
+    await resolveJobRoot({ projectPath, anywhere });
     const unfinished = (await jobs(projectPath)).find(({ status }) => status === "pending");
     const now = new Date().toISOString();
     const job: Job = {
       ...(unfinished ?? newJob(projectPath, now)),
       status: "pending",
       phase: "starting",
-      updated_at: now,
-      include_ignored: includeIgnored,
+      updatedAt: now,
+      includeIgnored,
       anywhere,
     };
-    const lease = await takeOrJoin(projectPath, job.id);
+    const lease = await acquireOrJoin(projectPath, job.jobId);
     if (!("token" in lease)) return lease;
-    const meanwhile = await files.read(job.id);
-    if (meanwhile && isOver(meanwhile)) {
-      // Another has taken it up and ended it since it was looked at.
-      await rights.release(lease);
-      return beginNow({ projectPath, includeIgnored, anywhere });
+    const current = await files.read(job.jobId);
+    if (current && hasEnded(current)) {
+      // Another process has resumed and finished it in the meantime.
+      await projectLeases.release(lease);
+      return startNow({ projectPath, includeIgnored, anywhere });
     }
     if (closing) {
-      await rights.release(lease);
+      await projectLeases.release(lease);
       throw closed();
     }
     await files.write(job);
-    await start(job, lease);
+    await launchJob(job, lease);
     return job;
   }
 
-  /** Until the job is over, or nobody runs it any more. */
-  async function follow(id: string, { signal, progress = () => {} }: WaitOptions): Promise<Job> {
+  /** Waits until the job has ended, or no process runs it. */
+  async function waitFor(jobId: string, { signal, progress = () => {} }: WaitOptions): Promise<Job> {
     for (;;) {
-      const job = await files.read(id);
-      if (!job) throw new CairnError("not_found", `The job ${id} is gone.`);
-      if (isOver(job)) return job;
-      const told = progressText(job);
-      progress(job.files_processed, job.phase === "walking" || job.files_total === 0 ? undefined : job.files_total, told);
-      if (!launched.has(id) && (await rights.holder(job.project_id)) !== id) {
-        const last = await files.read(id);
-        return last && isOver(last) ? last : { ...job, status: "pending", phase: INTERRUPTED };
+      const job = await files.read(jobId);
+      if (!job) throw new CairnError("not_found", `There is no job ${jobId} any more.`);
+      if (hasEnded(job)) return job;
+      const isWalking = job.phase === "walking" || job.filesTotal === 0;
+      progress(job.filesProcessed, isWalking ? undefined : job.filesTotal, progressText(job));
+      if (!launched.has(jobId) && (await projectLeases.holder(job.projectPath)) !== jobId) {
+        const last = await files.read(jobId);
+        return last && hasEnded(last) ? last : interrupted(job);
       }
-      await sleep(LOOK_EVERY_MS, undefined, { signal });
+      await sleep(POLL_MS, undefined, { signal });
     }
   }
 
@@ -193,86 +196,89 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
     async counts(projectPath, of) {
       const running = of.find(({ status }) => status === "running");
       if (!running) return counts(projectPath);
-      const { indexed, unchanged, chunks } = running.counts;
-      // Without an earlier one, what there is, this one has made.
-      return of.find(({ index }) => index !== undefined)?.index ?? { files: indexed + unchanged, chunks };
+      const { indexed, unchanged, renamed, chunks } = running.counts;
+      // Without an earlier job, the index holds what this one has indexed.
+      return of.find(({ index }) => index !== undefined)?.index ?? { files: indexed + unchanged + renamed, chunks };
     },
     isStale: staleCheck(),
 
     async index({ wait = false, ...request }, options = {}) {
-      const job = await begin(request);
+      const job = await start(request);
       if (!wait) return job;
-      const leave = () => launched.has(job.id) && leaving.set(job.id, files.askToCancel(job.id));
-      if (cancelWithCaller) options.signal?.addEventListener("abort", leave, { once: true });
+      const cancel = () => launched.has(job.jobId) && cancelling.set(job.jobId, files.requestCancel(job.jobId));
+      if (cancelWithCaller) options.signal?.addEventListener("abort", cancel, { once: true });
       try {
-        return await follow(job.id, options);
+        return await waitFor(job.jobId, options);
       } finally {
-        options.signal?.removeEventListener("abort", leave);
+        options.signal?.removeEventListener("abort", cancel);
       }
     },
 
     async cancel({ projectPath, jobId }) {
-      const job = (await jobs(projectPath)).find((one) => (jobId === undefined ? !isOver(one) : one.id === jobId));
+      const job = (await jobs(projectPath)).find((one) => (jobId === undefined ? !hasEnded(one) : one.jobId === jobId));
       if (!job)
-        throw new CairnError("not_found", jobId === undefined ? "No job of this project is under way." : `There is no job ${jobId}.`);
-      if (isOver(job)) return job;
-      await files.askToCancel(job.id);
-      const lease = await rights.take(projectPath, job.id);
+        throw new CairnError("not_found", jobId === undefined ? "No index job of this project is running." : `There is no job ${jobId}.`);
+      if (hasEnded(job)) return job;
+      await files.requestCancel(job.jobId);
+      const lease = await projectLeases.acquire(projectPath, job.jobId);
       if ("token" in lease) {
-        // Nobody runs it: it was waiting to be taken up again.
-        const at = new Date().toISOString();
-        const cancelled: Job = { ...job, status: "cancelled", phase: "over", updated_at: at, finished_at: at };
+        // No process runs it: it was interrupted.
+        const now = new Date().toISOString();
+        const cancelled: Job = { ...job, status: "cancelled", phase: "ended", updatedAt: now, finishedAt: now };
         await files.write(cancelled);
-        await rights.release(lease);
+        await projectLeases.release(lease);
         await files.publish();
         return cancelled;
       }
       const deadline = AbortSignal.timeout(CANCEL_WAIT_MS);
-      return follow(job.id, { signal: deadline }).catch(async () => (await files.read(job.id)) ?? job);
+      return waitFor(job.jobId, { signal: deadline }).catch(async () => (await files.read(job.jobId)) ?? job);
     },
 
     async resume(projectPath) {
       const [unfinished] = (await jobs(projectPath)).filter(({ status }) => status === "pending");
-      if (!unfinished || (await rights.holder(projectPath)) !== undefined) return undefined;
-      // A whole home directory is walked only when somebody asks for it now, never because a file says so.
-      return begin({ projectPath, includeIgnored: unfinished.include_ignored });
+      if (!unfinished || (await projectLeases.holder(projectPath)) !== undefined) return undefined;
+      // `anywhere` is not resumed: a file must not be able to make Cairn walk a home directory.
+      return start({ projectPath, includeIgnored: unfinished.includeIgnored });
     },
 
     async close() {
       closing = true;
-      await Promise.allSettled(beginning);
-      const jobs = [...launched];
-      for (const [id, { running }] of jobs) if (!leaving.has(id)) running.stop();
-      await Promise.all([...leaving.values(), ...jobs.map(([, { settled }]) => settled)]);
+      await Promise.allSettled(starting);
+      const open = [...launched];
+      for (const [jobId, { running }] of open) if (!cancelling.has(jobId)) running.stop();
+      await Promise.all([...cancelling.values(), ...open.map(([, { settled }]) => settled)]);
     },
   };
 }
 
 function closed(): CairnError {
-  return new CairnError("unavailable", "Cairn is being closed. Index again with the next start.");
+  return new CairnError("unavailable", "Cairn is closing. Index again after the next start.");
 }
 
-const INTERRUPTED = "interrupted; it goes on with the next index or start of cairn mcp";
+/** Returns a job that no process runs, as it is reported. */
+function interrupted(job: Job): Job {
+  return { ...job, status: "pending", phase: "interrupted; continues with the next index or start of cairn mcp" };
+}
 
 function newJob(projectPath: string, now: string): Job {
   return {
-    id: newId(),
-    project_id: projectPath,
+    jobId: newId(),
+    projectPath,
     status: "pending",
     phase: "starting",
-    created_at: now,
-    updated_at: now,
-    files_processed: 0,
-    files_total: 0,
+    createdAt: now,
+    updatedAt: now,
+    filesProcessed: 0,
+    filesTotal: 0,
     counts: { indexed: 0, unchanged: 0, renamed: 0, removed: 0, failed: 0, chunks: 0, bytes: 0 },
     skipped: {},
-    skipped_files: [],
-    failed_files: [],
-    include_ignored: false,
+    skippedFiles: [],
+    failedFiles: [],
+    includeIgnored: false,
     anywhere: false,
   };
 }
 
-function progressText({ phase, current_file: file, eta_seconds: eta }: Job): string {
-  return [phase, file, eta === undefined ? undefined : `${eta} s left`].filter(Boolean).join(", ");
+function progressText({ phase, currentFile, etaSeconds }: Job): string {
+  return [phase, currentFile, etaSeconds === undefined ? undefined : `${etaSeconds} s left`].filter(Boolean).join(", ");
 }

@@ -5,17 +5,16 @@ import type { FileOutcome } from "../../model/index-job.ts";
 import { isAbandoned } from "../../model/migration.ts";
 import { retry } from "../../scheduling/retry.ts";
 
-/** Where an index goes: the library in this process, or a server. All of it may be repeated. */
+/** The index that a job writes to: the library in this process, or a server. Every call may be repeated. */
 export interface IndexTarget {
-  /** The content hash of each of these paths that is in the index as it should be. */
+  /** Returns the content hash of each path that is indexed completely. */
   hashes(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
-  /** Resolves when the files are in the index for good, or when it is known why not. */
+  /** Indexes files and returns an outcome for each, after the index commits them. `hash` is the hash of the content. */
   send(files: readonly SourceFile[], signal: AbortSignal): Promise<readonly FileOutcome[]>;
-  /** Removes what is not in the manifest; says how many files that were, and how many had only renamed. */
+  /** Removes files that are not in the manifest. Returns how many were removed, and how many were renamed instead. */
   finish(manifest: readonly string[], signal: AbortSignal): Promise<{ readonly removed: number; readonly renamed: number }>;
-  /** What the index holds. */
   counts(signal: AbortSignal): Promise<IndexCounts>;
-  /** How many batches may be under way at once. */
+  /** Batches that may be in progress at once. */
   readonly atOnce: number;
 }
 
@@ -24,7 +23,7 @@ export interface IndexCounts {
   readonly chunks: number;
 }
 
-/** The service in this process, or in this thread. One batch is parsed while another is embedded and stored. */
+/** Returns the code service of this process as a target. One batch is parsed while another is embedded and stored. */
 export function embeddedTarget(code: Code, projectPath: string): IndexTarget {
   return {
     atOnce: 2,
@@ -32,7 +31,7 @@ export function embeddedTarget(code: Code, projectPath: string): IndexTarget {
       return new Map(Object.entries(await code.hashes({ projectPath, paths })));
     },
     async send(files, signal) {
-      return (await code.indexBatch({ projectPath, files }, { signal })).files;
+      return (await code.indexBatch({ projectPath, files }, { signal, trustHashes: true })).files;
     },
     async finish(manifest) {
       const { removed, renamed } = await code.finish({ projectPath, manifest });
@@ -44,25 +43,28 @@ export function embeddedTarget(code: Code, projectPath: string): IndexTarget {
 
 export const countsOf = ({ files, chunks }: IndexCounts): IndexCounts => ({ files, chunks });
 
-export interface Patience {
-  /** For how long nothing may get through before the job gives up. It can be resumed then. */
-  readonly patienceMs?: number;
+export interface TargetRetryOptions {
+  /** Milliseconds without any success after which the job gives up. It can be resumed. */
+  readonly giveUpAfterMs?: number;
   readonly firstPauseMs?: number;
 }
 
-/** What passes by itself: a server that starts again, a lock that is held, too many calls. */
-const PASSING: ReadonlySet<ErrorCode> = new Set(["unavailable", "rate_limited", "timeout"]);
-const PATIENCE_MS = 600_000;
+/** Errors that a repetition can cure: a server that restarts, a lock that is held, too many calls. */
+const TRANSIENT: ReadonlySet<ErrorCode> = new Set(["unavailable", "rate_limited", "timeout"]);
+const GIVE_UP_AFTER_MS = 600_000;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Repeats what fails for reasons that pass by themselves, with growing pauses. */
-export function patient(target: IndexTarget, { patienceMs = PATIENCE_MS, firstPauseMs = FIRST_PAUSE_MS }: Patience = {}): IndexTarget {
+/** Makes a target repeat calls that fail with a transient error, with exponential back-off. */
+export function withRetry(
+  target: IndexTarget,
+  { giveUpAfterMs = GIVE_UP_AFTER_MS, firstPauseMs = FIRST_PAUSE_MS }: TargetRetryOptions = {},
+): IndexTarget {
   let succeededAt = performance.now();
 
-  function insist<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  function repeat<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     const isRetryable = (error: unknown) =>
-      PASSING.has(asCairnError(error).code) && !isAbandoned(error) && performance.now() - succeededAt <= patienceMs;
+      TRANSIENT.has(asCairnError(error).code) && !isAbandoned(error) && performance.now() - succeededAt <= giveUpAfterMs;
     const attempt = async () => {
       const result = await call();
       succeededAt = performance.now();
@@ -73,9 +75,9 @@ export function patient(target: IndexTarget, { patienceMs = PATIENCE_MS, firstPa
 
   return {
     atOnce: target.atOnce,
-    hashes: (paths, signal) => insist(signal, () => target.hashes(paths, signal)),
-    send: (files, signal) => insist(signal, () => target.send(files, signal)),
-    finish: (manifest, signal) => insist(signal, () => target.finish(manifest, signal)),
-    counts: target.counts, // worth no waiting
+    hashes: (paths, signal) => repeat(signal, () => target.hashes(paths, signal)),
+    send: (files, signal) => repeat(signal, () => target.send(files, signal)),
+    finish: (manifest, signal) => repeat(signal, () => target.finish(manifest, signal)),
+    counts: target.counts, // optional, so a failure is not retried
   };
 }

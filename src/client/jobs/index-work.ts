@@ -23,7 +23,7 @@ export interface IndexWorkOptions {
 export async function runIndexWork({ config, job, lease }: IndexWork, { stop, cairn, onFolder }: IndexWorkOptions): Promise<Job> {
   const { runJob } = await import("./run-job.ts");
   const { batchFiles, batchBytes } = config.code;
-  const open = () => openTarget(config, job.project_id, cairn);
+  const open = () => openTarget(config, job.projectPath, cairn);
   return runJob({ dataDir: config.dataDir, job, lease, openTarget: open, stop, onFolder, batchFiles, batchBytes });
 }
 

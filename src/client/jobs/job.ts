@@ -1,16 +1,16 @@
 import { z } from "zod";
+import type { Camel } from "../../operations/wire.ts";
 
 /** The form of a job id. It is part of file names. */
-const JOB_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const JOB_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** How a job is written down, and how the edges tell of it. */
 export const JobStatus = z.enum(["pending", "running", "completed", "partial", "failed", "cancelled"]);
 
-/** A job as its file holds it. The file is read again after a crash, so nothing beyond these fields is accepted. */
+/** The content of a job file, with the field names of the wire. It is read after a crash, so unknown fields are rejected. */
 export const JobRecord = z.strictObject({
-  id: z.string().regex(JOB_ID),
-  /** The project in the index, which is also the root that is walked: the real path of the working tree. */
-  project_id: z.string(),
+  job_id: z.string().regex(JOB_ID),
+  /** The project in the index, and the root of the walk: the real path of the working tree. */
+  project_path: z.string(),
   status: JobStatus,
   phase: z.string(),
   created_at: z.iso.datetime(),
@@ -21,6 +21,7 @@ export const JobRecord = z.strictObject({
   files_processed: z.int(),
   files_total: z.int(),
   eta_seconds: z.int().optional(),
+  /** Each file is counted once, as indexed, unchanged, renamed or failed. `removed` counts files that are gone and were not renamed. */
   counts: z.strictObject({
     indexed: z.int(),
     unchanged: z.int(),
@@ -31,20 +32,22 @@ export const JobRecord = z.strictObject({
     bytes: z.int(),
   }),
   skipped: z.record(z.string(), z.int()),
-  /** The first of each reason. */
+  /** The first files of each reason. */
   skipped_files: z.array(z.strictObject({ path: z.string(), reason: z.string() })).default([]),
   failed_files: z.array(z.strictObject({ path: z.string(), reason: z.string(), searchable: z.boolean().optional() })),
-  /** What the index held at the end. Counting takes a moment, so while the next job runs, whoever asks is told this. */
+  /** Size of the index when the job ended. code_status returns it while the next job runs, because counting would slow that job down. */
   index: z.strictObject({ files: z.int(), chunks: z.int() }).optional(),
   error: z.string().optional(),
   include_ignored: z.boolean(),
   anywhere: z.boolean(),
 });
 
-export type Job = z.output<typeof JobRecord>;
+/** An index job. Files and surfaces have the same fields in snake_case; `operations/wire.ts` translates by the schema. */
+export type Job = Camel<z.output<typeof JobRecord>>;
 export type JobState = Pick<
   Job,
-  "phase" | "current_file" | "files_processed" | "files_total" | "eta_seconds" | "counts" | "skipped" | "skipped_files" | "failed_files"
+  "phase" | "currentFile" | "filesProcessed" | "filesTotal" | "etaSeconds" | "counts" | "skipped" | "skippedFiles" | "failedFiles"
 >;
 
-export const isOver = ({ status }: Pick<Job, "status">): boolean => status !== "pending" && status !== "running";
+/** Returns whether a job has ended. */
+export const hasEnded = ({ status }: Pick<Job, "status">): boolean => status !== "pending" && status !== "running";

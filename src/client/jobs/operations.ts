@@ -5,10 +5,10 @@ import type { Cairn } from "../../operations/cairn.ts";
 import { type Operation, operation } from "../../operations/operation.ts";
 import { Id, ProjectPath } from "../../operations/schemas.ts";
 import type { IndexJobs } from "./index-jobs.ts";
-import { isOver, type Job, JobStatus } from "./job.ts";
+import { hasEnded, JobStatus } from "./job.ts";
 import { jobText } from "./job-text.ts";
 
-/** What is offered beside the files only: these operations read the disk, so a server has none of them. */
+/** Operations of the client side: they read the disk, so a server does not have them. */
 
 const JobView = z.object({
   job_id: z.string(),
@@ -50,7 +50,7 @@ export const codeIndex = operation({
   async run(cairn, input, { signal, progress }) {
     const job = await indexJobsOf(cairn).index(input, { signal, progress });
     if (job.status === "failed") throw new CairnError("unavailable", job.error ?? "The index failed.");
-    return viewOf(job);
+    return job;
   },
 });
 
@@ -82,9 +82,8 @@ export const codeStatus = operation({
     const indexJobs = indexJobsOf(cairn);
     const jobs = await indexJobs.jobs(projectPath);
     const { files, chunks } = await indexJobs.counts(projectPath, jobs);
-    const under = jobs.filter((job) => !isOver(job));
-    const shown = [...under, ...jobs.filter(isOver)].slice(0, limit);
-    return { indexedFiles: files, chunks, jobs: shown.map(viewOf) };
+    const runningFirst = [...jobs.filter((job) => !hasEnded(job)), ...jobs.filter(hasEnded)];
+    return { indexedFiles: files, chunks, jobs: runningFirst.slice(0, limit) };
   },
 });
 
@@ -99,7 +98,7 @@ export const codeCancel = operation({
   toolset: "code",
   cli: { examples: ["cairn code cancel"] },
   render: (job) => jobText(job),
-  run: async (cairn, input) => viewOf(await indexJobsOf(cairn).cancel(input)),
+  run: async (cairn, input) => indexJobsOf(cairn).cancel(input),
 });
 
 export const clientOperations: readonly Operation[] = [codeIndex, codeStatus, codeCancel];
@@ -108,24 +107,4 @@ function indexJobsOf({ indexJobs }: Cairn): IndexJobs {
   if (!indexJobs)
     throw new CairnError("unavailable", "Files are indexed from the machine that has them: use cairn mcp or cairn code there.");
   return indexJobs;
-}
-
-/** The names of the job's file are those of the wire; only this place has the code's. */
-function viewOf(job: Job) {
-  return {
-    jobId: job.id,
-    status: job.status,
-    phase: job.phase,
-    startedAt: job.started_at,
-    finishedAt: job.finished_at,
-    filesProcessed: job.files_processed,
-    filesTotal: job.files_total,
-    currentFile: job.current_file,
-    etaSeconds: job.eta_seconds,
-    counts: job.counts,
-    skipped: job.skipped,
-    skippedFiles: job.skipped_files,
-    failedFiles: job.failed_files,
-    error: job.error,
-  };
 }

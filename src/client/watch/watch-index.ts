@@ -52,7 +52,7 @@ export async function watchIndex(config: Config, projectPath: string, options: W
         if (outcome.status === "failed") onProblem(outcome.error ?? "The index failed.");
         else if (indexed + renamed + removed > 0) onChange(outcome);
         // A look that found nothing is no job that anybody wants to read about.
-        else if (outcome.status === "completed") await jobs.remove(outcome.id);
+        else if (outcome.status === "completed") await jobs.remove(outcome.jobId);
       },
     });
   } finally {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCairnError, CairnError } from "../../model/errors.ts";
 import type { OnFolder } from "../files/walk.ts";
-import { isOver, type Job } from "../jobs/job.ts";
+import { hasEnded, type Job } from "../jobs/job.ts";
 import { folderWatch } from "./watch-folders.ts";
 
 export interface WatchOptions {
@@ -70,7 +70,7 @@ export async function watchProject(options: WatchOptions): Promise<void> {
       });
       const tookMs = performance.now() - startedAt;
       await onLook(outcome);
-      if (outcome instanceof CairnError || outcome.status === "failed" || !isOver(outcome)) {
+      if (outcome instanceof CairnError || outcome.status === "failed" || !hasEnded(outcome)) {
         // The tree may be away for a moment, or the disk full: what the watches say counts for nothing then.
         changed = true;
         await quiet(pauseAfterFailureMs);

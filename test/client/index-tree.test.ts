@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Memo, openMemo } from "../../src/client/files/memo.ts";
-import { indexPass, type PassOptions } from "../../src/client/jobs/index-pass.ts";
-import { embeddedTarget, type IndexTarget, patient } from "../../src/client/jobs/index-target.ts";
+import { type HashCache, openHashCache } from "../../src/client/files/hash-cache.ts";
+import { embeddedTarget, type IndexTarget, withRetry } from "../../src/client/jobs/index-target.ts";
+import { type IndexTreeOptions, indexTree } from "../../src/client/jobs/index-tree.ts";
 import { tally } from "../../src/client/jobs/tally.ts";
 import { CairnError } from "../../src/model/errors.ts";
 import { open } from "../../src/open/open.ts";
@@ -53,12 +53,12 @@ function target(change: Partial<IndexTarget> = {}): IndexTarget {
   };
 }
 
-const memo = () => openMemo(join(planted.root, "memo"), root);
-async function pass(options: Partial<PassOptions> & { memo?: Memo } = {}) {
+const cache = () => openHashCache(join(planted.root, "cache"), root);
+async function pass(options: Partial<IndexTreeOptions> & { cache?: HashCache } = {}) {
   sent = [];
   const counting = tally();
   const signal = new AbortController().signal;
-  await indexPass({ root, target: target(), memo: await memo(), tally: counting, signal, ...options });
+  await indexTree({ root, target: target(), cache: await cache(), tally: counting, signal, ...options });
   return counting.state();
 }
 const indexed = async () => Object.keys(await cairn.code.hashes({ projectPath, paths: await allPaths() })).sort();
@@ -68,7 +68,7 @@ describe("a pass over a tree", () => {
   it("sends everything in batches of so many files or bytes, and nothing the next time", async () => {
     for (let n = 0; n < 23; n++) write(`src/f${String(n).padStart(2, "0")}.py`, source(`f${n}`));
     const first = await pass();
-    expect(first).toMatchObject({ files_processed: 23, files_total: 23, counts: { indexed: 23, unchanged: 0, failed: 0 } });
+    expect(first).toMatchObject({ filesProcessed: 23, filesTotal: 23, counts: { indexed: 23, unchanged: 0, failed: 0 } });
     expect(sent.map((batch) => batch.length)).toEqual([10, 10, 3]);
     expect((await pass()).counts).toMatchObject({ indexed: 0, unchanged: 23 });
     expect(sent).toEqual([]);
@@ -95,19 +95,23 @@ describe("a pass over a tree", () => {
 
   it("does not read a file that looks as it did", async () => {
     write("a.py", source("a"));
-    const remembered = await memo();
+    const remembered = await cache();
     // The file's times are of just now where it matters, so that it is not trusted yet; after a while it would be.
-    const look = statSync(join(root, "a.py"));
-    remembered.set(
-      { path: "a.py", sizeBytes: look.size, mtimeMs: look.mtimeMs, ctimeMs: look.ctimeMs },
-      { hash: "0".repeat(64) },
-      Date.now(),
-    );
-    expect(remembered.of({ path: "a.py", sizeBytes: look.size, mtimeMs: look.mtimeMs, ctimeMs: look.ctimeMs })).toBeUndefined();
-    const later = Date.now() + 10_000;
-    remembered.set({ path: "a.py", sizeBytes: look.size, mtimeMs: look.mtimeMs, ctimeMs: look.ctimeMs }, { hash: "0".repeat(64) }, later);
+    const { size: sizeBytes, mtimeMs, ctimeMs } = statSync(join(root, "a.py"));
+    const stat = { sizeBytes, mtimeMs, ctimeMs };
+    remembered.set("a.py", { ...stat, readAtMs: Date.now() }, { hash: "0".repeat(64) });
+    expect(remembered.get("a.py", stat)).toBeUndefined();
+    remembered.set("a.py", { ...stat, readAtMs: Date.now() + 10_000 }, { hash: "0".repeat(64) });
     const known = target({ hashes: async () => new Map([["a.py", "0".repeat(64)]]) });
-    expect((await pass({ memo: remembered, target: known })).counts).toMatchObject({ unchanged: 1, indexed: 0 });
+    expect((await pass({ cache: remembered, target: known })).counts).toMatchObject({ unchanged: 1, indexed: 0 });
+  });
+
+  it("hashes a file once: the embedded index takes over the hash, and verifies the hash of any other sender", async () => {
+    const file = { path: "a.py", content: source("a"), hash: "0".repeat(64) };
+    await embeddedTarget(cairn.code, projectPath).send([file], new AbortController().signal);
+    expect(await cairn.code.hashes({ projectPath, paths: ["a.py"] })).toEqual({ "a.py": file.hash });
+    const { files } = await cairn.code.indexBatch({ projectPath, files: [{ ...file, path: "b.py" }] });
+    expect(files).toMatchObject([{ path: "b.py", status: "failed", reason: expect.stringContaining("hash") }]);
   });
 
   it("makes no embedding call when a folder of 500 files is renamed", async () => {
@@ -117,7 +121,7 @@ describe("a pass over a tree", () => {
     expect(calls).toBeGreaterThan(0);
     renameSync(join(root, "before"), join(root, "after"));
     const { counts } = await pass();
-    expect({ ...counts, calls: embedder.calls }).toMatchObject({ indexed: 500, renamed: 500, removed: 0, calls });
+    expect({ ...counts, calls: embedder.calls }).toMatchObject({ indexed: 0, renamed: 500, removed: 0, calls });
     expect(await cairn.code.stats({ projectPath })).toMatchObject({ files: 500 });
     expect((await cairn.code.context({ projectPath, symbol: "function_3" })).map(({ path }) => path)).toEqual(["after/part3/f3.py"]);
   });
@@ -128,10 +132,10 @@ describe("a pass over a tree", () => {
     await pass();
     write("bad.py", Buffer.from([0x64, 0xff, 0xfe, 0x0a]));
     for (let time = 0; time < 2; time++) {
-      const { counts, failed_files, files_processed } = await pass();
+      const { counts, failedFiles, filesProcessed } = await pass();
       expect(counts).toMatchObject({ failed: 1, unchanged: 1, removed: 0 });
-      expect(failed_files).toEqual([{ path: "bad.py", reason: "encoding: the content is not valid UTF-8" }]);
-      expect(files_processed).toBe(2);
+      expect(failedFiles).toEqual([{ path: "bad.py", reason: "encoding: the content is not valid UTF-8" }]);
+      expect(filesProcessed).toBe(2);
     }
     expect(await cairn.code.context({ projectPath, symbol: "was_good" })).toHaveLength(1);
     write("bad.py", source("repaired"));
@@ -161,7 +165,7 @@ describe("a pass over a tree", () => {
     });
     const first = await pass({ target: giveUp(99) });
     expect(first.counts).toMatchObject({ indexed: 1, failed: 1 });
-    expect(first.failed_files).toEqual([{ path: "slow.py", reason: expect.stringContaining("took longer"), searchable: true }]);
+    expect(first.failedFiles).toEqual([{ path: "slow.py", reason: expect.stringContaining("took longer"), searchable: true }]);
     expect(tries).toBe(2);
     tries = 0;
     expect((await pass({ target: giveUp(1) })).counts).toMatchObject({ unchanged: 2, failed: 0 });
@@ -177,19 +181,19 @@ describe("a pass over a tree", () => {
         return embedded.send(files, signal);
       },
     });
-    const { counts, failed_files } = await pass({ target: picky });
+    const { counts, failedFiles } = await pass({ target: picky });
     expect(counts).toMatchObject({ indexed: 2, failed: 1 });
-    expect(failed_files).toEqual([{ path: "b.py", reason: "b.py is not liked" }]);
+    expect(failedFiles).toEqual([{ path: "b.py", reason: "b.py is not liked" }]);
   });
 
   it("removes what is gone, but nothing in a folder that cannot be read just now", async () => {
     for (const path of ["kept.py", "gone.py", "locked/in.py"]) write(path, source("f"));
-    const remembered = await memo();
-    await pass({ memo: remembered });
+    const remembered = await cache();
+    await pass({ cache: remembered });
     rmSync(join(root, "gone.py"));
     // Just before it is entered, the folder is taken away, as a disk in the network may be.
     const { counts } = await pass({
-      memo: remembered,
+      cache: remembered,
       onFolder: (folder) => folder.endsWith("locked") && rmSync(folder, { recursive: true }),
     });
     expect(counts).toMatchObject({ removed: 1, failed: 1 });
@@ -210,8 +214,8 @@ describe("a pass over a tree", () => {
     write("made.js", "// Code generated by protoc. DO NOT EDIT.\nlet a;\n");
     write("picture.txt", Buffer.from([1, 0, 2, 0]));
     for (let time = 0; time < 2; time++) {
-      const { skipped, files_processed } = await pass();
-      expect({ skipped, files_processed }).toEqual({ skipped: { generated: 1, binary: 1 }, files_processed: 2 });
+      const { skipped, filesProcessed } = await pass();
+      expect({ skipped, filesProcessed }).toEqual({ skipped: { generated: 1, binary: 1 }, filesProcessed: 2 });
     }
     write("made.js", source("f"));
     expect((await pass()).counts).toMatchObject({ indexed: 1 });
@@ -227,10 +231,10 @@ describe("a pass over a tree", () => {
         return embedded.send(files, signal);
       },
     });
-    expect((await pass({ target: patient(flaky, { firstPauseMs: 1 }) })).counts).toMatchObject({ indexed: 1 });
+    expect((await pass({ target: withRetry(flaky, { firstPauseMs: 1 }) })).counts).toMatchObject({ indexed: 1 });
     const dead = target({ send: () => Promise.reject(new CairnError("unavailable", "dead")) });
     write("a.py", source("g"));
-    await expect(pass({ target: patient(dead, { firstPauseMs: 1, patienceMs: 50 }) })).rejects.toMatchObject({
+    await expect(pass({ target: withRetry(dead, { firstPauseMs: 1, giveUpAfterMs: 50 }) })).rejects.toMatchObject({
       code: "unavailable",
       message: "dead",
     });
@@ -284,9 +288,9 @@ describe("a pass over a tree", () => {
     write("a.py", source("f"));
     await pass();
     for (const content of ["", "{", '{"version":1}', "\0"]) {
-      writeFileSync(join(planted.root, "memo"), content);
+      writeFileSync(join(planted.root, "cache"), content);
       expect((await pass()).counts).toMatchObject({ unchanged: 1 });
     }
-    expect(JSON.parse(readFileSync(join(planted.root, "memo"), "utf8"))).toMatchObject({ version: 1, root });
+    expect(JSON.parse(readFileSync(join(planted.root, "cache"), "utf8"))).toMatchObject({ version: 1, root });
   });
 });
