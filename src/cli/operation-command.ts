@@ -44,7 +44,12 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const defaultProject = hasProject(operation) ? call.project().tree : undefined;
   const loaded = call.config();
   const { config } = loaded;
-  const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../operations/invoke.ts"), import("./watch.ts")]); // help and completion need neither
+  // Help and completion load none of these.
+  const [{ invoke, LOCAL_CALLER }, { servicesOf }, { telemetryOf }] = await Promise.all([
+    import("../operations/invoke.ts"),
+    import("../operations/validate-library.ts"),
+    import("./watch.ts"),
+  ]);
   const bar = progressBar(host);
   const telemetry = await telemetryOf(config);
   const { cairn, operations } = await openClient(config, {
@@ -53,7 +58,7 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
     cancelWithCaller: true,
   });
   try {
-    const output = await invoke(cairn, operations.find(({ name }) => name === operation.name)!, raw, {
+    const output = await invoke(servicesOf(cairn), operations.find(({ name }) => name === operation.name)!, raw, {
       caller: LOCAL_CALLER,
       signal: host.signal,
       progress: bar.update,

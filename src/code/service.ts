@@ -8,6 +8,7 @@ import {
   isDamagedCodeIndex,
 } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
+import { assertProject } from "../model/ids.ts";
 import type { IndexResult, IndexWork, ManifestPage, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { CodeFilter, CodeStore, Compacted } from "../ports/code-store.ts";
@@ -124,11 +125,15 @@ const NOTHING: CodeStats = {
 export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   const { embedders, now } = deps;
   const search = { embedders, backfiller, redact };
-  const find = async (projectPath: string): Promise<CodeStore | undefined> => (await storage.find(projectPath))?.code;
+  async function find(projectPath: string): Promise<CodeStore | undefined> {
+    assertProject(projectPath);
+    return (await storage.find(projectPath))?.code;
+  }
   const reconciled = new Set<string>();
 
   /** What another program or a damaged disk left behind is put right when a process first writes to the project. */
   async function writable(projectPath: string): Promise<CodeStore> {
+    assertProject(projectPath);
     const { code: store } = await storage.create(projectPath);
     if (!reconciled.has(projectPath)) {
       await rebuilding(store, () => store.reconcile());

@@ -6,6 +6,7 @@ import type { Cairn } from "../operations/cairn.ts";
 import { type Caller, invoke } from "../operations/invoke.ts";
 import { operations as allOperations } from "../operations/list.ts";
 import type { Operation } from "../operations/operation.ts";
+import { servicesOf } from "../operations/validate-library.ts";
 import type { Log } from "../ports/log.ts";
 import { DEFAULT_RATE_LIMIT, type RateLimit, rateLimiter } from "../scheduling/rate-limit.ts";
 import { LOG_LEVEL } from "../telemetry/observe.ts";
@@ -117,7 +118,8 @@ function admission({ cairn, localToken, trustedProxies = [], rateLimit = DEFAULT
 }
 
 function routes(options: HttpOptions): Hono<Env> {
-  const { cairn, operations = allOperations, mount = {}, log, metrics } = options;
+  const { operations = allOperations, mount = {}, log, metrics } = options;
+  const cairn = servicesOf(options.cairn);
   const callerOf = (c: Context<Env>): Caller => {
     const { caller, refusal } = c.env.identity;
     if (!caller) throw refusal;

@@ -11,6 +11,7 @@ import { VERSION } from "../model/version.ts";
 import type { Cairn } from "../operations/cairn.ts";
 import { type Caller, type Invocation, invoke, LOCAL_CALLER } from "../operations/invoke.ts";
 import type { Operation, Toolset } from "../operations/operation.ts";
+import { servicesOf } from "../operations/validate-library.ts";
 import type { Log } from "../ports/log.ts";
 import { checkpointPrompts, checkpointResources } from "./checkpoints.ts";
 import { toolError } from "./errors.ts";
@@ -53,7 +54,8 @@ Never save secrets.`;
  * Makes servers that offer the operations as tools. A server is cheap and serves one connection (stdio) or one request
  * (HTTP); what can be computed once is computed here.
  */
-export function mcpServerFactory(options: McpServerOptions): McpServerFactory {
+export function mcpServerFactory(served: McpServerOptions): McpServerFactory {
+  const options = { ...served, cairn: servicesOf(served.cairn) };
   const { pageSize = PAGE_SIZE } = options;
   const chosen = chooseOperations(options.operations, options.toolsets ?? DEFAULT_TOOLSETS);
   const byName = new Map(chosen.map((operation) => [operation.name, operation]));

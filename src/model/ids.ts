@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { CairnError } from "./errors.ts";
 
 /** Identity is computed here and nowhere else: names of databases, content hashes, record ids. */
 
@@ -31,6 +32,12 @@ export const SHARED_DATABASE_NAME = "shared";
 
 /** Stands for a project where knowledge of all projects is meant. It is no absolute path, so no project has it. */
 export const SHARED_PROJECT_ID = "shared";
+
+/** Refuses the id of the shared database where a project is meant. */
+export function assertProject(projectPath: string): void {
+  if (projectPath === SHARED_PROJECT_ID)
+    throw new CairnError("invalid_input", 'projectPath: "shared" is not a project; it holds knowledge only. Give the path of a project.');
+}
 
 /** The name of the database that holds a system where names are not free: a schema of PostgreSQL. A file bears the system's id itself. */
 export function systemDatabaseName(systemId: string): string {

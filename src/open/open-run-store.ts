@@ -1,4 +1,4 @@
-import { followStore } from "../migrate/follow.ts";
+import { relocateStore } from "../migrate/relocate.ts";
 import { CairnError } from "../model/errors.ts";
 import { POOL_SIZES } from "../model/limits.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -47,10 +47,10 @@ async function openStore(options: StoredWhere): Promise<RunStore> {
     case "sqlite": {
       const { sqliteRunStore } = await import("../stores/sqlite/runs/store.ts");
       const { path, poolMax = POOL_SIZES.runsPoolSize } = options;
-      return followStore({
+      return relocateStore({
         local: sqliteRunStore(options),
         locate: () => migratedTo(path),
-        openAway: (url) => openRunStore({ storage: "postgres", url, poolMax }),
+        openMigrated: (url) => openRunStore({ storage: "postgres", url, poolMax }),
         findAbandoned: () => findAbandonedMigration(path, databaseFlags({ kind: "runs", id: "runs" })),
       });
     }

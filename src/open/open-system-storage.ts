@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { followingSystems } from "../migrate/follow-storage.ts";
+import { relocateSystems } from "../migrate/relocate-storage.ts";
 import { CairnError } from "../model/errors.ts";
 import { POOL_SIZES } from "../model/limits.ts";
 import type { SystemStorage } from "../ports/system-store.ts";
@@ -58,25 +58,25 @@ async function openStorage(options: StoredWhere): Promise<SystemStorage | Sqlite
       const folder = join(stateDir, "checkpoints");
       const fileOf = (systemId: string) => join(folder, `${systemId}.db`);
       const local = sqliteSystemStorage({ stateDir, refuseLinks: implicitStateDir });
-      const following = followingSystems(local, {
+      const relocated = relocateSystems(local, {
         locate(systemId) {
           const url = migratedTo(fileOf(systemId));
           if (url !== undefined) trusted(stateDir);
           return url;
         },
-        where(systemId) {
+        describe(systemId) {
           const record = readMigrationRecord(fileOf(systemId));
           return record && isMigrated(record) ? record.where : undefined;
         },
-        away() {
+        listMigrated() {
           const away = listMigrated(folder);
           if (away.length > 0) trusted(stateDir);
           return away;
         },
-        openAway: (url) => openSystemStorage({ storage: "postgres", url, poolMax }),
+        openMigrated: (url) => openSystemStorage({ storage: "postgres", url, poolMax }),
         findAbandoned: (systemId) => findAbandonedMigration(fileOf(systemId), databaseFlags({ kind: "system", id: systemId })),
       });
-      return { ...following, release: local.release, check: local.check };
+      return { ...relocated, release: local.release, check: local.check };
     }
     case "postgres": {
       const { postgresSystemStorage } = await import("../stores/postgres/systems/storage.ts");

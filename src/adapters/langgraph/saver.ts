@@ -16,7 +16,7 @@ import {
   TASKS,
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
-import { followStore } from "../../migrate/follow.ts";
+import { relocateStore } from "../../migrate/relocate.ts";
 import { CairnError } from "../../model/errors.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { findAbandonedMigration } from "../../stores/sqlite/migration/lock.ts";
@@ -257,11 +257,11 @@ async function openThreads(options: CairnSaverOptions): Promise<ThreadStore> {
   if (options.storage === "sqlite") {
     const { sqliteThreads } = await import("./sqlite.ts");
     const { path, now = systemClock } = options;
-    return followStore({
+    return relocateStore({
       local: sqliteThreads({ path, now }),
       locate: () => migratedTo(path),
       findAbandoned: () => findAbandonedMigration(path, undefined),
-      openAway: async (url) => (await import("./postgres.ts")).postgresThreads({ url }),
+      openMigrated: async (url) => (await import("./postgres.ts")).postgresThreads({ url }),
     });
   }
   if (options.storage === "postgres") {

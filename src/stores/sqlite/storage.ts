@@ -13,7 +13,7 @@ import { probeWrite } from "./driver/write-probe.ts";
 import { hasMigrationRecord } from "./migration/record.ts";
 import { codeFileOf } from "./projects/code/code-file.ts";
 import { assertOwner, claim, ownerOf } from "./projects/owner.ts";
-import { releaseProject, sqliteProject } from "./projects/project.ts";
+import { releaseProject, type SqliteProject, sqliteProject } from "./projects/project.ts";
 import { exportDatabase } from "./projects/project-files.ts";
 import { projectSchema } from "./projects/project-schema.ts";
 
@@ -30,6 +30,9 @@ export interface SqliteStorage extends Storage {
   release(path: string): void;
 }
 
+/** Projects whose stores are kept. More than one process uses at a time; those of the others are built again. */
+const KNOWN_MAX = 10_000;
+
 /** Leaves out keys, which mean nothing outside the file. */
 function withoutKeys({ damaged, stale, quarantined }: RecordReport): RecordReport {
   return { damaged: damaged.map(({ collection, id, reason }) => ({ collection, id, reason })), stale, quarantined };
@@ -42,24 +45,40 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
   const pathOf = (projectId: string) => join(folder, `${projectDatabaseName(projectId)}.db`);
 
   const handleOf = (path: string) => databases.handle({ path, schema: projectSchema, onNotice });
-  const stores = (projectId: string) => sqliteProject(databases, { projectId, path: pathOf(projectId), now, onNotice });
-  const release = (path: string) => releaseProject(databases, path);
+  const known = new Map<string, SqliteProject>();
+
+  /** Returns the project's file and stores, built by its first call. They outlive an idle database, which the next call opens again. */
+  function projectOf(projectId: string): SqliteProject {
+    let project = known.get(projectId);
+    if (!project) {
+      project = sqliteProject(databases, { projectId, path: pathOf(projectId), now, onNotice });
+      known.set(projectId, project);
+      if (known.size > KNOWN_MAX) known.delete(known.keys().next().value!);
+    }
+    return project;
+  }
+
+  function release(path: string): void {
+    for (const [projectId, project] of known) if (project.path === path) known.delete(projectId);
+    releaseProject(databases, path);
+  }
 
   return {
     release,
 
     async create(projectId) {
-      await claim(await handleOf(pathOf(projectId))(), projectId, now);
-      return stores(projectId);
+      const { handle, stores } = projectOf(projectId);
+      await claim(await handle(), projectId, now);
+      return stores;
     },
 
     async find(projectId) {
-      const path = pathOf(projectId);
+      const { path, handle, stores } = projectOf(projectId);
       if (!existsSync(path) && !hasMigrationRecord(path) && !databases.isLost(path)) return undefined;
-      const owner = ownerOf(await handleOf(path)());
+      const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything
       assertOwner(owner, projectId, path);
-      return stores(projectId);
+      return stores;
     },
 
     async projects() {

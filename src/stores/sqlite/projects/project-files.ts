@@ -23,7 +23,7 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
         const databases = sqliteDatabases();
         try {
           await claim(await databases.handle({ path, schema: projectSchema })(), projectId, now);
-          await fill(sqliteProject(databases, { projectId, path, now }));
+          await fill(sqliteProject(databases, { projectId, path, now }).stores);
         } finally {
           releaseProject(databases, path);
           await databases.close();
@@ -41,7 +41,7 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
         const databases = sqliteDatabases();
         try {
           // The copy of an older version's file is brought up to date; a newer version's is refused.
-          return await work(sqliteProject(databases, { projectId, path, now }));
+          return await work(sqliteProject(databases, { projectId, path, now }).stores);
         } finally {
           releaseProject(databases, path);
           await databases.close();

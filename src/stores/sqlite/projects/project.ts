@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../../../ports/clock.ts";
 import type { ProjectStore } from "../../../ports/storage.ts";
-import type { SqliteDatabases } from "../driver/databases.ts";
+import type { DatabaseHandle, SqliteDatabases } from "../driver/databases.ts";
 import { repairText } from "../vectors/rebuild.ts";
 import { type VectorSearcher, vectorSearcher } from "../vectors/searcher.ts";
 import { sqliteCheckpoints } from "./checkpoints.ts";
@@ -19,18 +19,26 @@ export interface SqliteProjectOptions {
   readonly onNotice?: ((message: string) => void) | undefined;
 }
 
+/** A project's file with the stores in it. */
+export interface SqliteProject {
+  readonly path: string;
+  readonly handle: DatabaseHandle;
+  readonly stores: ProjectStore;
+}
+
 /** Returns the stores of the project whose database is this file. */
-export function sqliteProject(databases: SqliteDatabases, options: SqliteProjectOptions): ProjectStore {
+export function sqliteProject(databases: SqliteDatabases, options: SqliteProjectOptions): SqliteProject {
   const { projectId, path, now, onNotice } = options;
   const handle = databases.handle({ path, schema: projectSchema, onNotice });
   const vectors = searcherOf(path, onNotice);
   const code = codeDatabase(databases, { projectId, projectFile: path, now, onNotice });
-  return {
+  const stores = {
     projectPath: projectId,
     checkpoints: sqliteCheckpoints(projectId, handle, vectors),
     knowledge: sqliteKnowledge(handle, vectors),
     code: sqliteCode(projectId, code, searcherOf(code.path, onNotice)),
   };
+  return { path, handle, stores };
 }
 
 /** Closes the project's files in this process, if they are open. The next use opens the files that exist then. */

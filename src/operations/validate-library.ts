@@ -1,27 +1,19 @@
 import { z } from "zod";
 import { checkpointOperations } from "../checkpoints/operations.ts";
-import type { Checkpoints } from "../checkpoints/service.ts";
 import { upkeepOperations } from "../checkpoints/upkeep-operations.ts";
 import { FilterFields } from "../checkpoints/wire-schemas.ts";
 import { knowledgeImport } from "../knowledge/import-operation.ts";
 import { knowledgeOperations } from "../knowledge/operations.ts";
 import { ImportedKnowledge } from "../knowledge/read-records.ts";
-import type { KnowledgeBase } from "../knowledge/service.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { runOperations } from "../runs/operations.ts";
-import type { Runs } from "../runs/service.ts";
+import type { Cairn } from "./cairn.ts";
 import { problemOf } from "./describe-issue.ts";
 import { camelKey, toWire } from "./wire.ts";
 
-/**
- * A program that calls the library is outside as much as one that calls over HTTP: what it gives is checked by the same schemas, with
- * fields named as the library names them. Fields that only the library has pass as they are.
- */
-
 const checkpointInputs = inputsOf([...checkpointOperations, ...upkeepOperations], "checkpoint");
 const knowledgeInputs = inputsOf(knowledgeOperations, "knowledge");
-
 const RUNS = inputsOf(runOperations, "run");
 
 const { project_path, keep_last, dry_run } = checkpointInputs.prune!.shape;
@@ -38,9 +30,33 @@ const KNOWLEDGE: Readonly<Record<string, z.ZodObject>> = {
   import: z.object({ ...importFields, records: z.array(ImportedKnowledge).max(LIMITS.importRecords) }),
 };
 
-export const checkedCheckpoints = (service: Checkpoints): Checkpoints => checked(service, CHECKPOINTS);
-export const checkedRuns = (service: Runs): Runs => checked(service, RUNS);
-export const checkedKnowledge = (service: KnowledgeBase): KnowledgeBase => checked(service, KNOWLEDGE);
+/** The service behind each one that validates its input. */
+const unvalidated = new WeakMap<object, object>();
+
+/**
+ * Returns the services as a program sees them: each call is validated by the schema of its operation, and errors name fields as the
+ * library does. Fields that only the library has pass unchanged.
+ */
+export function validateLibrary(services: Cairn): Cairn {
+  const { checkpoints, knowledge, runs } = services;
+  return {
+    ...services,
+    checkpoints: validateService(checkpoints, CHECKPOINTS),
+    knowledge: validateService(knowledge, KNOWLEDGE),
+    runs: validateService(runs, RUNS),
+  };
+}
+
+/** Returns the services behind the library, for surfaces: `invoke` has validated their input, and once is enough. */
+export function servicesOf(library: Cairn): Cairn {
+  const { checkpoints, knowledge, runs } = library;
+  return { ...library, checkpoints: serviceOf(checkpoints), knowledge: serviceOf(knowledge), runs: serviceOf(runs) };
+}
+
+/** A client of a server has none of its own for what the server does. */
+function serviceOf<Service extends object | undefined>(service: Service): Service {
+  return ((service && unvalidated.get(service)) ?? service) as Service;
+}
 
 function inputsOf(
   operations: readonly { readonly name: string; readonly input: z.ZodObject }[],
@@ -49,17 +65,19 @@ function inputsOf(
   return Object.fromEntries(operations.map(({ name, input }) => [camelKey(name.slice(noun.length + 1)), input]));
 }
 
-function checked<Service extends object>(service: Service, inputs: Readonly<Record<string, z.ZodObject>>): Service {
-  const calls = Object.entries(service).map(([verb, call]) => {
+function validateService<Service extends object>(service: Service, inputs: Readonly<Record<string, z.ZodObject>>): Service {
+  const verbs = Object.entries(service).map(([verb, call]) => {
     const schema = inputs[verb];
     if (!schema) return [verb, call];
-    const withCheck = async (input: unknown, ...rest: unknown[]) => {
+    const validated = async (input: unknown, ...rest: unknown[]) => {
       assertInput(schema, input);
       return call(input, ...rest);
     };
-    return [verb, withCheck];
+    return [verb, validated];
   });
-  return Object.fromEntries(calls) as Service;
+  const validating = Object.fromEntries(verbs) as Service;
+  unvalidated.set(validating, service);
+  return validating;
 }
 
 function assertInput(schema: z.ZodObject, input: unknown): void {
@@ -71,7 +89,7 @@ function assertInput(schema: z.ZodObject, input: unknown): void {
   });
 }
 
-/** Only the field's own name is ours: below it may stand keys of the caller's. */
+/** Names a field as the library does. Only its first part is ours: below it may stand keys of the caller. */
 function fieldOf([field = "", ...inner]: readonly PropertyKey[]): string {
   return [camelKey(String(field)), ...inner.map(String)].join(".").slice(0, 200);
 }

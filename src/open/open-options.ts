@@ -1,0 +1,67 @@
+import type { DoctorSettings } from "../model/doctor.ts";
+import type { POOL_SIZES } from "../model/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Embedder } from "../ports/embedder.ts";
+import type { Storage } from "../ports/storage.ts";
+import type { SystemSettings } from "../systems/service.ts";
+import type { RedactionOptions } from "../text/redact-state.ts";
+import type { EmbedderChoice } from "./open-embedders.ts";
+
+/** How to open Cairn. Everything has a default: SQLite files under the home folder and the bundled embedding model. */
+export interface OpenOptions {
+  /**
+   * `sqlite` (default), `memory`, a `postgres://` URL, or a `Storage` of your own for projects: see docs/adding-a-store.md. Your own
+   * stays open when Cairn closes, and runs, systems and API keys stay in files.
+   */
+  readonly storage?: "sqlite" | "memory" | (string & {}) | Storage;
+  /** Where SQLite files and API keys live; default `~/.cairn`. */
+  readonly dataDir?: string;
+  /** Where the SQLite files of systems live; default `.state` in the current folder, `/var/lib/cairn` in production. */
+  readonly stateDir?: string | undefined;
+  /** `stateDir` is the default of a caller who did not choose it. Records of migrations in it are refused: it may come with a repository. */
+  readonly implicitStateDir?: boolean | undefined;
+  /** Where backups are kept; default `backups` in `dataDir`. */
+  readonly backupDir?: string | undefined;
+  /** When a system has outgrown its file, and what else deserves attention; what is left out has a default. */
+  readonly doctor?: Partial<Omit<DoctorSettings, "commitsPerSecond">> | undefined;
+  /** Write budget and snapshots of the systems that `cairn.systems.open` opens. */
+  readonly systems?: SystemSettings | undefined;
+  /** Connections that this process opens to PostgreSQL at most. */
+  readonly postgres?: Partial<Record<keyof typeof POOL_SIZES, number>> | undefined;
+  /** Which model to embed with, or embedders of your own in order of preference. */
+  readonly embedder?: EmbedderChoice | readonly Embedder[];
+  /** A Qdrant server that answers semantic searches. Its vectors are copies: the database keeps them all. */
+  readonly qdrant?: { readonly url?: string | undefined; readonly apiKey?: string | undefined } | undefined;
+  /**
+   * Secrets are taken out before a text is stored or embedded; `allow` holds regular expressions of values that are none. States of
+   * runs and systems are stored as they are unless `state` is true.
+   */
+  readonly redaction?: RedactionOptions | undefined;
+  readonly code?: {
+    /** Batches of code that may wait to be indexed; more are refused until there is room. */
+    readonly queueJobs?: number | undefined;
+  };
+  /** Hosts, with a port unless it is 5432, to which callers with an API key may migrate databases; default none. */
+  readonly migrate?: { readonly allowedHosts?: readonly string[] | undefined } | undefined;
+  /** Told once, in words for a person, when something is not as good as it could be; default: a process warning. */
+  readonly onNotice?: (message: string) => void;
+  readonly now?: Clock;
+  readonly newId?: () => string;
+}
+
+/** Where this process keeps its files, and its clock: what every part that is opened needs. */
+export interface OpenContext {
+  readonly options: OpenOptions;
+  readonly dataDir: string;
+  readonly stateDir: string;
+  readonly backupDir: string;
+  readonly now: Clock;
+  readonly newId: () => string;
+  readonly onNotice: (message: string) => void;
+}
+
+/** Which kind of storage the projects are in. `own` is a `Storage` that the caller has made. */
+export function storageKind({ storage = "sqlite" }: OpenOptions): "sqlite" | "memory" | "postgres" | "own" {
+  if (typeof storage !== "string") return "own";
+  return storage === "memory" ? "memory" : storage === "sqlite" ? "sqlite" : "postgres";
+}
