@@ -30,7 +30,7 @@ export default {
     }))
       bench.record({ name, value, unit: "ms" });
     await saves(bench, embedder);
-    for (const size of bench.given("--quick") ? [100, 10_000] : [100, 10_000, 100_000]) await atSize(bench, embedder, size, 1);
+    for (const size of bench.hasFlag("--quick") ? [100, 10_000] : [100, 10_000, 100_000]) await atSize(bench, embedder, size, 1);
     await atSize(bench, embedder, 100, 100);
   },
 } satisfies Benchmark;

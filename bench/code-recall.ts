@@ -30,11 +30,11 @@ export default {
     for (const set of questionSets()) {
       const tree = await treeOf(set);
       const sources = await readTree(tree);
-      bench.say(`${set.name}: ${sources.length} files, ${set.questions.length} questions`);
+      bench.log(`${set.name}: ${sources.length} files, ${set.questions.length} questions`);
       const baselines = { bm25: await bm25OverFiles(bench, sources), ripgrep: await ripgrepByLines(bench, tree) };
       for (const [system, ranking] of Object.entries(baselines)) scored.push(...(await scoreBaseline(system, ranking, set)));
       scored.push(...(await scoreCairn(bench, "static", staticEmbedder(), set, sources, took)));
-      if (!bench.given("--static")) {
+      if (!bench.hasFlag("--static")) {
         const reembedded = pairedEmbedder(minilmEmbedder(), staticEmbedder());
         scored.push(...(await scoreCairn(bench, "reembedded", reembedded, set, sources, [])));
       }

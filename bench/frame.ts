@@ -25,7 +25,7 @@ export interface Metric {
 
 export interface Bench {
   /** Whether an option of this benchmark was given. */
-  given(flag: string): boolean;
+  hasFlag(flag: string): boolean;
   /** Records one figure. */
   record(metric: Metric): void;
   /**
@@ -34,7 +34,7 @@ export interface Bench {
    */
   times(candidates: Readonly<Record<string, Call>>, options?: TimesOptions): Promise<Record<string, number[]>>;
   /** Says something to a person, on stderr. */
-  say(line: string): void;
+  log(line: string): void;
   /** A folder of its own, removed at the end. */
   scratch(): string;
   /** Work for the end, also after a failure; the last one first. */
@@ -59,10 +59,10 @@ export async function runBenchmark(benchmark: Benchmark, flags: readonly string[
   const metrics: Metric[] = [];
   const deferred: (() => void | Promise<void>)[] = [];
   const bench: Bench = {
-    given: (flag) => flags.includes(flag),
+    hasFlag: (flag) => flags.includes(flag),
     record: (metric) => void metrics.push(metric),
     times,
-    say: (line) => void process.stderr.write(`${line}\n`),
+    log: (line) => void process.stderr.write(`${line}\n`),
     scratch() {
       const folder = mkdtempSync(join(tmpdir(), "cairn-bench-"));
       deferred.push(() => rmSync(folder, { recursive: true, force: true }));

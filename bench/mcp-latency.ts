@@ -72,7 +72,7 @@ export default {
         await sleep(PAUSE_MS);
       }
       job = await newest(call);
-      if (round % 50 === 0) bench.say(`${job.files_processed} of ${job.files_total} files`);
+      if (round % 50 === 0) bench.log(`${job.files_processed} of ${job.files_total} files`);
     }
     if (job.status !== "completed" && job.status !== "partial") throw new Error(`The index ended as ${job.status}.`);
     const stolenShare = stolen.share();

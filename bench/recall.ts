@@ -38,7 +38,7 @@ export default {
 
 /** Scores one set with one model; gives by how much the hybrid is below the best single ranking. */
 async function score(bench: Bench, set: RecallSet, model: string, embedder: Embedder): Promise<number> {
-  bench.say(`${set.name} with ${model}: ${set.docs.length} texts, ${set.queries.length} questions`);
+  bench.log(`${set.name} with ${model}: ${set.docs.length} texts, ${set.queries.length} questions`);
   const storage = sqliteStorage({ dataDir: bench.scratch(), now: () => new Date().toISOString() });
   const store = (await storage.create("/bench/recall")).checkpoints;
   await load(store, set, embedder);

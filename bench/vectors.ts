@@ -20,7 +20,7 @@ export default {
   async run(bench) {
     await hundredThousand(bench);
     await real(bench);
-    if (bench.given("--million")) await million(bench);
+    if (bench.hasFlag("--million")) await million(bench);
   },
 } satisfies Benchmark;
 
@@ -29,7 +29,7 @@ async function hundredThousand(bench: Bench): Promise<void> {
   const vectors = clusteredVectors(count, DIMENSION, 300, 1);
   const queries = rows(clusteredVectors(100, DIMENSION, 300, 2));
   const filter = scattered(count);
-  bench.say("Finding the right answers …");
+  bench.log("Finding the right answers …");
   const right = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT));
   const rightFiltered = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT, inFilter));
 
@@ -41,10 +41,10 @@ async function hundredThousand(bench: Bench): Promise<void> {
   bench.defer(() => sqliteVec.close());
   const usearch = open(await bench.peer("usearch"), folder);
   for (const [name, candidate] of Object.entries({ cairn, sqlite_vec: sqliteVec, usearch })) {
-    bench.say(`Inserting ${count} vectors into ${name} …`);
+    bench.log(`Inserting ${count} vectors into ${name} …`);
     bench.record({ name: `insert_cpu_us_${name}`, value: await insert(candidate, vectors), unit: "µs CPU/vector" });
   }
-  bench.say("Sorting into lists …");
+  bench.log("Sorting into lists …");
   bench.record({ name: "lists_cpu_s_100k", value: (await cpuMs(() => cairn.arrange())) / 1_000, unit: "s CPU" });
 
   const searches: Record<string, Search> = {
@@ -77,7 +77,7 @@ async function hundredThousand(bench: Bench): Promise<void> {
 
 async function million(bench: Bench): Promise<void> {
   const count = 1_000_000;
-  bench.say("Making a million vectors …");
+  bench.log("Making a million vectors …");
   const vectors = clusteredVectors(count, DIMENSION, 1_000, 3);
   const queries = rows(clusteredVectors(40, DIMENSION, 1_000, 4));
   const right = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT));
@@ -86,9 +86,9 @@ async function million(bench: Bench): Promise<void> {
   const path = join(bench.scratch(), "million.db");
   const cairn = await cairnVectors(path);
   bench.defer(() => cairn.close());
-  bench.say("Inserting them …");
+  bench.log("Inserting them …");
   bench.record({ name: "insert_cpu_us_1m", value: await insert(cairn, vectors), unit: "µs CPU/vector" });
-  bench.say("Sorting into lists …");
+  bench.log("Sorting into lists …");
   bench.record({ name: "lists_cpu_s_1m", value: (await cpuMs(() => cairn.arrange())) / 1_000, unit: "s CPU" });
 
   const { found, spent } = await inTurns(
@@ -114,7 +114,7 @@ async function real(bench: Bench): Promise<void> {
 
 async function realSet(bench: Bench, name: string, embedder: Embedder, texts: readonly string[]): Promise<void> {
   const { dimension } = embedder;
-  bench.say(`Embedding ${texts.length} pieces of ${name} …`);
+  bench.log(`Embedding ${texts.length} pieces of ${name} …`);
   const embedded = await embedder.embed(texts);
   await embedder.close();
   const queries = embedded.splice(0, 100);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { killed } from "../support/processes.ts";
+import { killProcess } from "../support/processes.ts";
 
 const MAIN = join(import.meta.dirname, "../../dist/cli/main.js");
 const LOOP_DELAY = join(import.meta.dirname, "loop-delay.mjs");
@@ -62,7 +62,7 @@ export async function startServer({ dataDir, stateDir, home }: Folders, { measur
       if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGTERM");
-      const timer = setTimeout(() => void killed(child), 60_000);
+      const timer = setTimeout(() => void killProcess(child), 60_000);
       await ended;
       clearTimeout(timer);
     },

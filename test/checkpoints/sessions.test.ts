@@ -5,7 +5,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, expect, it, vi } from "vitest";
 import { builtCommand } from "../cli/stage.ts";
-import { PATIENT, removeFolder } from "../support/processes.ts";
+import { removeFolder, SLOW_START } from "../support/processes.ts";
 
 const main = builtCommand();
 const folder = mkdtempSync(join(tmpdir(), "cairn-sessions-"));
@@ -20,7 +20,7 @@ async function session(project: string) {
     stderr: "ignore",
   });
   const client = new Client({ name: "test", version: "1" });
-  await client.connect(transport, PATIENT);
+  await client.connect(transport, SLOW_START);
   return {
     pid: transport.pid!,
     client,

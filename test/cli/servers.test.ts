@@ -6,7 +6,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { localAuthorization } from "../support/local-token.ts";
-import { killed, PATIENT, removeFolder } from "../support/processes.ts";
+import { killProcess, removeFolder, SLOW_START } from "../support/processes.ts";
 import { builtCommand, stage } from "./stage.ts";
 
 let main: string;
@@ -19,7 +19,7 @@ beforeEach(() => {
   s = stage();
 });
 afterEach(async () => {
-  await Promise.all(children.splice(0).map(killed));
+  await Promise.all(children.splice(0).map(killProcess));
   await removeFolder(s.folder);
 });
 
@@ -67,7 +67,7 @@ describe("cairn mcp", () => {
         env: environment(),
         stderr: "ignore",
       }),
-      PATIENT,
+      SLOW_START,
     );
     await saveGetListDelete(connected, {});
     await connected.close();

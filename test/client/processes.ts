@@ -10,7 +10,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { z } from "zod";
 import type { JobRecord } from "../../src/client/jobs/job.ts";
 import { builtCommand } from "../cli/stage.ts";
-import { killed, PATIENT, removeFolder } from "../support/processes.ts";
+import { killProcess, removeFolder, SLOW_START } from "../support/processes.ts";
 
 export interface Outcome {
   readonly code: number | null;
@@ -91,7 +91,7 @@ export function processStage() {
       const command = [main, "mcp", "--project", project, ...args];
       await client.connect(
         new StdioClientTransport({ command: process.execPath, args: command, cwd: project, env: env(extra), stderr: "inherit" }),
-        PATIENT,
+        SLOW_START,
       );
       return client;
     },
@@ -102,7 +102,7 @@ export function processStage() {
     },
     async clear() {
       await Promise.all([...clients].map((client) => client.close()));
-      await Promise.all([...children].map(killed));
+      await Promise.all([...children].map(killProcess));
       await removeFolder(folder); // a job that goes on by itself may not have ended yet
     },
   };
@@ -131,7 +131,7 @@ export async function call(
   input: Record<string, unknown> = {},
   options = {},
 ): Promise<Record<string, unknown>> {
-  const answer = await client.callTool({ name, arguments: input }, { ...PATIENT, ...options });
+  const answer = await client.callTool({ name, arguments: input }, { ...SLOW_START, ...options });
   if (answer.isError) throw new Error(JSON.stringify(answer.content));
   return answer.structuredContent as Record<string, unknown>;
 }

@@ -15,7 +15,7 @@ import { checkFile } from "../../src/stores/sqlite/driver/damage.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { counts } from "../faults/processes.ts";
 import { postgresWanted, testDatabase } from "../setup/postgres.ts";
-import { killed } from "../support/processes.ts";
+import { killProcess } from "../support/processes.ts";
 import { type QdrantStandIn, qdrantStandIn } from "../support/qdrant-server.ts";
 import { treeAt } from "./changing-tree.mjs";
 import { differingCodes } from "./stored-codes.ts";
@@ -58,7 +58,7 @@ describe.each(places)("a changing tree, indexed again and again, on $name", ({ s
     for (let round = 1; round <= ROUNDS; round++) {
       indexer.child.stdin!.write(`${round}\n`);
       await sleep(Math.random() * tookMs * 1.2);
-      await killed(indexer.child);
+      await killProcess(indexer.child);
       expect(indexer.child.signalCode).toBe("SIGKILL");
       const { code } = (await storage.find(projectPath))!;
       await expectFrom(code, [treeAt(round - 1), treeAt(round)], "each file of the round before or of this one");
@@ -130,7 +130,7 @@ async function expectNothingLeft(storage: Storage, dataDir: string, kind: string
 
 function start(program: string, order: string) {
   const child = spawn(process.execPath, [join(import.meta.dirname, program), order], { stdio: ["pipe", "pipe", "pipe"] });
-  cleanUp.push(() => killed(child));
+  cleanUp.push(() => killProcess(child));
   let errors = "";
   child.stderr.on("data", (data) => {
     errors += data;

@@ -5,7 +5,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { countTokens } from "../../src/embedders/tokens.ts";
 import { builtCommand, stage } from "../cli/stage.ts";
-import { PATIENT, removeFolder } from "../support/processes.ts";
+import { removeFolder, SLOW_START } from "../support/processes.ts";
 
 const RETRY = `import { sleep } from "./sleep";
 
@@ -100,7 +100,7 @@ describe("code for agents", () => {
       env: { PATH: process.env.PATH ?? "", HOME: s.home, ...env },
       stderr: "ignore",
     });
-    await client.connect(transport, PATIENT);
+    await client.connect(transport, SLOW_START);
     try {
       const { tools } = await client.listTools();
       const names = tools.map(({ name }) => name);

@@ -13,7 +13,7 @@ import { builtCommand } from "../cli/stage.ts";
 import { ownCluster, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
 import { localAuthorization } from "../support/local-token.ts";
-import { killed } from "../support/processes.ts";
+import { killProcess } from "../support/processes.ts";
 import { counts } from "./processes.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
@@ -38,7 +38,7 @@ describe("two servers on one PostgreSQL", () => {
     folder = mkdtempSync(join(tmpdir(), "cairn-queue-"));
   });
   afterAll(async () => {
-    await Promise.all(children.map(killed));
+    await Promise.all(children.map(killProcess));
     await database.drop();
     rmSync(folder, { recursive: true });
   });

@@ -6,7 +6,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { countTokens } from "../../src/embedders/tokens.ts";
 import { builtCommand } from "../cli/stage.ts";
-import { PATIENT, removeFolder } from "../support/processes.ts";
+import { removeFolder, SLOW_START } from "../support/processes.ts";
 
 let project: string;
 let main: string;
@@ -22,7 +22,7 @@ async function session() {
   const env = { PATH: process.env.PATH ?? "", HOME: project, CAIRN_DATA_DIR: join(project, "data"), CAIRN_EMBEDDER_KIND: "none" };
   const args = [main, "mcp", "--project", project, "--toolsets", "knowledge"];
   const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "ignore" });
-  await client.connect(transport, PATIENT);
+  await client.connect(transport, SLOW_START);
   const call = async (name: string, input: Record<string, unknown>) => {
     const answer = await client.callTool({ name, arguments: input });
     expect(answer.isError, JSON.stringify(answer.content)).not.toBe(true);

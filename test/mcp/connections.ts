@@ -10,7 +10,7 @@ import { type McpServerOptions, mcpServerFactory } from "../../src/mcp/server.ts
 import { open } from "../../src/open/open.ts";
 import { type Caller, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { operations } from "../../src/operations/list.ts";
-import { PATIENT, removeFolder } from "../support/processes.ts";
+import { removeFolder, SLOW_START } from "../support/processes.ts";
 import { probeOperations } from "./probe-operations.mjs";
 
 export type Era = "2025-11-25" | "2026-07-28";
@@ -37,7 +37,7 @@ export async function connectStdio(era: Era, defaultProject?: string): Promise<C
   const folder = await temporaryFolder();
   const client = newClient(era);
   const args = [STDIO_SERVER, folder.path, ...(defaultProject ? [defaultProject] : [])];
-  await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "ignore" }), PATIENT);
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "ignore" }), SLOW_START);
   return {
     client,
     dataDir: folder.path,

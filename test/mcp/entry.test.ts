@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { expect, it } from "vitest";
 import { identifyProject } from "../../src/files/git-repository.ts";
-import { PATIENT } from "../support/processes.ts";
+import { SLOW_START } from "../support/processes.ts";
 import { newClient, temporaryFolder } from "./connections.ts";
 
 /** What a person writes into .mcp.json, started as an agent's client starts it: from the folder of the project. */
@@ -13,7 +13,7 @@ it("works from the checkout by the entry `npx cairn mcp`", async () => {
   const cwd = join(import.meta.dirname, "../..");
   const client = newClient("2025-11-25");
   const env = { ...(process.env as Record<string, string>), CAIRN_DATA_DIR: folder.path };
-  await client.connect(new StdioClientTransport({ ...entry, cwd, env, stderr: "ignore" }), PATIENT);
+  await client.connect(new StdioClientTransport({ ...entry, cwd, env, stderr: "ignore" }), SLOW_START);
   const call = async (name: string, args: object) => (await client.callTool({ name, arguments: { ...args } })).structuredContent;
 
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain("checkpoint_save");

@@ -11,7 +11,7 @@ import { type Cairn, open } from "../../src/index.ts";
 import { checkpointText } from "../../src/text/embedding-text.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
-import { killed } from "../support/processes.ts";
+import { killProcess } from "../support/processes.ts";
 import { type Reference, searchingClient } from "./searching-client.ts";
 
 /** The long form, in `npm run test:soak`, has the real models; the short one two quick ones. */
@@ -62,7 +62,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a change of 
       const child = upgrade(order);
       const told = await progressUntil(child, (lines) => lines.length > kill % 4);
       await sleep(Math.random() * 60);
-      await killed(child);
+      await killProcess(child);
       const version = (await cairn.embeddings.list(ref)).find(({ model }) => model === to)!;
       expect(version.isCurrent).toBe(false);
       expect(version.vectors, "what was told as stored is stored").toBeGreaterThanOrEqual(told.at(-1)!.done!);
@@ -72,7 +72,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a change of 
     }
     const atTheSwitch = upgrade(order);
     await progressUntil(atTheSwitch, (lines) => (lines.at(-1)?.done ?? 0) >= (lines.at(-1)?.total ?? 1));
-    await killed(atTheSwitch);
+    await killProcess(atTheSwitch);
 
     const last = upgrade(order);
     const { result } = (await progressUntil(last, (lines) => lines.at(-1)?.result !== undefined)).at(-1)!;
@@ -138,7 +138,7 @@ function upgrade(order: object): ChildProcess {
   const child = spawn(process.execPath, [join(import.meta.dirname, "upgrade-process.mjs"), JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  cleanUp.push(() => killed(child));
+  cleanUp.push(() => killProcess(child));
   return child;
 }
 

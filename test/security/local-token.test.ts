@@ -13,7 +13,7 @@ import { localToken } from "../../src/stores/file/local-token.ts";
 import { redactSecrets } from "../../src/text/redact.ts";
 import { builtCommand, stage } from "../cli/stage.ts";
 import { bearer, localAuthorization } from "../support/local-token.ts";
-import { killed, removeFolder } from "../support/processes.ts";
+import { killProcess, removeFolder } from "../support/processes.ts";
 
 let main: string;
 let s: ReturnType<typeof stage>;
@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
-  await Promise.all(children.splice(0).map(killed));
+  await Promise.all(children.splice(0).map(killProcess));
   await removeFolder(s.folder);
 });
 

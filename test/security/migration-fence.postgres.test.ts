@@ -15,7 +15,7 @@ import { startHttp } from "../mcp/connections.ts";
 import { migrator } from "../migrate/migrator.ts";
 import { makeProject, type Place, places, projectNamed } from "../migrate/place.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
-import { killed } from "../support/processes.ts";
+import { killProcess } from "../support/processes.ts";
 import { runCheckpoint } from "../support/run-checkpoint.ts";
 
 let database: TestDatabase;
@@ -180,7 +180,7 @@ describe("a migration that was killed", () => {
     });
     const running = (await cairn.doctor.examine({ quick: true })).findings.filter(({ check }) => check === "migrations");
     expect(running).toMatchObject([{ severity: "note" }]);
-    await killed(child);
+    await killProcess(child);
     await expect(save()).rejects.toMatchObject(ABANDONED);
     await where.migrations.migrate({ rollback: true, which: input.which });
     await save();

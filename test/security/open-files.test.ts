@@ -7,7 +7,7 @@ import { OPEN_FILES_MIN, openFilesBudget } from "../../src/files/open-files.ts";
 import { asCairnError } from "../../src/model/errors.ts";
 import { withTimeLimit } from "../../src/scheduling/time-limit.ts";
 import { openSlots } from "../../src/stores/sqlite/driver/open-slots.ts";
-import { killed, removeFolder } from "../support/processes.ts";
+import { killProcess, removeFolder } from "../support/processes.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "cairn-open-files-"));
@@ -69,7 +69,7 @@ describe("open files", () => {
       for (let call = 0; call < 5; call++) expect((await fetch(`${url}/health`)).status).toBe(200);
       expect(readdirSync(`/proc/${server.pid}/fd`).length).toBeLessThan(OPEN_FILES_MIN);
     } finally {
-      await killed(server);
+      await killProcess(server);
     }
   });
 

@@ -17,7 +17,7 @@ import { type Operation, operation } from "../../src/operations/operation.ts";
 import { lastingPort } from "../client/processes.ts";
 import { type Era, newClient } from "../mcp/connections.ts";
 import { bearer, TEST_TOKEN } from "../support/local-token.ts";
-import { killed, removeFolder } from "../support/processes.ts";
+import { killProcess, removeFolder } from "../support/processes.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "cairn-proxy-"));
@@ -67,7 +67,7 @@ beforeAll(async () => {
   await cairn.checkpoints.save({ projectPath: project, summary: "secret plan" });
 });
 afterEach(async () => {
-  await Promise.all(children.splice(0).map(killed));
+  await Promise.all(children.splice(0).map(killProcess));
 });
 afterAll(async () => {
   await mcp.close();

@@ -9,7 +9,7 @@ import { projectDatabaseName } from "../../src/model/ids.ts";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { builtCommand } from "../cli/stage.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
-import { killed, removeFolder } from "../support/processes.ts";
+import { killProcess, removeFolder } from "../support/processes.ts";
 
 /** A process that does not stop fails its test by this limit; one that does ends within its grace period of 15 s. */
 const TIMEOUT = { timeout: 280_000 };
@@ -22,7 +22,7 @@ beforeAll(async () => {
   command = builtCommand();
   database = await testDatabase();
 });
-afterEach(() => Promise.all(children.splice(0).map(killed)));
+afterEach(() => Promise.all(children.splice(0).map(killProcess)));
 afterAll(async () => {
   await Promise.all(folders.map(removeFolder));
   await database.drop();

@@ -17,10 +17,10 @@ export function isAlive(pid: number): boolean {
 }
 
 /** For MCP clients: a server that is a process of its own takes a while to start, and its client waits a minute unless told otherwise. */
-export const PATIENT = { timeout: 280_000 };
+export const SLOW_START = { timeout: 280_000 };
 
 /** Ends a process, and waits until it is no more. */
-export async function killed(child: ChildProcess): Promise<void> {
+export async function killProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGKILL");
