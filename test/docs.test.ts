@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -163,6 +163,11 @@ describe("the examples in the docs", () => {
     const file = join(cache, `${name.replace(/\W+/g, "-")}.ts`);
     writeFileSync(file, code);
     await import(pathToFileURL(file).href);
+  });
+
+  it.each(["docs/ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md"])("name only existing source files: %s", (page) => {
+    const named = [...read(page).matchAll(/`((?:src|test|scripts|bench)\/[\w./-]+)`/g)].map(([, path]) => path!);
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
   it("link only to existing files", () => {

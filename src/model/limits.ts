@@ -9,7 +9,7 @@ export const LIMITS = {
   contextValueChars: 500,
   tags: 20,
   tagChars: 50,
-  /** Linux's PATH_MAX; a project id is a path on the local side. */
+  /** Linux's PATH_MAX; a project is a folder on the client side. */
   projectPathChars: 4_096,
   listDefault: 10,
   listMax: 100,
@@ -98,7 +98,7 @@ export const LIMITS = {
   /** All of them are in the memory of a process that uses their component. */
   systemPorts: 1_000,
   systemStateKeyChars: 300,
-  /** Larger data belongs in a file; the message then says where. */
+  /** Larger data belongs in a file; the message then names it. */
   systemMessageBytes: 1024 * 1024,
   systemStateValueBytes: 1024 * 1024,
   /** One effect is one message's work, and all of it commits in one step. */
