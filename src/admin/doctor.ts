@@ -5,7 +5,7 @@ import { VERSION } from "../model/version.ts";
 import type { BackupStore, LongCall } from "../ports/backup-store.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { HealthProbe, ProbedDatabase } from "../ports/health-probe.ts";
-import type { RunStore } from "../ports/run-store.ts";
+import type { RunCatalog } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import { redactMessage } from "../text/redact-message.ts";
 import {
@@ -37,7 +37,7 @@ export interface Doctor {
 
 export interface DoctorDeps {
   readonly storage: Storage;
-  readonly runs: RunStore;
+  readonly runs: RunCatalog;
   /** Absent where there is nothing to look at from outside. */
   readonly probe?: HealthProbe | undefined;
   /** Absent where databases are no files. */

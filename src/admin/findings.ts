@@ -6,7 +6,7 @@ import { isAbandoned, migrationCommands } from "../model/migration.ts";
 import type { UnusableBackup } from "../ports/backup-store.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import type { DiskRoom, Leftover, ProbedDatabase, UnfinishedMigration } from "../ports/health-probe.ts";
-import type { RunStore } from "../ports/run-store.ts";
+import type { RunCatalog } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import { databaseFlags } from "../text/database-flags.ts";
 import { shellWord } from "../text/shell-word.ts";
@@ -139,9 +139,9 @@ export function migrationFindings(unfinished: readonly UnfinishedMigration[]): F
 const RUNS_MAX = 100;
 
 /** Runs that nobody goes on with, though they are not finished. */
-export async function leaseFindings(runs: RunStore, { staleLeaseSeconds }: DoctorSettings, now: string): Promise<Finding[]> {
+export async function leaseFindings(runs: RunCatalog, { staleLeaseSeconds }: DoctorSettings, now: string): Promise<Finding[]> {
   const latest = Date.parse(now) - staleLeaseSeconds * 1_000;
-  let abandoned: Awaited<ReturnType<RunStore["listRuns"]>>;
+  let abandoned: Awaited<ReturnType<RunCatalog["listRuns"]>>;
   try {
     abandoned = await runs.listRuns({ abandoned: true, limit: RUNS_MAX });
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { FileRename } from "../model/code-index.ts";
 import type { ManifestPage } from "../model/index-job.ts";
-import type { CodeBatch, CodeStore } from "../ports/code-store.ts";
+import type { CodeBatch, CodeIndexStore } from "../ports/code-store.ts";
 
 /** Files that are removed in one transaction. Bounds its memory and its log. */
 const STEP = 500;
@@ -10,7 +10,7 @@ const STEP = 500;
  * went over when the other was indexed.
  */
 export async function removeMissing(
-  store: CodeStore,
+  store: CodeIndexStore,
   { manifest, after, until }: ManifestPage,
   at: string,
 ): Promise<{ readonly removed: readonly string[]; readonly renamed: readonly FileRename[] }> {
@@ -38,7 +38,11 @@ export async function removeMissing(
 }
 
 /** Removes files, a few at a time, and says which of them still had the content that they were removed for. */
-export async function removeFiles(store: CodeStore, removes: NonNullable<CodeBatch["removes"]>, at: string): Promise<ReadonlySet<string>> {
+export async function removeFiles(
+  store: CodeIndexStore,
+  removes: NonNullable<CodeBatch["removes"]>,
+  at: string,
+): Promise<ReadonlySet<string>> {
   const removed = new Set<string>();
   for (let start = 0; start < removes.length; start += STEP)
     for (const path of (await store.commit({ at, removes: removes.slice(start, start + STEP) })).removed) removed.add(path);

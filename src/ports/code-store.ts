@@ -56,42 +56,58 @@ export interface Compacted {
 }
 
 /**
- * The code of one project. A batch is one step: readers see all of it or nothing, and a process that dies leaves the one or the
- * other. A file's content hash becomes visible together with its chunks, so a file that failed never counts as unchanged.
+ * Writes the code index of one project and reads its files. A batch is atomic: readers see all of it or nothing, and so does the
+ * process that starts after a crash. A file's content hash becomes visible together with its chunks, so a file that failed never
+ * counts as unchanged.
  */
-export interface CodeStore extends RecallStore<CodeFilter> {
-  /** In the order asked, without those that are gone. */
-  getMany(ids: readonly string[]): Promise<readonly CodeChunk[]>;
+export interface CodeIndexStore {
   commit(batch: CodeBatch): Promise<CommitResult>;
-  /** Those of these paths that are in the index. */
+  /** Returns the indexed files among these paths. */
   filesAt(paths: readonly string[]): Promise<readonly IndexedFile[]>;
-  /** The files with one of these contents, by path. */
+  /** Returns the files with one of these content hashes, by path. */
   filesWith(contentHashes: readonly string[]): Promise<readonly IndexedFile[]>;
-  /** All files, by path. */
+  /** Returns all files, by path. */
   files(): Promise<readonly IndexedFile[]>;
-  /** As `getMany`, without the texts. */
-  outlines(ids: readonly string[]): Promise<readonly CodeOutline[]>;
-  /** The chunks of a file, in order; together they are its text. With `lines`, only the chunks that have one of these lines. */
-  chunksOf(path: string, lines?: readonly number[]): Promise<readonly CodeChunk[]>;
-  /** The vectors of a file's chunks, by chunkPrint, so that an edit or a copy embeds only what is new. */
+  /** Returns the vectors of a file's chunks, by chunkPrint, so that an edit or a copy embeds only new text. */
   vectorsOf(path: string): Promise<ReadonlyMap<string, readonly VersionedVector[]>>;
-  /** Where these names are defined, by path and line. */
+  /** Returns the recorded renames, newest first. */
+  renames(limit: number): Promise<readonly FileRename[]>;
+}
+
+/** Finds the chunks of one project and reads them. */
+export interface CodeSearchStore extends RecallStore<CodeFilter> {
+  /** Returns chunks in the order requested, without missing ones. */
+  getMany(ids: readonly string[]): Promise<readonly CodeChunk[]>;
+  /** Returns what `getMany` returns, without the texts. */
+  outlines(ids: readonly string[]): Promise<readonly CodeOutline[]>;
+  /** Returns the chunks of a file in order; together they are its text. With `lines`, returns only chunks with one of these lines. */
+  chunksOf(path: string, lines?: readonly number[]): Promise<readonly CodeChunk[]>;
+}
+
+/** Finds the definitions and references of names. */
+export interface CodeSymbolStore {
+  /** Returns where these names are defined, by path and line. */
   definitions(names: readonly string[], filter: CodeFilter, limit: number): Promise<readonly DefinitionSite[]>;
-  /** Where the name is used, by path and line, and in how many places there are. */
+  /** Returns where the name is used, by path and line, and the number of all uses. */
   references(
     name: string,
     filter: Omit<CodeFilter, "kinds">,
     limit: number,
   ): Promise<{ readonly sites: readonly ReferenceSite[]; readonly total: number }>;
-  /** Newest first. */
-  renames(limit: number): Promise<readonly FileRename[]>;
+}
+
+/** Measures, checks and compacts the code index of one project. */
+export interface CodeMaintenanceStore {
   counts(): Promise<CodeCounts>;
-  /** Removes what belongs to nothing, and says how much it was. A file whose chunks are not all there is removed, to be indexed again. */
+  /** Counts orphaned rows and changes nothing. */
+  orphans(): Promise<CodeOrphans>;
+  /** Removes orphaned rows and returns their number. A file with missing chunks is removed, to be indexed again. */
   reconcile(): Promise<CodeOrphans>;
   /** Checks the whole index and deletes it if it is damaged. Absent where the index is not a file of its own. */
   dropDamaged?(): Promise<void>;
-  /** Only counts them. */
-  orphans(): Promise<CodeOrphans>;
-  /** Forgets all renames but the newest, tidies the index of words and gives room back. */
+  /** Deletes all but the newest renames, compacts the full-text index and returns free space to the file system. */
   compact(keepRenames: number): Promise<Compacted>;
 }
+
+/** The code index of one project. */
+export interface CodeStore extends CodeIndexStore, CodeSearchStore, CodeSymbolStore, CodeMaintenanceStore {}

@@ -34,24 +34,28 @@ export interface VersionedVector {
   readonly vector: Float32Array;
 }
 
-/** The embedding versions of one collection of records: two may live side by side while one is being filled. */
-export interface EmbeddingStore {
-  /** Where the store can feed an index outside. */
-  readonly outbox?: VectorOutbox | undefined;
-  versions(): Promise<readonly EmbeddingVersion[]>;
-  /** Finds or makes the version. It becomes current only if the collection has none yet. */
-  addVersion(space: VectorSpace): Promise<EmbeddingVersion>;
-  /** Records without a vector in this version, in a stable order, starting after the id given. */
+/** The vectors of one collection of records. */
+export interface VectorStore {
+  /** Returns records without a vector in this version, in a stable order, after the given id. */
   missing(versionId: number, limit: number, afterId?: string): Promise<readonly Unembedded[]>;
   counts(versionId: number): Promise<{ readonly records: number; readonly vectors: number }>;
-  /** Stores those whose record is still there at the same revision; says how many. */
+  /** Stores the vectors whose record still has the same revision, and returns their number. */
   putVectors(versionId: number, vectors: readonly EmbeddedText[]): Promise<number>;
-  /** Switches searches to this version, if every record has its vector in it; all in one step. */
-  makeCurrent(versionId: number): Promise<"switched" | "incomplete">;
-  /** Deletes a version and its vectors. The current one is refused. Says how many vectors went. */
-  dropVersion(versionId: number): Promise<number>;
-  /** Removes vectors that cannot be right (length, not finite, not unit length), so that they count as missing; gives their records' ids. */
+  /** Deletes vectors of the wrong length, with infinite values or not of unit length, so that they count as missing. Returns the record ids. */
   dropDamaged(versionId: number): Promise<readonly string[]>;
-  /** Writes the mirror `embedding_records` again if it does not match the records and their vectors; says how many rows were wrong. */
+  /** Rewrites the mirror `embedding_records` if it does not match the records and their vectors, and returns the number of wrong rows. */
   repairMirror?(): Promise<number>;
+}
+
+/** The embedding versions of one collection of records. Two exist at the same time while one is being filled. */
+export interface EmbeddingStore extends VectorStore {
+  /** Present where the store can feed an external vector index. */
+  readonly outbox?: VectorOutbox | undefined;
+  versions(): Promise<readonly EmbeddingVersion[]>;
+  /** Finds or creates the version. It becomes current only if the collection has none yet. */
+  addVersion(space: VectorSpace): Promise<EmbeddingVersion>;
+  /** Switches searches to this version atomically, if every record has its vector in it. */
+  makeCurrent(versionId: number): Promise<"switched" | "incomplete">;
+  /** Deletes a version and its vectors, and returns the number of vectors. Refuses the current version. */
+  dropVersion(versionId: number): Promise<number>;
 }

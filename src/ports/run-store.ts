@@ -45,46 +45,6 @@ export interface PruneReport {
   readonly bytes: number;
 }
 
-/**
- * Where runs keep their progress. Every verb is atomic, done means durable, and bytes are copied in and out.
- * What unfinished runs need in order to go on is never pruned.
- */
-export interface RunStore {
-  /** Applied to every state before it is saved, where the store's owner wants no secrets in states. */
-  readonly redactState?: ((value: unknown) => unknown) | undefined;
-
-  /** Becomes the node's checkpoint in place of the one before it, which stays in the history. */
-  save(checkpoint: NewRunCheckpoint, options?: SaveOptions): Promise<RunCheckpointInfo>;
-  /** The newest checkpoint of that node; raises `not_found`. */
-  load(runId: string, nodeId: string): Promise<RunCheckpoint>;
-  /** The checkpoint with that sequence; raises `not_found`. */
-  loadAt(runId: string, sequence: number): Promise<RunCheckpoint>;
-  /** The newest checkpoint of each node, in order of sequence, without their states. */
-  list(runId: string): Promise<readonly RunCheckpointInfo[]>;
-  /** All checkpoints, newest first, without their states. */
-  history(runId: string, query?: HistoryQuery): Promise<readonly RunCheckpointInfo[]>;
-  /** Removes a node's checkpoints; nothing happens when there are none. */
-  delete(runId: string, nodeId: string): Promise<void>;
-  /** Removes a run and fences off whoever holds it. Only its last sequence and token are remembered, so that neither is used again. */
-  deleteRun(runId: string): Promise<void>;
-
-  getRun(runId: string): Promise<Run | undefined>;
-  listRuns(query?: RunQuery): Promise<readonly Run[]>;
-  /** Works in batches. A checkpoint goes when every rule given says so. */
-  prune(options: PruneOptions): Promise<PruneReport>;
-
-  /** Begins a run and holds it; raises `conflict` when the id is taken. */
-  start(run: NewRun): Promise<RunLease>;
-  /** Takes hold of a run nobody holds, and marks it running; raises `conflict` while someone does, `not_found` when there is none. */
-  acquire(runId: string, options: AcquireOptions): Promise<RunLease>;
-  /** Holds on for longer; raises `conflict` once the lease ran out or went to another. */
-  renew(lease: RunLease, leaseMs: number): Promise<RunLease>;
-  /** Gives the run back with a status and a reason; raises `conflict` as `renew` does. */
-  release(lease: RunLease, outcome: { readonly status: RunStatus; readonly note?: string | null }): Promise<void>;
-
-  close(): Promise<void>;
-}
-
 export interface AcquireOptions {
   readonly owner: string;
   readonly leaseMs: number;
@@ -92,4 +52,52 @@ export interface AcquireOptions {
   readonly fingerprint?: string | undefined;
   /** Only if the run is still as it was when it was looked at. Else raises `conflict`. */
   readonly seen?: Pick<Run, "fence" | "lastSequence" | "status"> | undefined;
+}
+
+/** The checkpoints of runs. */
+export interface RunCheckpointStore {
+  /** Stores the node's newest checkpoint; the previous one stays in the history. */
+  save(checkpoint: NewRunCheckpoint, options?: SaveOptions): Promise<RunCheckpointInfo>;
+  /** Returns the newest checkpoint of that node; raises `not_found`. */
+  load(runId: string, nodeId: string): Promise<RunCheckpoint>;
+  /** Returns the checkpoint with that sequence; raises `not_found`. */
+  loadAt(runId: string, sequence: number): Promise<RunCheckpoint>;
+  /** Returns the newest checkpoint of each node, by sequence, without states. */
+  list(runId: string): Promise<readonly RunCheckpointInfo[]>;
+  /** Returns all checkpoints, newest first, without states. */
+  history(runId: string, query?: HistoryQuery): Promise<readonly RunCheckpointInfo[]>;
+  /** Deletes a node's checkpoints; does nothing when there are none. */
+  delete(runId: string, nodeId: string): Promise<void>;
+}
+
+/** The leases of runs: one process at a time executes a run. */
+export interface RunLeaseStore {
+  /** Creates a run and its lease; raises `conflict` when the id is taken. */
+  start(run: NewRun): Promise<RunLease>;
+  /** Takes the lease of a run and marks it running; raises `conflict` while another process has it, `not_found` without a run. */
+  acquire(runId: string, options: AcquireOptions): Promise<RunLease>;
+  /** Extends the lease; raises `conflict` once it expired or another process has it. */
+  renew(lease: RunLease, leaseMs: number): Promise<RunLease>;
+  /** Ends the lease with a status and a reason; raises `conflict` as `renew` does. */
+  release(lease: RunLease, outcome: { readonly status: RunStatus; readonly note?: string | null }): Promise<void>;
+}
+
+/** The list of runs and its retention. */
+export interface RunCatalog {
+  getRun(runId: string): Promise<Run | undefined>;
+  listRuns(query?: RunQuery): Promise<readonly Run[]>;
+  /** Deletes a run and fences off the process that has its lease. Only its last sequence and token remain, so that neither is used again. */
+  deleteRun(runId: string): Promise<void>;
+  /** Deletes in batches. A checkpoint is deleted when every given rule selects it. */
+  prune(options: PruneOptions): Promise<PruneReport>;
+}
+
+/**
+ * Stores the progress of runs. Every verb is atomic, a resolved promise means durable, and bytes are copied in and out.
+ * Pruning never deletes what an unfinished run needs to continue.
+ */
+export interface RunStore extends RunCheckpointStore, RunLeaseStore, RunCatalog {
+  /** Applied to every state before it is saved, so that secrets are not stored. */
+  readonly redactState?: ((value: unknown) => unknown) | undefined;
+  close(): Promise<void>;
 }

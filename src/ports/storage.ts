@@ -13,33 +13,37 @@ export interface ProjectStore {
   readonly code: CodeStore;
 }
 
-/**
- * Where projects live. A project's database is made by its first write; reading never makes one. The id "shared" names the
- * database of all projects together, which holds knowledge only and is not listed.
- */
-export interface Storage {
-  /** Opens the project's database, making it if need be. */
-  create(projectPath: string): Promise<ProjectStore>;
-  /** The project's stores, or `undefined` if nothing was ever stored for it. */
-  find(projectPath: string): Promise<ProjectStore | undefined>;
-  /** The ids of all projects that have a database. */
-  projects(): Promise<readonly string[]>;
-  /** How many bytes the project's database takes; `undefined` where there is none or nothing to measure. */
+/** Measures, checks, repairs and copies the databases of projects. */
+export interface ProjectMaintenance {
+  /** Returns the size of the project's database; `undefined` where there is none or its size is unknown. */
   sizeBytes(projectPath: string): Promise<number | undefined>;
-  /** Looks through all of the project's database for damage, and changes nothing. */
+  /** Checks the whole database for damage and changes nothing. */
   checkProject(projectPath: string): Promise<DatabaseReport>;
-  /** Verifies every record and what is derived from them, and changes nothing. Nothing is wrong with a project that is not there. */
+  /** Verifies every record and the data derived from records, and changes nothing. A project without a database has no problems. */
   checkRecords(projectPath: string): Promise<RecordReport>;
-  /** Moves damaged records to the table `quarantined_records` with their raw content, and builds derived data again. */
+  /** Moves damaged records to the table `quarantined_records` with their raw content, and rebuilds derived data. */
   repairRecords(projectPath: string): Promise<RecordRepair>;
-  /** Sets the project's database aside, whole, with these problems as the reason; the next write makes a new one. Raises `not_found` if there is none. */
+  /** Sets the whole database aside with these problems as the reason; the next write creates a new one. Raises `not_found`. */
   quarantine(projectPath: string, problems: readonly string[]): Promise<QuarantineReport>;
   /**
-   * Copies the project's whole database, as it is at one moment, to a new file as `ProjectFiles` has them. Absent, or false, where
-   * it is no such file. Raises `not_found` if there is none, and `conflict` if the file is there.
+   * Copies the whole database, as it is at one moment, to a new file that `ProjectFiles` reads. Absent, or false, where the database is
+   * no such file. Raises `not_found` if there is no database, and `conflict` if the file exists.
    */
   copyTo?(projectPath: string, file: string, options?: FileOptions): Promise<boolean>;
-  /** Raises `unavailable` with the reason when the database cannot be used. */
+}
+
+/**
+ * The databases of all projects. The first write creates a project's database; a read never does. The path "shared" names the
+ * database that all projects share: it has knowledge only and is not listed.
+ */
+export interface Storage extends ProjectMaintenance {
+  /** Opens the project's database and creates it if necessary. */
+  create(projectPath: string): Promise<ProjectStore>;
+  /** Returns the project's stores, or `undefined` if nothing was ever stored for it. */
+  find(projectPath: string): Promise<ProjectStore | undefined>;
+  /** Returns the paths of all projects that have a database. */
+  projects(): Promise<readonly string[]>;
+  /** Raises `unavailable` with the reason when the storage cannot be used. */
   check(): Promise<void>;
   close(): Promise<void>;
 }

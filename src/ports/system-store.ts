@@ -75,45 +75,49 @@ export interface ListedMessage extends StoredMessage {
   readonly component: string;
 }
 
-/**
- * One system's state. Every verb is atomic, done means durable, and bytes are copied in and out. Any number of processes may
- * use a system at once: a component changes by `commit` only, which counts its version up.
- */
-export interface SystemStore {
-  readonly systemId: string;
-  /** Applied to every message and value before it is saved, where the store's owner wants no secrets in states. */
-  readonly redactState?: ((value: unknown) => unknown) | undefined;
-
-  /** The component's version with the messages asked for, all of one moment. */
+/** The components of a system: messages, offsets and state. A component changes by `commit` only, which increments its version. */
+export interface ComponentStore {
+  /** Returns the component's version with the requested messages, read in one transaction. */
   load(component: string, keys: readonly MessageKey[], knownVersion?: number): Promise<LoadedComponent>;
-  /** The values of these keys, in the order asked. */
+  /** Returns the values of these keys, in the order requested. */
   state(component: string, keys: readonly string[]): Promise<(Uint8Array | undefined)[]>;
-  /** All of the change or nothing. False, and nothing, when the version is no longer the newest. */
+  /** Applies the whole change, or returns false and changes nothing when the version is no longer the newest. */
   commit(change: ComponentChange): Promise<boolean>;
-
-  /** Messages in the order of component, port and offset. */
+  /** Returns messages by component, port and offset. */
   messages(query: MessageQuery): Promise<readonly ListedMessage[]>;
-  /** The lowest offset among the messages of a port received at or after this time (seconds since 1970). */
+  /** Returns the lowest offset of a port's messages received at or after this time (seconds since 1970). */
   firstSince(component: string, port: string, timestamp: number): Promise<number | undefined>;
-  /** Removes at most so many finished messages up to this offset, and never above the port's `prunedTo`. Says how many went. */
+  /** Deletes up to `limit` finished messages up to this offset, never above the port's `prunedTo`, and returns their number. */
   sweep(component: string, port: string, options: { readonly upTo: number; readonly limit: number }): Promise<number>;
   overview(): Promise<readonly ComponentOverview[]>;
+}
 
-  /** Everything of these components, or of all, at one moment. Raises `too_large` beyond so many bytes. */
+/** The snapshots of a system. */
+export interface SnapshotStore {
+  /** Returns everything of these components, or of all, read in one transaction. Raises `too_large` beyond `maxBytes`. */
   collect(options: { readonly components?: readonly string[]; readonly maxBytes: number }): Promise<readonly ComponentImage[]>;
   /**
-   * Puts every component back to its image; those without one become empty. Messages at or below an image's position count as
-   * seen. All versions count up, so that whoever worked from the state before starts over.
+   * Replaces every component by its image; a component without an image becomes empty. Messages at or below an image's position count
+   * as seen. All versions increase, so that a commit based on the previous state is refused.
    */
   restore(images: readonly ComponentImage[], at: string): Promise<void>;
-
   beginSnapshot(snapshot: { readonly id: string; readonly createdAt: string; readonly mode: SnapshotMode }): Promise<void>;
   addSnapshotPart(snapshotId: string, part: SnapshotPart): Promise<void>;
-  /** Sets the mark. Raises `not_found` when the snapshot was removed meanwhile. */
+  /** Marks the snapshot complete. Raises `not_found` when it was deleted meanwhile. */
   completeSnapshot(snapshotId: string, completion: SnapshotTotals & { readonly checksum: string }): Promise<void>;
-  /** Newest first, the unfinished ones too. */
+  /** Returns all snapshots, newest first, incomplete ones included. */
   snapshots(): Promise<readonly SnapshotInfo[]>;
-  /** In the order of their components. */
+  /** Returns the parts by component. */
   snapshotParts(snapshotId: string): Promise<readonly SnapshotPart[]>;
   deleteSnapshot(snapshotId: string): Promise<void>;
+}
+
+/**
+ * The state of one system. Every verb is atomic, a resolved promise means durable, and bytes are copied in and out. Any number of
+ * processes may use a system at the same time.
+ */
+export interface SystemStore extends ComponentStore, SnapshotStore {
+  readonly systemId: string;
+  /** Applied to every message and value before it is saved, so that secrets are not stored. */
+  readonly redactState?: ((value: unknown) => unknown) | undefined;
 }

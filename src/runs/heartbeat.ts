@@ -1,10 +1,10 @@
 import { CairnError } from "../model/errors.ts";
 import type { RunLease } from "../model/run.ts";
-import type { RunStore } from "../ports/run-store.ts";
+import type { RunLeaseStore } from "../ports/run-store.ts";
 import type { Scope } from "./scope.ts";
 
 /** Renews the lease while the run goes on, and ends the run's scope when it is lost. The result stops it. */
-export function keepLease(store: RunStore, lease: RunLease, leaseMs: number, scope: Scope): () => void {
+export function keepLease(store: RunLeaseStore, lease: RunLease, leaseMs: number, scope: Scope): () => void {
   let renewedAt = Date.now();
   let asking = false;
 

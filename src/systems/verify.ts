@@ -3,7 +3,7 @@ import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { ComponentImage, SnapshotInfo, SnapshotPart } from "../model/system.ts";
-import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
+import type { SnapshotStore, SystemStorage } from "../ports/system-store.ts";
 import { decodeImage, snapshotChecksum, totalsOf } from "./image.ts";
 
 /**
@@ -31,7 +31,7 @@ const PROBLEMS_MAX = 100;
 
 /** `scratch` gives an empty storage in memory for the trial restore. */
 export async function verifySnapshot(
-  store: SystemStore,
+  store: SnapshotStore,
   info: SnapshotInfo,
   level: VerifyLevel,
   scratch: () => Promise<SystemStorage>,
@@ -53,7 +53,7 @@ export async function verifySnapshot(
 }
 
 /** A part that the database itself cannot read is a problem of this snapshot, not of the look at it. */
-async function readParts(store: SystemStore, { id }: SnapshotInfo, problems: string[]): Promise<readonly SnapshotPart[]> {
+async function readParts(store: SnapshotStore, { id }: SnapshotInfo, problems: string[]): Promise<readonly SnapshotPart[]> {
   try {
     return await store.snapshotParts(id);
   } catch (error) {
