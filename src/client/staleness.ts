@@ -2,16 +2,16 @@ import { z } from "zod";
 import type { Operation } from "../operations/operation.ts";
 import type { IndexJobs } from "./jobs/index-jobs.ts";
 
-/** Something of a file that an answer shows. */
-interface Shown {
+/** A part of a file in an answer. */
+interface FilePart {
   readonly path: string;
   readonly contentHash: string;
 }
 
-/** The fields in which answers show files. */
+/** Fields of answers that hold parts of files. */
 const LISTS = ["results", "contexts", "definitions", "references"];
 
-/** The same operation; but what it shows of files that have changed on disk since they were indexed says so. */
+/** Makes an operation mark the parts of files that have changed on disk since they were indexed. */
 export function withStaleness(operation: Operation): Operation {
   const lists = LISTS.filter((list) => operation.name.startsWith("code_") && operation.output.shape[list] instanceof z.ZodArray);
   if (lists.length === 0) return operation;
@@ -22,19 +22,21 @@ export function withStaleness(operation: Operation): Operation {
       const { projectPath } = input as { readonly projectPath?: string };
       if (!cairn.indexJobs || projectPath === undefined) return answer;
       const { isStale } = cairn.indexJobs;
-      const marked = lists.map(async (list) => [list, await mark((answer[list] ?? []) as readonly Shown[], projectPath, isStale)] as const);
+      const marked = lists.map(
+        async (list) => [list, await mark((answer[list] ?? []) as readonly FilePart[], projectPath, isStale)] as const,
+      );
       return { ...answer, ...Object.fromEntries(await Promise.all(marked)) };
     },
   };
 }
 
-async function mark(shown: readonly Shown[], projectPath: string, isStale: IndexJobs["isStale"]): Promise<readonly Shown[]> {
+async function mark(parts: readonly FilePart[], projectPath: string, isStale: IndexJobs["isStale"]): Promise<readonly FilePart[]> {
   const byFile = new Map<string, Promise<boolean>>();
   return Promise.all(
-    shown.map(async (one) => {
-      const file = `${one.contentHash} ${one.path}`;
-      if (!byFile.has(file)) byFile.set(file, isStale(projectPath, one.path, one.contentHash));
-      return { ...one, stale: await byFile.get(file)! };
+    parts.map(async (part) => {
+      const file = `${part.contentHash} ${part.path}`;
+      if (!byFile.has(file)) byFile.set(file, isStale(projectPath, part.path, part.contentHash));
+      return { ...part, stale: await byFile.get(file)! };
     }),
   );
 }

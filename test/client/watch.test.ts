@@ -18,7 +18,7 @@ let stop: AbortController;
 let ended: Promise<void>;
 /** What the index has, by path. */
 let index: Map<string, string>;
-let looks: number;
+let runs: number;
 
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "cairn-watch-")));
@@ -26,7 +26,7 @@ beforeEach(() => {
   mkdirSync(root);
   stop = new AbortController();
   index = new Map();
-  looks = 0;
+  runs = 0;
 });
 afterEach(async () => {
   stop.abort();
@@ -67,12 +67,12 @@ async function watch(options: Partial<WatchOptions> = {}): Promise<void> {
       return { ...counting.state(), status: "completed" } as Job;
     },
     ...options,
-    async onLook(outcome) {
-      looks++;
-      await options.onLook?.(outcome);
+    async onIndexed(outcome) {
+      runs++;
+      await options.onIndexed?.(outcome);
     },
   });
-  await until(() => looks > 0);
+  await until(() => runs > 0);
 }
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -109,13 +109,13 @@ describe("a watch", () => {
     await until(() => has("z/y/three.py", "three"));
   });
 
-  it("survives a flood with a handful of looks", async () => {
+  it("survives a flood with a handful of runs", async () => {
     write("first.py", "first");
     await watch();
-    const before = looks;
+    const before = runs;
     for (let n = 0; n < 2_000; n++) write(`flood/${n % 40}/f${n}.py`, `f = ${n}`);
     await until(() => index.size === 2_001);
-    expect(looks - before).toBeLessThan(20);
+    expect(runs - before).toBeLessThan(20);
   });
 
   it("does not look for the sake of files that are ignored", async () => {
@@ -123,37 +123,37 @@ describe("a watch", () => {
     write("out/made.py", "made");
     write("a.py", "a");
     await watch();
-    const before = looks;
+    const before = runs;
     for (let n = 0; n < 20; n++) {
       write("server.log", `line ${n}`);
       write("out/made.py", `made ${n}`);
       write("picture.png", `${n}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    expect(looks).toBe(before);
+    expect(runs).toBe(before);
     write("b.py", "b");
     await until(() => has("b.py", "b"));
     expect([...index.keys()].sort()).toEqual([".gitignore", "a.py", "b.py"]);
   });
 
-  it("looks by itself where there are more folders than it may watch", async () => {
+  it("runs by itself where there are more folders than it may watch", async () => {
     for (let n = 0; n < 10; n++) write(`d${n}/f.py`, "f");
     await watch({ maxFolders: 3, pollMs: 30 });
     write("d9/f.py", "f, edited");
     await until(() => has("d9/f.py", "f, edited"));
   });
 
-  it("looks by itself now and then, because events can be lost", async () => {
+  it("runs by itself now and then, because events can be lost", async () => {
     write("a.py", "a");
     await watch({ rescanMs: 30 });
-    const before = looks;
-    await until(() => looks > before + 2);
+    const before = runs;
+    await until(() => runs > before + 2);
   });
 
   it("goes on when the tree was away for a moment", async () => {
     write("a.py", "a");
     const failures: unknown[] = [];
-    await watch({ rescanMs: 30, onLook: (outcome) => void (outcome instanceof CairnError && failures.push(outcome.code)) });
+    await watch({ rescanMs: 30, onIndexed: (outcome) => void (outcome instanceof CairnError && failures.push(outcome.code)) });
     renameSync(root, `${root}.away`);
     await until(() => failures.length > 0);
     expect(index.size).toBe(1);
@@ -186,7 +186,7 @@ describe("watches on folders", () => {
     const rules = { ignores: () => false, into: async () => rules };
     for (const one of folders) watching.add(one, rules);
     expect(watching.incomplete).toBe(true);
-    watching.keep(new Set(folders.slice(0, 2)));
+    watching.retain(new Set(folders.slice(0, 2)));
     expect(watching.incomplete).toBe(false);
     watching.add(join(root, "never"), rules);
     expect(watching.incomplete).toBe(false);

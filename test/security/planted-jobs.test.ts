@@ -28,7 +28,7 @@ const target: IndexTarget = {
     return files.map(({ path }) => ({ path, status: "indexed" as const, chunks: 1 }));
   },
   finish: async () => ({ removed: 0, renamed: 0 }),
-  counts: async () => ({ files: 0, chunks: 0 }),
+  counts: async () => ({ files: sent.length, chunks: sent.length }),
 };
 const openTarget = async () => ({ target, close: async () => {} });
 

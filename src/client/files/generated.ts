@@ -1,21 +1,21 @@
-/** Whether a file's name alone says that a program wrote it and nobody will search it. */
+/** Returns whether the name of a file marks it as generated. */
 export function isGeneratedName(name: string): boolean {
   return LOCK_FILES.has(name.toLowerCase()) || GENERATED_NAME.test(name);
 }
 
-/** Whether a file's name alone says that it holds no text. */
+/** Returns whether the name of a file marks it as binary. */
 export function isBinaryName(name: string): boolean {
   const dot = name.lastIndexOf(".");
   return dot > 0 && BINARY.has(name.slice(dot + 1).toLowerCase());
 }
 
-/** Whether a text says that a program wrote it, or is packed so that nobody could have. */
+/** Returns whether a text is marked as generated, or is minified. */
 export function isGeneratedText(content: string): boolean {
   const top = content.slice(0, 1_000).toLowerCase();
-  return top.split("\n").some(isGeneratedMark) || isPacked(content);
+  return top.split("\n").some(isGeneratedMark) || isMinified(content);
 }
 
-/** Whether a line in lower case has one of the marks that tools agree on. */
+/** Returns whether a line, in lower case, has one of the markers that code generators use. */
 function isGeneratedMark(line: string): boolean {
   const hasAfter = (start: string, ...ends: readonly string[]) => {
     const at = line.indexOf(start);
@@ -28,15 +28,15 @@ function isGeneratedMark(line: string): boolean {
   );
 }
 
-/** People break their lines. Text whose lines are this long on average has been through a bundler or a serialiser. */
-const PACKED_MEAN_CHARS = 500;
-const PACKED_MIN_CHARS = 4_000;
+/** Mean characters per line from which a text counts as minified or serialised. */
+const MINIFIED_MEAN_CHARS = 500;
+const MINIFIED_MIN_CHARS = 4_000;
 
-function isPacked(content: string): boolean {
-  if (content.length < PACKED_MIN_CHARS) return false;
+function isMinified(content: string): boolean {
+  if (content.length < MINIFIED_MIN_CHARS) return false;
   let lines = 1;
   for (let at = content.indexOf("\n"); at >= 0; at = content.indexOf("\n", at + 1)) lines++;
-  return content.length / lines > PACKED_MEAN_CHARS;
+  return content.length / lines > MINIFIED_MEAN_CHARS;
 }
 
 const GENERATED_NAME =

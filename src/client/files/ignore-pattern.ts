@@ -4,13 +4,13 @@ import { linearMatcher, optional, type Pattern } from "../../text/linear-pattern
 export interface IgnoreRule {
   readonly negated: boolean;
   readonly foldersOnly: boolean;
-  /** `path` is relative to the folder of the file, `name` its last part. */
+  /** `path` is relative to the folder of the `.gitignore`; `name` is its last part. */
   matches(path: string, name: string): boolean;
 }
 
 /**
- * Reads the rules of a `.gitignore` as git does. A repository from elsewhere may contain any pattern, so each one is matched in
- * linear time: a translation into a regular expression could be made to run for hours.
+ * Reads the rules of a `.gitignore` as git does. A repository from elsewhere may contain any pattern, so each pattern is matched in
+ * linear time: some patterns, translated to a regular expression, would run for hours.
  */
 export function readIgnoreRules(text: string, { ignoreCase = false }: { readonly ignoreCase?: boolean } = {}): IgnoreRule[] {
   return text
@@ -19,7 +19,7 @@ export function readIgnoreRules(text: string, { ignoreCase = false }: { readonly
     .flatMap((line) => readRule(trimEnd(line.endsWith("\r") ? line.slice(0, -1) : line), ignoreCase) ?? []);
 }
 
-/** A name has at most 255 characters, and a path of several names is seldom longer than this. */
+/** Longer patterns are ignored. A file name has at most 255 characters. */
 const MAX_PATTERN_CHARS = 1_000;
 
 function readRule(line: string, ignoreCase: boolean): IgnoreRule | undefined {
@@ -29,13 +29,13 @@ function readRule(line: string, ignoreCase: boolean): IgnoreRule | undefined {
   const bare = line.slice(negated ? 1 : 0, foldersOnly ? -1 : undefined);
   if (bare === "") return undefined;
   const fold = ignoreCase ? (text: string) => text.toLowerCase() : (text: string) => text;
-  // A pattern with a slash before its end is tied to its folder; any other one is matched against the name alone.
-  const tied = bare.includes("/");
-  const fits = matcher(fold(tied && bare.startsWith("/") ? bare.slice(1) : bare));
-  return { negated, foldersOnly, matches: (path, name) => fits(fold(tied ? path : name)) };
+  // A pattern with a slash before its end is anchored to its folder; any other pattern is matched against the name alone.
+  const anchored = bare.includes("/");
+  const fits = matcher(fold(anchored && bare.startsWith("/") ? bare.slice(1) : bare));
+  return { negated, foldersOnly, matches: (path, name) => fits(fold(anchored ? path : name)) };
 }
 
-/** Most rules are a name or `*.extension`; they need no automaton. */
+/** Returns a matcher. Most rules are a name or `*.extension` and need no automaton. */
 function matcher(pattern: string): (text: string) => boolean {
   if (!/[*?[\\]/.test(pattern)) return (text) => text === pattern;
   const ending = /^\*([^*?[\\/]+)$/.exec(pattern)?.[1];
@@ -49,7 +49,7 @@ const IN_NAME: Pattern = { set: (codePoint) => codePoint !== SLASH };
 const ANYTHING: Pattern = { many: { set: () => true } };
 const FOLDERS = optional({ sequence: [ANYTHING, { text: "/" }] });
 
-/** Returns the pattern as data, or `undefined` for one that git matches with nothing. */
+/** Returns the pattern as data, or `undefined` for a pattern that matches nothing in git. */
 function readPattern(pattern: string): Pattern | undefined {
   const parts: Pattern[] = [];
   for (let at = 0; at < pattern.length; ) {
@@ -98,7 +98,7 @@ const CLASSES: Readonly<Record<string, RegExp>> = {
   xdigit: /[0-9A-Fa-f]/,
 };
 
-/** Reads `[…]` at a place. A set without an end, or with an unknown class, matches nothing. */
+/** Reads the set `[…]` that begins at `start`. A set without an end, or with an unknown class, matches nothing. */
 function readSet(pattern: string, start: number): { readonly accepts: (codePoint: number) => boolean; readonly end: number } | undefined {
   let at = start + 1;
   const negated = pattern[at] === "!" || pattern[at] === "^";
@@ -137,7 +137,7 @@ function readSet(pattern: string, start: number): { readonly accepts: (codePoint
   return { accepts: (codePoint) => isIn(codePoint) !== negated, end: at + 1 };
 }
 
-/** Removes spaces at the end, except one after a backslash. */
+/** Removes trailing spaces, except a space after a backslash. */
 function trimEnd(line: string): string {
   let end = line.length;
   while (line[end - 1] === " ") end--;

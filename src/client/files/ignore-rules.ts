@@ -3,33 +3,33 @@ import { gitDataFolder } from "../../files/git-repository.ts";
 import { readRegularFile } from "../../files/regular-file.ts";
 import { type IgnoreRule, readIgnoreRules } from "./ignore-pattern.ts";
 
-/** The ignore rules that hold in one folder: its own, and those of the folders around it. */
+/** The ignore rules that apply in a folder: its own, and those of the folders above it. */
 export interface IgnoreRules {
   /** `name` is an entry of this folder. */
   ignores(name: string, isFolder: boolean): boolean;
-  /** The rules of a folder in it, that folder's own files included. */
+  /** Returns the rules of a subfolder, including its own rule files. */
   into(name: string): Promise<IgnoreRules>;
 }
 
-/** Every entry counts: for a tree that is taken in whole on purpose. */
+/** Rules that ignore nothing, for `include_ignored`. */
 export const NO_RULES: IgnoreRules = { ignores: () => false, into: async () => NO_RULES };
 
-/** `.cairnignore` stands above `.gitignore` of the same folder, so it can also take back what git ignores. */
+/** In the order of precedence: `.cairnignore` can include again what the `.gitignore` of the same folder excludes. */
 const RULE_FILES = [".gitignore", ".cairnignore"];
-/** What tools put into a project and no project means by its own code. Any rule file can take it back with `!`. */
+/** Folders that tools fill with code of others. A rule file can include them again with `!`. */
 const BUILT_IN = "node_modules/\n__pycache__/\n.venv/\n";
-/** Every name in a folder is compared with every rule, so a larger file would make the walk slow; it is left out. */
+/** Bytes of a rule file; a larger file is ignored. Every name is compared with every rule, so it would make the walk slow. */
 const RULE_BYTES = 100_000;
 
-/** The rules of one folder, and how many characters of a path from the top lead to it. */
+/** The rules of one folder, and the number of characters of its path from the top of the repository. */
 interface Layer {
   readonly prefixChars: number;
   readonly rules: readonly IgnoreRule[];
 }
 
 /**
- * The rules at the root of a walk, as git has them: from the top of the repository down, and `.git/info/exclude`. A root
- * that is ignored itself was named on purpose, so what ignores it does not count inside.
+ * Returns the rules at the root of a walk, as git applies them: from the top of the repository down, and `.git/info/exclude`. A root that is
+ * ignored itself was requested explicitly, so the rules that ignore it do not apply inside.
  */
 export async function ignoreRules(root: string): Promise<IgnoreRules> {
   const top = repositoryTop(root);
@@ -42,13 +42,13 @@ export async function ignoreRules(root: string): Promise<IgnoreRules> {
   return rules;
 }
 
-/** `prefix` is the folder's path from where the rules start, empty or with a `/` at the end. */
+/** `prefix` is the path of the folder from the top of the repository: empty, or with a `/` at the end. */
 async function rulesAt(folder: string, prefix: string, outer: readonly Layer[]): Promise<IgnoreRules> {
   const own = layer(prefix.length, ...RULE_FILES.map((file) => readRules(join(folder, file))));
   const layers = own.rules.length > 0 ? [...outer, own] : outer;
   return {
     ignores(name, isFolder) {
-      // The last rule that matches decides, as in git: inner folders come after outer ones.
+      // The last matching rule decides, as in git: rules of inner folders come after those of outer folders.
       for (const { prefixChars, rules } of layers.toReversed()) {
         const path = prefix.slice(prefixChars) + name;
         const decisive = rules.findLast((rule) => (isFolder || !rule.foldersOnly) && rule.matches(path, name));
@@ -70,7 +70,7 @@ function readRules(path: string): string {
   try {
     return readRegularFile(path, RULE_BYTES).toString("utf8");
   } catch {
-    return ""; // absent, unreadable, too large or not a regular file: no rules
+    return ""; // absent, unreadable, too large or not a regular file
   }
 }
 

@@ -1,5 +1,5 @@
-/** What is told of a job, as on the wire. */
-interface Told {
+/** A job on the wire. */
+interface WireJob {
   readonly job_id: string;
   readonly status: string;
   readonly phase: string;
@@ -18,35 +18,37 @@ interface Told {
 
 const FAILED_SHOWN = 10;
 
-/** A job in a few lines: what was done, what was left out and why, what failed. */
+/** Formats a job in a few lines: counts, skipped files with their reasons, and failures. */
 export function jobText(job: unknown): string {
-  const { job_id, status, phase, counts, skipped, skipped_files, failed_files, error, ...told } = job as Told;
+  const { job_id, status, phase, counts, skipped, skipped_files, failed_files, error, ...rest } = job as WireJob;
   const { indexed = 0, unchanged = 0, renamed = 0, removed = 0, failed = 0, chunks = 0, bytes = 0 } = counts;
   const progress =
     status === "running"
-      ? `${told.files_processed} of ${told.files_total} files${told.eta_seconds === undefined ? "" : `, about ${told.eta_seconds} s left`} (${phase})`
+      ? `${rest.files_processed} of ${rest.files_total} files${rest.eta_seconds === undefined ? "" : `, about ${rest.eta_seconds} s left`} (${phase})`
       : phase;
-  const over = status !== "running" && status !== "pending";
-  const left = Object.entries(skipped).sort(([, a], [, b]) => b - a);
+  const ended = status !== "running" && status !== "pending";
+  const excluded = Object.entries(skipped).sort(([, a], [, b]) => b - a);
   return [
-    `Index job ${job_id}: ${status}${over ? took(told) : `, ${progress}`}`,
+    `Index job ${job_id}: ${status}${ended ? duration(rest) : `, ${progress}`}`,
     ...(error ? [`  ${error}`] : []),
-    ...(over || told.files_processed > 0
+    ...(ended || rest.files_processed > 0
       ? [`  files    ${list({ indexed, unchanged, renamed, removed, failed }, ["indexed", "unchanged"])}`]
       : []),
     ...(chunks > 0 ? [`  chunks   ${chunks} new, from ${size(bytes)}`] : []),
-    ...(left.length > 0 ? [`  skipped  ${left.map(([reason, count]) => `${count} ${reason.replaceAll("_", " ")}`).join(", ")}`] : []),
-    ...left.flatMap(([reason, count]) => {
+    ...(excluded.length > 0
+      ? [`  skipped  ${excluded.map(([reason, count]) => `${count} ${reason.replaceAll("_", " ")}`).join(", ")}`]
+      : []),
+    ...excluded.flatMap(([reason, count]) => {
       const named = skipped_files.filter((file) => file.reason === reason).map(({ path }) => path);
       return named.length > 0 ? [`           ${reason.replaceAll("_", " ")}: ${named.join(", ")}${count > named.length ? ", …" : ""}`] : [];
     }),
     ...failed_files.slice(0, FAILED_SHOWN).map(({ path, reason }) => `  failed   ${path}: ${reason}`),
-    ...(failed > FAILED_SHOWN ? [`  … and ${failed - Math.min(FAILED_SHOWN, failed_files.length)} more that failed`] : []),
-    ...(failed > 0 ? ["  What failed is tried again by the next index."] : []),
+    ...(failed > FAILED_SHOWN ? [`  … and ${failed - Math.min(FAILED_SHOWN, failed_files.length)} more`] : []),
+    ...(failed > 0 ? ["  The next index tries failed files again."] : []),
   ].join("\n");
 }
 
-function took({ started_at, finished_at }: Pick<Told, "started_at" | "finished_at">): string {
+function duration({ started_at, finished_at }: Pick<WireJob, "started_at" | "finished_at">): string {
   if (!started_at || !finished_at) return "";
   const seconds = (Date.parse(finished_at) - Date.parse(started_at)) / 1_000;
   return seconds < 60 ? ` in ${seconds.toFixed(1)} s` : ` in ${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;

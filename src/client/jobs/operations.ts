@@ -30,12 +30,12 @@ const JobView = z.object({
 export const codeIndex = operation({
   name: "code_index",
   summary: "Index the project's source code, or bring its index up to date.",
-  description: "Answers at once with a job; code_status tells how far it is. Only what changed is read again.",
+  description: "Returns a job at once; code_status reports its progress. Only changed files are read again.",
   input: z.strictObject({
     project_path: ProjectPath,
-    wait: z.boolean().default(false).describe("Answer when it is done."),
-    include_ignored: z.boolean().default(false).describe("Also what .gitignore, .cairnignore and the built-in rules leave out."),
-    anywhere: z.boolean().default(false).describe("Also a whole home folder or disk."),
+    wait: z.boolean().default(false).describe("Wait until the job has ended."),
+    include_ignored: z.boolean().default(false).describe("Also index files that .gitignore, .cairnignore and the built-in rules exclude."),
+    anywhere: z.boolean().default(false).describe("Allow a whole home directory or disk."),
   }),
   output: JobView,
   access: "write",
@@ -49,17 +49,17 @@ export const codeIndex = operation({
   render: (job) => jobText(job),
   async run(cairn, input, { signal, progress }) {
     const job = await indexJobsOf(cairn).index(input, { signal, progress });
-    if (job.status === "failed") throw new CairnError("unavailable", job.error ?? "The index failed.");
+    if (job.status === "failed") throw new CairnError("unavailable", job.error ?? "Indexing failed.");
     return job;
   },
 });
 
 export const codeStatus = operation({
   name: "code_status",
-  summary: "How far indexing is, and what the index holds.",
+  summary: "Show the progress of index jobs and the size of the index.",
   input: z.strictObject({
     project_path: ProjectPath,
-    limit: z.int().min(1).max(20).default(1).describe("Jobs to show, newest first."),
+    limit: z.int().min(1).max(20).default(1).describe("Number of jobs, newest first."),
   }),
   output: z.object({
     indexed_files: z.int(),
@@ -73,9 +73,7 @@ export const codeStatus = operation({
   cli: { examples: ["cairn code status", "cairn code status --limit 5 --json"] },
   render: ({ indexed_files, chunks, jobs }) =>
     [
-      indexed_files === 0
-        ? "Nothing is indexed yet. Start with code_index (cairn code index)."
-        : `${indexed_files} files in ${chunks} chunks.`,
+      indexed_files === 0 ? "Nothing is indexed yet. Run code_index (cairn code index)." : `${indexed_files} files in ${chunks} chunks.`,
       ...jobs.map(jobText),
     ].join("\n"),
   async run(cairn, { projectPath, limit }) {
@@ -89,8 +87,8 @@ export const codeStatus = operation({
 
 export const codeCancel = operation({
   name: "code_cancel",
-  summary: "Cancel the index job that is under way. What it has indexed stays.",
-  input: z.strictObject({ project_path: ProjectPath, job_id: Id.optional().describe("Default: the one under way.") }),
+  summary: "Cancel the running index job. Files that it has indexed stay indexed.",
+  input: z.strictObject({ project_path: ProjectPath, job_id: Id.optional().describe("Default: the running job.") }),
   output: JobView,
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: true },
@@ -105,6 +103,6 @@ export const clientOperations: readonly Operation[] = [codeIndex, codeStatus, co
 
 function indexJobsOf({ indexJobs }: Cairn): IndexJobs {
   if (!indexJobs)
-    throw new CairnError("unavailable", "Files are indexed from the machine that has them: use cairn mcp or cairn code there.");
+    throw new CairnError("unavailable", "Files are indexed on the machine that holds them. Run cairn mcp or cairn code index there.");
   return indexJobs;
 }

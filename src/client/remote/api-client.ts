@@ -2,20 +2,20 @@ import { hasBody, routeOf } from "../../http/routes.ts";
 import { asCairnError, CairnError, type ErrorCode, WIRE_NAME } from "../../model/errors.ts";
 import type { Operation } from "../../operations/operation.ts";
 
-/** A server that is reached over HTTP. Any operation can be called; where it is found there, its own description says. */
+/** A Cairn server that is called over HTTP. The description of an operation states its route. */
 export interface ApiClient {
   readonly url: string;
-  /** Takes and gives wire data. */
+  /** Takes and returns wire data. */
   call(operation: Operation, input: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Record<string, unknown>>;
 }
 
 export interface ApiClientOptions {
   readonly url: string;
-  /** Returns the API key or token to send; asked before every call. */
+  /** Returns the API key or token to send. Called before every request. */
   readonly credential?: (() => Promise<string | undefined>) | undefined;
 }
 
-/** The server keeps the time limit of an operation itself; this much later its answer does not come any more. */
+/** Milliseconds after the time limit of an operation, which the server enforces, until a missing response is an error. */
 const ANSWER_GRACE_MS = 10_000;
 const MAX_ERROR_CHARS = 2_000;
 
@@ -35,9 +35,13 @@ export function apiClient({ url, credential }: ApiClientOptions): ApiClient {
         text = await response.text();
       } catch (cause) {
         if (signal?.aborted || limit.aborted) throw asCairnError(signal?.aborted ? abortOf(signal) : limit.reason);
-        throw new CairnError("unavailable", `The server at ${base} cannot be reached. Is it running, and is the address right?`, { cause });
+        throw new CairnError(
+          "unavailable",
+          `The server at ${base} cannot be reached. Check that it is running and that the address is correct.`,
+          { cause },
+        );
       }
-      const body = parsed(text);
+      const body = parseObject(text);
       if (response.ok && body) return body;
       throw errorOf(response, body, text, base);
     },
@@ -45,7 +49,7 @@ export function apiClient({ url, credential }: ApiClientOptions): ApiClient {
 }
 
 function abortOf(signal: AbortSignal): unknown {
-  return signal.reason instanceof Error ? signal.reason : new DOMException("The caller went away.", "AbortError");
+  return signal.reason instanceof Error ? signal.reason : new DOMException("The caller aborted the request.", "AbortError");
 }
 
 function requestOf(base: string, operation: Operation, input: Readonly<Record<string, unknown>>) {
@@ -64,25 +68,26 @@ function requestOf(base: string, operation: Operation, input: Readonly<Record<st
   return { target, init: { method: route.method, headers: {} } };
 }
 
-function parsed(text: string): Record<string, unknown> | undefined {
+function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
   } catch {
-    return undefined; // a proxy's page, perhaps
+    return undefined; // for example the page of a proxy
   }
 }
 
-/** What the server said, as it would have been said here. Where something else answered, its status has to do. */
+/** Returns the error that the server reported. A response that is not from Cairn is classified by its status. */
 function errorOf(response: Response, body: Record<string, unknown> | undefined, text: string, base: string): CairnError {
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   const retry = Number.isFinite(seconds) && seconds >= 0 ? { retryAfterMs: Math.min(seconds, 3_600) * 1_000 } : {};
-  const told = body?.error as { code?: unknown; message?: unknown; details?: unknown } | undefined;
-  if (typeof told?.code === "string" && told.code in WIRE_NAME && typeof told.message === "string") {
-    const details = typeof told.details === "object" && told.details !== null ? { details: told.details as Record<string, unknown> } : {};
-    return new CairnError(told.code as ErrorCode, told.message.slice(0, MAX_ERROR_CHARS), { ...details, ...retry });
+  const reported = body?.error as { code?: unknown; message?: unknown; details?: unknown } | undefined;
+  if (typeof reported?.code === "string" && reported.code in WIRE_NAME && typeof reported.message === "string") {
+    const details =
+      typeof reported.details === "object" && reported.details !== null ? { details: reported.details as Record<string, unknown> } : {};
+    return new CairnError(reported.code as ErrorCode, reported.message.slice(0, MAX_ERROR_CHARS), { ...details, ...retry });
   }
   const { status } = response;
   const code: ErrorCode = status === 429 ? "rate_limited" : status === 404 ? "not_found" : status === 401 ? "unauthorized" : "unavailable";
-  return new CairnError(code, `What answers at ${base} is no Cairn server: ${status} ${text.slice(0, 100)}`, retry);
+  return new CairnError(code, `The response from ${base} is not from a Cairn server: ${status} ${text.slice(0, 100)}`, retry);
 }

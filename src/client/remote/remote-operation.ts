@@ -2,7 +2,7 @@ import type { Operation } from "../../operations/operation.ts";
 import { toCamel, toWire } from "../../operations/wire.ts";
 import type { ApiClient } from "./api-client.ts";
 
-/** The same operation, done by a server: what goes in and comes out is checked here as ever. */
+/** Returns the operation with a `run` that calls a server. The input is validated here as well, and the output again. */
 export function remoteOperation(operation: Operation, client: ApiClient): Operation {
   return {
     ...operation,

@@ -16,33 +16,36 @@ export interface RemoteTargetOptions {
 type ServerJob = z.output<typeof JobOutput>;
 
 export const REQUESTS_PER_SECOND = 10;
-/** The server indexes a project's batches one after another; while it does, the next ones may travel. */
+/** Batches in progress at once. The server indexes them in sequence, while the next ones are transferred. */
 const AT_ONCE = 4;
 
-/** A server's index. Content is accepted first and indexed then; a server that dies between the two has forgotten the job, and the batch is sent again. */
+/** Returns the index of a server as a target. The server accepts a batch before it indexes it; if it crashes in between, the batch is sent again. */
 export function remoteTarget(
   client: ApiClient,
   projectPath: string,
   { requestsPerSecond = REQUESTS_PER_SECOND }: RemoteTargetOptions = {},
 ): IndexTarget {
-  const pace = paced(requestsPerSecond);
+  const waitForTurn = pacer(requestsPerSecond);
 
   async function call(operation: Operation, input: Record<string, unknown>, signal: AbortSignal): Promise<Record<string, unknown>> {
-    await pace(signal);
+    await waitForTurn(signal);
     return client.call(operation, input, signal);
   }
 
-  /** Sends work and waits until it is done. */
-  async function through(
+  /** Sends work and waits until the server has done it. */
+  async function submit(
     operation: Operation,
     input: Record<string, unknown>,
     signal: AbortSignal,
   ): Promise<NonNullable<ServerJob["result"]>> {
     let job = (await call(operation, { project_path: projectPath, ...input }, signal)) as ServerJob;
     while (job.status === "pending" || job.status === "running")
-      job = (await call(codeJobGet, { job_id: job.job_id, wait_ms: LIMITS.codeJobWaitMs }, signal).catch(forgotten)) as ServerJob;
+      job = (await call(codeJobGet, { job_id: job.job_id, wait_ms: LIMITS.codeJobWaitMs }, signal).catch(raiseLostJob)) as ServerJob;
     if (job.result) return job.result;
-    throw new CairnError(job.status === "cancelled" ? "unavailable" : "internal", job.reason ?? `The server's job ended as ${job.status}.`);
+    throw new CairnError(
+      job.status === "cancelled" ? "unavailable" : "internal",
+      job.reason ?? `The job on the server ended with the status ${job.status}.`,
+    );
   }
 
   return {
@@ -51,7 +54,7 @@ export function remoteTarget(
       const { hashes } = await call(codeHashes, { project_path: projectPath, paths }, signal);
       return new Map(Object.entries(hashes as Record<string, string>));
     },
-    send: async (files, signal) => (await through(codeSend, { files }, signal)).files,
+    send: async (files, signal) => (await submit(codeSend, { files }, signal)).files,
     async finish(manifest, signal) {
       const paths = [...manifest].sort();
       let removed = 0;
@@ -60,7 +63,7 @@ export function remoteTarget(
         const page = paths.slice(start, start + LIMITS.codeManifestPaths);
         const last = start + page.length >= paths.length;
         const range = { ...(start > 0 && { after: paths[start - 1] }), ...(!last && { until: page.at(-1) }) };
-        const result = await through(codeManifest, { paths: page, ...range }, signal);
+        const result = await submit(codeManifest, { paths: page, ...range }, signal);
         removed += result.removed - result.renamed;
         renamed += result.renamed;
       }
@@ -70,15 +73,15 @@ export function remoteTarget(
   };
 }
 
-/** A server that was started anew knows nothing of what the last one had accepted: what was sent must be sent again. */
-function forgotten(error: unknown): never {
+/** Raises `unavailable` for an unknown job: a restarted server does not know the jobs of its predecessor, so their files are sent again. */
+function raiseLostJob(error: unknown): never {
   if (error instanceof CairnError && error.code === "not_found")
-    throw new CairnError("unavailable", "The server has lost the job, so the files are sent again.", { cause: error });
+    throw new CairnError("unavailable", "The server restarted and lost the job. The files are sent again.", { cause: error });
   throw error;
 }
 
-/** Waits so that no more than so many calls are made in a second; calls come through in turn. */
-function paced(perSecond: number): (signal: AbortSignal) => Promise<void> {
+/** Returns a function that waits so that at most `perSecond` calls start per second, in the order of the calls. */
+function pacer(perSecond: number): (signal: AbortSignal) => Promise<void> {
   const gapMs = 1_000 / perSecond;
   let next = 0;
   return async (signal) => {

@@ -2,28 +2,28 @@ import { type FSWatcher, watch } from "node:fs";
 import { isBinaryName, isGeneratedName } from "../files/generated.ts";
 import type { IgnoreRules } from "../files/ignore-rules.ts";
 
-/** Tells that something changed in folders, not what: whoever hears it looks for himself. */
+/** Reports that something changed in the watched folders, but not what: the receiver walks the tree. */
 export interface FolderWatch {
-  /** Watches one more folder, if there is room. */
+  /** Watches one more folder, up to the limit. */
   add(folder: string, rules: IgnoreRules): void;
-  /** Lets go of every folder that is not among these. */
-  keep(folders: ReadonlySet<string>): void;
-  /** Some folders could not be watched, so that only looking shows what changed in them. */
+  /** Stops watching all other folders. */
+  retain(folders: ReadonlySet<string>): void;
+  /** True if some folders could not be watched: changes in them are found only by walking. */
   readonly incomplete: boolean;
   close(): void;
 }
 
 export interface FolderWatchOptions {
   readonly onChange: () => void;
-  /** Systems give a user some thousands of watches, for all programs together. */
+  /** Systems limit the watches of a user to some thousands, for all programs together. */
   readonly maxFolders?: number;
 }
 
 const MAX_FOLDERS = 4_000;
 
 /**
- * One watch for each folder that a walk enters. Node's own recursive watch would watch every file on Linux, ignored ones too, and a
- * flood of events would have to be kept; here a thousand events are one remark.
+ * Watches each folder that a walk enters. The recursive watch of Node would watch every file on Linux, including ignored ones, and would
+ * queue a flood of events; here a thousand events are one notification.
  */
 export function folderWatch({ onChange, maxFolders = MAX_FOLDERS }: FolderWatchOptions): FolderWatch {
   const watched = new Map<string, { readonly watcher: FSWatcher; rules: IgnoreRules }>();
@@ -47,19 +47,19 @@ export function folderWatch({ onChange, maxFolders = MAX_FOLDERS }: FolderWatchO
       try {
         const watcher = watch(folder, { persistent: false }, (_event, name) => {
           const held = watched.get(folder);
-          if (held && (name === null || matters(name, held.rules))) onChange();
+          if (held && (name === null || isRelevant(name, held.rules))) onChange();
         });
         watcher.on("error", () => {
-          drop(folder); // deleted, or the system takes its watch back
+          drop(folder); // deleted, or the system ended the watch
           onChange();
         });
         watched.set(folder, { watcher, rules });
       } catch (error) {
-        // No watches left, or the folder has gone since; the second is noticed by its parent.
+        // No watches left, or the folder was deleted; the watch of its parent reports the latter.
         if ((error as NodeJS.ErrnoException).code !== "ENOENT") incomplete = true;
       }
     },
-    keep(folders) {
+    retain(folders) {
       for (const folder of watched.keys()) if (!folders.has(folder)) drop(folder);
       if (folders.size <= watched.size) incomplete = false;
     },
@@ -72,8 +72,8 @@ export function folderWatch({ onChange, maxFolders = MAX_FOLDERS }: FolderWatchO
   };
 }
 
-/** A log that is written all the time must not cause a look all the time. */
-function matters(name: string, rules: IgnoreRules): boolean {
+/** Returns whether a change of this entry can change the index. A log that is written constantly must not cause constant walks. */
+function isRelevant(name: string, rules: IgnoreRules): boolean {
   if (name === ".git" || isBinaryName(name) || isGeneratedName(name)) return false;
   return !rules.ignores(name, false) || !rules.ignores(name, true);
 }

@@ -10,22 +10,22 @@ import { jobFiles } from "../jobs/job-files.ts";
 import { launchHere } from "../jobs/launch.ts";
 import { watchProject } from "./watch-project.ts";
 
-/** All that a thread needs to know to watch a project. */
+/** What a thread needs to watch a project. */
 export interface WatchWork {
   readonly config: Config;
-  /** The project. */
+  /** Path of the project. */
   readonly watch: string;
 }
 
 export interface WatchIndexOptions {
   readonly includeIgnored: boolean;
   readonly signal: AbortSignal;
-  /** Told of every look that changed the index. */
+  /** Called after every run that changed the index. */
   readonly onChange?: (job: Job) => void;
   readonly onProblem?: (message: string) => void;
 }
 
-/** Watches a project and keeps its index up to date, all in this thread, until stopped. */
+/** Watches a project and keeps its index up to date, in this thread, until stopped. */
 export async function watchIndex(config: Config, projectPath: string, options: WatchIndexOptions): Promise<void> {
   const { includeIgnored, signal, onChange = () => {}, onProblem = () => {} } = options;
   await resolveRoot(projectPath);
@@ -46,12 +46,12 @@ export async function watchIndex(config: Config, projectPath: string, options: W
         enter = onFolder;
         return runner.index({ projectPath, includeIgnored, wait: true }, { signal: stop });
       },
-      async onLook(outcome) {
+      async onIndexed(outcome) {
         if (outcome instanceof CairnError) return onProblem(outcome.message);
         const { indexed, renamed, removed } = outcome.counts;
-        if (outcome.status === "failed") onProblem(outcome.error ?? "The index failed.");
+        if (outcome.status === "failed") onProblem(outcome.error ?? "Indexing failed.");
         else if (indexed + renamed + removed > 0) onChange(outcome);
-        // A look that found nothing is no job that anybody wants to read about.
+        // Runs that found no change would fill the list of jobs.
         else if (outcome.status === "completed") await jobs.remove(outcome.jobId);
       },
     });

@@ -5,31 +5,32 @@ import { hasEnded, type Job } from "../jobs/job.ts";
 import { folderWatch } from "./watch-folders.ts";
 
 export interface WatchOptions {
-  /** Brings the index up to date, and tells of every folder that it enters. */
+  /** Brings the index up to date, and reports every folder that it enters. */
   readonly index: (onFolder: OnFolder, signal: AbortSignal) => Promise<Job>;
   readonly signal: AbortSignal;
-  /** Told after every look, also of one that found nothing or failed. */
-  readonly onLook?: (outcome: Job | CairnError) => void | Promise<void>;
+  /** Called after every index run, also after one that found no change or failed. */
+  readonly onIndexed?: (outcome: Job | CairnError) => void | Promise<void>;
   readonly maxFolders?: number;
-  /** Quiet for this long, and a burst of changes is taken to be over. */
+  /** Milliseconds without a change after which a burst of changes has ended. */
   readonly settleMs?: number;
-  /** A look without any sign of a change, since systems drop events when there are too many. */
+  /** Milliseconds between index runs without a reported change: systems drop events when there are too many. */
   readonly rescanMs?: number;
-  /** The same where not all folders can be watched. */
+  /** The same if not all folders can be watched. */
   readonly pollMs?: number;
   readonly pauseAfterFailureMs?: number;
 }
 
-/** A burst that never ends is looked at now and then all the same. */
+/** Settle periods after which a burst that does not end is indexed nevertheless. */
 const SETTLE_ROUNDS = 5;
-const MAX_REST_MS = 1_500;
+/** Milliseconds to pause after an index run, at most. */
+const MAX_PAUSE_MS = 1_500;
 
 /**
- * Keeps the index of a tree up to date until stopped. All it keeps of what happened is whether something did: the look that
- * follows finds out what, so that floods, renames, deleted folders and checkouts cost one look each, and nothing piles up.
+ * Keeps the index of a tree up to date until stopped. It records only whether something changed; the next index run finds out what. So a
+ * flood of events, a rename, a deleted folder or a checkout costs one run each, and no events queue up.
  */
 export async function watchProject(options: WatchOptions): Promise<void> {
-  const { index, signal, onLook = () => {}, settleMs = 200, rescanMs = 60_000, pollMs = 2_000, pauseAfterFailureMs = 5_000 } = options;
+  const { index, signal, onIndexed = () => {}, settleMs = 200, rescanMs = 60_000, pollMs = 2_000, pauseAfterFailureMs = 5_000 } = options;
   let changed = true;
   let wake = () => {};
   const folders = folderWatch({
@@ -39,9 +40,9 @@ export async function watchProject(options: WatchOptions): Promise<void> {
       wake();
     },
   });
-  const quiet = (ms: number) => sleep(ms, undefined, { signal });
+  const pause = (ms: number) => sleep(ms, undefined, { signal });
 
-  /** Until something changes, or for so long. */
+  /** Waits until something changes, at most `ms`. */
   async function untilChanged(ms: number): Promise<void> {
     if (changed) return;
     const woken = new AbortController();
@@ -55,7 +56,7 @@ export async function watchProject(options: WatchOptions): Promise<void> {
     for (;;) {
       for (let round = 0; changed && round < SETTLE_ROUNDS; round++) {
         changed = false;
-        await quiet(settleMs);
+        await pause(settleMs);
       }
       changed = false;
       const entered = new Set<string>();
@@ -69,17 +70,17 @@ export async function watchProject(options: WatchOptions): Promise<void> {
         return asCairnError(error);
       });
       const tookMs = performance.now() - startedAt;
-      await onLook(outcome);
+      await onIndexed(outcome);
       if (outcome instanceof CairnError || outcome.status === "failed" || !hasEnded(outcome)) {
-        // The tree may be away for a moment, or the disk full: what the watches say counts for nothing then.
+        // The tree may be unavailable for a moment, or the disk full: the watches are not reliable then.
         changed = true;
-        await quiet(pauseAfterFailureMs);
+        await pause(pauseAfterFailureMs);
         continue;
       }
-      if (entered.size > 0) folders.keep(entered);
-      else changed = true; // a job of another process was joined, which told nothing of the folders
-      // However busy its files, a large tree is not looked at all the time.
-      await quiet(Math.min(tookMs, MAX_REST_MS));
+      if (entered.size > 0) folders.retain(entered);
+      else changed = true; // it joined a job of another process, which reports no folders
+      // A large tree with constant changes is not walked all the time.
+      await pause(Math.min(tookMs, MAX_PAUSE_MS));
       await untilChanged(folders.incomplete ? Math.max(pollMs, 10 * tookMs) : rescanMs);
     }
   } catch (error) {
