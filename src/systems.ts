@@ -24,6 +24,7 @@ export type { RestoreReport } from "./systems/snapshots.ts";
 export type { Component, System } from "./systems/system.ts";
 export type { VerifyLevel, VerifyReport } from "./systems/verify.ts";
 
+/** Options of `system`. */
 export interface OpenSystemOptions extends SystemOptions {
   /** Letters, digits, ".", "_" and "-": it names the system's file. */
   readonly systemId: string;

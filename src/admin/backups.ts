@@ -3,6 +3,7 @@ import { databaseLabel, sameDatabase } from "../model/backup.ts";
 import { CairnError } from "../model/errors.ts";
 import type { BackupStore, LongCall } from "../ports/backup-store.ts";
 
+/** Selects the backup and the databases to restore. */
 export interface RestoreBackup extends LongCall {
   /** Default: the newest backup that holds what is asked for. */
   readonly id?: string | undefined;

@@ -21,6 +21,7 @@ import {
 import { recordFindings, repairAll } from "./record-findings.ts";
 import { triggersOf } from "./triggers.ts";
 
+/** Options of one examination by the doctor. */
 export interface Examination extends LongCall {
   /** Without reading whole databases and without a trial restore. */
   readonly quick?: boolean | undefined;

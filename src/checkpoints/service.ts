@@ -29,6 +29,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The content of a new checkpoint. */
 export interface SaveCheckpoint {
   readonly projectPath: string;
   readonly summary: string;
@@ -50,6 +51,7 @@ export interface SavedCheckpoint extends Checkpoint {
   readonly redacted?: readonly RedactedField[] | undefined;
 }
 
+/** Selects and orders the checkpoints of a list. */
 export interface ListCheckpoints extends CheckpointFilter {
   readonly projectPath: string;
   readonly limit?: number | undefined;
@@ -60,6 +62,7 @@ export interface ListCheckpoints extends CheckpointFilter {
   readonly maxTokens?: number | undefined;
 }
 
+/** One page of checkpoints. */
 export interface CheckpointList {
   readonly checkpoints: readonly Checkpoint[];
   /** Records within the page that are damaged and were skipped. They count in `total`. */

@@ -29,8 +29,10 @@ export interface MountContext {
   readonly requestId: string;
 }
 
+/** Answers the requests of a path that is mounted next to the API. */
 export type MountedHandler = (request: Request, context: MountContext) => Response | Promise<Response>;
 
+/** Options of `httpHandler`. */
 export interface HttpOptions {
   readonly cairn: Cairn;
   /** What is offered; everything by default. */
@@ -60,6 +62,7 @@ export interface HttpOptions {
   readonly nowMs?: () => number;
 }
 
+/** Answers one HTTP request; never rejects. */
 export type HttpHandler = (request: Request, connection?: Connection) => Promise<Response>;
 
 type Env = { Bindings: { readonly requestId: string; readonly identity: Identity } };

@@ -19,6 +19,7 @@ export interface ImportRecord extends KnowledgeContent {
   readonly id: string;
 }
 
+/** The records of one import and how to apply them. */
 export interface ImportKnowledge extends Place {
   /** Which import this is, such as a file's name. It owns its records: those that are gone from the file are removed. */
   readonly source: string;
@@ -38,6 +39,7 @@ export interface ImportOptions {
   readonly progress?: ((done: number, total: number) => void) | undefined;
 }
 
+/** Counts the changes of one import. */
 export interface ImportResult {
   readonly added: number;
   readonly changed: number;

@@ -9,6 +9,7 @@ import { type Hit, readRecordHits } from "../recall/record-hits.ts";
 import { type Found, type SearchAnswer, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
 import { errorSignature, normaliseError } from "../text/normalise-error.ts";
 
+/** A query for knowledge, with its filters. */
 export interface SearchKnowledge extends KnowledgeFilter {
   readonly projectPath?: string | undefined;
   /** Default: the project's and the shared knowledge together. */
@@ -22,6 +23,7 @@ export interface SearchKnowledge extends KnowledgeFilter {
 
 export type Confidence = "high" | "medium" | "low";
 
+/** One knowledge record of a search, with its scores. */
 export interface KnowledgeHit {
   readonly record: Knowledge;
   readonly scope: Scope;
@@ -36,6 +38,7 @@ export interface KnowledgeHit {
   readonly found: Found;
 }
 
+/** The hits of a knowledge search and what was not available. */
 export interface KnowledgeAnswer {
   readonly hits: readonly KnowledgeHit[];
   readonly scopes: readonly Scope[];

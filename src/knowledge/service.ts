@@ -22,6 +22,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The content of a new knowledge record. */
 export interface SaveKnowledge extends Place {
   /** Made up if not given. */
   readonly id?: string | undefined;

@@ -44,6 +44,7 @@ export interface BackupManifest {
   readonly failed: readonly BackupFailure[];
 }
 
+/** A complete backup in its folder. */
 export interface Backup extends BackupManifest {
   /** The folder that holds it. */
   readonly location: string;
@@ -53,6 +54,7 @@ export interface Backup extends BackupManifest {
 
 /** How closely a backup is looked at. Each level includes those before it. */
 export const VERIFY_LEVELS = ["count", "integrity", "checksum", "full"] as const;
+/** How thoroughly a backup is verified; each level includes the ones before. */
 export type VerifyLevel = (typeof VERIFY_LEVELS)[number];
 
 export function includes(level: VerifyLevel, other: VerifyLevel): boolean {
@@ -67,6 +69,7 @@ export interface VerifiedDatabase extends DatabaseName {
   readonly damaged: readonly string[];
 }
 
+/** The result of verifying a backup. */
 export interface BackupVerification {
   readonly id: string;
   readonly location: string;
@@ -75,6 +78,7 @@ export interface BackupVerification {
   readonly databases: readonly VerifiedDatabase[];
 }
 
+/** A database that a restore put in place. */
 export interface RestoredDatabase extends DatabaseName {
   readonly location: string;
   /** Where the database that was there before is now. */

@@ -17,4 +17,5 @@ export interface Checkpoint {
   readonly revision: number;
 }
 
+/** The time that orders a list of checkpoints. */
 export type CheckpointSort = "created_at" | "updated_at";

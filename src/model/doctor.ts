@@ -38,6 +38,7 @@ export const DOCTOR_DEFAULTS: DoctorSettings = {
 export const TRIGGERS = ["processes", "write_rate", "size", "rto", "compliance"] as const;
 export type TriggerName = (typeof TRIGGERS)[number];
 
+/** One condition under which a system should be migrated to PostgreSQL, as measured. */
 export interface Trigger {
   readonly name: TriggerName;
   readonly fired: boolean;
@@ -62,6 +63,7 @@ export interface SystemMeasures {
   readonly rtoSeconds?: number | undefined;
 }
 
+/** The triggers of one system. */
 export interface SystemReport {
   readonly systemId: string;
   readonly location: string;
@@ -117,6 +119,7 @@ export interface DatabaseRepair extends RecordRepair {
   readonly subject: string;
 }
 
+/** The findings of one examination. */
 export interface DoctorReport {
   /** No trigger fired and no problem was found. */
   readonly healthy: boolean;

@@ -1,6 +1,7 @@
 import { framedHash } from "./ids.ts";
 
 export const KNOWLEDGE_KINDS = ["skill", "remediation", "troubleshooting", "faq"] as const;
+/** The kind of a knowledge record. */
 export type KnowledgeKind = (typeof KNOWLEDGE_KINDS)[number];
 
 /** Something worth knowing again: a question, or an error, and what to do. */

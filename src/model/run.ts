@@ -1,5 +1,6 @@
 /** Domain types of durable runs: a graph of steps whose progress outlives its process. */
 
+/** The state of a run. */
 export type RunStatus = "running" | "paused" | "completed" | "failed" | "cancelled";
 
 /** Why a checkpoint was written: a run began, a step finished, a try failed, a step waits for a person, the person answered, or the run was set back. */
@@ -35,6 +36,7 @@ export interface RunCheckpointInfo {
 /** A state as it is stored. Text comes back as text, bytes as bytes. */
 export type StoredState = string | Uint8Array;
 
+/** A run checkpoint with its state. */
 export interface RunCheckpoint extends RunCheckpointInfo {
   readonly state: StoredState;
 }
@@ -53,6 +55,7 @@ export interface NewRunCheckpoint {
   readonly note?: string | null;
 }
 
+/** One execution of a graph, as stored. */
 export interface Run {
   readonly runId: string;
   /** The name of the graph; empty for checkpoints saved without one. */
@@ -83,6 +86,7 @@ export interface RunLease {
   readonly until: string;
 }
 
+/** Selects runs of a list. */
 export interface RunQuery {
   readonly status?: RunStatus | undefined;
   readonly graph?: string | undefined;

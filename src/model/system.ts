@@ -57,6 +57,7 @@ export interface SnapshotTotals {
   readonly bytes: number;
 }
 
+/** A snapshot without its content. */
 export interface SnapshotInfo extends SnapshotTotals {
   readonly id: string;
   readonly createdAt: string;
@@ -73,6 +74,7 @@ export interface SnapshotPart {
   readonly data: Uint8Array;
 }
 
+/** The state of one component and its ports. */
 export interface ComponentOverview {
   readonly component: string;
   /** Counts the commits of this component, whoever made them. It never goes back. */
@@ -83,6 +85,7 @@ export interface ComponentOverview {
   readonly ports: readonly PortOverview[];
 }
 
+/** The position and the counts of one port. */
 export interface PortOverview extends PortPosition {
   /** How many offsets above `position` were received. */
   readonly ahead: number;

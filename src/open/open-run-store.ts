@@ -9,6 +9,7 @@ import { migratedTo } from "../stores/sqlite/migration/record.ts";
 import { databaseFlags } from "../text/database-flags.ts";
 import { type RedactionOptions, stateRedactor } from "../text/redact-state.ts";
 
+/** Selects a run store. */
 export type RunStoreOptions = StoredWhere & {
   /** `state: true` takes secrets out of states before they are saved; by default states are saved as they are. */
   readonly redaction?: RedactionOptions | undefined;

@@ -10,6 +10,7 @@ import { databaseFlags } from "../text/database-flags.ts";
 import { type RedactionOptions, stateRedactor } from "../text/redact-state.ts";
 import { shellWord } from "../text/shell-word.ts";
 
+/** Selects a storage of systems. */
 export type SystemStorageOptions = StoredWhere & {
   /** `state: true` takes secrets out of messages and values before they are saved; by default they are saved as they are. */
   readonly redaction?: RedactionOptions | undefined;

@@ -1,3 +1,4 @@
+/** Options of one call of an embedder. */
 export interface EmbedOptions {
   readonly signal?: AbortSignal | undefined;
   /** Some models embed a question differently from a text. */

@@ -1,5 +1,6 @@
 import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo, RunLease, RunQuery, RunStatus } from "../model/run.ts";
 
+/** Options of saving a run checkpoint. */
 export interface SaveOptions {
   /** The token of the lease under which this is written. Without one, a run that someone holds is refused. */
   readonly fence?: number;
@@ -7,6 +8,7 @@ export interface SaveOptions {
   readonly status?: RunStatus;
 }
 
+/** The first record of a run. */
 export interface NewRun {
   readonly runId: string;
   readonly graph: string;
@@ -19,6 +21,7 @@ export interface NewRun {
   readonly first: Omit<NewRunCheckpoint, "runId">;
 }
 
+/** Selects the run checkpoints of a history. */
 export interface HistoryQuery {
   /** Only checkpoints before this sequence. */
   readonly before?: number | undefined;
@@ -26,6 +29,7 @@ export interface HistoryQuery {
   readonly limit?: number | undefined;
 }
 
+/** Selects the run checkpoints that `prune` deletes. */
 export interface PruneOptions {
   /** Only checkpoints written before this time go. Finished runs whose last change is older go as a whole. */
   readonly olderThan?: string | undefined;
@@ -38,6 +42,7 @@ export interface PruneOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Counts what `prune` deleted. */
 export interface PruneReport {
   readonly checkpoints: number;
   readonly runs: number;

@@ -2,6 +2,7 @@ import type { RunError } from "./run-error.ts";
 
 /** The names of the two ends of every graph. They cannot be used for nodes. */
 export const START = "__start__";
+/** The target of an edge that ends the run. */
 export const END = "__end__";
 /** Stands in a checkpoint for a next node that is not known yet, because the router failed: resuming asks it again. */
 export const ROUTE_AGAIN = "__route__";
@@ -30,12 +31,15 @@ export interface StepContext {
   progress(data: unknown): void;
 }
 
+/** The work of a node: returns the next state and does not change its input. */
 export type Step<S> = (state: S, context: StepContext) => S | Promise<S>;
+/** Returns the name of the next node. */
 export type Router<S> = (state: S) => string | Promise<string>;
 
 /** The kind of a step's failure, for choosing whether to try again: a Cairn error's code, `timeout`, `bug` for errors of the language itself, else `error`. */
 export type FailureKind = string;
 
+/** When and how often a failed step is tried again. */
 export interface RetryRule {
   /** How many tries in all. */
   readonly attempts: number;
@@ -47,12 +51,14 @@ export interface RetryRule {
   readonly maxBackoffMs?: number;
 }
 
+/** Time limit and retries of a node. */
 export interface NodeOptions {
   readonly timeoutMs?: number;
   /** The first rule that fits a failure is the one that counts. */
   readonly retry?: RetryRule | readonly RetryRule[];
 }
 
+/** Describes the branches of a fork and how their results are merged. */
 export interface ForkOptions<S, B extends string> {
   /** The branches, each with the node it begins at. They run at the same time, each with a copy of the state. */
   readonly branches: Readonly<Record<B, string>>;
@@ -66,6 +72,7 @@ export interface ForkOptions<S, B extends string> {
   readonly concurrency?: number;
 }
 
+/** Converts between the states of the outer and the inner graph. */
 export interface SubgraphOptions<S, T> {
   /** The state the inner graph begins with. */
   readonly enter: (state: S) => T;

@@ -1,6 +1,7 @@
 import { isBlank } from "../text/clean.ts";
 import { END, type Exit, type NodeDefinition, RESERVED, successors } from "./definition.ts";
 
+/** One fault that `compile` found in a graph. */
 export interface GraphFault {
   readonly kind:
     | "no_entry"

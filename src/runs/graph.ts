@@ -14,6 +14,7 @@ import {
 } from "./definition.ts";
 import { faultsOf, type GraphFault, nameFault } from "./faults.ts";
 
+/** Names a graph and validates its state. */
 export interface GraphOptions<S> {
   /** The name under which runs of this graph are found again. */
   readonly name?: string;

@@ -2,6 +2,7 @@ import { CairnError } from "../model/errors.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Interrupt, RunEvent } from "./events.ts";
 
+/** Options of starting a run. */
 export interface RunOptions<S = unknown> {
   /** Where progress is kept. Without a store the run lives and dies with its process. */
   readonly store?: RunStore | undefined;
@@ -28,6 +29,7 @@ export interface RunOptions<S = unknown> {
   readonly aroundStep?: (<T>(step: StepSpan, work: () => Promise<T>) => Promise<T>) | undefined;
 }
 
+/** One attempt of a step, for tracing. */
 export interface StepSpan {
   readonly runId: string;
   readonly graph: string;
@@ -36,6 +38,7 @@ export interface StepSpan {
   readonly attempt: number;
 }
 
+/** Options of resuming a run. */
 export interface ResumeOptions<S = unknown> extends Omit<RunOptions<S>, "runId" | "project" | "store"> {
   readonly store: RunStore;
   /** The answer to the question the run is paused on. */
@@ -48,6 +51,7 @@ export interface ResumeOptions<S = unknown> extends Omit<RunOptions<S>, "runId" 
   readonly state?: S | undefined;
 }
 
+/** Selects the run checkpoint to go back to, and what to change. */
 export interface ResumeFromOptions<S = unknown> extends Omit<ResumeOptions<S>, "input" | "inputs"> {
   /** After this checkpoint … */
   readonly sequence?: number | undefined;
@@ -59,6 +63,7 @@ export interface ResumeFromOptions<S = unknown> extends Omit<ResumeOptions<S>, "
   readonly fork?: string | undefined;
 }
 
+/** The end of a run that did not fail: completed, or paused with its questions. */
 export type RunResult<S> =
   | { readonly status: "completed"; readonly runId: string; readonly state: S }
   | { readonly status: "paused"; readonly runId: string; readonly state: S; readonly interrupts: readonly Interrupt[] };

@@ -3,6 +3,7 @@ import type { CompiledGraph } from "./compiled.ts";
 import type { ResumeOptions, RunResult } from "./options.ts";
 import { isHeld } from "./run-error.ts";
 
+/** Options of taking over runs whose process ended. */
 export interface RecoverOptions<S> extends Omit<ResumeOptions<S>, "input" | "inputs" | "state"> {
   /** How many runs to take over at most. */
   readonly limit?: number | undefined;
@@ -10,6 +11,7 @@ export interface RecoverOptions<S> extends Omit<ResumeOptions<S>, "input" | "inp
   readonly concurrency?: number | undefined;
 }
 
+/** The result of taking over one run. */
 export type Recovery<S> =
   | { readonly runId: string; readonly result: RunResult<S> }
   | { readonly runId: string; readonly error: CairnError };

@@ -1,5 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 
+/** A token bucket: a steady rate and a burst. */
 export interface RateLimit {
   /** How many requests a caller may make per second, over time. */
   readonly perSecond: number;

@@ -12,6 +12,7 @@ export interface EffectState {
   delete(key: string): void;
 }
 
+/** A message as an effect receives it. */
 export interface Delivery<Data = unknown> {
   readonly component: string;
   readonly port: string;

@@ -8,6 +8,7 @@ import { deliver, movePruneMark, type Receipt, requeue } from "./jobs.ts";
 import { assertRetention, type Retention, type Settings, whole } from "./options.ts";
 import type { ComponentWriter } from "./writer.ts";
 
+/** A message as a source sends it. */
 export interface Message<Data = unknown> {
   /** Whoever sends a message again sends it under the same id. */
   readonly id: string;
@@ -17,10 +18,12 @@ export interface Message<Data = unknown> {
   readonly data?: Data | undefined;
 }
 
+/** A message that waits for its effect. */
 export interface PendingMessage<Data = unknown> extends Omit<MessageHead, "port" | "status"> {
   readonly data: Data;
 }
 
+/** Counts the messages that `work` processed. */
 export interface WorkReport {
   readonly done: number;
   readonly failed: number;
@@ -51,6 +54,7 @@ export interface Port<Data = unknown> {
   prune(retention: Retention, options?: { readonly signal?: AbortSignal }): Promise<number>;
 }
 
+/** Selects a page of messages. */
 export interface PageOptions {
   readonly limit?: number;
   /** The offset of the last message of the page before. */

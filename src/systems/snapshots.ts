@@ -6,6 +6,7 @@ import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
 import { encodeImage, snapshotChecksum, totalsOf } from "./image.ts";
 import { type VerifiedSnapshot, type VerifyLevel, type VerifyReport, verifySnapshot } from "./verify.ts";
 
+/** The result of restoring a snapshot. */
 export interface RestoreReport {
   readonly snapshotId: string;
   readonly createdAt: string;

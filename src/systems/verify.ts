@@ -11,8 +11,10 @@ import { decodeImage, snapshotChecksum, totalsOf } from "./image.ts";
  * read and make sense. `checksum`: they are byte for byte what was written. `full`: a trial restore gives the same state.
  */
 export const VERIFY_LEVELS = ["count", "integrity", "checksum", "full"] as const;
+/** How thoroughly a snapshot is verified; each level includes the ones before. */
 export type VerifyLevel = (typeof VERIFY_LEVELS)[number];
 
+/** The result of verifying one snapshot. */
 export interface VerifyReport {
   readonly snapshotId: string;
   readonly createdAt: string;

@@ -6,6 +6,7 @@ import { RUN_LEASE_CASES } from "./run-lease-cases.ts";
 
 const CASES = { ...RUN_CHECKPOINT_CASES, ...RUN_LEASE_CASES, ...RUN_CATALOG_CASES };
 
+/** What `runStoreContract` needs to check a run store. */
 export interface RunStoreContract {
   /** A new, empty store. Its clock must be the one given, so that leases can run out without waiting; a server's own clock is allowed, see `clock`. */
   readonly open: (now: () => string) => Promise<RunStore> | RunStore;

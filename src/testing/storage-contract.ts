@@ -7,6 +7,7 @@ import type { ContractCase } from "./contract.ts";
 import { KNOWLEDGE_CASES } from "./knowledge-contract.ts";
 import { RECALL_CASES } from "./recall-contract.ts";
 
+/** What `storageContract` needs to check a storage. */
 export interface StorageContract {
   /** The storage to check; all cases use it, each with projects of its own. */
   readonly storage: () => Storage;

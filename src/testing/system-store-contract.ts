@@ -5,6 +5,7 @@ import { SNAPSHOT_CASES } from "./snapshot-cases.ts";
 
 const CASES = { ...COMPONENT_CASES, ...SNAPSHOT_CASES };
 
+/** What `systemStorageContract` needs to check a system storage. */
 export interface SystemStorageContract {
   /** A storage in which the systems of this contract are not there yet. */
   readonly open: () => Promise<SystemStorage> | SystemStorage;

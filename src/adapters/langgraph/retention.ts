@@ -1,6 +1,7 @@
 import { assertPruneRule } from "../../model/run-rules.ts";
 import type { CheckpointOutline, ThreadStore } from "./thread-store.ts";
 
+/** Selects the LangGraph checkpoints that `prune` deletes. */
 export interface PruneThreads {
   /** Only checkpoints stored before this time go; threads in which nothing happened since go as a whole. */
   readonly olderThan?: string | Date | undefined;
@@ -10,6 +11,7 @@ export interface PruneThreads {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Counts what `prune` deleted. */
 export interface PrunedThreads {
   readonly checkpoints: number;
   readonly threads: number;

@@ -27,6 +27,7 @@ import type { CheckpointKey, StoredWrite, ThreadStore } from "./thread-store.ts"
 
 type Found = NonNullable<Awaited<ReturnType<ThreadStore["get"]>>>;
 
+/** Selects the database of LangGraph threads. */
 export type CairnSaverOptions = (
   | { readonly storage: "sqlite"; readonly path: string }
   | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number }
