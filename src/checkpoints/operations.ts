@@ -4,27 +4,28 @@ import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { Context, Damaged, damagedField, damagedNote, Id, MaxTokens, ProjectPath, Tags, text } from "../operations/schemas.ts";
 import type { Hit } from "../recall/record-hits.ts";
+import { fitNote } from "../text/budget.ts";
 import { fitCheckpoints } from "./fit.ts";
 import type { SavedCheckpoint } from "./service.ts";
 import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";
 
 const SavedOutput = CheckpointOutput.extend({
-  embedding_pending: z.boolean().optional().describe("true: found by words now, by meaning as soon as its vector is there."),
+  embedding_pending: z.boolean().optional().describe("true: found by keyword now, semantically once it is embedded."),
   redacted: z
     .array(z.object({ kind: z.string(), field: z.string(), count: z.int() }))
     .optional()
-    .describe("Secrets that were taken out."),
+    .describe("Secrets that were removed."),
 });
 
-const saved = ({ embedded, ...checkpoint }: SavedCheckpoint) => (embedded ? checkpoint : { ...checkpoint, embeddingPending: true });
+const toSavedOutput = ({ embedded, ...checkpoint }: SavedCheckpoint) => (embedded ? checkpoint : { ...checkpoint, embeddingPending: true });
 
 export const checkpointSave = operation({
   name: "checkpoint_save",
-  summary: "Save where you are, so that a later session can pick it up.",
+  summary: "Save your progress so that a later session can resume it.",
   input: z.strictObject({
     project_path: ProjectPath,
-    summary: text(LIMITS.summaryChars, 1).describe("One line: what was done and what comes next."),
-    description: text(LIMITS.descriptionChars).optional().describe("Details a later session needs."),
+    summary: text(LIMITS.summaryChars, 1).describe("One line: what is done and what comes next."),
+    description: text(LIMITS.descriptionChars).optional().describe("Details that a later session needs."),
     context: Context.optional().describe("Facts as key/value pairs, such as branch or failing test."),
     tags: Tags.optional(),
   }),
@@ -43,18 +44,18 @@ export const checkpointSave = operation({
   render: ({ id, token_count, summary, embedding_pending, redacted }) =>
     [
       `Saved checkpoint ${id} (${token_count} tokens): ${summary}`,
-      ...(embedding_pending ? ["Its vector is still to come; words find it already."] : []),
+      ...(embedding_pending ? ["Found by keyword until its embedding is ready."] : []),
       ...redactionNote(redacted),
     ].join("\n"),
-  run: async (cairn, input, { signal }) => saved(await cairn.checkpoints.save(input, { signal })),
+  run: async (cairn, input, { signal }) => toSavedOutput(await cairn.checkpoints.save(input, { signal })),
 });
 
 export const checkpointSearch = operation({
   name: "checkpoint_search",
-  summary: "Find checkpoints of this project by meaning and by words.",
+  summary: "Find checkpoints of this project by semantic and keyword search.",
   input: z.strictObject({
     project_path: ProjectPath,
-    query: text(LIMITS.queryChars, 1).describe("What you look for, in your own words."),
+    query: text(LIMITS.queryChars, 1).describe("A question or keywords."),
     top_k: z.int().min(1).max(LIMITS.listMax).default(5),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
     ...FilterFields,
@@ -62,10 +63,10 @@ export const checkpointSearch = operation({
   }),
   output: z.object({
     results: z.array(SearchResult),
-    degraded: z.array(z.string()).describe("What was missing, if anything."),
+    degraded: z.array(z.string()).describe("What the search had to do without."),
     damaged: Damaged,
     model: z.string().optional(),
-    note: z.string().optional().describe("What was left out and how to get it."),
+    note: z.string().optional().describe("What was omitted and how to get it."),
   }),
   access: "read",
   annotations: READ,
@@ -88,7 +89,7 @@ export const checkpointSearch = operation({
     ].join("\n"),
   run: async (cairn, { maxTokens, ...input }, { signal }) => {
     const { hits, degraded, damaged, model } = await cairn.checkpoints.search(input, { signal });
-    return { ...resultsWithin(hits, maxTokens), degraded, ...damagedField(damaged), model };
+    return { ...fitResults(hits, maxTokens), degraded, ...damagedField(damaged), model };
   },
 });
 
@@ -117,8 +118,8 @@ export const checkpointGet = operation({
       .filter(Boolean)
       .join("\n"),
   run: async (cairn, { maxTokens, ...input }) => {
-    const { shown, cut } = fitCheckpoints([await cairn.checkpoints.get(input)], maxTokens);
-    return { ...shown[0], ...(cut > 0 && { note: `Cut to about ${maxTokens} tokens; a larger max_tokens gives the rest.` }) };
+    const { records, shortened } = fitCheckpoints([await cairn.checkpoints.get(input)], maxTokens);
+    return { ...records[0], ...(shortened > 0 && { note: `Cut to about ${maxTokens} tokens. Use a larger max_tokens for the rest.` }) };
   },
 });
 
@@ -129,7 +130,7 @@ export const checkpointList = operation({
     project_path: ProjectPath,
     limit: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
     offset: z.int().min(0).max(LIMITS.offsetMax).default(0),
-    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
+    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the previous page."),
     sort_by: z.enum(["created_at", "updated_at"]).default("created_at"),
     ...FilterFields,
     max_tokens: MaxTokens,
@@ -154,39 +155,39 @@ export const checkpointList = operation({
       `${checkpoints.length} of ${total} checkpoints`,
       ...checkpoints.map((checkpoint) => `${checkpoint.id}  ${checkpoint.created_at}  ${checkpoint.summary}`),
       ...damagedNote(damaged),
-      next_cursor ? `More: call again with cursor ${next_cursor}` : "",
+      next_cursor ? `Next page: cursor ${next_cursor}` : "",
       note ?? "",
     ]
       .filter(Boolean)
       .join("\n"),
   run: async (cairn, input) => {
-    const { cut, damaged, ...page } = await cairn.checkpoints.list(input);
-    const short = page.checkpoints.length < Math.min(input.limit, page.total) && page.nextCursor !== undefined;
+    const { shortened, damaged, ...page } = await cairn.checkpoints.list(input);
+    const fewer = page.checkpoints.length < Math.min(input.limit, page.total) && page.nextCursor !== undefined;
     const parts = [
-      ...(cut > 0 ? [`${cut} were cut: checkpoint_get has them in full`] : []),
-      ...(short ? ["the page is shorter than asked: next_cursor goes on"] : []),
+      ...(shortened > 0 ? [`${shortened} shortened (use checkpoint_get for a full record)`] : []),
+      ...(fewer ? [`${page.checkpoints.length} of ${input.limit} on this page (continue with next_cursor)`] : []),
     ];
     return {
       ...page,
       ...damagedField(damaged),
-      ...(parts.length > 0 && { note: `To stay within ${input.maxTokens} tokens, ${parts.join("; ")}.` }),
+      ...(parts.length > 0 && { note: `Limited to ${input.maxTokens} tokens: ${parts.join("; ")}.` }),
     };
   },
 });
 
 export const checkpointResume = operation({
   name: "checkpoint_resume",
-  summary: "Pick up the work: what the newest checkpoint, or the one named, says.",
+  summary: "Resume work from the newest checkpoint, or from a given one.",
   input: z.strictObject({
     project_path: ProjectPath,
     id: Id.optional().describe("Default: the newest."),
-    level: z.enum(["summary", "context", "full"]).default("context").describe("summary; plus facts; plus description."),
+    level: z.enum(["summary", "context", "full"]).default("context").describe("summary; with context; with description."),
     max_tokens: MaxTokens,
   }),
   output: z.object({
     level: z.string(),
     checkpoint: CheckpointOutput.partial({ description: true, context: true }).omit({ token_count: true }),
-    text: z.string().describe("What to read."),
+    text: z.string().describe("Text to read."),
     damaged: Damaged,
     note: z.string().optional(),
   }),
@@ -195,7 +196,7 @@ export const checkpointResume = operation({
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "core",
   cli: { positional: ["id"], examples: ["cairn checkpoint resume", "cairn checkpoint resume --level full"] },
-  render: ({ text: words, damaged, note }) => [words, ...damagedNote(damaged), note].filter(Boolean).join("\n\n"),
+  render: ({ text: content, damaged, note }) => [content, ...damagedNote(damaged), note].filter(Boolean).join("\n\n"),
   run: async (cairn, input) => {
     const { damaged, ...resumed } = await cairn.checkpoints.resume(input);
     return { ...resumed, ...damagedField(damaged) };
@@ -204,7 +205,7 @@ export const checkpointResume = operation({
 
 export const checkpointUpdate = operation({
   name: "checkpoint_update",
-  summary: "Change fields of a checkpoint; those not given stay.",
+  summary: "Change fields of a checkpoint; omitted fields keep their values.",
   input: z.strictObject({
     project_path: ProjectPath,
     id: Id,
@@ -220,12 +221,12 @@ export const checkpointUpdate = operation({
   toolset: "admin",
   cli: { positional: ["id"], examples: ['cairn checkpoint update 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c --summary "Lexer done"'] },
   render: ({ id, summary, redacted }) => [`Updated checkpoint ${id}: ${summary}`, ...redactionNote(redacted)].join("\n"),
-  run: async (cairn, input, { signal }) => saved(await cairn.checkpoints.update(input, { signal })),
+  run: async (cairn, input, { signal }) => toSavedOutput(await cairn.checkpoints.update(input, { signal })),
 });
 
 export const checkpointDelete = operation({
   name: "checkpoint_delete",
-  summary: "Delete one checkpoint for good.",
+  summary: "Delete a checkpoint permanently.",
   input: z.strictObject({ project_path: ProjectPath, id: Id }),
   output: z.object({ deleted: z.boolean() }),
   access: "write",
@@ -233,30 +234,26 @@ export const checkpointDelete = operation({
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "core",
   cli: { positional: ["id"], examples: ["cairn checkpoint delete 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c"] },
-  render: ({ deleted }) => (deleted ? "Deleted." : "There was no such checkpoint."),
+  render: ({ deleted }) => (deleted ? "Deleted." : "No such checkpoint."),
   run: (cairn, input) => cairn.checkpoints.delete(input),
 });
 
-/** Search results as far as they fit, and how to get the others. */
-export function resultsWithin(hits: readonly Hit<Checkpoint>[], maxTokens: number) {
-  const { shown, cut, left } = fitCheckpoints(
+/** Returns the search results that fit into the budget, with a note on the others. */
+export function fitResults(hits: readonly Hit<Checkpoint>[], maxTokens: number) {
+  const fitted = fitCheckpoints(
     hits.map(({ record }) => record),
     maxTokens,
   );
-  const results = shown.map((checkpoint, index) => {
+  const results = fitted.records.map((checkpoint, index) => {
     const { score, found } = hits[index]!;
     return { checkpoint, score, distance: 1 - score, found };
   });
-  if (cut + left === 0) return { results };
-  const parts = [...(cut > 0 ? [`${cut} were cut`] : []), ...(left > 0 ? [`${left} were left out`] : [])];
-  return { results, note: `To stay within ${maxTokens} tokens, ${parts.join(" and ")}: checkpoint_get has each in full.` };
+  return { results, ...fitNote(maxTokens, fitted, "checkpoint_get") };
 }
 
 function redactionNote(redacted: z.output<typeof SavedOutput>["redacted"] = []): string[] {
   if (redacted.length === 0) return [];
-  return [
-    `Secrets were taken out before storing: ${redacted.map(({ kind, field, count }) => `${count} × ${kind} in ${field}`).join(", ")}.`,
-  ];
+  return [`Secrets removed before storing: ${redacted.map(({ kind, field, count }) => `${count} × ${kind} in ${field}`).join(", ")}.`];
 }
 
 export const checkpointOperations = [

@@ -3,40 +3,40 @@ import { CairnError } from "../model/errors.ts";
 import type { CheckpointQuery, CheckpointStore } from "../ports/checkpoint-store.ts";
 
 export interface PruneRules {
-  /** Only those created before this time. */
+  /** Deletes only checkpoints created before this time. */
   readonly createdBefore?: string | undefined;
-  /** Never the newest so many. */
+  /** Newest checkpoints to keep in any case. */
   readonly keepLast?: number | undefined;
-  /** Only say what would go. */
+  /** Only reports what would be deleted. */
   readonly dryRun?: boolean | undefined;
 }
 
 export interface Pruned {
-  /** How many went, or would go. */
+  /** Checkpoints that were deleted, or would be. */
   readonly matched: number;
   readonly deleted: number;
   readonly dryRun: boolean;
-  /** The newest of them, to see whether the rules are right. */
+  /** The newest of them, so that a person can check the rules. */
   readonly examples: readonly Pick<Checkpoint, "id" | "summary" | "createdAt">[];
 }
 
-/** Small enough that other writers get their turn between two batches. */
+/** Checkpoints per transaction, few enough that other writers do not wait long. */
 const BATCH = 200;
 const EXAMPLES = 5;
 
-/** Deletes what both rules give free, in batches: a kill in between leaves fewer to delete, never half a record. */
+/** Deletes the checkpoints that match both rules, in batches. A crash between two batches leaves the rest to the next run. */
 export async function prune(
   store: CheckpointStore,
   { createdBefore, keepLast, dryRun = false }: PruneRules,
   { signal, progress }: { readonly signal?: AbortSignal | undefined; readonly progress?: ((done: number) => void) | undefined } = {},
 ): Promise<Pruned> {
   if (createdBefore === undefined && keepLast === undefined)
-    throw new CairnError("invalid_input", "Say what may go: older_than, keep_last or both. Nothing was deleted.");
+    throw new CairnError("invalid_input", "Nothing was deleted: set older_than, keep_last or both.");
   const none: Pruned = { matched: 0, deleted: 0, dryRun, examples: [] };
-  let after: ListPlace | undefined;
+  let after: ListPosition | undefined;
   if (keepLast !== undefined && keepLast > 0) {
-    after = await lastKept(store, keepLast, signal);
-    if (!after) return none; // there are no more than are to stay
+    after = await findLastKept(store, keepLast, signal);
+    if (!after) return none; // the project has no more than these
   }
   let matched = 0;
   let deleted = 0;
@@ -48,7 +48,7 @@ export async function prune(
     if (!last) break;
     matched += checkpoints.length;
     if (examples.length < EXAMPLES) examples.push(...checkpoints.slice(0, EXAMPLES - examples.length));
-    // What was deleted is gone from the next page; the last one that stays is a place that cannot move past the others.
+    // Deleted records are gone from the next page, so the position advances only in a dry run.
     if (dryRun) after = { at: last.createdOrder, id: last.id };
     else deleted += await store.deleteMany(checkpoints.map(({ id }) => id));
     progress?.(matched);
@@ -56,11 +56,11 @@ export async function prune(
   return { matched, deleted, dryRun, examples: examples.map(({ id, summary, createdAt }) => ({ id, summary, createdAt })) };
 }
 
-type ListPlace = NonNullable<CheckpointQuery["after"]>;
+type ListPosition = NonNullable<CheckpointQuery["after"]>;
 
-/** Finds the last of the newest `count` records. Damaged ones do not count: they must not push a sound one out of those that stay. */
-async function lastKept(store: CheckpointStore, count: number, signal: AbortSignal | undefined): Promise<ListPlace | undefined> {
-  let after: ListPlace | undefined;
+/** Finds the last of the newest `count` records. Damaged records do not count, so that they displace no readable one. */
+async function findLastKept(store: CheckpointStore, count: number, signal: AbortSignal | undefined): Promise<ListPosition | undefined> {
+  let after: ListPosition | undefined;
   for (let left = count; left > 0; ) {
     signal?.throwIfAborted();
     const { checkpoints } = await store.list({ limit: Math.min(left, BATCH), offset: 0, sortBy: "created_at", after });

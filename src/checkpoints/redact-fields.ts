@@ -1,7 +1,7 @@
 import { LIMITS } from "../model/limits.ts";
 import type { Redact } from "../text/redact.ts";
 
-/** What was taken out of a record before it was stored; never the value. */
+/** Secrets removed from a field before it was stored; never their values. */
 export interface RedactedField {
   readonly kind: string;
   readonly field: string;
@@ -15,7 +15,7 @@ export interface CheckpointFields {
   readonly tags?: readonly string[] | undefined;
 }
 
-/** Every text of a checkpoint without its secrets, and the report. A mark may be longer than what it stands for, so texts are held to their limits again. */
+/** Removes secrets from every text of a checkpoint and reports them. A placeholder may be longer than its secret, so texts are cut to their limits again. */
 export function redactFields<Fields extends CheckpointFields>(
   fields: Fields,
   redact: Redact,
@@ -47,8 +47,8 @@ function cleanContext(
 ): Record<string, string> {
   const pairs: Record<string, string> = {};
   for (const [key, value] of Object.entries(context)) {
-    const name = free(pairs, clean("context", key, LIMITS.contextKeyChars));
-    // The name of a pair is what stands beside its value: `password` → `hunter2` gives itself away only together.
+    const name = uniqueKey(pairs, clean("context", key, LIMITS.contextKeyChars));
+    // A value such as `hunter2` is recognised as a secret only together with its key, `password`.
     const assigned = `${key}=`;
     const together = redact(assigned + value).text;
     const secretByName = redact(value).text === value && together !== assigned + value && together.startsWith(assigned);
@@ -59,15 +59,15 @@ function cleanContext(
   return pairs;
 }
 
-/** Two keys may look the same without their secrets; both pairs stay. */
-function free(pairs: Readonly<Record<string, string>>, name: string): string {
+/** Returns a key that is not taken yet: two keys may be equal without their secrets, and both pairs are stored. */
+function uniqueKey(pairs: Readonly<Record<string, string>>, name: string): string {
   for (let number = 1; ; number++) {
     const candidate = number === 1 ? name : `${cut(name, LIMITS.contextKeyChars - 4)} ${number}`;
     if (!Object.hasOwn(pairs, candidate)) return candidate;
   }
 }
 
-/** Half of a surrogate pair would not be valid text. */
+/** Cuts the text without splitting a surrogate pair. */
 function cut(text: string, limit: number): string {
   const end = /[\ud800-\udbff]/.test(text[limit - 1] ?? "") ? limit - 1 : limit;
   return text.slice(0, end);

@@ -1,7 +1,7 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { cutText } from "../text/budget.ts";
 
-/** How much of a checkpoint a session takes up: the headline, the facts too, or everything. */
+/** How much of a checkpoint a session reads: the summary, the context too, or everything. */
 export type ResumeLevel = "summary" | "context" | "full";
 
 export interface Resumed {
@@ -10,9 +10,9 @@ export interface Resumed {
     readonly context?: Checkpoint["context"] | undefined;
     readonly description?: string | undefined;
   };
-  /** What the session should read. */
+  /** Text for the session to read. */
   readonly text: string;
-  /** How to get what is not in it; absent when nothing is missing. */
+  /** How to get the rest; absent when nothing is missing. */
   readonly note?: string | undefined;
 }
 
@@ -37,9 +37,9 @@ export function resumeAt(checkpoint: Checkpoint, level: ResumeLevel, maxTokens: 
     },
     text,
     note: cut
-      ? `The text was cut to about ${maxTokens} tokens. Resume again with a larger max_tokens for the rest.`
+      ? `Cut to about ${maxTokens} tokens. Resume with a larger max_tokens for the rest.`
       : more
-        ? `There is more: resume with level ${JSON.stringify(higher)}.`
+        ? `More is available with level ${JSON.stringify(higher)}.`
         : undefined,
   };
 }

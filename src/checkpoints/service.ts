@@ -43,11 +43,11 @@ export interface UpdateCheckpoint extends Omit<SaveCheckpoint, "summary"> {
   readonly summary?: string | undefined;
 }
 
-/** A checkpoint as it was stored just now. */
+/** A checkpoint that was just stored. */
 export interface SavedCheckpoint extends Checkpoint {
-  /** False while its vector is still to come; words find it already. */
+  /** False until the checkpoint has a vector; keyword search finds it already. */
   readonly embedded: boolean;
-  /** Which secrets were taken out before it was stored; absent when there were none. */
+  /** Secrets removed before it was stored; absent when there were none. */
   readonly redacted?: readonly RedactedField[] | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface ListCheckpoints extends CheckpointFilter {
   readonly offset?: number | undefined;
   readonly cursor?: string | undefined;
   readonly sortBy?: CheckpointSort | undefined;
-  /** About how many tokens the answer may cost: long texts are cut, then the page ends earlier. */
+  /** Approximate size of the answer in tokens: long texts are cut first, then the page ends earlier. */
   readonly maxTokens?: number | undefined;
 }
 
@@ -70,8 +70,8 @@ export interface CheckpointList {
   readonly total: number;
   /** Where the next page starts; absent on the last page. */
   readonly nextCursor?: string | undefined;
-  /** How many records were shortened to stay within `maxTokens`. */
-  readonly cut: number;
+  /** Records shortened to fit into `maxTokens`. */
+  readonly shortened: number;
 }
 
 export interface ResumeCheckpoint {
@@ -91,22 +91,22 @@ export interface CheckpointRef {
   readonly id: string;
 }
 
-/** Where agents were, per project. */
+/** Saved context of agents, per project. */
 export interface Checkpoints {
   save(input: SaveCheckpoint, options?: CallOptions): Promise<SavedCheckpoint>;
   search(input: SearchCheckpoints, options?: CallOptions): Promise<CheckpointAnswer>;
   get(input: CheckpointRef): Promise<Checkpoint>;
   list(input: ListCheckpoints): Promise<CheckpointList>;
-  /** Changes the fields given and leaves the rest. */
+  /** Changes the fields that are present. */
   update(input: UpdateCheckpoint, options?: CallOptions): Promise<SavedCheckpoint>;
   delete(input: CheckpointRef): Promise<{ readonly deleted: boolean }>;
-  /** What a session that goes on should read, at a level. */
+  /** Returns what a session needs to resume, at a level of detail. */
   resume(input: ResumeCheckpoint): Promise<Resumed & { readonly damaged: readonly DamagedRecord[] }>;
-  /** Searches every project that the caller may see. */
+  /** Searches every project that the caller may access. */
   searchAll(input: SearchAllCheckpoints, options?: CallOptions): Promise<SearchAllAnswer>;
-  /** Deletes old ones by age and count. */
+  /** Deletes old checkpoints by age and count. */
   prune(input: PruneRules & { readonly projectPath: string }, options?: ProgressOptions): Promise<Pruned>;
-  /** Stores records of an export. Those that are there already stay as they are. */
+  /** Stores exported records. Existing ids are skipped, so an interrupted import can be repeated. */
   import(input: { readonly projectPath: string; readonly records: readonly unknown[] }, options?: ProgressOptions): Promise<Imported>;
 }
 
@@ -117,14 +117,14 @@ export interface CheckpointDeps {
   readonly now: Clock;
   readonly newId: () => string;
   readonly countTokens: (text: string) => Promise<number>;
-  /** Takes secrets out of everything that is stored or embedded. */
+  /** Removes secrets from everything that is stored or embedded. */
   readonly redact: Redact;
 }
 
-/** Enough for the longest checkpoint there can be. */
+/** Tokens of a resumed checkpoint; enough for the longest one. */
 const RESUME_TOKENS = 20_000;
 
-/** Edits of one record at one moment are rare; so many lost races in a row mean something else is wrong. */
+/** Attempts to update a record that others update at the same time. */
 const UPDATE_ATTEMPTS = 20;
 
 export function checkpoints({ storage, embedders, backfiller, now, newId, countTokens, redact }: CheckpointDeps): Checkpoints {
@@ -147,11 +147,11 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
   }
 
   const missing = (id: string) =>
-    new CairnError("not_found", `There is no checkpoint ${JSON.stringify(id)} in this project. List them to see which there are.`);
+    new CairnError("not_found", `No checkpoint ${JSON.stringify(id)} in this project. Use checkpoint_list to see its checkpoints.`);
 
   return {
-    async save({ projectPath, ...given }, { signal } = {}) {
-      const { fields, redacted } = redactFields(given, redact);
+    async save({ projectPath, ...input }, { signal } = {}) {
+      const { fields, redacted } = redactFields(input, redact);
       const { summary, description = "", context = {}, tags = [] } = fields;
       const at = now();
       const checkpoint: Checkpoint = {
@@ -160,7 +160,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
         summary,
         description,
         context,
-        tags: distinct(tags),
+        tags: distinctTags(tags),
         tokenCount: await countTokens(checkpointText({ summary, description })),
         createdAt: at,
         updatedAt: at,
@@ -184,20 +184,20 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       return checkpoint;
     },
 
-    async list({ projectPath, limit = 10, offset = 0, cursor, sortBy = "created_at", maxTokens, ...filter }) {
+    async list({ projectPath, limit = 10, offset = 0, cursor, sortBy = "created_at", maxTokens = Number.POSITIVE_INFINITY, ...filter }) {
       const after = cursor === undefined ? undefined : decodeCursor(cursor, sortBy);
       const project = await storage.find(projectPath);
-      if (!project) return { checkpoints: [], damaged: [], total: 0, cut: 0 };
+      if (!project) return { checkpoints: [], damaged: [], total: 0, shortened: 0 };
       const page = await project.checkpoints.list({ filter: utcTimes(filter), limit: limit + 1, offset, sortBy, after });
       const records = page.checkpoints.slice(0, limit);
-      const { shown, cut } = maxTokens === undefined ? { shown: records, cut: 0 } : fitCheckpoints(records, maxTokens);
+      const { records: shown, shortened } = fitCheckpoints(records, maxTokens);
       const orderOf = ({ createdOrder, updatedOrder }: Checkpoint) => (sortBy === "created_at" ? createdOrder : updatedOrder);
       const next = nextCursor(sortBy, { read: page.checkpoints, shown, orderOf });
-      return { checkpoints: shown, damaged: page.damaged, total: page.total, cut, nextCursor: next };
+      return { checkpoints: shown, damaged: page.damaged, total: page.total, shortened, nextCursor: next };
     },
 
-    async update({ projectPath, id, ...given }, { signal } = {}) {
-      const { fields, redacted } = redactFields(given, redact);
+    async update({ projectPath, id, ...input }, { signal } = {}) {
+      const { fields, redacted } = redactFields(input, redact);
       const { summary, description, context, tags } = fields;
       const project = await storage.find(projectPath);
       if (!project) throw missing(id);
@@ -209,7 +209,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
           summary: summary ?? before.summary,
           description: description ?? before.description,
           context: context ?? before.context,
-          tags: tags ? distinct(tags) : before.tags,
+          tags: tags ? distinctTags(tags) : before.tags,
         };
         const at = now();
         const after: Checkpoint = {
@@ -222,7 +222,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
         const saved = await store(project.checkpoints, after, "replace", signal);
         if (saved) return withRedacted(saved, redacted);
       }
-      throw new CairnError("conflict", "The checkpoint is being changed by others all the time. Try again.", { retryAfterMs: 500 });
+      throw new CairnError("conflict", "Other callers keep changing this checkpoint. Try again.", { retryAfterMs: 500 });
     },
 
     async delete({ projectPath, id }) {
@@ -237,7 +237,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       if (checkpoint) return { ...resumeAt(checkpoint, level, maxTokens), damaged: newest?.damaged ?? [] };
       if (id !== undefined) throw missing(id);
       if (newest?.damaged[0]) throw damagedRecordError(newest.damaged[0]);
-      throw new CairnError("not_found", "This project has no checkpoint to resume from. Save one when a step is done.");
+      throw new CairnError("not_found", "This project has no checkpoint to resume from. Save one with checkpoint_save.");
     },
 
     searchAll: (input, { signal } = {}) => searchAllProjects(storage, deps, input, signal),
@@ -251,8 +251,8 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
       });
     },
 
-    async import({ projectPath, records: given }, { signal, progress } = {}) {
-      const { records, problems, redacted } = await readRecords(given, projectPath, { redact, countTokens, now: now() });
+    async import({ projectPath, records: input }, { signal, progress } = {}) {
+      const { records, problems, redacted } = await readRecords(input, projectPath, { redact, countTokens, now: now() });
       if (records.length === 0) return { imported: 0, present: 0, problems, redacted };
       const { checkpoints: to } = await storage.create(projectPath);
       const counts = await importNew(deps, collectionOf(projectPath, to), {
@@ -260,7 +260,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
         getMany: (ids) => to.getMany(ids),
         textOf: checkpointText,
         put: async (checkpoint, vectors) => {
-          await to.put({ ...checkpoint, tags: distinct(checkpoint.tags) }, vectors);
+          await to.put({ ...checkpoint, tags: distinctTags(checkpoint.tags) }, vectors);
           return true;
         },
         ...{ signal, progress },
@@ -274,8 +274,8 @@ function withRedacted(saved: SavedCheckpoint, redacted: readonly RedactedField[]
   return redacted.length > 0 ? { ...saved, redacted } : saved;
 }
 
-/** Tags are compared without regard to case; the first spelling stays. */
-function distinct(tags: readonly string[]): string[] {
+/** Removes tags that differ only in case; the first spelling stays. */
+function distinctTags(tags: readonly string[]): string[] {
   const seen = new Map<string, string>();
   for (const tag of tags) if (!seen.has(tag.toLowerCase())) seen.set(tag.toLowerCase(), tag);
   return [...seen.values()];

@@ -10,20 +10,20 @@ import type { Redact } from "../text/redact.ts";
 import { type RedactedField, redactFields } from "./redact-fields.ts";
 
 export interface ImportProblem {
-  /** The place of the record in what was given, from 1. */
+  /** Position of the record in the input, from 1. */
   readonly record: number;
   readonly problem: string;
 }
 
 export interface Imported {
   readonly imported: number;
-  /** Those whose id is there already: an import that was interrupted can be repeated. */
+  /** Records whose id existed already; an interrupted import can be repeated. */
   readonly present: number;
   readonly problems: readonly ImportProblem[];
   readonly redacted: readonly RedactedField[];
 }
 
-/** A record as an export has it. Where it belongs and what follows from its text are not taken from the file. */
+/** A record of an export. The project and everything derived from its text are not taken from the file. */
 const ImportedRecord = z.object({
   id: Id,
   summary: text(LIMITS.summaryChars, 1),
@@ -40,16 +40,16 @@ export interface ReadRecords {
   readonly redacted: readonly RedactedField[];
 }
 
-/** The records that can be stored, without their secrets, and what is wrong with the others. */
+/** Validates records and removes their secrets. Returns the valid ones and the problems of the others. */
 export async function readRecords(
-  given: readonly unknown[],
+  input: readonly unknown[],
   projectPath: string,
   { redact, countTokens, now }: { readonly redact: Redact; readonly countTokens: (text: string) => Promise<number>; readonly now: string },
 ): Promise<ReadRecords> {
   const records: Checkpoint[] = [];
   const problems: ImportProblem[] = [];
   const redacted: RedactedField[] = [];
-  const parsed = await mapInSlices(given, (one) => {
+  const parsed = await mapInSlices(input, (one) => {
     const { success, data, error } = ImportedRecord.safeParse(one);
     return success ? redactFields(data, redact) : error.issues[0];
   });
@@ -72,10 +72,10 @@ export async function readRecords(
       revision: 1,
     });
   }
-  return { records, problems, redacted: summed(redacted) };
+  return { records, problems, redacted: sumByField(redacted) };
 }
 
-function summed(found: readonly RedactedField[]): RedactedField[] {
+function sumByField(found: readonly RedactedField[]): RedactedField[] {
   const sums = new Map<string, RedactedField>();
   for (const { kind, field, count } of found) {
     const key = `${field} ${kind}`;

@@ -4,15 +4,15 @@ import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { Damaged, damagedField, damagedNote, MaxTokens, ProjectPath, text } from "../operations/schemas.ts";
 import { pointInTime } from "../text/point-in-time.ts";
-import { resultsWithin } from "./operations.ts";
+import { fitResults } from "./operations.ts";
 import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";
 
 export const checkpointSearchAll = operation({
   name: "checkpoint_search_all",
-  summary: "Find checkpoints in all projects that the caller may see.",
-  description: "Each project is searched by itself. Where their vectors are of different models, results are merged by rank.",
+  summary: "Find checkpoints in every project that you may access.",
+  description: "Searches each project separately. Results of different embedding models are merged by rank.",
   input: z.strictObject({
-    query: text(LIMITS.queryChars, 1).describe("What you look for, in your own words."),
+    query: text(LIMITS.queryChars, 1).describe("A question or keywords."),
     top_k: z.int().min(1).max(LIMITS.listMax).default(5),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
     ...FilterFields,
@@ -22,7 +22,7 @@ export const checkpointSearchAll = operation({
     results: z.array(SearchResult),
     degraded: z.array(z.string()),
     damaged: Damaged,
-    projects: z.int().describe("How many projects were searched."),
+    projects: z.int().describe("Projects searched."),
     merged_by: z.enum(["score", "rank"]),
     note: z.string().optional(),
   }),
@@ -41,19 +41,19 @@ export const checkpointSearchAll = operation({
     ].join("\n"),
   run: async (cairn, { maxTokens, ...input }, { signal, mayTouch }) => {
     const { hits, damaged, ...answer } = await cairn.checkpoints.searchAll({ ...input, mayTouch }, { signal });
-    return { ...answer, ...damagedField(damaged), ...resultsWithin(hits, maxTokens) };
+    return { ...answer, ...damagedField(damaged), ...fitResults(hits, maxTokens) };
   },
 });
 
 export const checkpointPrune = operation({
   name: "checkpoint_prune",
-  summary: "Delete old checkpoints by age, by count or by both.",
-  description: "With both, only those go that are older and not among the newest. Try it with dry_run first.",
+  summary: "Delete old checkpoints by age, count or both.",
+  description: "With both, deletes only checkpoints that are older and not among the newest. Use dry_run first.",
   input: z.strictObject({
     project_path: ProjectPath,
     older_than: text(40, 1).optional().describe("30d, 12h, 4w, or a time such as 2026-01-31T00:00:00Z."),
-    keep_last: z.int().min(0).max(LIMITS.offsetMax).optional().describe("The newest so many stay in any case."),
-    dry_run: z.boolean().default(false).describe("Only say what would go."),
+    keep_last: z.int().min(0).max(LIMITS.offsetMax).optional().describe("Newest checkpoints to keep in any case."),
+    dry_run: z.boolean().default(false).describe("Only report what would be deleted."),
   }),
   output: z.object({
     matched: z.int(),
@@ -75,18 +75,18 @@ export const checkpointPrune = operation({
   run: (cairn, { olderThan, ...input }, { signal, progress }) => {
     const createdBefore = olderThan === undefined ? undefined : pointInTime(olderThan, new Date().toISOString());
     if (olderThan !== undefined && createdBefore === undefined)
-      throw new CairnError("invalid_input", "older_than: must be a span such as 30d, 12h or 4w, or a time such as 2026-01-31T00:00:00Z");
+      throw new CairnError("invalid_input", "older_than: use a duration such as 30d, 12h or 4w, or a time such as 2026-01-31T00:00:00Z.");
     return cairn.checkpoints.prune({ ...input, createdBefore }, { signal, progress });
   },
 });
 
 export const checkpointExport = operation({
   name: "checkpoint_export",
-  summary: "Read all checkpoints of a project, page by page, to keep them elsewhere.",
+  summary: "Export all checkpoints of a project, page by page.",
   input: z.strictObject({
     project_path: ProjectPath,
     limit: z.int().min(1).max(LIMITS.transferRecords).default(LIMITS.transferRecords),
-    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
+    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the previous page."),
   }),
   output: z.object({ records: z.array(CheckpointOutput), damaged: Damaged, total: z.int(), next_cursor: z.string().optional() }),
   access: "read",
@@ -94,7 +94,7 @@ export const checkpointExport = operation({
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "admin",
   render: ({ records, total, next_cursor }) =>
-    [...records.map((record) => JSON.stringify(record)), next_cursor ? `More of ${total}: cursor ${next_cursor}` : ""]
+    [...records.map((record) => JSON.stringify(record)), next_cursor ? `Next page of ${total}: cursor ${next_cursor}` : ""]
       .filter(Boolean)
       .join("\n"),
   run: async (cairn, input) => {
@@ -105,10 +105,10 @@ export const checkpointExport = operation({
 
 export const checkpointImport = operation({
   name: "checkpoint_import",
-  summary: "Store checkpoints of an export in a project. Those that are there already stay as they are.",
+  summary: "Import exported checkpoints into a project; existing ids are skipped.",
   input: z.strictObject({
     project_path: ProjectPath,
-    // Said outright: a schema without a word would be taken for an oversight.
+    // States explicitly that any field is accepted: each record is validated on its own.
     records: z
       .array(z.record(z.string(), z.unknown()).meta({ additionalProperties: true }))
       .min(1)
@@ -116,9 +116,9 @@ export const checkpointImport = operation({
   }),
   output: z.object({
     imported: z.int(),
-    present: z.int().describe("Records whose id was there already."),
-    problems: z.array(z.object({ record: z.int(), problem: z.string() })).describe("Records that were not stored, and why."),
-    redacted: z.array(z.object({ kind: z.string(), field: z.string(), count: z.int() })).describe("Secrets that were taken out."),
+    present: z.int().describe("Records whose id existed already."),
+    problems: z.array(z.object({ record: z.int(), problem: z.string() })).describe("Rejected records with the reason."),
+    redacted: z.array(z.object({ kind: z.string(), field: z.string(), count: z.int() })).describe("Secrets that were removed."),
   }),
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: true },
@@ -126,7 +126,7 @@ export const checkpointImport = operation({
   toolset: "admin",
   render: ({ imported, present, problems }) =>
     [
-      `${imported} checkpoints imported, ${present} were there already, ${problems.length} could not be stored.`,
+      `${imported} checkpoints imported, ${present} existed already, ${problems.length} rejected.`,
       ...problems.map(({ record, problem }) => `  record ${record}: ${problem}`),
     ].join("\n"),
   run: (cairn, input, { signal, progress }) => cairn.checkpoints.import(input, { signal, progress }),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Tags } from "../operations/schemas.ts";
 
-/** What the operations on checkpoints have in common on the wire. */
+/** Wire schemas that the checkpoint operations share. */
 
 export const CheckpointOutput = z.object({
   id: z.string(),
@@ -16,7 +16,7 @@ export const CheckpointOutput = z.object({
 });
 
 export const FilterFields = {
-  tags: Tags.optional().describe("Only those with all of these tags."),
+  tags: Tags.optional().describe("Match all of these tags."),
   tag_match: z.enum(["exact", "substring"]).default("exact"),
   created_from: z.iso.datetime({ offset: true }).optional(),
   created_before: z.iso.datetime({ offset: true }).optional(),

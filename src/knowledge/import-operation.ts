@@ -8,31 +8,31 @@ import { readLabelled, readRecords } from "./read-records.ts";
 
 export const knowledgeImport = operation({
   name: "knowledge_import",
-  summary: "Import questions and answers from JSON, JSON lines or CSV; only what changed is embedded.",
+  summary: "Import questions and answers from JSON, JSON Lines or CSV, embedding only changes.",
   description:
-    "The source owns its records: importing it again adds, changes and removes until they equal the file, all in one step. Counts of use stay. A wrong row is named, and then nothing is imported.",
+    "A source owns its records: importing it again adds, changes and deletes them atomically until they equal the file. Usage counts stay. An invalid row rejects the whole import.",
   input: z.strictObject({
     ...PlaceFields,
-    content: text(LIMITS.importBytes, 1).describe("The file's content: fields id, category, subcategory, question, answer, kind."),
-    source: text(LIMITS.labelChars, 1).describe("Which import this is, such as the file's name."),
-    format: z.enum(["json", "jsonl", "csv"]).optional().describe("Default: told by the content."),
-    kind: z.enum(KNOWLEDGE_KINDS).default("faq").describe("Of records that do not say."),
-    force: z.boolean().default(false).describe("Write and embed everything anew."),
-    dry_run: z.boolean().default(false).describe("Only tell what would be done."),
+    content: text(LIMITS.importBytes, 1).describe("File content with the fields id, category, subcategory, question, answer, kind."),
+    source: text(LIMITS.labelChars, 1).describe("Name of the import, such as the file name."),
+    format: z.enum(["json", "jsonl", "csv"]).optional().describe("Default: detected from the content."),
+    kind: z.enum(KNOWLEDGE_KINDS).default("faq").describe("Kind of records without one."),
+    force: z.boolean().default(false).describe("Write and embed every record again."),
+    dry_run: z.boolean().default(false).describe("Only report what would change."),
     keep_missing: z.boolean().default(false).describe("Keep records that are gone from the file."),
     validate: text(LIMITS.importBytes, 1)
       .optional()
-      .describe("A file's content with query and id: measures how often the right record comes first."),
+      .describe("File content with query and id: measures how often the search returns the right record."),
   }),
   output: z.object({
     added: z.int(),
     changed: z.int(),
     removed: z.int(),
     unchanged: z.int(),
-    embedding_calls: z.int().describe("Texts that were embedded."),
-    embedding_calls_saved: z.int().describe("Texts whose vector was still right."),
+    embedding_calls: z.int().describe("Texts embedded."),
+    embedding_calls_saved: z.int().describe("Texts whose vector was reused."),
     embedding_pending: z.int(),
-    redacted_secrets: z.int().describe("Secrets taken out before anything was stored."),
+    redacted_secrets: z.int().describe("Secrets removed before storing."),
     dry_run: z.boolean(),
     ignored_fields: z.array(z.string()),
     validation: z
@@ -57,16 +57,18 @@ export const knowledgeImport = operation({
   render: (result) =>
     [
       `${result.dry_run ? "Would import" : "Imported"}: ${result.added} new, ${result.changed} changed, ${result.removed} removed, ${result.unchanged} unchanged.`,
-      ...(result.dry_run ? [] : [`${result.embedding_calls} texts embedded, ${result.embedding_calls_saved} saved.`]),
-      ...(result.embedding_pending > 0 ? [`${result.embedding_pending} vectors are still to come; words find these records already.`] : []),
-      ...(result.redacted_secrets > 0 ? [`${result.redacted_secrets} secrets were taken out.`] : []),
-      ...(result.ignored_fields.length > 0 ? [`Fields not used: ${result.ignored_fields.join(", ")}.`] : []),
+      ...(result.dry_run ? [] : [`${result.embedding_calls} texts embedded, ${result.embedding_calls_saved} reused.`]),
+      ...(result.embedding_pending > 0
+        ? [`${result.embedding_pending} records are found by keyword until their embeddings are ready.`]
+        : []),
+      ...(result.redacted_secrets > 0 ? [`${result.redacted_secrets} secrets removed.`] : []),
+      ...(result.ignored_fields.length > 0 ? [`Ignored fields: ${result.ignored_fields.join(", ")}.`] : []),
       ...(result.validation
         ? [
-            `Of ${result.validation.questions} questions the right record came first for ${percent(result.validation.top_1)}, among three for ${percent(result.validation.top_3)}, among five for ${percent(result.validation.top_5)}.`,
+            `Right record for ${result.validation.questions} questions: first ${percent(result.validation.top_1)}, top 3 ${percent(result.validation.top_3)}, top 5 ${percent(result.validation.top_5)}.`,
             ...result.validation.missed
               .slice(0, MISSED_SHOWN)
-              .map(({ query, expected, first }) => `  ${JSON.stringify(query)}: ${first ?? "nothing"} came first, not ${expected}`),
+              .map(({ query, expected, first }) => `  ${JSON.stringify(query)}: expected ${expected}, found ${first ?? "nothing"}`),
           ]
         : []),
     ].join("\n"),

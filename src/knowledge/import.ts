@@ -21,16 +21,16 @@ export interface ImportRecord extends KnowledgeContent {
 
 /** The records of one import and how to apply them. */
 export interface ImportKnowledge extends Place {
-  /** Which import this is, such as a file's name. It owns its records: those that are gone from the file are removed. */
+  /** Names the import, such as by its file. The source owns its records: the import deletes records that are gone from the file. */
   readonly source: string;
   readonly records: readonly ImportRecord[];
-  /** Writes and embeds everything anew. */
+  /** Writes and embeds every record again. */
   readonly force?: boolean | undefined;
-  /** Tells what would be done, and does nothing. */
+  /** Only reports what would change. */
   readonly dryRun?: boolean | undefined;
-  /** Leaves records alone that are gone from the file. */
+  /** Keeps records that are gone from the file. */
   readonly keepMissing?: boolean | undefined;
-  /** Questions with the record that answers them: how often it comes among the first is measured afterwards. */
+  /** Questions with the id of the right record. The import measures how often the search returns it first. */
   readonly labelled?: readonly LabelledQuery[] | undefined;
 }
 
@@ -45,12 +45,12 @@ export interface ImportResult {
   readonly changed: number;
   readonly removed: number;
   readonly unchanged: number;
-  /** Texts that were embedded, and texts whose vector was still right. */
+  /** Texts that were embedded, and texts whose vector was reused. */
   readonly embeddingCalls: number;
   readonly embeddingCallsSaved: number;
-  /** Records without a vector for now: words find them, and the vector follows. */
+  /** Records without a vector yet; keyword search finds them, and the backfill embeds them. */
   readonly embeddingPending: number;
-  /** Secrets that were taken out before anything was stored. */
+  /** Secrets removed before anything was stored. */
   readonly redactedSecrets: number;
   readonly dryRun: boolean;
   readonly validation?: Validation | undefined;
@@ -64,18 +64,19 @@ interface ImportDeps {
   readonly redact: Redact;
 }
 
+/** Texts per call of the embedder, and the milliseconds it may take. */
 const BATCH = 32;
 const BATCH_MS = 120_000;
-/** Others that write the same records at the same time are rare. */
+/** Attempts to import while other callers change the same records. */
 const ATTEMPTS = 5;
 
-export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, options: ImportOptions): Promise<ImportResult> {
+export async function importKnowledge(deps: ImportDeps, request: ImportKnowledge, options: ImportOptions): Promise<ImportResult> {
   const { storage, embedders, backfiller, now, redact } = deps;
-  const database = databaseOf(given);
-  assertDistinct(given.records);
-  const clean = await mapInSlices(given.records, (record) => redactContent(record, redact), options.signal);
+  const database = databaseOf(request);
+  assertDistinct(request.records);
+  const clean = await mapInSlices(request.records, (record) => redactContent(record, redact), options.signal);
   const redactedSecrets = clean.flatMap(({ redacted }) => redacted).reduce((sum, { count }) => sum + count, 0);
-  const input = { ...given, source: redact(given.source).text, records: clean.map(({ content }) => content) };
+  const input = { ...request, source: redact(request.source).text, records: clean.map(({ content }) => content) };
   if (input.dryRun) {
     const store = (await storage.find(database))?.knowledge;
     const { counts } = compare(input, (await store?.marks()) ?? []);
@@ -107,7 +108,7 @@ export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, 
       vectors: needsVector(compared) ? embed.vectorsOf(knowledgeText(compared.record)) : undefined,
     });
     if ((await store.apply({ add: add.map(write), replace: replace.map(write), remove, savedAt: at })) === "changed meanwhile") continue;
-    // What an earlier import left without a vector is made up for now, unless the provider is still away.
+    // Records that an earlier import left without a vector are embedded now, unless the provider is still unavailable.
     const late = embed.failed() > 0 ? { embedded: 0, failed: embed.failed() } : await backfill(store.embeddings, embedders, options);
     if (late.failed > 0) backfiller.schedule(`knowledge ${database}`, store.embeddings);
     return {
@@ -120,7 +121,7 @@ export async function importKnowledge(deps: ImportDeps, given: ImportKnowledge, 
       ...(await validate(store)),
     };
   }
-  throw new CairnError("conflict", "Others change the same records all the time, so nothing was imported. Try again.", {
+  throw new CairnError("conflict", "Nothing was imported: other callers keep changing the same records. Try again.", {
     retryAfterMs: 1_000,
   });
 
@@ -136,14 +137,14 @@ interface Compared {
   readonly revision: number;
 }
 
-/** What differs between the file and the records of its source. */
+/** Compares the file with the stored records of its source. */
 function compare({ records, source, force, keepMissing }: ImportKnowledge, marks: readonly KnowledgeMark[]) {
   const stored = new Map(marks.map((mark) => [mark.id, mark]));
   const foreign = records.filter(({ id }) => stored.has(id) && stored.get(id)!.source !== source);
   if (foreign.length > 0)
     throw new CairnError(
       "conflict",
-      `${foreign.length} of the records are there already from elsewhere, such as ${JSON.stringify(foreign[0]!.id)} (${stored.get(foreign[0]!.id)!.source || "saved by hand"}). Nothing was imported; delete them or use other ids.`,
+      `Nothing was imported: ${foreign.length} ids belong to another source, such as ${JSON.stringify(foreign[0]!.id)} (${stored.get(foreign[0]!.id)!.source || "saved directly"}). Delete those records or use other ids.`,
       { details: { ids: foreign.slice(0, 20).map(({ id }) => id) } },
     );
   const compared = records.map((record) => ({ record, hash: knowledgeHash(record), revision: stored.get(record.id)?.revision ?? 0 }));
@@ -167,7 +168,7 @@ function toRecord({ record, hash, revision }: Compared, before: Knowledge | unde
   return { id, ...content, contentHash: hash, successes, uses, source, createdAt, updatedAt: at, createdOrder, revision: revision + 1 };
 }
 
-/** Embeds texts in batches and remembers them, so that an attempt that came too late costs nothing anew. */
+/** Embeds texts in batches and keeps the vectors, so that a second attempt embeds nothing again. */
 function embedOnce(store: KnowledgeStore, embedders: Embedders, { signal, progress }: ImportOptions) {
   const known = new Map<string, readonly VersionedVector[]>();
   let calls = 0;
@@ -177,7 +178,7 @@ function embedOnce(store: KnowledgeStore, embedders: Embedders, { signal, progre
     for (let start = 0; start < wanted.length; start += BATCH) {
       signal?.throwIfAborted();
       const batch = wanted.slice(start, start + BATCH);
-      // A provider that is down is not asked again for each batch.
+      // After a failure the provider is not called for further batches.
       const { vectors, embedded } =
         failed > 0
           ? { vectors: batch.map(() => []), embedded: false }
@@ -194,7 +195,7 @@ function embedOnce(store: KnowledgeStore, embedders: Embedders, { signal, progre
 function assertDistinct(records: readonly ImportRecord[]): void {
   const seen = new Set<string>();
   for (const { id } of records) {
-    if (seen.has(id)) throw new CairnError("invalid_input", `The id ${JSON.stringify(id)} comes twice. Nothing was imported.`);
+    if (seen.has(id)) throw new CairnError("invalid_input", `Nothing was imported: the id ${JSON.stringify(id)} is not unique.`);
     seen.add(id);
   }
 }

@@ -5,6 +5,7 @@ import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/place.ts";
 import { operation } from "../operations/operation.ts";
 import { Damaged, damagedField, damagedNote, Id, MaxTokens, PlaceFields, text } from "../operations/schemas.ts";
+import { fitNote } from "../text/budget.ts";
 import { fitKnowledge } from "./fit.ts";
 import type { SavedKnowledge } from "./service.ts";
 
@@ -25,8 +26,8 @@ export const KnowledgeOutput = z.object({
 });
 
 const SavedOutput = KnowledgeOutput.extend({
-  embedding_pending: z.boolean().optional().describe("true: found by words now, by meaning as soon as its vector is there."),
-  redacted: z.array(z.object({ field: z.string(), kind: z.string(), count: z.int() })).describe("Secrets taken out before storing."),
+  embedding_pending: z.boolean().optional().describe("true: found by keyword now, semantically once it is embedded."),
+  redacted: z.array(z.object({ field: z.string(), kind: z.string(), count: z.int() })).describe("Secrets removed before storing."),
 });
 
 const FilterFields = {
@@ -39,12 +40,15 @@ const ContentFields = {
   kind: z.enum(KNOWLEDGE_KINDS).default("skill"),
   category: text(LIMITS.categoryChars).optional(),
   subcategory: text(LIMITS.categoryChars).optional(),
-  question: text(LIMITS.questionChars, 1).describe("What one would ask again; for a remediation, the error text."),
+  question: text(LIMITS.questionChars, 1).describe("The question as it will be asked again; for a remediation, the error text."),
   answer: text(LIMITS.answerChars, 1).describe("What to do."),
 };
 
-const shown = (record: Knowledge) => ({ ...record, usageCount: record.uses, successRate: successRate(record) });
-const saved = ({ embedded, ...record }: SavedKnowledge) => ({ ...shown(record), ...(embedded ? {} : { embeddingPending: true }) });
+const toOutput = (record: Knowledge) => ({ ...record, usageCount: record.uses, successRate: successRate(record) });
+const toSavedOutput = ({ embedded, ...record }: SavedKnowledge) => ({
+  ...toOutput(record),
+  ...(embedded ? {} : { embeddingPending: true }),
+});
 
 const FoundRank = z.object({ rank: z.int(), score: z.number() });
 
@@ -52,8 +56,8 @@ const READ = { readOnly: true, destructive: false, idempotent: true };
 
 export const knowledgeSave = operation({
   name: "knowledge_save",
-  summary: "Keep a skill, a remedy, a troubleshooting step or an answer for later.",
-  input: z.strictObject({ ...PlaceFields, id: Id.optional().describe("A name of your choice; made up if not given."), ...ContentFields }),
+  summary: "Save a skill, remediation, troubleshooting step or FAQ answer.",
+  input: z.strictObject({ ...PlaceFields, id: Id.optional().describe("Default: generated."), ...ContentFields }),
   output: SavedOutput,
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: false },
@@ -69,22 +73,22 @@ export const knowledgeSave = operation({
   render: ({ id, kind, question }) => `Saved ${kind} ${id}: ${question}`,
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
-    return saved(await cairn.knowledge.save(input, context));
+    return toSavedOutput(await cairn.knowledge.save(input, context));
   },
 });
 
 export const knowledgeSearch = operation({
   name: "knowledge_search",
-  summary: "Find what is known about a question or an error, in this project and shared.",
+  summary: "Find knowledge about a question or an error, in this project and shared.",
   description:
-    "Paste an error as it is: line numbers, paths, times and ids do not matter. Afterwards tell with knowledge_feedback whether it helped.",
+    "Paste an error unchanged: line numbers, paths, times and ids are ignored. Then report with knowledge_feedback whether it helped.",
   input: z.strictObject({
     ...PlaceFields,
-    scope: z.enum(["project", "shared"]).optional().describe("Only one of them. Default: both."),
+    scope: z.enum(["project", "shared"]).optional().describe("Default: both."),
     query: text(LIMITS.questionChars, 1),
     ...FilterFields,
     top_k: z.int().min(1).max(LIMITS.listMax).default(5),
-    ranking: z.enum(["similarity", "success"]).default("similarity").describe("success: 0.7 similarity + 0.3 success rate."),
+    ranking: z.enum(["similarity", "success"]).default("similarity").describe("success: 0.7 × similarity + 0.3 × success rate."),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
     max_tokens: MaxTokens,
   }),
@@ -103,11 +107,11 @@ export const knowledgeSearch = operation({
           .describe("Rank and score in each ranking that found it."),
       }),
     ),
-    scopes: z.array(z.string()).describe("Where was searched."),
+    scopes: z.array(z.string()).describe("Scopes searched."),
     degraded: z.array(z.string()),
     damaged: Damaged,
     model: z.string().optional(),
-    note: z.string().optional().describe("What was left out and how to get it."),
+    note: z.string().optional().describe("What was omitted and how to get it."),
   }),
   access: "read",
   annotations: READ,
@@ -119,7 +123,7 @@ export const knowledgeSearch = operation({
   },
   render: ({ results, degraded, damaged, note }) =>
     [
-      ...(results.length === 0 ? ["Nothing is known about this yet."] : []),
+      ...(results.length === 0 ? ["No knowledge found."] : []),
       ...results.map(({ knowledge, scope, score, confidence, same_error, warning }) =>
         [
           `${score.toFixed(2)}  ${confidence}${same_error ? ", same error" : ""}  ${knowledge.kind} ${knowledge.id} (${scope})  ${knowledge.question.split("\n")[0]}`,
@@ -140,14 +144,14 @@ export const knowledgeSearch = operation({
       hits.map(({ record }) => record),
       maxTokens,
     );
-    const results = fitted.shown.map((record, index) => ({ ...hits[index], knowledge: shown(record) }));
-    return { ...rest, ...damagedField(damaged), results, ...noteOn(maxTokens, fitted) };
+    const results = fitted.records.map((record, index) => ({ ...hits[index], knowledge: toOutput(record) }));
+    return { ...rest, ...damagedField(damaged), results, ...fitNote(maxTokens, fitted, "knowledge_get") };
   },
 });
 
 export const knowledgeGet = operation({
   name: "knowledge_get",
-  summary: "Read one piece of knowledge in full.",
+  summary: "Read one knowledge record in full.",
   input: z.strictObject({ ...PlaceFields, id: Id }),
   output: KnowledgeOutput,
   access: "read",
@@ -164,7 +168,7 @@ export const knowledgeGet = operation({
   render: ({ id, kind, question, answer }) => `${question}\n${kind} ${id}\n${answer}`,
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
-    return shown(await cairn.knowledge.get(input));
+    return toOutput(await cairn.knowledge.get(input));
   },
 });
 
@@ -174,9 +178,9 @@ export const knowledgeList = operation({
   input: z.strictObject({
     ...PlaceFields,
     ...FilterFields,
-    source: text(LIMITS.labelChars).optional().describe("Only what this import brought."),
+    source: text(LIMITS.labelChars).optional().describe("Only records of this import source."),
     limit: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
-    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
+    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the previous page."),
     max_tokens: MaxTokens,
   }),
   output: z.object({
@@ -199,21 +203,26 @@ export const knowledgeList = operation({
       `${knowledge.length} of ${total}`,
       ...knowledge.map(({ id, kind, question }) => `${id}  ${kind}  ${question.split("\n")[0]}`),
       ...damagedNote(damaged),
-      next_cursor ? `More: call again with cursor ${next_cursor}` : "",
+      next_cursor ? `Next page: cursor ${next_cursor}` : "",
       note ?? "",
     ]
       .filter(Boolean)
       .join("\n"),
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
-    const { records, damaged, cut, ...rest } = await cairn.knowledge.list(input);
-    return { knowledge: records.map(shown), ...damagedField(damaged), ...rest, ...noteOn(input.maxTokens, { cut, left: 0 }) };
+    const { records, damaged, shortened, ...rest } = await cairn.knowledge.list(input);
+    return {
+      knowledge: records.map(toOutput),
+      ...damagedField(damaged),
+      ...rest,
+      ...fitNote(input.maxTokens, { shortened, omitted: 0 }, "knowledge_get"),
+    };
   },
 });
 
 export const knowledgeUpdate = operation({
   name: "knowledge_update",
-  summary: "Change fields of a piece of knowledge; those not given and the counts stay.",
+  summary: "Change fields of a knowledge record; omitted fields and its counts stay.",
   input: z.strictObject({
     ...PlaceFields,
     id: Id,
@@ -230,13 +239,13 @@ export const knowledgeUpdate = operation({
   render: ({ id, question }) => `Updated ${id}: ${question}`,
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
-    return saved(await cairn.knowledge.update(input, context));
+    return toSavedOutput(await cairn.knowledge.update(input, context));
   },
 });
 
 export const knowledgeDelete = operation({
   name: "knowledge_delete",
-  summary: "Delete one piece of knowledge for good.",
+  summary: "Delete a knowledge record permanently.",
   input: z.strictObject({ ...PlaceFields, id: Id }),
   output: z.object({ deleted: z.boolean() }),
   access: "write",
@@ -244,7 +253,7 @@ export const knowledgeDelete = operation({
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "knowledge",
   cli: { positional: ["id"], examples: ["cairn knowledge delete tmpl_109 --scope shared"] },
-  render: ({ deleted }) => (deleted ? "Deleted." : "There was no such knowledge."),
+  render: ({ deleted }) => (deleted ? "Deleted." : "No such record."),
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
     return cairn.knowledge.delete(input);
@@ -253,7 +262,7 @@ export const knowledgeDelete = operation({
 
 export const knowledgeFeedback = operation({
   name: "knowledge_feedback",
-  summary: "Tell whether a piece of knowledge helped, so that what works comes first.",
+  summary: "Report whether a knowledge record helped; helpful records rank higher.",
   input: z.strictObject({ ...PlaceFields, id: Id, success: z.boolean().describe("Whether it helped.") }),
   output: z.object({ id: z.string(), success_rate: z.number(), successes: z.int(), usage_count: z.int() }),
   access: "write",
@@ -267,16 +276,9 @@ export const knowledgeFeedback = operation({
   render: ({ id, success_rate, usage_count }) => `${id}: success rate ${success_rate.toFixed(2)} after ${usage_count} uses.`,
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
-    return shown(await cairn.knowledge.feedback(input));
+    return toOutput(await cairn.knowledge.feedback(input));
   },
 });
-
-/** What an answer lacks because it would have been too long, if anything. */
-function noteOn(maxTokens: number, { cut, left }: { readonly cut: number; readonly left: number }): { note?: string } {
-  if (cut + left === 0) return {};
-  const parts = [...(cut > 0 ? [`${cut} were cut`] : []), ...(left > 0 ? [`${left} were left out`] : [])];
-  return { note: `To stay within ${maxTokens} tokens, ${parts.join(" and ")}: knowledge_get has each in full.` };
-}
 
 export const knowledgeOperations = [
   knowledgeSave,

@@ -10,7 +10,7 @@ import type { ImportRecord } from "./import.ts";
 import { type FileRecord, parseRecordFile, type RecordFormat } from "./record-file.ts";
 import type { LabelledQuery } from "./validate.ts";
 
-/** Names that files use for our fields. */
+/** Other names of the fields that files may use. */
 const ALIASES: Readonly<Record<string, string>> = {
   template_id: "id",
   question_text: "question",
@@ -28,30 +28,30 @@ const RecordFields = z.object({
   answer: text(LIMITS.answerChars, 1),
 });
 
-/** A record of an import that is whole. */
+/** A validated record of an import. */
 export const ImportedKnowledge = RecordFields.required({ id: true, kind: true });
 
 const LabelFields = z.object({ query: text(LIMITS.questionChars, 1), id: Id });
 
 export interface ReadRecords {
   readonly records: readonly ImportRecord[];
-  /** Fields of the file that are not used. */
+  /** Fields of the file that the import ignores. */
   readonly ignored: readonly string[];
 }
 
-/** The records of a file, every one checked, or an error that names the rows that are wrong. */
+/** Parses and validates the records of a file. Raises `invalid_input` with the invalid rows. */
 export async function readRecords(content: string, format: RecordFormat | undefined, fallbackKind: KnowledgeKind): Promise<ReadRecords> {
-  const rows = parseRecordFile(content, format).map(({ where, fields }) => ({ where, fields: renamed(fields) }));
-  const records = (await checked(rows, RecordFields)).map(({ where, value: { id, kind = fallbackKind, ...rest } }) => {
+  const rows = parseRecordFile(content, format).map(({ where, fields }) => ({ where, fields: renameAliases(fields) }));
+  const records = (await parseRows(rows, RecordFields)).map(({ where, value: { id, kind = fallbackKind, ...rest } }) => {
     const content = { kind, ...rest };
-    // Without an id of its own a record is known by what it asks, so a new answer is a change and a new question a new record.
-    const made = () => `q-${framedHash(kind, rest.category, rest.subcategory, rest.question).slice(0, 24)}`;
-    return { where, record: { id: id ?? made(), ...content } };
+    // A record without an id is identified by its question: a new answer is a change, a new question a new record.
+    const derivedId = () => `q-${framedHash(kind, rest.category, rest.subcategory, rest.question).slice(0, 24)}`;
+    return { where, record: { id: id ?? derivedId(), ...content } };
   });
   const first = new Map<string, string>();
   for (const { where, record } of records) {
     const before = first.get(record.id);
-    if (before !== undefined) throw problem([`${where}: the id ${JSON.stringify(record.id)} is that of ${before}`]);
+    if (before !== undefined) throw problem([`${where}: the id ${JSON.stringify(record.id)} is used by ${before}`]);
     first.set(record.id, where);
   }
   const known = new Set(Object.keys(RecordFields.shape));
@@ -59,24 +59,24 @@ export async function readRecords(content: string, format: RecordFormat | undefi
   return { records: records.map(({ record }) => record), ignored: ignored.slice(0, 50) };
 }
 
-/** Questions with the id of the record that answers each. */
+/** Parses questions, each with the id of the record that answers it. */
 export async function readLabelled(content: string): Promise<readonly LabelledQuery[]> {
   const rows = parseRecordFile(content).map(({ where, fields }) => {
-    const { question, expected, ...rest } = renamed(fields);
+    const { question, expected, ...rest } = renameAliases(fields);
     return { where, fields: { query: question, id: expected, ...rest } };
   });
-  return (await checked(rows, LabelFields)).map(({ value }) => value);
+  return (await parseRows(rows, LabelFields)).map(({ value }) => value);
 }
 
-function renamed(fields: FileRecord["fields"]): Record<string, unknown> {
+function renameAliases(fields: FileRecord["fields"]): Record<string, unknown> {
   const entries = Object.entries(fields)
-    // A spreadsheet writes nothing where nothing is known.
+    // Spreadsheets write empty cells for missing values.
     .filter(([, value]) => value !== "" && value !== null)
     .map(([name, value]) => [Object.hasOwn(ALIASES, name) ? ALIASES[name]! : name, value] as const);
   return Object.fromEntries(entries);
 }
 
-async function checked<Schema extends z.ZodObject>(
+async function parseRows<Schema extends z.ZodObject>(
   rows: readonly FileRecord[],
   schema: Schema,
 ): Promise<{ where: string; value: z.output<Schema> }[]> {

@@ -5,13 +5,13 @@ import { parseCsv } from "./csv.ts";
 
 export type RecordFormat = "json" | "jsonl" | "csv";
 
-/** One record of a file, and what to call its place in a message. */
+/** One record of a file, and its position for messages. */
 export interface FileRecord {
   readonly where: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** The records of a JSON array, of JSON lines or of CSV with a header. What it is shows in its first character, unless told. */
+/** Parses a JSON array, JSON Lines or CSV with a header. Without a format, the first character decides. */
 export function parseRecordFile(content: string, format?: RecordFormat): FileRecord[] {
   const text = content.replace(/^\ufeff/, "");
   const start = text.trimStart()[0];
@@ -21,7 +21,7 @@ export function parseRecordFile(content: string, format?: RecordFormat): FileRec
 
 function jsonRecords(text: string): FileRecord[] {
   const data = jsonOf(text, "the file");
-  if (!Array.isArray(data)) throw wrong("the file", "is not a JSON array of records");
+  if (!Array.isArray(data)) throw invalid("the file", "is not a JSON array of records");
   assertCount(data.length);
   return data.map((fields, index) => ({ where: `row ${index + 1}`, fields: object(fields, `row ${index + 1}`) }));
 }
@@ -37,13 +37,13 @@ function csvRecords(text: string): FileRecord[] {
   if (!header) return [];
   assertCount(rows.length);
   const names = header.fields.map((name) => name.trim());
-  if (names.length > LIMITS.importColumns) throw wrong("line 1", `has ${names.length} columns; at most ${LIMITS.importColumns} are read`);
+  if (names.length > LIMITS.importColumns) throw invalid("line 1", `has ${names.length} columns; the limit is ${LIMITS.importColumns}`);
   const seen = new Set<string>();
-  const twice = names.find((name) => seen.has(name) || !seen.add(name));
-  if (twice !== undefined) throw wrong("line 1", `the column ${JSON.stringify(twice)} comes twice`);
+  const duplicate = names.find((name) => seen.has(name) || !seen.add(name));
+  if (duplicate !== undefined) throw invalid("line 1", `the column ${JSON.stringify(duplicate)} is not unique`);
   return rows.map(({ line, fields }) => {
     const where = `line ${line}`;
-    if (fields.length !== names.length) throw wrong(where, `has ${fields.length} fields where the header has ${names.length}`);
+    if (fields.length !== names.length) throw invalid(where, `has ${fields.length} fields where the header has ${names.length}`);
     return { where, fields: Object.fromEntries(names.map((name, index) => [name, fields[index]])) };
   });
 }
@@ -52,20 +52,20 @@ function jsonOf(text: string, where: string): unknown {
   try {
     return parseJson(text, { values: LIMITS.importJsonValues });
   } catch (cause) {
-    throw wrong(where, `is ${(cause as Error).message}`);
+    throw invalid(where, `is ${(cause as Error).message}`);
   }
 }
 
 function assertCount(records: number): void {
   if (records > LIMITS.importRecords)
-    throw new CairnError("too_large", `The file has ${records} records; at most ${LIMITS.importRecords} go in one import. Split it.`);
+    throw new CairnError("too_large", `The file has ${records} records; the limit is ${LIMITS.importRecords}. Split the file.`);
 }
 
 function object(value: unknown, where: string): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(where, "is not a record with named fields");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(where, "is not an object with named fields");
   return value as Record<string, unknown>;
 }
 
-function wrong(where: string, what: string): CairnError {
+function invalid(where: string, what: string): CairnError {
   return new CairnError("invalid_input", `${where}: ${what}`, { details: { where } });
 }

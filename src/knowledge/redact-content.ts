@@ -1,7 +1,7 @@
 import type { KnowledgeContent } from "../model/knowledge.ts";
 import type { Redact } from "../text/redact.ts";
 
-/** What was taken out of a field; never the value itself. */
+/** Secrets removed from a field; never their values. */
 export interface RedactedField {
   readonly field: string;
   readonly kind: string;
@@ -10,7 +10,7 @@ export interface RedactedField {
 
 const FIELDS = ["category", "subcategory", "question", "answer"] as const;
 
-/** The content without secrets, and which there were. */
+/** Removes secrets from the content and reports them. */
 export function redactContent<Content extends Partial<{ [Field in keyof KnowledgeContent]: KnowledgeContent[Field] | undefined }>>(
   content: Content,
   redact: Redact,
@@ -18,9 +18,9 @@ export function redactContent<Content extends Partial<{ [Field in keyof Knowledg
   const clean: Record<string, unknown> = { ...content };
   const redacted: RedactedField[] = [];
   for (const field of FIELDS) {
-    const given = content[field];
-    if (given === undefined) continue;
-    const { text, found } = redact(given);
+    const value = content[field];
+    if (value === undefined) continue;
+    const { text, found } = redact(value);
     clean[field] = text;
     redacted.push(...found.map(({ kind, count }) => ({ field, kind, count })));
   }

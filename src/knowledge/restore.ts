@@ -9,15 +9,15 @@ import { redactContent } from "./redact-content.ts";
 
 export interface Restored {
   readonly imported: number;
-  /** Those whose id is there already; they stay as they are. */
+  /** Records whose id existed already; they were skipped. */
   readonly present: number;
-  /** By the place of the record in what was given, from 1. */
+  /** By the position of the record in the input, from 1. */
   readonly problems: readonly { readonly record: number; readonly problem: string }[];
 }
 
 const Count = z.int().min(0);
 
-/** A record of another database. What follows from its content is not taken from there. */
+/** A record of another database. Values derived from its content are computed again. */
 const RestoredRecord = z
   .object({
     id: Id,
@@ -32,17 +32,17 @@ const RestoredRecord = z
     createdAt: z.iso.datetime({ offset: true }),
     updatedAt: z.iso.datetime({ offset: true }),
   })
-  .refine(({ successes, uses }) => successes <= uses, "successes: are more than the uses");
+  .refine(({ successes, uses }) => successes <= uses, "successes: must not exceed uses");
 
-/** The records that can be stored, without their secrets and with their counts, and what is wrong with the others. */
+/** Validates records and removes their secrets; the counts stay. Returns the valid ones and the problems of the others. */
 export function readRestored(
-  given: readonly unknown[],
+  input: readonly unknown[],
   redact: Redact,
   now: string,
 ): { records: Knowledge[]; problems: Restored["problems"] } {
   const records: Knowledge[] = [];
   const problems: { record: number; problem: string }[] = [];
-  for (const [index, one] of given.entries()) {
+  for (const [index, one] of input.entries()) {
     const parsed = RestoredRecord.safeParse(one);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;

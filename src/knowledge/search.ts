@@ -12,12 +12,12 @@ import { errorSignature, normaliseError } from "../text/normalise-error.ts";
 /** A query for knowledge, with its filters. */
 export interface SearchKnowledge extends KnowledgeFilter {
   readonly projectPath?: string | undefined;
-  /** Default: the project's and the shared knowledge together. */
+  /** Default: the knowledge of the project and the shared knowledge. */
   readonly scope?: Scope | "both" | undefined;
   readonly query: string;
   readonly topK?: number | undefined;
   readonly mode?: SearchMode | undefined;
-  /** `success` counts what helped before: 0.7 · similarity + 0.3 · success rate. */
+  /** `success` prefers records that helped before: 0.7 × similarity + 0.3 × success rate. */
   readonly ranking?: "similarity" | "success" | undefined;
 }
 
@@ -29,11 +29,11 @@ export interface KnowledgeHit {
   readonly scope: Scope;
   /** Cosine, 0 to 1. */
   readonly score: number;
-  /** What it was ranked by: the similarity, or that with the success rate. */
+  /** The similarity, or with `success` the weighted sum. */
   readonly rankScore: number;
   readonly confidence: Confidence;
   readonly warning?: string | undefined;
-  /** Its error is the one asked about, but for line numbers, paths, values and the like. */
+  /** Its error equals the one in the query, apart from line numbers, paths, times and ids. */
   readonly sameError: boolean;
   readonly found: Found;
 }
@@ -43,7 +43,7 @@ export interface KnowledgeAnswer {
   readonly hits: readonly KnowledgeHit[];
   readonly scopes: readonly Scope[];
   readonly degraded: readonly string[];
-  /** Records that were found and could not be read. */
+  /** Records that were found and cannot be read. */
   readonly damaged: readonly DamagedRecord[];
   readonly model?: string | undefined;
 }
@@ -132,12 +132,11 @@ function judge(rankScore: number, sameError: boolean, measured: boolean): Pick<K
   if (!measured) return { confidence: "low", warning: "Found by keywords alone: its similarity is unknown." };
   if (rankScore >= 0.7) return { confidence: "high" };
   if (rankScore >= 0.5) return { confidence: "medium" };
-  const warning =
-    rankScore < 0.3 ? "Very low confidence: this is probably about something else." : "Low confidence: check it before you rely on it.";
+  const warning = rankScore < 0.3 ? "Very low confidence: probably unrelated." : "Low confidence: verify before use.";
   return { confidence: "low", warning };
 }
 
-/** Each list keeps its order. Heads are compared by score where one model made all of them, else the lists take turns. */
+/** Merges lists, each in its order: by score where one model ranked all of them, else in turns. */
 function merge(lists: readonly (readonly KnowledgeHit[])[], comparable: boolean): KnowledgeHit[] {
   const rest = lists.map((list) => [...list]);
   const merged: KnowledgeHit[] = [];

@@ -24,7 +24,7 @@ export interface CallOptions {
 
 /** The content of a new knowledge record. */
 export interface SaveKnowledge extends Place {
-  /** Made up if not given. */
+  /** Default: generated. */
   readonly id?: string | undefined;
   /** Default: a skill. */
   readonly kind?: KnowledgeKind | undefined;
@@ -45,7 +45,7 @@ export interface KnowledgeRef extends Place {
 export interface ListKnowledge extends Place, KnowledgeFilter {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
-  /** About how many tokens the answer may cost: long texts are cut, then the page ends earlier. */
+  /** Approximate size of the answer in tokens: long texts are cut first, then the page ends earlier. */
   readonly maxTokens?: number | undefined;
 }
 
@@ -55,39 +55,39 @@ export interface KnowledgeList {
   readonly damaged: readonly DamagedRecord[];
   readonly total: number;
   readonly nextCursor?: string | undefined;
-  /** How many records were shortened to stay within `maxTokens`. */
-  readonly cut: number;
+  /** Records shortened to fit into `maxTokens`. */
+  readonly shortened: number;
 }
 
-/** A record as it was stored just now. */
+/** A record that was just stored. */
 export interface SavedKnowledge extends Knowledge {
-  /** False while its vector is still to come; words find it already. */
+  /** False until the record has a vector; keyword search finds it already. */
   readonly embedded: boolean;
-  /** Which secrets were taken out before it was stored. */
+  /** Secrets removed before it was stored. */
   readonly redacted: readonly RedactedField[];
 }
 
-/** How much of the shared knowledge can be found by meaning. */
+/** How much of the shared knowledge semantic search covers. */
 export interface KnowledgeReadiness {
   readonly records: number;
   readonly vectors: number;
   readonly ready: boolean;
 }
 
-/** What was learnt, per project and for all of them. */
+/** Skills, remediations, troubleshooting steps and FAQs, per project and shared by all projects. */
 export interface KnowledgeBase {
   save(input: SaveKnowledge, options?: CallOptions): Promise<SavedKnowledge>;
   search(input: SearchKnowledge, options?: CallOptions): Promise<KnowledgeAnswer>;
   get(input: KnowledgeRef): Promise<Knowledge>;
   list(input: ListKnowledge): Promise<KnowledgeList>;
-  /** Changes the fields given; the rest and the counts stay. */
+  /** Changes the fields that are present; the counts stay. */
   update(input: UpdateKnowledge, options?: CallOptions): Promise<SavedKnowledge>;
   delete(input: KnowledgeRef): Promise<{ readonly deleted: boolean }>;
   /** Counts one use, and whether it helped. */
   feedback(input: KnowledgeRef & { readonly success: boolean }): Promise<Knowledge>;
-  /** Makes the records of one source equal to a file's content, embedding only what changed. */
+  /** Makes the records of one source equal to a file's content. Embeds only changed texts. */
   import(input: ImportKnowledge, options?: ImportOptions): Promise<ImportResult>;
-  /** Stores records of another database of this kind with their counts. Those whose id is there already stay as they are. */
+  /** Stores records of another Cairn database with their counts. Existing ids are skipped. */
   restore(input: { readonly database: string; readonly records: readonly unknown[] }, options?: CallOptions): Promise<Restored>;
   readiness(): Promise<KnowledgeReadiness>;
 }
@@ -98,17 +98,17 @@ export interface KnowledgeDeps {
   readonly backfiller: Backfiller;
   readonly now: Clock;
   readonly newId: () => string;
-  /** Takes secrets out of everything that is stored or embedded. */
+  /** Removes secrets from everything that is stored or embedded. */
   readonly redact: Redact;
 }
 
-/** Edits of one record at one moment are rare; so many lost races in a row mean something else is wrong. */
+/** Attempts to update a record that others update at the same time. */
 const UPDATE_ATTEMPTS = 20;
 
 export function knowledge({ storage, embedders, backfiller, now, newId, redact }: KnowledgeDeps): KnowledgeBase {
   const find = async (place: Place): Promise<KnowledgeStore | undefined> => (await storage.find(databaseOf(place)))?.knowledge;
   const missing = (id: string) =>
-    new CairnError("not_found", `There is no knowledge ${JSON.stringify(id)} here. List it to see what there is, or try the other scope.`);
+    new CairnError("not_found", `No knowledge ${JSON.stringify(id)} in this scope. Use knowledge_list, or try the other scope.`);
 
   const deps = { embedders, backfiller, redact };
   const collectionOf = (database: string, { embeddings }: KnowledgeStore): Collection => ({ name: "knowledge", database, embeddings });
@@ -124,11 +124,11 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const write: Parameters<typeof storeEmbedded>[3] = (vectors) => store.put(record, vectors, { savedAt: at });
       const embedded = await storeEmbedded(deps, collectionOf(database, store), knowledgeText(record), write, signal);
       if (embedded !== undefined) return { ...record, embedded, redacted };
-      throw new CairnError("conflict", `There is knowledge ${JSON.stringify(id)} already. Update it, or save under another id.`);
+      throw new CairnError("conflict", `Knowledge ${JSON.stringify(id)} exists already. Update it, or save under another id.`);
     },
 
-    async restore({ database, records: given }, { signal } = {}) {
-      const { records, problems } = readRestored(given, redact, now());
+    async restore({ database, records: input }, { signal } = {}) {
+      const { records, problems } = readRestored(input, redact, now());
       if (records.length === 0) return { imported: 0, present: 0, problems };
       const { knowledge: store } = await storage.create(database);
       const counts = await importNew(deps, collectionOf(database, store), {
@@ -152,12 +152,12 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
     async list({ projectPath, scope, limit = 10, cursor, maxTokens = Number.POSITIVE_INFINITY, ...filter }) {
       const after = cursor === undefined ? undefined : decodeCursor(cursor, "knowledge");
       const store = await find({ projectPath, scope });
-      if (!store) return { records: [], damaged: [], total: 0, cut: 0 };
+      if (!store) return { records: [], damaged: [], total: 0, shortened: 0 };
       const source = filter.source === undefined ? {} : { source: redact(filter.source).text }; // as it was stored
       const page = await store.list({ filter: { ...filter, ...source }, limit: limit + 1, after });
-      const { shown, cut } = fitKnowledge(page.records.slice(0, limit), maxTokens);
+      const { records: shown, shortened } = fitKnowledge(page.records.slice(0, limit), maxTokens);
       const next = nextCursor("knowledge", { read: page.records, shown, orderOf: ({ createdOrder }) => createdOrder });
-      return { records: shown, damaged: page.damaged, total: page.total, cut, nextCursor: next };
+      return { records: shown, damaged: page.damaged, total: page.total, shortened, nextCursor: next };
     },
 
     async update({ id, projectPath, scope, ...changes }, { signal } = {}) {
@@ -165,21 +165,21 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const store = (await storage.find(database))?.knowledge;
       if (!store) throw missing(id);
       const { content, redacted } = redactContent(changes, redact);
-      const given = Object.fromEntries(Object.entries(content).filter(([, value]) => value !== undefined)) as Partial<KnowledgeContent>;
+      const fields = Object.fromEntries(Object.entries(content).filter(([, value]) => value !== undefined)) as Partial<KnowledgeContent>;
       for (let attempt = 0; attempt < UPDATE_ATTEMPTS; attempt++) {
         const before = await store.get(id);
         if (!before) throw missing(id);
-        const edited = { ...before, ...given };
+        const edited = { ...before, ...fields };
         const after: Knowledge = { ...edited, contentHash: knowledgeHash(edited), updatedAt: now(), revision: before.revision + 1 };
         const sameText = knowledgeText(before) === knowledgeText(after);
         const write: Parameters<typeof storeEmbedded>[3] = (vectors) => store.replace(after, vectors);
         const embedded = sameText
           ? (await store.replace(after)) || undefined
           : await storeEmbedded(deps, collectionOf(database, store), knowledgeText(after), write, signal);
-        // Feedback may have come since the record was read.
+        // Feedback may have been counted since the record was read.
         if (embedded !== undefined) return { ...((await store.get(id)) ?? after), embedded, redacted };
       }
-      throw new CairnError("conflict", "The record is being changed by others all the time. Try again.", { retryAfterMs: 500 });
+      throw new CairnError("conflict", "Other callers keep changing this record. Try again.", { retryAfterMs: 500 });
     },
 
     async delete({ id, ...place }) {
@@ -198,7 +198,7 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const store = (await storage.find(SHARED_PROJECT_ID))?.knowledge;
       if (!store) return { records: 0, vectors: 0, ready: true };
       const current = (await store.embeddings.versions()).find(({ isCurrent }) => isCurrent);
-      // Without a version embedding was never switched on, and words are all that is asked for.
+      // Without a version, embedding was never enabled, and keyword search is all that is expected.
       if (!current) return { records: (await store.list({ limit: 1 })).total, vectors: 0, ready: true };
       const { records, vectors } = await store.embeddings.counts(current.versionId);
       return { records, vectors, ready: vectors >= records };

@@ -8,19 +8,19 @@ export interface LabelledQuery {
   readonly id: string;
 }
 
-/** How often the right record came first, among the first three and among the first five: shares of all questions. */
+/** Shares of the questions whose record was the first hit, among the first three and among the first five. */
 export interface Validation {
   readonly questions: number;
   readonly top1: number;
   readonly top3: number;
   readonly top5: number;
-  /** Some of the questions whose record did not come first. */
+  /** Questions whose record was not the first hit, up to a limit. */
   readonly missed: readonly { readonly query: string; readonly expected: string; readonly first?: string | undefined }[];
 }
 
 const MISSED_SHOWN = 20;
 
-/** Hits read for each question: `top5` needs no more. */
+/** Hits read per question, as many as `top5` needs. */
 const TOP_K = 5;
 
 export async function validateSearch(

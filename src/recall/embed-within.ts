@@ -13,15 +13,15 @@ export interface EmbedWithinOptions {
 }
 
 /**
- * Embeds, or says why not, within the time given: an embedder that is down or slow degrades an answer and never costs a
- * save. What comes back is checked, because a wrong vector would spoil every later ranking. Only the caller's own abort is raised.
+ * Embeds texts within a time limit, or returns the reason of the failure: an unavailable or slow embedder degrades a search and never
+ * fails a save. Vectors are validated, because a wrong one would spoil every later ranking. Only an abort by the caller is raised.
  */
 export async function embedWithin(
   embedder: Embedder,
   texts: readonly string[],
   { timeoutMs, purpose, signal }: EmbedWithinOptions,
 ): Promise<Embedded> {
-  // The rest of the call needs time too: without vectors it can still answer, without time it cannot.
+  // Half of the remaining time stays for the rest of the call, which can answer without vectors but not without time.
   const limitMs = Math.floor(Math.min(timeoutMs, waitLimitMs(Number.POSITIVE_INFINITY) / 2));
   const timeout = AbortSignal.timeout(limitMs);
   const either = signal ? AbortSignal.any([signal, timeout]) : timeout;
@@ -46,6 +46,6 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
     return await Promise.race([work, aborted]);
   } finally {
     if (abort) signal.removeEventListener("abort", abort);
-    work.catch(() => {}); // its late failure is of no interest any more
+    work.catch(() => {}); // a failure after the time limit is ignored
   }
 }

@@ -12,12 +12,12 @@ export interface CollectionRef {
 export interface VersionState extends EmbeddingVersion {
   readonly records: number;
   readonly vectors: number;
-  /** Whether this process can embed for it. */
+  /** Whether this process has its model. */
   readonly available: boolean;
 }
 
 export interface UpgradeOptions extends FillOptions {
-  /** Answers once the version is there; filling and switching go on by themselves. */
+  /** Returns as soon as the version exists; filling and switching continue in the background. */
   readonly background?: boolean | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface UpgradeResult {
 }
 
 export interface VerifyResult {
-  /** Rows of the mirror `embedding_records` that did not match the knowledge and its vectors, and were written again. */
+  /** Rows of the mirror `embedding_records` that did not match the records and their vectors, and were rewritten. */
   readonly mirrorRepaired: number;
   readonly checked: number;
   readonly damaged: readonly string[];
@@ -39,16 +39,16 @@ export interface VerifyResult {
   readonly damagedRecords: readonly DamagedRecord[];
 }
 
-/** Embedding versions of a collection: change the model without losing anything, and go back. */
+/** Embedding versions of a collection: change the model without losing a vector, and roll back. */
 export interface Embeddings {
   list(ref: CollectionRef): Promise<readonly VersionState[]>;
-  /** Fills a version for that model, or the best one here, beside the current one, then switches. Run it again after a kill and it goes on. */
+  /** Fills a version for the model, or for the best available one, next to the current one, then switches. An interrupted upgrade resumes when repeated. */
   upgrade(ref: CollectionRef & { readonly model?: string | undefined }, options?: UpgradeOptions): Promise<UpgradeResult>;
-  /** Back to an earlier version that was not pruned: the newest one before the current, or the one named. */
+  /** Switches back to an earlier version that was not pruned: the newest one before the current, or the given one. */
   rollback(ref: CollectionRef & { readonly versionId?: number | undefined }, options?: FillOptions): Promise<UpgradeResult>;
-  /** Looks at every vector of the current version; recomputes what is damaged or missing. */
+  /** Checks every vector of the current version and recomputes damaged and missing ones. */
   verify(ref: CollectionRef, options?: FillOptions): Promise<VerifyResult>;
-  /** Deletes all versions but the current one. */
+  /** Deletes every version except the current one. */
   prune(ref: CollectionRef): Promise<{ readonly versions: number; readonly vectors: number }>;
 }
 
@@ -57,21 +57,21 @@ export interface EmbeddingsDeps {
   /** The collection's embedding store, or `undefined` if nothing was ever stored in it. */
   readonly find: (ref: CollectionRef) => Promise<EmbeddingStore | undefined>;
   readonly checkRecords: (projectPath: string) => Promise<RecordReport>;
-  /** Takes work that goes on after the answer; it sees to its failure, and aborts it when the process ends. */
+  /** Runs work that continues after the answer. It handles failures, and aborts the work when the process ends. */
   readonly inBackground: (work: (signal: AbortSignal) => Promise<unknown>) => void;
 }
 
 export function embeddings({ embedders, find, checkRecords, inBackground }: EmbeddingsDeps): Embeddings {
   const existing = async (ref: CollectionRef): Promise<EmbeddingStore> => {
     const store = await find(ref);
-    if (!store) throw new CairnError("not_found", `Nothing is stored in ${ref.collection} of ${ref.projectPath} yet.`);
+    if (!store) throw new CairnError("not_found", `No ${ref.collection} are stored in ${ref.projectPath} yet.`);
     return store;
   };
 
-  /** Fill, then switch; records saved meanwhile are filled in the next round. */
-  async function moveTo(store: EmbeddingStore, version: EmbeddingVersion, options: FillOptions): Promise<UpgradeResult> {
+  /** Fills a version, then switches to it. Records saved meanwhile are embedded in the next round. */
+  async function switchTo(store: EmbeddingStore, version: EmbeddingVersion, options: FillOptions): Promise<UpgradeResult> {
     const embedder = await embedders.serving(version);
-    if (!embedder) throw new CairnError("unavailable", `The model ${version.model} is not available here. Configure it, then try again.`);
+    if (!embedder) throw new CairnError("unavailable", `The model ${version.model} is not available. Configure it, then try again.`);
     let embedded = 0;
     for (;;) {
       const result = await fill(store, version.versionId, embedder, options);
@@ -79,7 +79,7 @@ export function embeddings({ embedders, find, checkRecords, inBackground }: Embe
       if (result.failed > 0)
         throw new CairnError(
           "unavailable",
-          `${result.failed} records could not be embedded (${result.reason}). The ${embedded} done are kept, searches still use the version before; run it again.`,
+          `${result.failed} records could not be embedded (${result.reason}). ${embedded} were embedded and stay; searches use the previous version. Run the upgrade again.`,
           {
             details: { embedded, failed: result.failed },
           },
@@ -106,12 +106,12 @@ export function embeddings({ embedders, find, checkRecords, inBackground }: Embe
       const store = await existing(ref);
       const embedder = model === undefined ? await embedders.best(ref.collection) : await embedders.named(model);
       if (!embedder && model === undefined)
-        throw new CairnError("unavailable", "Embedding is switched off here. Configure a model, then try again.");
+        throw new CairnError("unavailable", "Embedding is disabled. Configure a model, then try again.");
       if (!embedder) throw new CairnError("invalid_input", `model: ${JSON.stringify(model)} is not one of ${embedders.names.join(", ")}`);
       const { model: name, version: modelVersion, dimension } = embedder;
       const version = await store.addVersion({ model: name, version: modelVersion, dimension });
-      if (!options.background) return moveTo(store, version, options);
-      inBackground((signal) => moveTo(store, version, { ...options, signal }));
+      if (!options.background) return switchTo(store, version, options);
+      inBackground((signal) => switchTo(store, version, { ...options, signal }));
       return { versionId: version.versionId, model: version.model, embedded: 0, switched: version.isCurrent };
     },
 
@@ -124,8 +124,8 @@ export function embeddings({ embedders, find, checkRecords, inBackground }: Embe
           ? versions.filter(({ versionId: id, isCurrent }) => !isCurrent && id < (current?.versionId ?? 0)).at(-1)
           : versions.find(({ versionId: id }) => id === versionId);
       if (!target)
-        throw new CairnError("not_found", "There is no earlier version to go back to. List the versions to see which there are.");
-      return moveTo(store, target, options);
+        throw new CairnError("not_found", "There is no earlier version to roll back to. Use embeddings_list to see the versions.");
+      return switchTo(store, target, options);
     },
 
     async verify(ref, options = {}) {

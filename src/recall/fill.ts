@@ -10,17 +10,18 @@ export interface FillOptions {
 
 export interface FillResult {
   readonly embedded: number;
-  /** Records that the model could not embed in this pass, with the reason of the last one. */
+  /** Records that the model failed to embed in this pass; `reason` is that of the last one. */
   readonly failed: number;
   readonly reason?: string | undefined;
 }
 
+/** Texts per call of the embedder, and the milliseconds it may take. */
 const BATCH = 32;
 const BATCH_MS = 120_000;
-/** After so many failures in a row the provider is down, and asking on would only be noise. */
+/** Consecutive failures after which the provider counts as unavailable and the pass ends. */
 const GIVE_UP_AFTER = 3;
 
-/** Gives every record of a version its vector. What is done stays done: a killed pass goes on where it was. */
+/** Embeds every record of a version that lacks a vector. Each batch is stored at once, so an interrupted pass can be repeated. */
 export async function fill(
   store: EmbeddingStore,
   versionId: number,
@@ -45,7 +46,7 @@ export async function fill(
           versionId,
           part.map(({ id, revision }, index) => ({ id, revision, vector: outcome.vectors[index]! })),
         );
-        if (part === batch) break; // all at once; else one by one, so that one text that cannot be embedded does not hold up the rest
+        if (part === batch) break; // else one by one, so that a text that cannot be embedded does not block the others
         continue;
       }
       reason = outcome.failure;
@@ -66,11 +67,11 @@ async function embedBatch(embedder: Embedder, batch: readonly Unembedded[], sign
   );
 }
 
-/** Backfills every version that is alive and whose model is at hand: what a provider that was down left behind. */
+/** Embeds the records that lack a vector in the current version, if its model is available: a provider that was down left them. */
 export async function backfill(store: EmbeddingStore, embedders: Embedders, options: FillOptions = {}): Promise<FillResult> {
   const total = { embedded: 0, failed: 0, reason: undefined as string | undefined };
   for (const version of await store.versions()) {
-    if (!(await isBehind(store, version))) continue;
+    if (!(await isIncomplete(store, version))) continue;
     const embedder = await embedders.serving(version);
     if (!embedder) continue;
     const result = await fill(store, version.versionId, embedder, options);
@@ -81,8 +82,8 @@ export async function backfill(store: EmbeddingStore, embedders: Embedders, opti
   return total;
 }
 
-async function isBehind(store: EmbeddingStore, { versionId, isCurrent }: EmbeddingVersion): Promise<boolean> {
-  if (!isCurrent) return false; // a version that is being filled belongs to its upgrade; an old one may stay behind
+async function isIncomplete(store: EmbeddingStore, { versionId, isCurrent }: EmbeddingVersion): Promise<boolean> {
+  if (!isCurrent) return false; // a newer version is filled by its upgrade, and an older one may stay incomplete
   const { records, vectors } = await store.counts(versionId);
   return vectors < records;
 }

@@ -8,18 +8,18 @@ const Scope = {
   ...PlaceFields,
   collection: z.enum(["checkpoints", "knowledge", "code"]).default("checkpoints").describe("Which records."),
 };
-const MoveOutput = z.object({
+const SwitchOutput = z.object({
   version_id: z.int(),
   model: z.string(),
-  embedded: z.int().describe("Records that were embedded by this call."),
+  embedded: z.int().describe("Records embedded by this call."),
   switched: z.boolean().describe("Whether searches use this version now."),
 });
-/** Filling a large collection with a local model takes hours; it goes on in the background when not waited for. */
+/** Milliseconds of a fill: a large collection takes a local model hours. Without `wait` it continues in the background. */
 const FILL_TIMEOUT_MS = 12 * 60 * 60 * 1_000;
 
 export const embeddingsList = operation({
   name: "embeddings_list",
-  summary: "Show the embedding versions of a collection: model, progress, which one searches use.",
+  summary: "List the embedding versions of a collection with model and progress.",
   input: z.strictObject(Scope),
   output: z.object({
     versions: z.array(
@@ -43,11 +43,11 @@ export const embeddingsList = operation({
   cli: { examples: ["cairn embeddings list", "cairn embeddings list --collection code"] },
   render: ({ versions }) =>
     versions.length === 0
-      ? "Nothing is embedded in this collection yet."
+      ? "This collection has no embeddings yet."
       : versions
           .map(
             (version) =>
-              `${version.is_current ? "*" : " "} ${version.version_id}  ${version.model} ${version.version} (${version.dimension})  ${version.vectors}/${version.records} vectors${version.available ? "" : ", model not available here"}`,
+              `${version.is_current ? "*" : " "} ${version.version_id}  ${version.model} ${version.version} (${version.dimension})  ${version.vectors}/${version.records} vectors${version.available ? "" : ", model not available"}`,
           )
           .join("\n"),
   run: async (cairn, input, context) => ({ versions: await cairn.embeddings.list(located(input, context.mayTouch)) }),
@@ -55,51 +55,51 @@ export const embeddingsList = operation({
 
 export const embeddingsUpgrade = operation({
   name: "embeddings_upgrade",
-  summary: "Re-embed a collection with another model beside the current one, then switch.",
-  description: "Searches use the old vectors until every record has a new one. A call that was interrupted goes on when repeated.",
+  summary: "Re-embed a collection with another model, then switch searches to it.",
+  description: "Searches use the old vectors until every record has a new one. An interrupted upgrade resumes when repeated.",
   input: z.strictObject({
     ...Scope,
-    model: text(LIMITS.idChars, 1).describe("minilm, static, or the name of a configured model."),
-    wait: z.boolean().default(true).describe("false: answer at once and go on in the background."),
+    model: text(LIMITS.idChars, 1).describe("minilm, static, or a configured model."),
+    wait: z.boolean().default(true).describe("false: return at once and continue in the background."),
   }),
-  output: MoveOutput,
+  output: SwitchOutput,
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: FILL_TIMEOUT_MS },
   toolset: "admin",
   cli: { positional: ["model"], examples: ["cairn embeddings upgrade minilm", "cairn embeddings upgrade minilm --collection code"] },
-  render: renderMove,
+  render: renderSwitch,
   run: async (cairn, { wait, ...input }, context) =>
     cairn.embeddings.upgrade(located(input, context.mayTouch), wait ? context : { background: true }),
 });
 
 export const embeddingsRollback = operation({
   name: "embeddings_rollback",
-  summary: "Go back to an earlier embedding version that was not pruned.",
-  input: z.strictObject({ ...Scope, version_id: z.int().min(1).optional().describe("Default: the newest one before the current.") }),
-  output: MoveOutput,
+  summary: "Switch back to an earlier embedding version.",
+  input: z.strictObject({ ...Scope, version_id: z.int().min(1).optional().describe("Default: the newest before the current one.") }),
+  output: SwitchOutput,
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: false },
   limits: { timeoutMs: FILL_TIMEOUT_MS },
   toolset: "admin",
   cli: { examples: ["cairn embeddings rollback"] },
-  render: renderMove,
+  render: renderSwitch,
   run: async (cairn, input, context) => cairn.embeddings.rollback(located(input, context.mayTouch), context),
 });
 
 export const embeddingsVerify = operation({
   name: "embeddings_verify",
-  summary: "Check every vector of the current version; recompute those that are damaged or missing.",
+  summary: "Check every vector of the current version; recompute damaged and missing ones.",
   input: z.strictObject(Scope),
   output: z.object({
     checked: z.int(),
     damaged: z.array(z.string()),
     recomputed: z.int(),
     missing: z.int(),
-    mirror_repaired: z.int().describe("Rows of embedding_records that did not match and were written again."),
+    mirror_repaired: z.int().describe("Rows of embedding_records that did not match and were rewritten."),
     damaged_records: z
       .array(z.object({ id: z.string(), reason: z.string() }))
-      .describe("Records that do not match their checksums; cairn doctor --repair sets them aside."),
+      .describe("Records that do not match their checksums; cairn doctor --repair quarantines them."),
   }),
   access: "write",
   annotations: { readOnly: false, destructive: false, idempotent: true },
@@ -112,8 +112,8 @@ export const embeddingsVerify = operation({
   },
   render: ({ checked, damaged, recomputed, missing, mirror_repaired, damaged_records }) =>
     [
-      `${checked} vectors checked, ${damaged.length} damaged, ${recomputed} recomputed${missing > 0 ? `, ${missing} still missing (is the model available?)` : ""}.`,
-      ...(mirror_repaired > 0 ? [`${mirror_repaired} rows of embedding_records did not match and were written again.`] : []),
+      `${checked} vectors checked, ${damaged.length} damaged, ${recomputed} recomputed${missing > 0 ? `, ${missing} still missing` : ""}.`,
+      ...(mirror_repaired > 0 ? [`${mirror_repaired} rows of embedding_records did not match and were rewritten.`] : []),
       ...damagedNote(damaged_records.length > 0 ? damaged_records : undefined),
     ].join("\n"),
   run: async (cairn, input, context) => cairn.embeddings.verify(located(input, context.mayTouch), context),
@@ -121,7 +121,7 @@ export const embeddingsVerify = operation({
 
 export const embeddingsPrune = operation({
   name: "embeddings_prune",
-  summary: "Delete all embedding versions but the current one.",
+  summary: "Delete every embedding version except the current one.",
   input: z.strictObject(Scope),
   output: z.object({ versions: z.int(), vectors: z.int() }),
   access: "write",
@@ -135,8 +135,8 @@ export const embeddingsPrune = operation({
 
 export const embeddingsOperations = [embeddingsList, embeddingsUpgrade, embeddingsRollback, embeddingsVerify, embeddingsPrune];
 
-function renderMove(moved: z.output<typeof MoveOutput>): string {
-  return moved.switched
-    ? `Searches use version ${moved.version_id} (${moved.model}) now; ${moved.embedded} records were embedded.`
-    : `Version ${moved.version_id} (${moved.model}) is being filled in the background. See: cairn embeddings list`;
+function renderSwitch(result: z.output<typeof SwitchOutput>): string {
+  return result.switched
+    ? `Searches now use version ${result.version_id} (${result.model}); ${result.embedded} records embedded.`
+    : `Version ${result.version_id} (${result.model}) is being filled in the background. See: cairn embeddings list`;
 }

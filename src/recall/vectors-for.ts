@@ -2,18 +2,18 @@ import type { CollectionName, Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../ports/embedding-store.ts";
 import { embedWithin } from "./embed-within.ts";
 
-/** How long a save waits for its vector. After that it is stored without one, found by words, and embedded later. */
+/** Milliseconds that a save waits for its vector. After that the record is stored without one and left to the backfill. */
 const SAVE_EMBED_MS = 8_000;
 
 export interface SaveVectors {
   /** One list per text. */
   readonly vectors: readonly (readonly VersionedVector[])[];
-  /** Whether every text got a vector in the version that searches use; always true when embedding is switched off. */
+  /** Whether every text has a vector in the current version; always true when embedding is disabled. */
   readonly embedded: boolean;
   readonly failure?: string | undefined;
 }
 
-/** The vectors for texts about to be stored: in the current version, and in one that is being filled beside it. */
+/** Embeds texts that are about to be stored: for the current version and for newer ones that an upgrade is filling. */
 export async function vectorsFor(
   store: EmbeddingStore,
   embedders: Embedders,
@@ -21,11 +21,11 @@ export async function vectorsFor(
   texts: readonly string[],
   { signal, timeoutMs = SAVE_EMBED_MS }: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number } = {},
 ): Promise<SaveVectors> {
-  const alive = await versionsAlive(store, embedders, collection);
+  const versions = await liveVersions(store, embedders, collection);
   const vectors: VersionedVector[][] = texts.map(() => []);
   let failure: string | undefined;
   let embedded = true;
-  for (const version of alive) {
+  for (const version of versions) {
     const embedder = await embedders.serving(version);
     const outcome = embedder
       ? await embedWithin(embedder, texts, { timeoutMs, purpose: "document", signal })
@@ -46,12 +46,8 @@ export async function allCoverCurrent(store: EmbeddingStore, records: readonly (
   return !current || records.every((vectors) => vectors.some(({ versionId }) => versionId === current.versionId));
 }
 
-/** The current version and newer ones; a collection without any starts with the preferred model. */
-async function versionsAlive(
-  store: EmbeddingStore,
-  embedders: Embedders,
-  collection: CollectionName,
-): Promise<readonly EmbeddingVersion[]> {
+/** Returns the current version and newer ones. A collection without a version starts with the preferred model. */
+async function liveVersions(store: EmbeddingStore, embedders: Embedders, collection: CollectionName): Promise<readonly EmbeddingVersion[]> {
   const versions = await store.versions();
   const current = versions.find(({ isCurrent }) => isCurrent);
   if (current) return versions.filter(({ versionId }) => versionId >= current.versionId);

@@ -90,8 +90,8 @@ describe("answers within a budget of tokens", () => {
     do {
       const page = await call("checkpoint_list", { project_path, limit: 12, max_tokens: 1_000, ...(cursor && { cursor }) });
       expect(estimateTokens(JSON.stringify(page))).toBeLessThan(1_300);
-      if (page.next_cursor) expect(page.note).toMatch(/next_cursor goes on/);
-      expect(page.checkpoints[0].description).toMatch(/cut; get it by its id/);
+      if (page.next_cursor) expect(page.note).toMatch(/continue with next_cursor/);
+      expect(page.checkpoints[0].description).toMatch(/cut; use checkpoint_get/);
       seen.push(...page.checkpoints.map(({ summary }: { summary: string }) => summary));
       cursor = page.next_cursor;
     } while (cursor);
@@ -99,7 +99,7 @@ describe("answers within a budget of tokens", () => {
 
     const found = await call("checkpoint_search", { project_path, query: "long words", top_k: 12, max_tokens: 1_000 });
     expect(estimateTokens(JSON.stringify(found))).toBeLessThan(1_800);
-    expect(found.note).toMatch(/To stay within 1000 tokens, .* checkpoint_get/);
+    expect(found.note).toMatch(/Limited to 1000 tokens: .* checkpoint_get/);
   });
 
   it("cut one record that is too long alone, and give it whole when asked", async () => {
@@ -108,7 +108,7 @@ describe("answers within a budget of tokens", () => {
     const { id } = await call("checkpoint_save", { project_path, summary: "Long", description: "word ".repeat(2_000), context });
     const cut = await call("checkpoint_get", { project_path, id, max_tokens: 500 });
     expect(estimateTokens(JSON.stringify(cut))).toBeLessThan(600);
-    expect(cut.description).toMatch(/\[cut, with \d+ context pairs; get it by its id\]/);
+    expect(cut.description).toMatch(/\[cut, with \d+ context pairs; use checkpoint_get\]/);
     expect(cut.note).toMatch(/larger max_tokens/);
     const whole = await call("checkpoint_get", { project_path, id, max_tokens: 100_000 });
     expect(whole.context).toEqual(context);
@@ -169,8 +169,8 @@ describe("checkpoint_prune", () => {
   it("deletes thousands in batches, and refuses to guess", async () => {
     const { cairn, call } = await fresh();
     for (let index = 0; index < 450; index++) await cairn.checkpoints.save({ projectPath: project_path, summary: `Step ${index}` });
-    await expect(call("checkpoint_prune", { project_path })).rejects.toThrow(/Say what may go/);
-    await expect(call("checkpoint_prune", { project_path, older_than: "soon" })).rejects.toThrow(/older_than: must be a span/);
+    await expect(call("checkpoint_prune", { project_path })).rejects.toThrow(/set older_than, keep_last or both/);
+    await expect(call("checkpoint_prune", { project_path, older_than: "soon" })).rejects.toThrow(/older_than: use a duration/);
     expect(await call("checkpoint_prune", { project_path, keep_last: 0 })).toMatchObject({ matched: 450, deleted: 450 });
     expect(await call("checkpoint_prune", { project_path: "/nowhere", keep_last: 0 })).toMatchObject({ matched: 0 });
   });

@@ -73,11 +73,11 @@ describe("what a person sees", () => {
     const { stdout } = await s.cairn(["checkpoint", "search", "lexer", "--mode", "keyword"]);
     expect(stdout).toMatch(/SCORE {2}ID +CREATED +SUMMARY\n +\d(\.\d\d)? {2}[0-9a-f-]{36} {2}just now {2}The lexer knows strings/);
     const cut = await s.cairn(["checkpoint", "search", "lexer", "--mode", "keyword", "--max-tokens", "200"]);
-    expect(cut.stdout).not.toContain("To stay within");
+    expect(cut.stdout).not.toContain("Limited to");
     await s.cairn(["checkpoint", "save", "The lexer knows numbers", "--description", "exponents ".repeat(200)]);
     await s.cairn(["checkpoint", "save", "The lexer knows names", "--description", "letters ".repeat(200)]);
     const short = await s.cairn(["checkpoint", "search", "lexer", "--mode", "keyword", "--max-tokens", "200"]);
-    expect(short.stdout).toMatch(/To stay within 200 tokens, .* left out: checkpoint_get has each in full/);
+    expect(short.stdout).toMatch(/Limited to 200 tokens: .* omitted\. Use checkpoint_get/);
     expect((await s.cairn(["checkpoint", "search", "zebra", "--mode", "keyword"])).stdout).toContain("No results.");
   });
 

@@ -68,7 +68,7 @@ describe("code_reembed", () => {
     cairn = await open({ dataDir, embedder: { kind: "none" } });
     await expect(call("code_reembed", {})).rejects.toMatchObject({ code: "not_found" });
     await cairn.code.indexBatch({ projectPath: project, files });
-    await expect(call("code_reembed", {})).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("switched off") });
+    await expect(call("code_reembed", {})).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("disabled") });
     await expect(call("code_reembed", { model: "nonsense" })).rejects.toMatchObject({ code: "invalid_input" });
   });
 });

@@ -86,7 +86,7 @@ describe("code on the command line", () => {
     expect((await cairn("search")).code).toBe(2);
     expect(await cairn("search", "x", "--kinds", "spaceship")).toMatchObject({ code: 2, stderr: expect.stringContaining("spaceship") });
     expect(await cairn("context", "a.ts", "--symbol", "b")).toMatchObject({ code: 2, stderr: expect.stringContaining("exactly one") });
-    expect((await cairn("reembed")).stderr).toContain("switched off");
+    expect((await cairn("reembed")).stderr).toContain("disabled");
     expect((await s.cairn(["code", "send"], { env })).code).toBe(2); // only programs have a use for it
   });
 });

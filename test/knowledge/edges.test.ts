@@ -44,8 +44,8 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
     }
     const found = (await post("search", { project_path: A, scope: "project", query: "long", top_k: 20, max_tokens: 1_000 })).body;
     expect(found.results.length).toBeLessThan(12);
-    expect(found.results[0].knowledge.answer).toContain("… [cut; knowledge_get has all of it]");
-    expect(found.note).toMatch(/To stay within 1000 tokens, \d+ were cut and \d+ were left out: knowledge_get has each in full\./);
+    expect(found.results[0].knowledge.answer).toContain("… [cut; use knowledge_get]");
+    expect(found.note).toMatch(/Limited to 1000 tokens: \d+ shortened, \d+ omitted\. Use knowledge_get/);
     expect(JSON.stringify(found.results.map(({ knowledge }: { knowledge: object }) => knowledge)).length).toBeLessThan(5_000);
     const ids: string[] = [];
     for (let cursor: string | undefined; ; ) {
@@ -53,7 +53,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
       ids.push(...body.knowledge.map(({ id }: { id: string }) => id));
       cursor = body.next_cursor;
       if (!cursor) break;
-      expect(body.note).toMatch(/were cut: knowledge_get has each in full/);
+      expect(body.note).toMatch(/shortened\. Use knowledge_get/);
     }
     expect(ids.sort()).toEqual(["of-a", ...Array.from({ length: 12 }, (_, i) => `long-${i}`)].sort());
     const whole = (await post("get", { project_path: A, id: "long-3" })).body;
