@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { type Backup, type DatabaseName, databaseLabel, VERIFY_LEVELS } from "../model/backup.ts";
+import { type Backup, DATABASE_KINDS, type DatabaseName, databaseLabel, VERIFY_LEVELS } from "../model/backup.ts";
 import { LIMITS } from "../model/limits.ts";
 import { onlyForAllProjects, SelectionFields, selectionOf } from "../operations/database-selection.ts";
 import { type CallContext, operation } from "../operations/operation.ts";
 import { text } from "../operations/schemas.ts";
 
-const Kind = z.enum(["project", "shared", "runs", "system"]);
+const Kind = z.enum(DATABASE_KINDS);
 
 const BackupId = text(LIMITS.idChars, 1).optional().describe("Id of the backup. Default: the newest that fits.");
 
@@ -28,7 +28,10 @@ export const backupCreate = operation({
   name: "backup",
   summary: "Back up a project's database, or others, while they are in use; the copy is verified.",
   description: "A backup is there whole or not at all. It is kept in the folder that the setting backup.dir names.",
-  input: z.strictObject(SelectionFields),
+  input: z.strictObject({
+    ...SelectionFields,
+    with_code: z.boolean().default(false).describe("Back up the code indexes too. Without them, cairn code index builds them again."),
+  }),
   output: BackupOutput,
   access: "admin",
   annotations: { readOnly: false, destructive: false, idempotent: false },
@@ -37,13 +40,13 @@ export const backupCreate = operation({
   http: { method: "POST", path: "/v1/backup", status: 201 },
   cli: {
     settings: folderFlag("to"),
-    examples: ["cairn backup", "cairn backup --all --to /mnt/backups", "cairn backup --runs"],
+    examples: ["cairn backup", "cairn backup --all --to /mnt/backups", "cairn backup --with-code", "cairn backup --runs"],
     attention: ({ failed }) => (failed as readonly unknown[]).length > 0,
   },
   render: (backup) =>
     [`${backup.id}: ${summaryOf(backup)} in ${backup.location}`, ...backup.failed.map(failureLine), ...awayLine(backup)].join("\n"),
   async run(cairn, input, context) {
-    return shown(await cairn.backups.create(selectionOf(input, context), context), context);
+    return shown(await cairn.backups.create(selectionOf(input, context), { ...context, withCode: input.withCode }), context);
   },
 });
 
@@ -120,7 +123,13 @@ export const restore = operation({
   }),
   output: z.object({
     id: z.string(),
-    databases: z.array(Database.extend({ location: z.string(), replaced: z.string().optional() })),
+    databases: z.array(
+      Database.extend({
+        location: z.string(),
+        replaced: z.string().optional(),
+        has_code_index: z.boolean().optional().describe("Of a project: whether it has a code index now."),
+      }),
+    ),
   }),
   access: "admin",
   annotations: { readOnly: false, destructive: true, idempotent: true },
@@ -134,7 +143,10 @@ export const restore = operation({
   },
   render: ({ id, databases }) =>
     databases
-      .map((one) => `${databaseLabel(one)} is now as in ${id}.${one.replaced ? ` What was there is kept: ${one.replaced}` : ""}`)
+      .map(
+        (one) =>
+          `${databaseLabel(one)} is now as in ${id}.${one.replaced ? ` What was there is kept: ${one.replaced}` : ""}${one.has_code_index === false ? " It has no code index: run cairn code index." : ""}`,
+      )
       .join("\n"),
   run: async (cairn, { id, overwrite, ...input }, context) =>
     cairn.backups.restore({ id, overwrite, which: selectionOf(input, context), ...context }),
@@ -144,7 +156,8 @@ export const backupOperations = [backupCreate, backupList, backupVerify, restore
 
 /** What this caller may know of a backup: only its own projects. */
 function shown({ databases, failed, onPostgres, ...backup }: Backup, { mayTouch, allProjects }: CallContext) {
-  const mine = ({ kind, id }: DatabaseName) => allProjects || ((kind === "project" || kind === "shared") && mayTouch(id));
+  const mine = ({ kind, id }: DatabaseName) =>
+    allProjects || ((kind === "project" || kind === "code" || kind === "shared") && mayTouch(id));
   const visible = databases
     .filter(mine)
     .map(({ tables, ...entry }) => ({ ...entry, rows: tables.reduce((sum, { rows }) => sum + rows, 0) }));

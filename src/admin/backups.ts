@@ -15,13 +15,15 @@ export interface RestoreBackup extends LongCall {
 /** Copies of databases that can be trusted, and the way back from them. */
 export interface Backups {
   /** Copies the databases while others use them, and verifies the copies. The backup is there whole or not at all. */
-  create(which: DatabaseSelection, call?: LongCall): Promise<Backup>;
+  create(which: DatabaseSelection, call?: LongCall & { readonly withCode?: boolean | undefined }): Promise<Backup>;
   /** Whole backups, newest first. */
   list(): Promise<readonly Backup[]>;
   verify(input: { readonly id?: string | undefined; readonly level?: VerifyLevel | undefined } & LongCall): Promise<BackupVerification>;
   /** Refused while other processes have the database open, because what they write in that moment would be lost. */
   restore(input: RestoreBackup): Promise<{ readonly id: string; readonly databases: readonly RestoredDatabase[] }>;
 }
+
+const isCodeIndexOf = (one: DatabaseName, { kind, id }: DatabaseName) => kind === "project" && one.kind === "code" && one.id === id;
 
 export interface BackupDeps {
   /** Absent where databases are no files. */
@@ -58,7 +60,10 @@ export function backups({ store, storage }: BackupDeps): Backups {
     async restore({ id, which, overwrite = false, ...call }) {
       const holds = ({ databases }: Backup) => which === "all" || databases.some((one) => sameDatabase(one, which));
       const backup = await (id === undefined ? newest(holds, which === "all" ? "" : ` of the ${databaseLabel(which)}`) : files().get(id));
-      const names: readonly DatabaseName[] = which === "all" ? backup.databases : [which];
+      const belongs = (one: DatabaseName) => which === "all" || sameDatabase(one, which) || isCodeIndexOf(one, which);
+      const names: readonly DatabaseName[] = backup.databases.filter(belongs);
+      if (which !== "all" && names.length === 0)
+        throw new CairnError("not_found", `The backup ${backup.id} does not hold the ${databaseLabel(which)}.`);
       return { id: backup.id, databases: await files().restore(backup.id, names, { overwrite, ...call }) };
     },
   };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { DatabaseReport } from "../model/database-report.ts";
 import { LIMITS } from "../model/limits.ts";
 import { located } from "../model/place.ts";
 import { operation } from "../operations/operation.ts";
@@ -18,6 +19,10 @@ export const databaseCheck = operation({
       .describe("Records that do not match their checksums."),
     stale: z.array(z.string()).describe("Derived data that does not match the records."),
     quarantined: z.int().describe("Records that earlier repairs set aside."),
+    code_index: z
+      .object({ location: z.string(), problems: z.array(z.string()) })
+      .optional()
+      .describe("The file of the code index. It is derived: if it has problems, cairn code index builds it again."),
   }),
   access: "admin",
   annotations: { readOnly: true, destructive: false, idempotent: true },
@@ -25,9 +30,9 @@ export const databaseCheck = operation({
   toolset: "none",
   cli: {
     examples: ["cairn database check", "cairn database check --scope shared --json"],
-    attention: ({ state }) => state === "damaged",
+    attention: ({ state, code_index }) => state === "damaged" || isDamaged(code_index),
   },
-  render: ({ location, state, problems, damaged, stale, quarantined }) =>
+  render: ({ location, state, problems, damaged, stale, quarantined, code_index: code }) =>
     [
       `${location}: ${state}`,
       ...problems.map((problem) => `  ${problem}`),
@@ -35,9 +40,15 @@ export const databaseCheck = operation({
       ...stale.map((problem) => `  ${problem}`),
       ...(damaged.length + stale.length > 0 ? ["Set damaged records aside and build derived data again with: cairn doctor --repair"] : []),
       ...(quarantined > 0 ? [`${quarantined} damaged records were set aside earlier.`] : []),
+      ...(code
+        ? [`${code.location}: ${code.problems.length > 0 ? "damaged" : "sound"}`, ...code.problems.map((problem) => `  ${problem}`)]
+        : []),
+      ...(code && code.problems.length > 0 ? ["Build the code index again with: cairn code index"] : []),
     ].join("\n"),
   run: async (cairn, input, { mayTouch }) => cairn.databases.check(located(input, mayTouch)),
 });
+
+const isDamaged = (codeIndex: unknown) => ((codeIndex as DatabaseReport["codeIndex"])?.problems.length ?? 0) > 0;
 
 export const databaseQuarantine = operation({
   name: "database_quarantine",

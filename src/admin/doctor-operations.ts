@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { databaseLabel } from "../model/backup.ts";
+import { DATABASE_KINDS, databaseLabel } from "../model/backup.ts";
 import { TRIGGERS } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
@@ -53,9 +53,7 @@ export const doctorExamine = operation({
     healthy: z.boolean(),
     checked_at: z.iso.datetime(),
     versions: z.object({ cairn: z.string(), node: z.string(), database: z.string() }),
-    databases: z.array(
-      z.object({ kind: z.enum(["project", "shared", "runs", "system"]), id: z.string(), location: z.string(), bytes: z.int() }),
-    ),
+    databases: z.array(z.object({ kind: z.enum(DATABASE_KINDS), id: z.string(), location: z.string(), bytes: z.int() })),
     systems: z.array(z.object({ system_id: z.string(), location: z.string(), triggers: z.array(Trigger), command: z.string().optional() })),
     findings: z.array(Finding),
     repairs: z

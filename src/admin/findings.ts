@@ -18,7 +18,15 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
   const subject = databaseLabel(database);
   const found: Finding[] = [];
   const damage = problem ?? problems[0];
-  if (damage !== undefined) {
+  if (damage !== undefined && kind === "code")
+    found.push({
+      check: "integrity",
+      severity: "problem",
+      subject,
+      message: `It is damaged: ${damage}. Checkpoints and knowledge are not affected. Build it again.`,
+      command: `cairn code index --project ${shellWord(database.id)}`,
+    });
+  else if (damage !== undefined) {
     const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
     const advice = rescued === undefined ? "Restore a backup; what is there now is kept aside." : "Put the copy back.";
     found.push({
@@ -54,7 +62,7 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
       severity: "problem",
       subject,
       message: `It has ${megabytes(bytes)}; limit ${megabytes(sizeMaxBytes)}.`,
-      command: `cairn migrate --to postgres://… ${databaseFlags(database)}`,
+      command: kind === "code" ? "cairn code compact" : `cairn migrate --to postgres://… ${databaseFlags(database)}`,
     });
   if (halfSnapshots.length > 0)
     found.push({

@@ -24,6 +24,8 @@ export interface ProjectFile {
   readonly projectPath: string;
   /** An absolute path. */
   readonly file: string;
+  /** Carries the code index too, in a file next to it. Without it, an index run builds the index again. */
+  readonly withCode?: boolean | undefined;
 }
 
 export interface TransferOptions extends FileOptions {
@@ -35,6 +37,8 @@ export interface TransferReport {
   readonly from: string;
   readonly checkpoints: Taken;
   readonly knowledge: Taken;
+  /** Whether the code index was imported. `present`: the project has one, which stays as it is. */
+  readonly code: "imported" | "present" | "not imported";
 }
 
 export interface Taken {
@@ -66,9 +70,11 @@ const NONE: Stored = { imported: 0, present: 0, problems: [] };
 
 export function transfer({ storage, files, checkpoints, knowledge }: TransferDeps): Transfer {
   return {
-    async export({ projectPath, file }, { signal, progress } = {}) {
+    async export({ projectPath, file, withCode = false }, { signal, progress } = {}) {
       // A copy of the file holds damaged rows as they are; records that are written one by one leave them out.
-      if (await storage.copyTo?.(projectPath, file, { signal })) return { damaged: (await storage.checkRecords(projectPath)).damaged };
+      if (await storage.copyTo?.(projectPath, file, { signal, withCode }))
+        return { damaged: (await storage.checkRecords(projectPath)).damaged };
+      if (withCode) throw notAFile();
       const project = await storage.find(projectPath);
       if (!project) throw new CairnError("not_found", "Nothing was ever stored for this project, so there is nothing to copy.");
       const damaged: DamagedRecord[] = [];
@@ -89,8 +95,9 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
       return { damaged };
     },
 
-    import: ({ projectPath, file }, { signal, progress } = {}) =>
-      files.read(
+    async import({ projectPath, file, withCode = false }, { signal, progress } = {}) {
+      if (withCode && !storage.importCode) throw notAFile();
+      const taken = await files.read(
         file,
         async (project) => {
           const count = counting(progress);
@@ -118,8 +125,19 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
           };
         },
         { signal },
-      ),
+      );
+      if (!withCode) return { ...taken, code: "not imported" };
+      await storage.create(projectPath);
+      return { ...taken, code: (await storage.importCode!(projectPath, file, { signal })) ? "imported" : "present" };
+    },
   };
+}
+
+function notAFile(): CairnError {
+  return new CairnError(
+    "conflict",
+    "Only SQLite keeps the code index in a file that can be carried. Leave with_code out, and run: cairn code index",
+  );
 }
 
 function counting(progress: TransferOptions["progress"]): (more: number) => void {

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import type { Taken } from "../admin/transfer.ts";
+import type { Taken, TransferReport } from "../admin/transfer.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { openFromConfig } from "../open/open-from-config.ts";
 import type { Cairn } from "../operations/cairn.ts";
@@ -18,18 +18,32 @@ const SCOPE: Flag = {
   choices: ["project", "shared"],
 };
 
+const WITH_CODE: Flag = {
+  name: "with-code",
+  kind: "switch",
+  description: "Carry the code index too, in a file <name>.code.db next to it. Default: cairn code index builds it again.",
+};
+
 /** `cairn database export`: the project as one file, also while others work with it. */
 export const exportDatabaseCommand: Command = {
   path: ["database", "export"],
   summary: "Write a project to one database file, for a backup or to carry it elsewhere.",
-  flags: [{ name: "file", kind: "text", description: "Where to; must not be there yet.", placeholder: "path", required: true }, SCOPE],
+  flags: [
+    { name: "file", kind: "text", description: "Where to; must not be there yet.", placeholder: "path", required: true },
+    SCOPE,
+    WITH_CODE,
+  ],
   positional: ["file"],
-  examples: ["cairn database export project.db", "cairn database export shared.db --scope shared"],
+  examples: [
+    "cairn database export project.db",
+    "cairn database export project.db --with-code",
+    "cairn database export shared.db --scope shared",
+  ],
   usesProject: true,
   async run(call) {
     const file = fileOf(call);
     const { damaged } = await withProgress(call, "copied", (cairn, options) =>
-      cairn.transfer.export({ projectPath: placeOf(call), file }, options),
+      cairn.transfer.export({ projectPath: placeOf(call), file, withCode: call.values["with-code"] === true }, options),
     );
     const bytes = statSync(file).size;
     const shown = damagedField(damaged);
@@ -52,23 +66,39 @@ export const exportDatabaseCommand: Command = {
 export const importDatabaseCommand: Command = {
   path: ["database", "import"],
   summary: "Take over checkpoints and knowledge from a project's database file. Those that are there already stay as they are.",
-  description: "The file is read, never changed. Vectors are made anew with the model that is set; code is indexed again from its files.",
-  flags: [{ name: "file", kind: "text", description: "What `cairn database export` wrote.", placeholder: "path", required: true }, SCOPE],
+  description:
+    "The file is read, never changed. Vectors are made anew with the model that is set; code is indexed again from its files, unless --with-code takes the index over.",
+  flags: [
+    { name: "file", kind: "text", description: "What `cairn database export` wrote.", placeholder: "path", required: true },
+    SCOPE,
+    WITH_CODE,
+  ],
   positional: ["file"],
   examples: ["cairn database import project.db", "cairn database import project.db --project /srv/other"],
   usesProject: true,
   async run(call) {
     const file = fileOf(call);
     const told = await withProgress(call, "imported", (cairn, options) =>
-      cairn.transfer.import({ projectPath: placeOf(call), file }, options),
+      cairn.transfer.import({ projectPath: placeOf(call), file, withCode: call.values["with-code"] === true }, options),
     );
     if (told.checkpoints.failed + told.knowledge.failed > 0) call.endWith(EXIT_ATTENTION);
     if (call.json) return printJson(call.host, told);
     print(
       call.host,
-      [`From ${told.from}:`, ...takenText("checkpoints", told.checkpoints), ...takenText("knowledge", told.knowledge)].join("\n"),
+      [
+        `From ${told.from}:`,
+        ...takenText("checkpoints", told.checkpoints),
+        ...takenText("knowledge", told.knowledge),
+        CODE_TEXT[told.code],
+      ].join("\n"),
     );
   },
+};
+
+const CODE_TEXT: Readonly<Record<TransferReport["code"], string>> = {
+  imported: "  code index: imported",
+  present: "  code index: the project has one, which stays as it is",
+  "not imported": "  code index: not imported; build it with: cairn code index",
 };
 
 function takenText(what: string, { imported, present, failed, problems }: Taken): string[] {

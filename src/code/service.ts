@@ -149,7 +149,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       return await work();
     } catch (error) {
       if (!isDamagedCodeIndex(error)) throw error;
-      await store.dropDamaged?.();
+      await store.dropDamaged();
       return work();
     }
   }

@@ -1,4 +1,4 @@
-import type { CairnError } from "../model/errors.ts";
+import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
 import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
@@ -38,6 +38,11 @@ export function relocateStorage(local: Storage, relocations: Relocations<Storage
     quarantine: (projectId, problems) => databases.lookUp(projectId, (storage) => storage.quarantine(projectId, problems)),
     copyTo: (projectId, file, options) =>
       databases.lookUp(projectId, async (storage) => (await storage.copyTo?.(projectId, file, options)) ?? false),
+    importCode: (projectId, file, options) =>
+      databases.lookUp(projectId, (storage) => {
+        if (storage.importCode) return storage.importCode(projectId, file, options);
+        throw new CairnError("conflict", "This project is on PostgreSQL, which takes no code index from a file. Run: cairn code index");
+      }),
     check: () => local.check(),
     close: databases.close,
   };

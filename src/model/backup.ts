@@ -1,9 +1,10 @@
 import type { RecordedSchema } from "./schema.ts";
 
-/** What a database holds. */
-export type DatabaseKind = "project" | "shared" | "runs" | "system";
+/** What a database holds. `code` is the code index of a project, which SQLite keeps in a file of its own. */
+export const DATABASE_KINDS = ["project", "code", "shared", "runs", "system"] as const;
+export type DatabaseKind = (typeof DATABASE_KINDS)[number];
 
-/** One database of Cairn: a project's by its path, a system's by its id; `shared` and `runs` exist once. */
+/** One database of Cairn: a project's and its code index by the project's path, a system's by its id; `shared` and `runs` exist once. */
 export interface DatabaseName {
   readonly kind: DatabaseKind;
   readonly id: string;
@@ -83,6 +84,8 @@ export interface RestoredDatabase extends DatabaseName {
   readonly location: string;
   /** Where the database that was there before is now. */
   readonly replaced?: string | undefined;
+  /** Of a project: whether it has a code index now. Without one, an index run builds it again. */
+  readonly hasCodeIndex?: boolean | undefined;
 }
 
 export function sameDatabase(a: DatabaseName, b: DatabaseName): boolean {
@@ -91,5 +94,6 @@ export function sameDatabase(a: DatabaseName, b: DatabaseName): boolean {
 
 /** A database in words: `project /home/me/app`. */
 export function databaseLabel({ kind, id }: DatabaseName): string {
+  if (kind === "code") return `code index of ${id}`;
   return kind === "project" || kind === "system" ? `${kind} ${id}` : kind;
 }

@@ -12,6 +12,8 @@ export interface DatabaseReport {
   readonly damaged: readonly DamagedRecord[];
   readonly stale: readonly string[];
   readonly quarantined: number;
+  /** The code index of the project, where it is a file of its own. Damage in it does not count for `state`: `cairn code index` builds it again. */
+  readonly codeIndex?: { readonly location: string; readonly problems: readonly string[] } | undefined;
 }
 
 /** Where a project's database was set aside. It is kept whole; a new one starts empty. */

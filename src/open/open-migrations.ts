@@ -57,6 +57,8 @@ export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOp
         const schema = projectDatabaseName(id);
         return movable({ name, projectId: id, path, schema, shape: PROJECT_SHAPE, sqlite, postgres: projectsOnPostgres });
       }
+      case "code":
+        throw new CairnError("invalid_input", "A code index is not migrated: it is built again on the other side with: cairn code index");
       case "runs":
         return movable({ name: "The runs", path, schema: RUNS_SCHEMA, shape: RUNS_SHAPE, sqlite, postgres: runsOnPostgres });
       case "system": {

@@ -15,8 +15,11 @@ export interface UnusableBackup {
 
 /** Backups of databases that are files, in one folder. A backup is there whole or not at all. */
 export interface BackupStore {
-  /** Copies while others read and write; each copy is one moment of its database and is verified after it was written. */
-  create(which: DatabaseSelection, call?: LongCall): Promise<Backup>;
+  /**
+   * Copies while others read and write; each copy is one moment of its database and is verified after it was written. The code indexes of
+   * the projects are left out unless `withCode` asks for them: they are derived.
+   */
+  create(which: DatabaseSelection, call?: LongCall & { readonly withCode?: boolean | undefined }): Promise<Backup>;
   /** Whole backups, newest first. */
   list(): Promise<readonly Backup[]>;
   /** Raises `not_found`. */

@@ -103,8 +103,8 @@ export interface CodeMaintenanceStore {
   orphans(): Promise<CodeOrphans>;
   /** Removes orphaned rows and returns their number. A file with missing chunks is removed, to be indexed again. */
   reconcile(): Promise<CodeOrphans>;
-  /** Checks the whole index and deletes it if it is damaged. Absent where the index is not a file of its own. */
-  dropDamaged?(): Promise<void>;
+  /** Checks the whole index and deletes it if it is damaged. Does nothing where the index is not a file of its own. */
+  dropDamaged(): Promise<void>;
   /** Deletes all but the newest renames, compacts the full-text index and returns free space to the file system. */
   compact(keepRenames: number): Promise<Compacted>;
 }

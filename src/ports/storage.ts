@@ -26,10 +26,16 @@ export interface ProjectMaintenance {
   /** Sets the whole database aside with these problems as the reason; the next write creates a new one. Raises `not_found`. */
   quarantine(projectPath: string, problems: readonly string[]): Promise<QuarantineReport>;
   /**
-   * Copies the whole database, as it is at one moment, to a new file that `ProjectFiles` reads. Absent, or false, where the database is
-   * no such file. Raises `not_found` if there is no database, and `conflict` if the file exists.
+   * Copies the whole database, as it is at one moment, to a new file that `ProjectFiles` reads; with `withCode`, also the code index, to
+   * a file next to it. Absent, or false, where the database is no such file. Raises `not_found` if there is no database, and `conflict`
+   * if the file exists.
    */
-  copyTo?(projectPath: string, file: string, options?: FileOptions): Promise<boolean>;
+  copyTo?(projectPath: string, file: string, options?: FileOptions & { readonly withCode?: boolean | undefined }): Promise<boolean>;
+  /**
+   * Copies the code index that was exported next to this file into the project, unless the project has one. Returns whether it did.
+   * Absent where the code index is not a file of its own. Raises `not_found` if none was exported, `conflict` if it is another project's.
+   */
+  importCode?(projectPath: string, file: string, options?: FileOptions): Promise<boolean>;
 }
 
 /**

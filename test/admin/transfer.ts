@@ -83,6 +83,7 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
         const none = { present: 0, failed: 0, problems: [] };
         expect(first).toEqual({
           from: FROM,
+          code: "not imported",
           checkpoints: { imported: COUNT + planted.length, ...none },
           knowledge: { imported: 105, ...none },
         });

@@ -1,30 +1,7 @@
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
-import { open } from "../../src/index.ts";
-import { projectDatabaseName } from "../../src/model/ids.ts";
+import { existsSync, statSync } from "node:fs";
+import { expect, it } from "vitest";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
-import { codeFileOf } from "../../src/stores/sqlite/projects/code/code-file.ts";
-
-const projectPath = "/home/me/app";
-const FILES = Array.from({ length: 8 }, (_, index) => ({ path: `src/${index}.txt`, content: `alpha number ${index}\n`.repeat(40) }));
-
-async function openCairn() {
-  const dataDir = mkdtempSync(join(tmpdir(), "cairn-code-file-"));
-  const file = join(dataDir, "projects", `${projectDatabaseName(projectPath)}.db`);
-  const notices: string[] = [];
-  const cairn = await open({ dataDir, embedder: { kind: "none" }, onNotice: (message) => notices.push(message) });
-  onTestFinished(async () => {
-    await cairn.close();
-    rmSync(dataDir, { recursive: true, force: true });
-  });
-  return { cairn, file, codeFile: codeFileOf(file), notices };
-}
-
-type Cairn = Awaited<ReturnType<typeof open>>;
-const index = (cairn: Cairn) => cairn.code.indexBatch({ projectPath, files: FILES });
-const search = async (cairn: Cairn) => (await cairn.code.search({ projectPath, query: "alpha" })).hits.length;
+import { countHits, damage, FILES, indexFiles, openCairn, projectPath } from "./code-file.ts";
 
 /** Holds the write lock of a database from another connection. Returns the function that releases it. */
 async function holdWriteLock(path: string): Promise<() => void> {
@@ -40,14 +17,14 @@ async function holdWriteLock(path: string): Promise<() => void> {
 it("creates the code index with the first index run, private to the user, and never by reading", async () => {
   const { cairn, file, codeFile } = await openCairn();
   await cairn.checkpoints.save({ projectPath, summary: "Before any code" });
-  expect(await search(cairn)).toBe(0);
+  expect(await countHits(cairn)).toBe(0);
   expect(await cairn.code.stats({ projectPath })).toMatchObject({ files: 0, chunks: 0 });
   expect(await cairn.code.hashes({ projectPath, paths: ["src/0.txt"] })).toEqual({});
   expect(await cairn.code.compact({ projectPath })).toMatchObject({ freedBytes: 0 });
   expect(existsSync(codeFile)).toBe(false);
-  await index(cairn);
+  await indexFiles(cairn);
   expect(statSync(codeFile).mode & 0o777).toBe(0o600);
-  expect(await search(cairn)).toBeGreaterThan(0);
+  expect(await countHits(cairn)).toBeGreaterThan(0);
   const { DatabaseSync } = await loadEngine();
   const memory = new DatabaseSync(file, { readOnly: true });
   expect(memory.prepare("SELECT name FROM sqlite_master WHERE name LIKE 'code%' OR name = 'indexed_files'").all()).toEqual([]);
@@ -56,7 +33,7 @@ it("creates the code index with the first index run, private to the user, and ne
 
 it("saves checkpoints and knowledge while an index commit holds the lock of the code index", async () => {
   const { cairn, codeFile } = await openCairn();
-  await index(cairn);
+  await indexFiles(cairn);
   const release = await holdWriteLock(codeFile);
   let indexed = false;
   const indexing = cairn.code.indexBatch({ projectPath, files: [{ path: "src/new.txt", content: "beta\n" }] }).finally(() => {
@@ -73,7 +50,7 @@ it("saves checkpoints and knowledge while an index commit holds the lock of the 
 
 it("indexes while another connection holds the write lock of the checkpoints", async () => {
   const { cairn, file } = await openCairn();
-  await index(cairn);
+  await indexFiles(cairn);
   const release = await holdWriteLock(file);
   try {
     const { files } = await cairn.code.indexBatch({
@@ -95,34 +72,23 @@ const DAMAGES: Readonly<Record<string, readonly [start: number, length: number]>
 };
 for (const [part, [start, length]] of Object.entries(DAMAGES))
   it(`reports a code index with damage in ${part}, keeps memory working, and rebuilds it with the next index run`, async () => {
-    const { cairn, codeFile, notices } = await openCairn();
+    const { cairn, codeFile, dataDir } = await openCairn();
     const { id } = await cairn.checkpoints.save({ projectPath, summary: "Remember the harbour" });
-    await index(cairn);
-    const { DatabaseSync } = await loadEngine();
-    const connection = new DatabaseSync(codeFile);
-    connection.exec("PRAGMA wal_checkpoint(TRUNCATE)"); // all pages are in the file now
-    connection.close();
-    const descriptor = openSync(codeFile, "r+");
-    writeSync(descriptor, Buffer.alloc(Math.min(length, statSync(codeFile).size - start), 0xa5), 0, undefined, start);
-    closeSync(descriptor);
+    await indexFiles(cairn);
+    await damage(codeFile, start, length);
 
     const damaged = { code: "unavailable", details: { damaged: true, codeIndex: true } };
-    const reopened = await open({
-      dataDir: join(codeFile, "..", ".."),
-      embedder: { kind: "none" },
-      onNotice: (text) => notices.push(text),
-    });
-    onTestFinished(() => reopened.close());
-    await expect(search(reopened)).rejects.toMatchObject(damaged);
-    await expect(search(reopened)).rejects.toThrow(/Checkpoints and knowledge are not affected.*cairn code index/);
+    const { cairn: reopened, notices } = await openCairn(dataDir);
+    await expect(countHits(reopened)).rejects.toMatchObject(damaged);
+    await expect(countHits(reopened)).rejects.toThrow(/Checkpoints and knowledge are not affected.*cairn code index/);
     await expect(reopened.code.stats({ projectPath })).rejects.toMatchObject(damaged);
     await reopened.checkpoints.save({ projectPath, summary: "Remember the lighthouse" });
     const { hits } = await reopened.checkpoints.search({ projectPath, query: "harbour" });
     expect(hits.map((hit) => hit.record.id)).toContain(id);
 
     expect(await reopened.code.hashes({ projectPath, paths: FILES.map(({ path }) => path) })).toEqual({});
-    const { files } = await index(reopened);
+    const { files } = await indexFiles(reopened);
     expect(files.map(({ status }) => status)).toEqual(FILES.map(() => "indexed"));
-    expect(await search(reopened)).toBeGreaterThan(0);
+    expect(await countHits(reopened)).toBeGreaterThan(0);
     expect(notices.join("\n")).toMatch(/was damaged and has been deleted/);
   });

@@ -140,6 +140,7 @@ export function memoryCode(projectId: string): CodeStore {
     },
     reconcile: async () => NONE,
     orphans: async () => NONE,
+    async dropDamaged() {},
     compact: async (keepRenames) => ({
       forgottenRenames: renames.splice(0, Math.max(0, renames.length - keepRenames)).length,
       freedBytes: 0,

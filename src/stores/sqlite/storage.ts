@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { RecordRepair, RecordReport } from "../../model/damaged-record.ts";
+import type { DatabaseReport } from "../../model/database-report.ts";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { Storage } from "../../ports/storage.ts";
@@ -12,9 +13,11 @@ import { foreignProgramsIn } from "./driver/own-schema.ts";
 import { probeWrite } from "./driver/write-probe.ts";
 import { hasMigrationRecord } from "./migration/record.ts";
 import { codeFileOf } from "./projects/code/code-file.ts";
+import { codeDatabase } from "./projects/code/database.ts";
+import { codeSchema } from "./projects/code/schema.ts";
 import { assertOwner, claim, ownerOf } from "./projects/owner.ts";
 import { releaseProject, type SqliteProject, sqliteProject } from "./projects/project.ts";
-import { exportDatabase } from "./projects/project-files.ts";
+import { exportDatabase, ownerOfFile } from "./projects/project-files.ts";
 import { projectSchema } from "./projects/project-schema.ts";
 
 export interface SqliteStorageOptions {
@@ -36,6 +39,13 @@ const KNOWN_MAX = 10_000;
 /** Leaves out keys, which mean nothing outside the file. */
 function withoutKeys({ damaged, stale, quarantined }: RecordReport): RecordReport {
   return { damaged: damaged.map(({ collection, id, reason }) => ({ collection, id, reason })), stale, quarantined };
+}
+
+/** Checks a project's code index; `undefined` if there is none. */
+async function checkCodeIndex(location: string): Promise<DatabaseReport["codeIndex"]> {
+  if (!existsSync(location)) return undefined;
+  const { problems } = await checkFile(location);
+  return { location, problems: problems.length > 0 ? problems : await foreignProgramsIn(location, codeSchema) };
 }
 
 /** Projects as SQLite files: one each for checkpoints and knowledge, and one each for the code index. */
@@ -114,7 +124,15 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       const { problems: own, ...found } = await checkFile(location);
       const problems = own.length > 0 ? own : await foreignProgramsIn(location, projectSchema);
       const sound = problems.length + found.damaged.length + found.stale.length === 0;
-      return { projectPath: projectId, location, state: sound ? "sound" : "damaged", problems, ...withoutKeys(found) };
+      const codeIndex = await checkCodeIndex(codeFileOf(location));
+      return {
+        projectPath: projectId,
+        location,
+        state: sound ? "sound" : "damaged",
+        problems,
+        ...withoutKeys(found),
+        ...(codeIndex && { codeIndex }),
+      };
     },
 
     async checkRecords(projectId) {
@@ -124,7 +142,9 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     async repairRecords(projectId) {
       const path = pathOf(projectId);
       if (!existsSync(path)) return { quarantined: [], rebuilt: [] };
-      return runInThread<RecordRepair>("stores/sqlite/projects/repair-worker.js", { path, now: now() });
+      const repair = await runInThread<RecordRepair>("stores/sqlite/projects/repair-worker.js", { path, now: now() });
+      const dropped = await codeDatabase(databases, { projectId, projectFile: path, now, onNotice }).dropDamaged();
+      return dropped ? { ...repair, rebuilt: [...repair.rebuilt, "code index (deleted; build it with cairn code index)"] } : repair;
     },
 
     async quarantine(projectId, problems) {
@@ -139,11 +159,32 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       return { projectPath: projectId, location, movedTo, problems };
     },
 
-    async copyTo(projectId, file, { signal } = {}) {
+    async copyTo(projectId, file, { signal, withCode = false } = {}) {
       const location = pathOf(projectId);
       if (!existsSync(location))
         throw new CairnError("not_found", "Nothing was ever stored for this project, so there is nothing to copy.");
+      const code = codeFileOf(location);
+      if (withCode && existsSync(code)) await exportDatabase(code, codeFileOf(file), signal);
       await exportDatabase(location, file, signal);
+      return true;
+    },
+
+    async importCode(projectId, file, { signal } = {}) {
+      const [from, to] = [codeFileOf(file), codeFileOf(pathOf(projectId))];
+      if (existsSync(to)) return false;
+      if (!existsSync(from))
+        throw new CairnError("not_found", `There is no code index ${from}. Export with --with-code, or run: cairn code index`);
+      const copy = `${to}.importing`;
+      rmSync(copy, { force: true });
+      try {
+        await exportDatabase(from, copy, signal); // the exported file itself is never opened for writing
+        const owner = await ownerOfFile(copy, from);
+        if (owner !== projectId)
+          throw new CairnError("conflict", `${from} is the code index of ${owner}. Build that of ${projectId} with: cairn code index`);
+        renameSync(copy, to);
+      } finally {
+        for (const end of ["", "-wal", "-shm"]) rmSync(copy + end, { force: true });
+      }
       return true;
     },
 

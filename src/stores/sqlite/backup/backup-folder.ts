@@ -3,13 +3,13 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { readRegularFile } from "../../../files/regular-file.ts";
-import type { Backup, BackupManifest } from "../../../model/backup.ts";
+import { type Backup, type BackupManifest, DATABASE_KINDS } from "../../../model/backup.ts";
 import { CairnError } from "../../../model/errors.ts";
 import { sha256Hex } from "../../../model/ids.ts";
 import type { UnusableBackup } from "../../../ports/backup-store.ts";
 import { syncFolder } from "./copy-file.ts";
 
-const Database = { kind: z.enum(["project", "shared", "runs", "system"]), id: z.string() };
+const Database = { kind: z.enum(DATABASE_KINDS), id: z.string() };
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const Manifest = z.strictObject({
   id: z.string(),

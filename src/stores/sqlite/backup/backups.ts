@@ -40,10 +40,10 @@ export interface SqliteBackupOptions {
 export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptions): BackupStore {
   const shelf = backupFolder(folder);
 
-  async function chosen(which: DatabaseSelection): Promise<readonly DatabaseFile[]> {
+  async function chosen(which: DatabaseSelection, withCode = false): Promise<readonly DatabaseFile[]> {
     if (which !== "all") assertHere(files.fileOf(which));
     const found = which === "all" ? await allHere() : [files.fileOf(which)].filter(({ path }) => existsSync(path));
-    if (found.length > 0) return found;
+    if (found.length > 0) return withCode ? [...found, ...(await codeIndexesOf(which))] : found;
     const away = which === "all" ? files.recordedMigrations().length : 0;
     if (away > 0)
       throw new CairnError("conflict", `All databases are on PostgreSQL (${away}): back them up with pg_dump. Nothing was backed up.`);
@@ -56,6 +56,11 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
     const listed = await files.list();
     const lost = files.recordedMigrations().filter((one) => !one.isMigrated && !listed.some((other) => sameDatabase(one, other)));
     return [...listed, ...lost.map(files.fileOf)];
+  }
+
+  async function codeIndexesOf(which: DatabaseSelection): Promise<readonly DatabaseFile[]> {
+    const all = await files.codeIndexes();
+    return which === "all" ? all : all.filter(({ path }) => path === files.fileOf({ ...which, kind: "code" }).path);
   }
 
   /** Runs work in a folder of its own that becomes a whole backup, or is gone. */
@@ -78,8 +83,8 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
   };
 
   return {
-    async create(which, { signal, progress } = {}) {
-      const sources = await chosen(which);
+    async create(which, { signal, progress, withCode } = {}) {
+      const sources = await chosen(which, withCode);
       const id = newBackupId(now());
       return inPartial(id, async (partial) => {
         const databases: BackupEntry[] = [];
@@ -94,7 +99,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
           } catch (error) {
             if (!isSourceFault(error, source)) throw error;
             const told = inWords(error, source.path);
-            if (which !== "all") throw told;
+            if (which !== "all" && kind !== "code") throw told;
             failed.push({ kind, id: of, reason: (told as Error).message });
           }
         }
@@ -130,7 +135,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
       // All that can be refused is refused before the first database is touched.
       for (const { entry, file } of wanted) {
         assertHere(file);
-        if (existsSync(file.path) && !overwrite)
+        if (existsSync(file.path) && !overwrite && file.kind !== "code")
           throw new CairnError(
             "conflict",
             `The ${databaseLabel(file)} has a database already: ${file.path}. To put the backup in its place say overwrite; the present one is kept aside.`,
@@ -154,7 +159,9 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
           replaced: await putInPlace(join(location, entry.file), entry, file),
         });
       }
-      return restored;
+      return restored.map((one) =>
+        one.kind === "project" ? { ...one, hasCodeIndex: existsSync(files.fileOf({ kind: "code", id: one.id }).path) } : one,
+      );
     },
 
     async trialRestore(which, { signal } = {}) {

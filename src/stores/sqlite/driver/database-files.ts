@@ -6,6 +6,8 @@ import type { MigrationRecord } from "../../../model/migration.ts";
 import type { DatabaseSchema } from "../../../model/schema.ts";
 import { assertSystemId } from "../../../model/system-rules.ts";
 import { isMigrated, listMigrationRecords, readMigrationRecord } from "../migration/record.ts";
+import { codeFileOf } from "../projects/code/code-file.ts";
+import { codeSchema } from "../projects/code/schema.ts";
 import { projectSchema } from "../projects/project-schema.ts";
 import { runSchema } from "../runs/schema.ts";
 import { systemSchema } from "../systems/schema.ts";
@@ -34,8 +36,10 @@ export interface RecordedMigration extends DatabaseName {
 export interface DatabaseFiles {
   /** Where a database is, whether it is there or not. */
   fileOf(name: DatabaseName): DatabaseFile;
-  /** All there are, those that cannot be read too. */
+  /** All there are, those that cannot be read too, without the code indexes. */
   list(): Promise<readonly DatabaseFile[]>;
+  /** The code indexes of all projects, those that cannot be read too. */
+  codeIndexes(): Promise<readonly DatabaseFile[]>;
   systems(): readonly DatabaseFile[];
   recordedMigrations(): readonly RecordedMigration[];
 }
@@ -72,18 +76,20 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
       return { kind: "project", id: note.owner ?? name, ...inProjects(name), ...lost };
     });
 
-  async function projectFiles(): Promise<DatabaseFile[]> {
-    const names = namesIn(projects, /^(project_[0-9a-f]{16})\.db$/);
+  const codeOf = (name: string) => ({ path: codeFileOf(join(projects, `${name}.db`)), root: dataDir, schema: codeSchema });
+
+  async function ownedFiles(kind: "project" | "code", names: readonly string[], placeOf: typeof inProjects): Promise<DatabaseFile[]> {
     if (names.length === 0) return [];
-    const paths = names.map((name) => inProjects(name).path);
+    const paths = names.map((name) => placeOf(name).path);
     const probes = await inFileThread({ kind: "probe", paths, nowSeconds: 0, windowSeconds: 0 });
     return names.flatMap((name, index): DatabaseFile[] => {
       const probe = probes[index]!;
-      if ("problem" in probe) return [{ kind: "project", id: name, ...inProjects(name), problem: probe.problem }];
+      if ("problem" in probe) return [{ kind, id: name, ...placeOf(name), problem: probe.problem }];
       if (probe.owner === undefined) return []; // made by a process that died before it stored anything
-      return [{ kind: "project", id: probe.owner, ...inProjects(name) }];
+      return [{ kind, id: probe.owner, ...placeOf(name) }];
     });
   }
+  const projectFiles = () => ownedFiles("project", namesIn(projects, /^(project_[0-9a-f]{16})\.db$/), inProjects);
   const systemFiles = () => namesIn(systems, /^([A-Za-z0-9][A-Za-z0-9._-]*)\.db$/).map(system);
 
   return {
@@ -94,12 +100,19 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
         assertSystemId(name.id); // it becomes the name of a file
         return system(name.id);
       }
-      return { ...name, ...inProjects(projectDatabaseName(name.id)) };
+      return { ...name, ...(name.kind === "code" ? codeOf : inProjects)(projectDatabaseName(name.id)) };
     },
     async list() {
       const deleted = deletedFiles();
       const present = [...(await projectFiles()), ...[shared(), runs()].filter(({ path }) => existsSync(path)), ...systemFiles()];
       return [...present.filter(({ path }) => !deleted.some((file) => file.path === path)), ...deleted];
+    },
+    async codeIndexes() {
+      const found = await ownedFiles("code", namesIn(projects, /^(project_[0-9a-f]{16})\.code\.db$/), codeOf);
+      if (found.every(({ problem }) => problem === undefined)) return found;
+      // A damaged index cannot name its project, but the database next to it can.
+      const owners = new Map((await projectFiles()).map(({ path, id }) => [codeFileOf(path), id]));
+      return found.map((file) => ({ ...file, id: owners.get(file.path) ?? file.id }));
     },
     systems: systemFiles,
     recordedMigrations() {

@@ -41,7 +41,7 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
         connection.close();
       }
     },
-    databases: async (windowSeconds) => probed(await files.list(), windowSeconds),
+    databases: async (windowSeconds) => probed([...(await files.list()), ...(await files.codeIndexes())], windowSeconds),
     systems: (windowSeconds) => probed(files.systems(), windowSeconds),
     async check({ kind, id, location }) {
       const { problems } = await checkFile(location);

@@ -90,7 +90,8 @@ async function inScratch<T>(folder: string, work: (scratch: string) => Promise<T
   }
 }
 
-async function ownerOfFile(path: string, shown: string): Promise<string> {
+/** Returns the project that a file belongs to. `shown` is the name of the file in messages. */
+export async function ownerOfFile(path: string, shown: string): Promise<string> {
   const database = await openSqlite({ path, mustExist: true });
   try {
     const owner = ownerOf(database);

@@ -117,6 +117,7 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
     reconcile: () => tables.write(removeOrphans),
 
     orphans: () => tables.read(countOrphans),
+    async dropDamaged() {},
 
     async compact(keepRenames) {
       const forgottenRenames = await tables.write((tx) =>
