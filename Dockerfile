@@ -1,11 +1,11 @@
-# Cairn's HTTP server. How to run it, and what of this was tried where: docs/deploy.md
+# Cairn's HTTP server. docs/deploy.md describes how to run it and what was tested.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
-# What is installed depends on these two alone, so that a change of the source does not install everything anew.
+# These two files come first: a change of the source does not invalidate the installed packages.
 COPY package.json package-lock.json ./
 RUN npm install --ignore-scripts --no-audit --no-fund
 COPY . .
-# Then everything goes that only a build, another system or a debugger needs.
+# Removes files that only builds, other platforms and debuggers need.
 RUN npm run build \
  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
  && rm -rf node_modules/onnxruntime-node/bin/napi-v3/darwin node_modules/onnxruntime-node/bin/napi-v3/win32 \

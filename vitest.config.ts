@@ -3,15 +3,15 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // A fast run leaves out what needs PostgreSQL, nginx or Caddy; test/setup/global.ts says so.
+    // A fast run omits tests that need PostgreSQL, nginx or Caddy; test/setup/global.ts reports it.
     exclude: process.env.CAIRN_TEST_FAST === "1" ? ["test/**/*.postgres.test.ts", "test/security/reverse-proxy.test.ts"] : [],
     globalSetup: ["test/setup/global.ts"],
-    // Far more than any test takes: a limit is there to end what hangs, and a busy machine is many times slower than a quiet one.
+    // Far longer than any test takes: the limit ends tests that hang, and a busy machine is many times slower than an idle one.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     teardownTimeout: 120_000,
     expect: { poll: { timeout: 120_000 } },
-    // Commands and servers that a test starts search by words, unless the test asks for a model: loading one takes a second.
+    // Commands and servers that a test starts use keyword search, unless the test selects a model: loading one takes a second.
     env: { CAIRN_EMBEDDER_KIND: "none" },
     pool: "forks",
     maxWorkers: 2,

@@ -13,7 +13,7 @@ const QUERIES = [
   "what comes after the parser",
 ];
 
-/** What an agent waits for: saving and searching with the local model, in projects of several sizes, on SQLite. */
+/** Measures the latency that an agent sees: save and search with the local model, in SQLite projects of several sizes. */
 export default {
   summary: "checkpoint save and search with the local model, by the size of the project",
   flags: ["--quick"],
@@ -21,7 +21,7 @@ export default {
     const embedder = minilmEmbedder();
     bench.defer(() => embedder.close());
     await embedder.embed(["warm"]);
-    // The figures that the first design of this feature gave, to compare with.
+    // Targets of the feature's first design, for comparison.
     for (const [name, value] of Object.entries({
       seed_save_low_ms: 55,
       seed_save_high_ms: 160,
@@ -80,7 +80,7 @@ async function atSize(bench: Bench, embedder: Embedder, size: number, projects: 
   report(bench, "save", label, save!, "seed_save_low_ms");
 }
 
-/** Records with vectors of no meaning: the time of a search does not depend on it. */
+/** Stores records with random vectors: the time of a search does not depend on their values. */
 async function fill(storage: ReturnType<typeof sqliteStorage>, projectPath: string, embedder: Embedder, size: number): Promise<void> {
   const { checkpoints } = await storage.create(projectPath);
   const { versionId } = await checkpoints.embeddings.addVersion(embedder);

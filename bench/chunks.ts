@@ -8,10 +8,10 @@ import { parserPool } from "../src/code/parser-pool.ts";
 import { type Benchmark, quantile, root } from "./frame.ts";
 
 const FILES = 2_500;
-/** A batch of the index is ten files; so many are under way at once. */
+/** Files that are chunked concurrently: a batch of the index is ten files. */
 const AT_ONCE = 10;
 
-/** The way from a tree on disk to chunks, without embedding or storing: this project's node_modules, taken in on purpose. */
+/** Measures walking, reading and chunking a tree, without embedding or storing: the files of this project's node_modules. */
 export default {
   summary: "walking, reading and chunking files of node_modules",
   async run(bench) {
@@ -21,7 +21,7 @@ export default {
     for await (const entry of walk(tree, { ignoreRules: false })) if (entry.type === "file") all.push(entry);
     bench.record({ name: "walk_files_per_s", value: (all.length / (performance.now() - started)) * 1_000, unit: "files/s" });
 
-    // Every n-th, so that all packages and sizes have their share.
+    // Takes every n-th file, so that all packages and sizes are represented.
     const files = all.filter((_, index) => index % Math.ceil(all.length / FILES) === 0);
     const sources = (await Promise.all(files.map(({ path }) => readSource(tree, path)))).filter((source) => source.type === "source");
     const mb = sources.reduce((sum, { stat }) => sum + stat.sizeBytes, 0) / 1e6;

@@ -11,18 +11,18 @@ import { type Bench, type Benchmark, quantile } from "./frame.ts";
 
 const BATCH_FILES = 10;
 
-/** One question answered by one system. */
+/** The scores of one question on one system. */
 interface Scored extends Scores {
   readonly system: string;
   readonly set: string;
   readonly question: Question;
-  /** By the places in the files; only where the system names places. */
+  /** nDCG of the line ranges; absent when the system returns files only. */
   readonly places?: number;
 }
 
-/** How well code search answers questions about real repositories. `ndcg10` is by files, with the model of a first index; `reembedded_…` as `code_reembed` leaves it. */
+/** Scores code search on questions about real repositories. `ndcg10` ranks files with the model of a first index, `reembedded_…` with the model of `code_reembed`. */
 export default {
-  summary: "questions about three repositories, beside BM25 over files and ripgrep (--static leaves the reembedded index out)",
+  summary: "questions about three repositories, compared with BM25 over files and ripgrep (--static omits the re-embedded index)",
   flags: ["--static"],
   async run(bench) {
     const scored: Scored[] = [];
@@ -55,7 +55,7 @@ async function scoreBaseline(system: string, ranking: FileRanking, { name, quest
   return scored;
 }
 
-/** Through the library, as anyone would call it: ten hits, nothing else said. */
+/** Searches through the library with default options and ten hits. */
 async function scoreCairn(
   bench: Bench,
   system: string,
@@ -93,7 +93,7 @@ async function index(cairn: Cairn, projectPath: string, sources: readonly Source
   }
 }
 
-/** The static model's figures have no name in front: they are what a person has within seconds. */
+/** The static model's metrics have no prefix: that model serves an index first. */
 function report(bench: Bench, scored: readonly Scored[]): void {
   const systems = [...new Set(scored.map(({ system }) => system))];
   const figure = (system: string, what: string, chosen: (one: Scored) => boolean, value: (one: Scored) => number) => {

@@ -7,11 +7,12 @@ import { walk } from "../src/client/files/walk.ts";
 import { type Cairn, open } from "../src/index.ts";
 import { projectDatabaseName } from "../src/model/ids.ts";
 import { openSqlite } from "../src/stores/sqlite/driver/driver.ts";
+import { codeFileOf } from "../src/stores/sqlite/projects/code/code-file.ts";
 import { queryWords } from "../src/text/words.ts";
 import { type Bench, type Benchmark, median, quantile, root } from "./frame.ts";
 
 const FILES = 2_500;
-/** A batch of the index, and how many are under way at once. */
+/** Limits of one batch; AT_ONCE batches are in flight. */
 const BATCH = { files: 10, bytes: 1_000_000 };
 const AT_ONCE = 2;
 const TOUCHED_SHARE = 0.01;
@@ -22,9 +23,9 @@ interface Source {
   readonly content: string;
 }
 
-/** The index of code as a whole: files of this project's node_modules with the static model, beside ripgrep and a plain FTS5 table. */
+/** Measures the whole code index: files of this project's node_modules with the static model, compared with ripgrep and a plain FTS5 table. */
 export default {
-  summary: "indexing and searching code, beside ripgrep and a full-text table of whole files",
+  summary: "indexing and searching code, compared with ripgrep and a full-text table of whole files",
   async run(bench) {
     const sources = await sample();
     const bytes = sources.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
@@ -32,7 +33,7 @@ export default {
     bench.record({ name: "mb", value: bytes / 1e6, unit: "MB" });
 
     const dataDir = bench.scratch();
-    const file = join(dataDir, "projects", `${projectDatabaseName(projectPath)}.db`);
+    const file = codeFileOf(join(dataDir, "projects", `${projectDatabaseName(projectPath)}.db`));
     const cairn = await open({ dataDir, embedder: { kind: "static" } });
     let isOpen = true;
     bench.defer(async () => {
@@ -60,7 +61,7 @@ export default {
     bench.record({ name: "chunks", value: chunks, unit: "chunks" });
     bench.record({ name: "fts5_bytes_per_source_byte", value: fts5.bytes / bytes, unit: "bytes" });
     isOpen = false;
-    await cairn.close(); // brings the log into the file
+    await cairn.close(); // a WAL checkpoint moves the log into the file
     const size = statSync(file).size;
     bench.record({ name: "bytes_per_source_byte", value: size / bytes, unit: "bytes", against: "fts5_bytes_per_source_byte" });
     const parts = await sizes(file);
@@ -70,7 +71,7 @@ export default {
   },
 } satisfies Benchmark;
 
-/** Every n-th file, so that all packages and sizes have their share. */
+/** Takes every n-th file, so that all packages and sizes are represented. */
 async function sample(): Promise<Source[]> {
   const tree = await resolveRoot(join(root, "node_modules"));
   const paths: string[] = [];
@@ -80,7 +81,7 @@ async function sample(): Promise<Source[]> {
   return read.flatMap(({ path, source }) => (source.type === "source" ? [{ path, content: source.content }] : []));
 }
 
-/** What a run over a tree does once its files are read: hash, ask what changed, send that, tell what there is. */
+/** Does what an index run does after reading files: hashes them, asks which changed, sends those and finishes with the manifest. */
 async function indexTree(cairn: Cairn, sources: readonly Source[]): Promise<void> {
   const known = await cairn.code.hashes({ projectPath, paths: sources.map(({ path }) => path) });
   const changed = sources.filter(({ path, content }) => known[path] !== createHash("sha256").update(content).digest("hex"));
@@ -108,7 +109,7 @@ function* batches(sources: readonly Source[]): Generator<Source[], undefined> {
   if (batch.length > 0) yield batch;
 }
 
-/** The least that finds words: whole files in one FTS5 table, in the same batches, each durable. No chunks, symbols, meaning or lines. */
+/** Fills the minimal full-text baseline: whole files in one FTS5 table, in the same durable batches, without chunks, symbols or vectors. */
 async function plainFullText(path: string, sources: readonly Source[]): Promise<{ seconds: number; bytes: number }> {
   const db = await openSqlite({ path });
   await db.write((tx) => tx.exec("CREATE VIRTUAL TABLE files USING fts5 (path, content)"));
@@ -122,7 +123,7 @@ async function plainFullText(path: string, sources: readonly Source[]): Promise<
   return { seconds: taken, bytes: statSync(path).size };
 }
 
-/** How much of the file the vectors and their codes take, which is all but fixed by the number of chunks. */
+/** Returns the bytes that vectors and their codes take in the file; the number of chunks determines them. */
 async function sizes(path: string): Promise<{ vectors: number }> {
   const db = await openSqlite({ path });
   const { vectors } = db.read((tx) => tx.get<{ vectors: number }>("SELECT sum(pgsize) AS vectors FROM dbstat WHERE name LIKE '%vector%'"))!;
@@ -160,7 +161,7 @@ async function seconds(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - start) / 1_000;
 }
 
-/** As people ask for code, in words and by name. */
+/** Typical questions about code: descriptions and symbol names. */
 const QUERIES = [
   "where is the retry with backoff",
   "parse command line arguments",

@@ -9,31 +9,31 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { open } from "../src/index.ts";
 import { type Bench, type Benchmark, median, quantile, root } from "./frame.ts";
 
-/** The two calls an agent makes most, through one edge. */
-interface Edge {
+/** The two most frequent calls of an agent, through one surface. */
+interface Surface {
   save(summary: string): Promise<string>;
   get(id: string): Promise<void>;
 }
 
 const ROUNDS = 300;
 
-/** What each edge adds to a save and a get: the same calls through the library, MCP over stdio and HTTP, in turns, each on SQLite files of its own. */
+/** Measures what each surface adds to a save and a get: the same calls through the library, MCP over stdio and HTTP, in turns, each on its own SQLite files. */
 export default {
-  summary: "checkpoint_save and checkpoint_get through each edge",
+  summary: "checkpoint_save and checkpoint_get through each surface",
   async run(bench) {
-    const edges: Record<string, Edge> = { library: await library(bench), mcp: await mcp(bench), http: await http(bench) };
+    const surfaces: Record<string, Surface> = { library: await library(bench), mcp: await mcp(bench), http: await http(bench) };
     const ids: Record<string, string> = {};
-    const perEdge = (call: (edge: Edge, name: string) => unknown) =>
-      Object.fromEntries(Object.entries(edges).map(([name, edge]) => [name, () => call(edge, name)]));
+    const perSurface = (call: (surface: Surface, name: string) => unknown) =>
+      Object.fromEntries(Object.entries(surfaces).map(([name, surface]) => [name, () => call(surface, name)]));
 
     const saves = await bench.times(
-      perEdge(async (edge, name) => {
-        ids[name] = await edge.save(`Parser done, lexer next ${randomUUID()}`);
+      perSurface(async (surface, name) => {
+        ids[name] = await surface.save(`Parser done, lexer next ${randomUUID()}`);
       }),
       { rounds: ROUNDS },
     );
     const gets = await bench.times(
-      perEdge((edge, name) => edge.get(ids[name]!)),
+      perSurface((surface, name) => surface.get(ids[name]!)),
       { rounds: ROUNDS },
     );
     for (const [verb, times] of Object.entries({ save: saves, get: gets })) report(bench, verb, times);
@@ -41,16 +41,16 @@ export default {
 } satisfies Benchmark;
 
 function report(bench: Bench, verb: string, times: Record<string, number[]>): void {
-  for (const [edge, samples] of Object.entries(times)) {
-    const against = edge === "library" ? {} : { against: `${verb}_library_us` };
-    bench.record({ name: `${verb}_${edge}_us`, value: median(samples), unit: "µs", samples, ...against });
-    bench.record({ name: `${verb}_${edge}_p99_us`, value: quantile(samples, 0.99), unit: "µs" });
+  for (const [surface, samples] of Object.entries(times)) {
+    const against = surface === "library" ? {} : { against: `${verb}_library_us` };
+    bench.record({ name: `${verb}_${surface}_us`, value: median(samples), unit: "µs", samples, ...against });
+    bench.record({ name: `${verb}_${surface}_p99_us`, value: quantile(samples, 0.99), unit: "µs" });
     const meanUs = samples.reduce((sum, us) => sum + us, 0) / samples.length;
-    bench.record({ name: `${verb}_${edge}_per_s`, value: 1_000_000 / meanUs, unit: "calls/s" });
+    bench.record({ name: `${verb}_${surface}_per_s`, value: 1_000_000 / meanUs, unit: "calls/s" });
   }
 }
 
-async function library(bench: Bench): Promise<Edge> {
+async function library(bench: Bench): Promise<Surface> {
   const cairn = await open({ dataDir: bench.scratch(), embedder: { kind: "none" } });
   bench.defer(() => cairn.close());
   const projectPath = "/bench/library";
@@ -68,8 +68,8 @@ const environment = (dataDir: string) => ({
   CAIRN_EMBEDDER_KIND: "none",
 });
 
-/** A process of its own, as an agent's client starts it. */
-async function mcp(bench: Bench): Promise<Edge> {
+/** Starts `cairn mcp` as a child process, as an agent's client does. */
+async function mcp(bench: Bench): Promise<Surface> {
   const project = bench.scratch();
   const client = new Client({ name: "bench", version: "1" });
   const args = [main, "mcp", "--project", project];
@@ -86,8 +86,8 @@ async function mcp(bench: Bench): Promise<Edge> {
   };
 }
 
-/** A server of its own, called over one kept-open connection. */
-async function http(bench: Bench): Promise<Edge> {
+/** Starts `cairn serve` as a child process and calls it over one keep-alive connection. */
+async function http(bench: Bench): Promise<Surface> {
   const project = bench.scratch();
   const args = [main, "serve", "--port", "0", "--json", "--project", project];
   const server = spawn(process.execPath, args, { env: environment(project), stdio: ["ignore", "pipe", "ignore"] });

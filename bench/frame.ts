@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** One benchmark: a file in bench/ whose default export this is. Its name is the file's. */
+/** One benchmark: the default export of a file in bench/, named after that file. */
 export interface Benchmark {
   readonly summary: string;
-  /** Options it knows, such as `--million`. */
+  /** Options that it accepts, such as `--million`. */
   readonly flags?: readonly string[];
   run(bench: Bench): Promise<void>;
 }
@@ -17,42 +17,42 @@ export interface Metric {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** What was measured, where there is more than one figure. The value is their median unless told otherwise. */
+  /** The measurements, if there is more than one. The value is their median unless the benchmark says otherwise. */
   readonly samples?: readonly number[];
-  /** The metric of the same run that this one is compared with. */
+  /** The metric of the same run with which this one is compared. */
   readonly against?: string;
 }
 
 export interface Bench {
-  /** Whether an option of this benchmark was given. */
+  /** Returns whether the command line has this option. */
   hasFlag(flag: string): boolean;
-  /** Records one figure. */
+  /** Adds one metric to the report. */
   record(metric: Metric): void;
   /**
-   * Times each candidate call by call, in turns, so that what else the machine does meets all of them alike. Gives
-   * microseconds per call, warm-up left out.
+   * Times the candidates call by call, in turns, so that other load on the machine affects all of them equally. Returns
+   * microseconds per call, without the warm-up.
    */
   times(candidates: Readonly<Record<string, Call>>, options?: TimesOptions): Promise<Record<string, number[]>>;
-  /** Says something to a person, on stderr. */
+  /** Writes a line to stderr. */
   log(line: string): void;
-  /** A folder of its own, removed at the end. */
+  /** Creates a temporary folder, which is removed at the end. */
   scratch(): string;
-  /** Work for the end, also after a failure; the last one first. */
+  /** Registers cleanup, which also runs after a failure; the last registered runs first. */
   defer(work: () => void | Promise<void>): void;
-  /** The module `bench/peers/<name>/peer.mjs`, its packages installed now if they are not there. */
+  /** Imports `bench/peers/<name>/peer.mjs` and installs its packages first if they are missing. */
   peer(name: string): Promise<Record<string, unknown>>;
 }
 
 export type Call = (round: number) => unknown;
 
 export interface TimesOptions {
-  /** Calls of each candidate that count; default 200. */
+  /** Measured calls of each candidate; default 200. */
   readonly rounds?: number;
-  /** Calls before that; default a tenth of the rounds. */
+  /** Calls before the measured ones; default a tenth of the rounds. */
   readonly warmUp?: number;
 }
 
-/** The checkout, wherever this file was translated to. */
+/** The checkout. Compiled files run elsewhere, so this is the working directory. */
 export const root = resolve(process.cwd());
 
 export async function runBenchmark(benchmark: Benchmark, flags: readonly string[] = []): Promise<Metric[]> {
@@ -105,9 +105,9 @@ async function loadPeer(name: string): Promise<Record<string, unknown>> {
   return import(pathToFileURL(join(folder, "peer.mjs")).href);
 }
 
-/** The value below which this share of the samples lies. */
+/** Returns the value below which this share of the samples lies. */
 export function quantile(samples: readonly number[], share: number): number {
-  if (samples.length === 0) throw new Error("There is nothing to take a quantile of.");
+  if (samples.length === 0) throw new Error("A quantile needs at least one sample.");
   const sorted = [...samples].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
 }

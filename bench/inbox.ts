@@ -10,7 +10,8 @@ const ROUNDS = 5;
 const MESSAGES = 2_000;
 
 const benchmark: Benchmark = {
-  summary: "messages taken once with their effect, durable: 8 producers that wait for each receipt, beside one transaction per message",
+  summary:
+    "durable exactly-once messages with their effect: 8 producers that wait for each receipt, compared with one transaction per message",
   async run(bench) {
     await measure(bench, "", { storage: "sqlite", stateDir: bench.scratch() });
     await measureBudget(bench);
@@ -19,12 +20,12 @@ const benchmark: Benchmark = {
 };
 export default benchmark;
 
-/** The smallest effect that would show a lost or doubled message. */
+/** The smallest effect that shows a lost or duplicated message. */
 const count: Effect = async (state) => state.set("count", ((await state.get<number>("count")) ?? 0) + 1);
 
 async function measure(bench: Bench, prefix: string, storage: SystemStorageOptions): Promise<void> {
   const together = system({ systemId: "together", storage, snapshots: { everyMs: 0 } });
-  // The same work, but nobody shares a commit: the next message is sent when the one before it is durable.
+  // The same work without group commit: each message is sent when the previous one is durable.
   const single = system({ systemId: "single", storage, snapshots: { everyMs: 0 }, commitsPerSecond: 100_000 });
   bench.defer(() => together.close());
   bench.defer(() => single.close());
@@ -37,7 +38,7 @@ async function measure(bench: Bench, prefix: string, storage: SystemStorageOptio
     offsets.together += MESSAGES;
     const alone = await produce(single, 1, MESSAGES / 4, offsets.single);
     offsets.single += MESSAGES / 4;
-    if (round < 0) continue; // until the compiler has seen it
+    if (round < 0) continue; // warm-up
     rates.push(perSecond);
     singles.push(alone.perSecond);
     waits.push(...waitsMs);
@@ -59,7 +60,7 @@ async function measure(bench: Bench, prefix: string, storage: SystemStorageOptio
   bench.record({ name: `${prefix}messages_per_commit`, value: offsets.together / commits, unit: "" });
 }
 
-/** The budget of the first design, one commit per second, with producers that do not wait for each receipt. */
+/** Measures the budget of the first design, one commit per second, with producers that do not wait for receipts. */
 async function measureBudget(bench: Bench): Promise<void> {
   const slow = system({
     systemId: "slow",
@@ -75,7 +76,7 @@ async function measureBudget(bench: Bench): Promise<void> {
   bench.record({ name: "budget_commits", value: commits, unit: "" });
 }
 
-/** So many producers, each of which sends its next message when the last one is durable. */
+/** Runs N producers. Each sends its next message when the previous one is durable. */
 async function produce(
   target: System,
   producers: number,
@@ -98,7 +99,7 @@ async function produce(
   return { perSecond: (1_000 * messages) / (performance.now() - start), waitsMs };
 }
 
-/** A figure counts only if every message was taken exactly once. */
+/** Asserts that every message took effect exactly once. */
 async function expectExact(target: System, messages: number): Promise<void> {
   const counted = await target.component("counter").get("count");
   const { position } = await target.component("counter").port("in").position();

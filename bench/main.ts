@@ -32,7 +32,7 @@ function refuse(hint: string): never {
   process.exit(2);
 }
 
-/** Medians with the middle half of the samples, and how each compares with its peer in this run. */
+/** Formats medians with the interquartile range of the samples, and the ratio to the compared metric of this run. */
 function table(all: readonly Metric[]): string {
   const byName = new Map(all.map((metric) => [metric.name, metric]));
   const rows = all.map(({ name, value, unit, samples, against }) => {
@@ -44,7 +44,7 @@ function table(all: readonly Metric[]): string {
       peer ? `${figure(value / peer.value)} × ${peer.name}` : "",
     ];
   });
-  const cells = [["metric", "value", "middle half", "ratio"], ...rows];
+  const cells = [["metric", "value", "interquartile", "ratio"], ...rows];
   const widths = cells[0]!.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
   return cells
     .map((row) =>

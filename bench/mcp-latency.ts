@@ -15,15 +15,15 @@ interface Job {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** An agent thinks between its calls; without a pause the calls themselves would be the load. */
+/** Milliseconds between two calls, as of an agent that thinks. Without a pause the calls themselves would be the load. */
 const PAUSE_MS = 20;
 
-/** What an agent does while its project is being indexed for the first time: 10,000 files and more of real code, from node_modules. */
+/** Measures the calls of an agent during the first index of its project: more than 10,000 files of real code from node_modules. */
 export default {
   summary: "MCP calls while node_modules is indexed in the same process; then the same tree again, unchanged",
   async run(bench) {
     const dataDir = bench.scratch();
-    // Inside the checkout it would belong to the project of the checkout.
+    // A folder inside the checkout would belong to the project of the checkout.
     const project = join(bench.scratch(), "node_modules");
     cpSync(join(root, "node_modules"), project, { recursive: true, verbatimSymlinks: true });
     const client = new Client({ name: "bench", version: "1" });
@@ -54,7 +54,7 @@ export default {
     };
     const times: Record<string, number[]> = Object.fromEntries(Object.keys(calls).map((name) => [name, []]));
     const spans: { readonly from: number; readonly to: number }[] = [];
-    // The first calls load what they need; that is no matter of indexing.
+    // The first calls load modules and open databases, which is not part of indexing.
     for (const one of Object.values(calls)) await one(0);
 
     const stolen = watchStolenTime();
@@ -83,9 +83,9 @@ export default {
     const second = await newest(call);
 
     const all = Object.values(times).flat();
-    // A search costs what it costs on a hundred thousand chunks, indexing or not: beside it, its time on the index at rest.
+    // A search of a hundred thousand chunks takes time without indexing too: compare it with the idle index.
     const searches = times.code_search!;
-    const { atRest } = await bench.times({ atRest: () => calls.code_search!(0) }, { rounds: 30 });
+    const { idle } = await bench.times({ idle: () => calls.code_search!(0) }, { rounds: 30 });
     bench.record({ name: "files", value: job.files_total, unit: "files" });
     bench.record({ name: "indexed_files", value: job.counts.indexed!, unit: "files" });
     bench.record({ name: "first_s", value: firstMs / 1_000, unit: "s" });
@@ -94,7 +94,7 @@ export default {
     bench.record({ name: "code_index_ms", value: answeredMs, unit: "ms" });
     bench.record({ name: "p50_ms", value: median(all), unit: "ms", samples: all });
     bench.record({ name: "p99_ms", value: quantile(all, 0.99), unit: "ms" });
-    // A shared machine stands still now and then. What this program does is seen where it did not.
+    // A virtual machine stalls when its host takes the processors. These calls ran without such a stall.
     const calm = spans.filter(({ from, to }) => stolen.isCalm(from, to)).map(({ from, to }) => to - from);
     bench.record({ name: "stolen_share", value: stolenShare, unit: "of CPU time" });
     if (calm.length > 0) bench.record({ name: "p99_undisturbed_ms", value: quantile(calm, 0.99), unit: "ms", samples: calm });
@@ -103,8 +103,8 @@ export default {
     bench.record({ name: "calls", value: all.length, unit: "calls" });
     for (const [name, samples] of Object.entries(times))
       bench.record({ name: `${name}_p99_ms`, value: quantile(samples, 0.99), unit: "ms" });
-    bench.record({ name: "search_p50_ms", value: median(searches), unit: "ms", samples: searches, against: "search_at_rest_ms" });
-    bench.record({ name: "search_at_rest_ms", value: median(atRest!) / 1_000, unit: "ms" });
+    bench.record({ name: "search_p50_ms", value: median(searches), unit: "ms", samples: searches, against: "search_idle_ms" });
+    bench.record({ name: "search_idle_ms", value: median(idle!) / 1_000, unit: "ms" });
     bench.record({ name: "peak_rss_mb", value: peakMb, unit: "MB" });
   },
 } satisfies Benchmark;
@@ -115,7 +115,7 @@ async function newest(call: (name: string, input: Record<string, unknown>) => Pr
 
 const durationOf = ({ started_at, finished_at }: Job) => Date.parse(finished_at) - Date.parse(started_at);
 
-/** Linux counts the most that a process ever had, threads and all. */
+/** Returns the peak resident memory of a process and its threads, as Linux reports it. */
 function peakRssMb(pid: number): number {
   const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return Math.round(Number(peak) / 1024);

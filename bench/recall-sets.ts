@@ -2,14 +2,14 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256Hex } from "../src/model/ids.ts";
 
-/** Questions with the documents that answer them: what ranking is scored on. */
+/** Questions with the documents that answer them, for scoring a ranking. */
 export interface RecallSet {
   readonly name: string;
   readonly docs: readonly { readonly id: string; readonly text: string }[];
   readonly queries: readonly { readonly text: string; readonly rel: Readonly<Record<string, number>> }[];
 }
 
-/** A set from a file of the form { docs, queries }, if the file is there. */
+/** Reads a set from a file of the form { docs, queries }; `undefined` when the file is absent. */
 export function setFromFile(name: string, path: string): RecallSet | undefined {
   return existsSync(path) ? { name, ...JSON.parse(readFileSync(path, "utf8")) } : undefined;
 }
@@ -17,13 +17,13 @@ export function setFromFile(name: string, path: string): RecallSet | undefined {
 const DOCS_MAX = 1_200;
 const QUERIES_MAX = 250;
 
-/** From the installed packages: the first sentence of a doc comment asks for the function it describes (without the comment). */
+/** Builds a set from installed packages: the first sentence of a doc comment asks for its function, without the comment. */
 export function dependencyCode(root: string): RecallSet {
   const pairs = files(join(root, "node_modules"), /\.(m|c)?js$/).flatMap((path) => documentedFunctions(readFileSync(path, "utf8")));
   return fromPairs("deps-code", pairs);
 }
 
-/** From the same packages' readmes: the first sentence of a section asks for the rest of it. */
+/** Builds a set from the packages' readmes: the first sentence of a section asks for the rest of it. */
 export function dependencyProse(root: string): RecallSet {
   const pairs = files(join(root, "node_modules"), /^(readme|changelog|contributing|migration|security)[^/]*\.md$/i).flatMap((path) =>
     sections(readFileSync(path, "utf8")),
@@ -36,7 +36,7 @@ interface Pair {
   readonly answer: string;
 }
 
-/** The same sample on every machine with the same packages: by hash, one of each text. */
+/** Samples by hash without duplicates, so that machines with the same packages get the same sample. */
 function fromPairs(name: string, pairs: readonly Pair[]): RecallSet {
   const distinct = new Map(pairs.map((pair) => [sha256Hex(pair.answer), pair]));
   const chosen = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, DOCS_MAX);
@@ -61,7 +61,7 @@ function documentedFunctions(code: string): Pair[] {
   return found;
 }
 
-/** The function's text up to its closing brace; none if it is tiny or very long. */
+/** Returns the function's text up to its closing brace; `undefined` if it is tiny or very long. */
 function bodyFrom(code: string, start: number): string | undefined {
   let depth = 0;
   for (let i = start; i < Math.min(code.length, start + 6_000); i++) {
@@ -95,7 +95,7 @@ function sections(markdown: string): Pair[] {
     });
 }
 
-/** Of five to thirty words, without tags and links. */
+/** Returns whether a sentence has five to thirty words and no tags or links. */
 function firstSentence(text: string): string | undefined {
   const sentence = text
     .split(/\s@\w|\n\s*\n/)[0]!

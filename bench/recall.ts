@@ -13,9 +13,9 @@ import { ndcg10 } from "./scoring/ndcg.ts";
 
 const BATCH = 64;
 
-/** How good the rankings are: nDCG@10 by words, by each local model, and by the hybrid in use, through the real search on SQLite. */
+/** Scores rankings by nDCG@10: keyword, each local model, and hybrid, through the search on SQLite. */
 export default {
-  summary: "nDCG@10 of words, static, MiniLM and the hybrid, on several sets",
+  summary: "nDCG@10 of keyword, static, MiniLM and hybrid search on several sets",
   async run(bench) {
     const evaluation = join(root, "..", "shared", "eval");
     const sets = [
@@ -36,7 +36,7 @@ export default {
   },
 } satisfies Benchmark;
 
-/** Scores one set with one model; gives by how much the hybrid is below the best single ranking. */
+/** Scores one set with one model. Returns by how much hybrid is below the best single ranking. */
 async function score(bench: Bench, set: RecallSet, model: string, embedder: Embedder): Promise<number> {
   bench.log(`${set.name} with ${model}: ${set.docs.length} texts, ${set.queries.length} questions`);
   const storage = sqliteStorage({ dataDir: bench.scratch(), now: () => new Date().toISOString() });

@@ -8,7 +8,7 @@ import { encodeState, openRunStore } from "../src/runs.ts";
 import { type Bench, median, root } from "./frame.ts";
 import { cpuInTurns, type Saver, stateOf, threadOf } from "./runs-support.ts";
 
-/** Puts into PostgreSQL: how often each waits for the server, and what that costs in CPU and time. */
+/** Measures puts into PostgreSQL: round trips to the server, CPU and time. */
 export async function measurePostgres(bench: Bench): Promise<void> {
   const server = execFileSync(join(root, "scripts", "postgres.sh"), ["acquire", String(process.pid)], { encoding: "utf8" }).trim();
   const name = `cairn_bench_${randomBytes(4).toString("hex")}`;
@@ -60,7 +60,7 @@ async function query(url: string, sql: string): Promise<void> {
   await client.end();
 }
 
-/** Stands between client and server and counts how often the conversation turns: client speaks, server answers. */
+/** Proxies a connection and counts its round trips: the client sends, the server answers. */
 async function countingProxy(server: string, database: string): Promise<{ url: string; trips(): number; close(): void }> {
   const target = new URL(server);
   let turns = 0;

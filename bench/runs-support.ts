@@ -1,4 +1,4 @@
-/** As much of LangGraph's interface as is measured; theirs and ours both have it. */
+/** The measured part of LangGraph's saver interface, which both implementations have. */
 export interface Saver {
   put(config: Config, checkpoint: object, metadata: object, newVersions: object): Promise<Config>;
   getTuple(config: Config): Promise<unknown>;
@@ -8,7 +8,7 @@ export interface Config {
   readonly configurable?: Record<string, unknown>;
 }
 
-/** A conversation of about so many bytes. */
+/** Returns a conversation of about this many bytes. */
 export function stateOf(bytes: number): { messages: object[] } {
   const content = "What the agent said in this turn, and what it found. ".repeat(2);
   return {
@@ -21,7 +21,7 @@ export function stateOf(bytes: number): { messages: object[] } {
   };
 }
 
-/** A thread that grows by one checkpoint with each put, each the child of the one before. */
+/** Returns a thread that grows by one checkpoint with each put; each is the child of the previous one. */
 export function threadOf(
   saver: Saver,
   state: { messages: object[] },
@@ -41,10 +41,10 @@ export function threadOf(
   };
 }
 
-/** Until the compiler has seen both sides often enough; after a single round the first figures of all candidates are far off. */
+/** Rounds before the measured ones: code that is not optimised yet would distort the first figures. */
 const WARM_UP = 4;
 
-/** Microseconds of CPU per call, in blocks that take turns, so that what else the machine does meets all alike. */
+/** Measures microseconds of CPU per call, in blocks that take turns, so that other load affects all candidates equally. */
 export async function cpuInTurns(
   candidates: Readonly<Record<string, () => Promise<unknown>>>,
   { calls, atOnce, rounds = 9 }: { readonly calls: number; readonly atOnce: number; readonly rounds?: number },

@@ -7,7 +7,7 @@ import { measurePostgres } from "./runs-postgres.ts";
 import { cpuInTurns, type Saver, stateOf, threadOf } from "./runs-support.ts";
 
 const benchmark: Benchmark = {
-  summary: "checkpoints of runs beside LangGraph's own savers, and what the graph engine costs",
+  summary: "run checkpoints compared with LangGraph's own savers, and the cost of the graph engine",
   async run(bench) {
     await measureSqlite(bench);
     await measurePostgres(bench);
@@ -19,7 +19,7 @@ export default benchmark;
 
 const LEASE_MS = 3_600_000;
 
-/** CPU time per call, the kernel's share included, on files with the same durability. */
+/** Measures CPU time per call, including the kernel's share, on files with the same durability. */
 async function measureSqlite(bench: Bench): Promise<void> {
   const folder = bench.scratch();
   const peer = (await bench.peer("langgraph")) as { sqliteSaver(path: string): Saver };
@@ -40,7 +40,7 @@ async function measureSqlite(bench: Bench): Promise<void> {
     let step = 0;
     const save = () => store.save({ runId: "bench", nodeId: label, nextNode: label, step: ++step, state: encodeState(state) }, { fence });
     const calls = bytes > 10_000 ? 40 : 400;
-    // Sixteen runs at work at the same moment, as on a server; and one alone, which pays for every commit by itself.
+    // Sixteen concurrent runs, as on a server; and a single one, which shares no commit.
     for (const [suffix, atOnce] of [
       ["", 16],
       ["_alone", 1],
@@ -66,7 +66,7 @@ async function measureSqlite(bench: Bench): Promise<void> {
 
 const FIRST = { runId: "bench", graph: "bench", fingerprint: "", owner: "bench", leaseMs: LEASE_MS };
 
-/** What the engine adds to steps that do nothing. */
+/** Measures the overhead of the engine on empty steps. */
 async function measureEngine(bench: Bench): Promise<void> {
   const steps = 10_000;
   const idle = graph<{ readonly n: number }>()
@@ -84,7 +84,7 @@ async function measureEngine(bench: Bench): Promise<void> {
   const memory: number[] = [];
   for (let round = 0; round < 8; round++) {
     const times = [await perStep(undefined), await perStep(memoryRunStore())] as const;
-    if (round < 2) continue; // until the compiler has seen it
+    if (round < 2) continue; // warm-up
     bare.push(times[0]);
     memory.push(times[1]);
   }
@@ -92,7 +92,7 @@ async function measureEngine(bench: Bench): Promise<void> {
   bench.record({ name: "node_memory_us", value: median(memory), unit: "µs CPU", samples: memory });
 }
 
-/** A loop of ten thousand rounds with its history in SQLite: the last rounds cost what the first did, and retention bounds the file. */
+/** Measures a loop of ten thousand rounds in SQLite: whether the last rounds cost as much as the first, and whether retention bounds the file. */
 async function measureLoop(bench: Bench): Promise<void> {
   const rounds = 10_000;
   const folder = bench.scratch();
@@ -109,15 +109,15 @@ async function measureLoop(bench: Bench): Promise<void> {
     const store = await openRunStore({ storage: "sqlite", path });
     await loop.run({ n: 0, text: "x".repeat(500) }, { store, runId: "loop", maxIterations: rounds + 1, keepHistory });
     marks.push(process.cpuUsage().user + process.cpuUsage().system);
-    const kept = (await store.history("loop", { limit: rounds + 2 })).length;
+    const historyLength = (await store.history("loop", { limit: rounds + 2 })).length;
     await store.close();
-    return { tenths: marks.slice(1).map((mark, i) => mark - marks[i]!), kept, bytes: statSync(path).size };
+    return { tenths: marks.slice(1).map((mark, i) => mark - marks[i]!), historyLength, bytes: statSync(path).size };
   };
   const whole = await run(join(folder, "whole.db"));
   bench.record({ name: "loop_last_to_first", value: median(whole.tenths.slice(-3)) / median(whole.tenths.slice(1, 4)), unit: "×" });
-  bench.record({ name: "loop_history", value: whole.kept, unit: "checkpoints" });
+  bench.record({ name: "loop_history", value: whole.historyLength, unit: "checkpoints" });
   bench.record({ name: "loop_bytes", value: whole.bytes, unit: "bytes" });
   const bounded = await run(join(folder, "bounded.db"), 100);
-  bench.record({ name: "loop_bounded_history", value: bounded.kept, unit: "checkpoints" });
+  bench.record({ name: "loop_bounded_history", value: bounded.historyLength, unit: "checkpoints" });
   bench.record({ name: "loop_bounded_bytes", value: bounded.bytes, unit: "bytes", against: "loop_bytes" });
 }

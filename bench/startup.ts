@@ -15,9 +15,9 @@ interface Started {
   readonly embeddingCalls: number;
 }
 
-/** From the start of a process until 201 imported templates can be searched: with their vectors stored, and with all of them to be computed. */
+/** Measures the time from process start until 201 imported templates can be searched: with stored vectors, and with vectors to compute. */
 export default {
-  summary: `start of a process with ${TEMPLATES} templates, with stored vectors and without`,
+  summary: `process start with ${TEMPLATES} templates, with and without stored vectors`,
   async run(bench) {
     const local = minilmEmbedder();
     const { model, version, dimension } = local;
@@ -29,7 +29,7 @@ export default {
     const without: Started[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       started.push(await start(withVectors));
-      // A folder of its own each time: the first start computes what is missing.
+      // A new folder each time, because the first start computes missing vectors.
       if (round < 2) without.push(await start(await imported(bench, down)));
     }
     const samples = started.map(({ readyMs }) => readyMs);

@@ -1,42 +1,42 @@
 import { readFileSync } from "node:fs";
 
-/** How much of the processors' time the machine's host gave to other machines, second by second. Only Linux tells it. */
+/** Measures the CPU time that the host of a virtual machine gave to other machines (steal time). Only Linux reports it. */
 export interface StolenTime {
-  /** Of all the time since the watch began, 0…1. */
+  /** Returns the share of all CPU time since the start, 0…1. */
   share(): number;
-  /** Whether hardly anything was taken away between these two moments of `performance.now()`. */
+  /** Returns whether almost no time was stolen between two values of `performance.now()`. */
   isCalm(from: number, to: number): boolean;
   stop(): void;
 }
 
 const CALM_SHARE = 0.03;
 
-interface Look {
+interface Sample {
   readonly at: number;
   readonly stolen: number;
   readonly all: number;
 }
 
 export function watchStolenTime(): StolenTime {
-  const looks: Look[] = [look()];
-  const timer = setInterval(() => looks.push(look()), 1_000);
+  const samples: Sample[] = [readSample()];
+  const timer = setInterval(() => samples.push(readSample()), 1_000);
   timer.unref();
-  const between = (a: Look, b: Look) => (b.stolen - a.stolen) / Math.max(1, b.all - a.all);
+  const between = (a: Sample, b: Sample) => (b.stolen - a.stolen) / Math.max(1, b.all - a.all);
   return {
-    share: () => between(looks[0]!, look()),
+    share: () => between(samples[0]!, readSample()),
     isCalm: (from, to) =>
-      looks.every((one, index) => {
-        const next = looks[index + 1];
+      samples.every((one, index) => {
+        const next = samples[index + 1];
         return next ? one.at > to || next.at < from || between(one, next) < CALM_SHARE : one.at > to;
       }),
     stop: () => {
       clearInterval(timer);
-      looks.push(look());
+      samples.push(readSample());
     },
   };
 }
 
-function look(): Look {
+function readSample(): Sample {
   const at = performance.now();
   if (process.platform !== "linux") return { at, stolen: 0, all: 0 };
   const [, ...ticks] = readFileSync("/proc/stat", "utf8").split("\n", 1)[0]!.trim().split(/\s+/).map(Number);

@@ -13,9 +13,9 @@ const DIMENSION = 384;
 const LIMIT = 10;
 const BATCH = 1_000;
 
-/** Vector search in SQLite beside sqlite-vec and usearch: CPU of all threads per query, and how much of the right answer is found. */
+/** Compares vector search in SQLite with sqlite-vec and usearch: CPU of all threads per query, and recall. */
 export default {
-  summary: "vector search in SQLite, beside sqlite-vec and usearch (--million adds 1,000,000 vectors)",
+  summary: "vector search in SQLite, compared with sqlite-vec and usearch (--million adds 1,000,000 vectors)",
   flags: ["--million"],
   async run(bench) {
     await hundredThousand(bench);
@@ -29,7 +29,7 @@ async function hundredThousand(bench: Bench): Promise<void> {
   const vectors = clusteredVectors(count, DIMENSION, 300, 1);
   const queries = rows(clusteredVectors(100, DIMENSION, 300, 2));
   const filter = scattered(count);
-  bench.log("Finding the right answers …");
+  bench.log("Computing exact neighbours …");
   const right = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT));
   const rightFiltered = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT, inFilter));
 
@@ -44,7 +44,7 @@ async function hundredThousand(bench: Bench): Promise<void> {
     bench.log(`Inserting ${count} vectors into ${name} …`);
     bench.record({ name: `insert_cpu_us_${name}`, value: await insert(candidate, vectors), unit: "µs CPU/vector" });
   }
-  bench.log("Sorting into lists …");
+  bench.log("Building IVF lists …");
   bench.record({ name: "lists_cpu_s_100k", value: (await cpuMs(() => cairn.arrange())) / 1_000, unit: "s CPU" });
 
   const searches: Record<string, Search> = {
@@ -77,7 +77,7 @@ async function hundredThousand(bench: Bench): Promise<void> {
 
 async function million(bench: Bench): Promise<void> {
   const count = 1_000_000;
-  bench.log("Making a million vectors …");
+  bench.log("Generating a million vectors …");
   const vectors = clusteredVectors(count, DIMENSION, 1_000, 3);
   const queries = rows(clusteredVectors(40, DIMENSION, 1_000, 4));
   const right = queries.map((query) => nearest(vectors, DIMENSION, query, LIMIT));
@@ -88,7 +88,7 @@ async function million(bench: Bench): Promise<void> {
   bench.defer(() => cairn.close());
   bench.log("Inserting them …");
   bench.record({ name: "insert_cpu_us_1m", value: await insert(cairn, vectors), unit: "µs CPU/vector" });
-  bench.log("Sorting into lists …");
+  bench.log("Building IVF lists …");
   bench.record({ name: "lists_cpu_s_1m", value: (await cpuMs(() => cairn.arrange())) / 1_000, unit: "s CPU" });
 
   const { found, spent } = await inTurns(
@@ -105,7 +105,7 @@ async function million(bench: Bench): Promise<void> {
   await costs(bench, cairn, "1m", vectors, queries, path);
 }
 
-/** Real texts through the real models: whether what holds for made-up vectors holds for those too. */
+/** Repeats the measurement with vectors of real texts from the local models. */
 async function real(bench: Bench): Promise<void> {
   const packages = join(root, "node_modules");
   await realSet(bench, "prose", minilmEmbedder(), packageSentences(packages, 5_000));
@@ -114,7 +114,7 @@ async function real(bench: Bench): Promise<void> {
 
 async function realSet(bench: Bench, name: string, embedder: Embedder, texts: readonly string[]): Promise<void> {
   const { dimension } = embedder;
-  bench.log(`Embedding ${texts.length} pieces of ${name} …`);
+  bench.log(`Embedding ${texts.length} texts of ${name} …`);
   const embedded = await embedder.embed(texts);
   await embedder.close();
   const queries = embedded.splice(0, 100);
@@ -124,7 +124,7 @@ async function realSet(bench: Bench, name: string, embedder: Embedder, texts: re
   const rightFiltered = queries.map((query) => nearest(vectors, dimension, query, LIMIT, inFilter));
 
   const filter = scattered(embedded.length);
-  // Lists are used here at any size, to see what they do.
+  // IVF lists are used at any size here, to measure them.
   const cairn = await cairnVectors(join(bench.scratch(), `${name}.db`), 1_000);
   bench.defer(() => cairn.close());
   await insert(cairn, vectors, dimension);
@@ -150,7 +150,7 @@ async function realSet(bench: Bench, name: string, embedder: Embedder, texts: re
 
 type Search = (query: Float32Array) => readonly number[] | Promise<readonly number[]>;
 
-/** Asks all searches, ten queries of each in turn, so that what else the machine does meets all alike. CPU in ms per query. */
+/** Runs all searches, ten queries of each in turn, so that other load affects all equally. Returns CPU milliseconds per query. */
 async function inTurns(searches: Record<string, Search>, queries: readonly Float32Array[]) {
   const SLICE = 10;
   const found: Record<string, (readonly number[])[]> = {};
@@ -158,7 +158,7 @@ async function inTurns(searches: Record<string, Search>, queries: readonly Float
   for (const [name, search] of Object.entries(searches)) {
     found[name] = [];
     spent[name] = [];
-    for (const query of queries.slice(0, 3 * SLICE)) await search(query); // brings things into memory and gets code compiled
+    for (const query of queries.slice(0, 3 * SLICE)) await search(query); // warm-up
   }
   for (let from = 0; from < queries.length; from += SLICE) {
     const slice = queries.slice(from, from + SLICE);
@@ -172,7 +172,7 @@ async function inTurns(searches: Record<string, Search>, queries: readonly Float
   return { found, spent };
 }
 
-/** One in a hundred, scattered: the keys a filter leaves. */
+/** Returns every hundredth key, as a selective filter would. */
 function inFilter(index: number): boolean {
   return (Math.imul(index, 2_654_435_761) >>> 0) % 100 === 7;
 }
@@ -181,7 +181,7 @@ function scattered(count: number): Int32Array {
   return Int32Array.from({ length: count }, (_, i) => i).filter(inFilter);
 }
 
-/** What else there is to know: single changes, a cold start, and what it takes in memory and on disk. */
+/** Measures single changes, a cold start, memory and disk. */
 async function costs(
   bench: Bench,
   cairn: CairnVectors,
@@ -209,7 +209,7 @@ async function costs(
   bench.record({ name: `file_mb_${size}`, value: (statSync(path).size + statSync(`${path}-wal`).size) / 1e6, unit: "MB" });
 }
 
-/** Microseconds of CPU for each vector, inserted a thousand at a time. */
+/** Measures microseconds of CPU per vector, inserted in batches of a thousand. */
 async function insert(candidate: Candidate, vectors: Float32Array, dimension = DIMENSION): Promise<number> {
   const count = vectors.length / dimension;
   const ms = await cpuMs(async () => {
@@ -221,7 +221,7 @@ async function insert(candidate: Candidate, vectors: Float32Array, dimension = D
   return (1_000 * ms) / count;
 }
 
-/** Microseconds of CPU for each of 5,000 scattered vectors, removed a hundred at a time. */
+/** Measures microseconds of CPU per vector for 5,000 scattered vectors, removed in batches of a hundred. */
 async function remove(candidate: Candidate, count: number): Promise<number> {
   const keys = Array.from({ length: 5_000 }, (_, i) => (i * 7_919) % count);
   const ms = await cpuMs(async () => {

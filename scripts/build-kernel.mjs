@@ -19,7 +19,7 @@ async function buildKernel() {
 
   const { default: asc } = await import("assemblyscript/asc");
   let binary;
-  // The source is called .as so that tsc and the linter leave it alone; the compiler is shown it as scan.ts.
+  // The file ends in .as so that tsc and the linter ignore it. The compiler gets it as scan.ts.
   const { error, stderr } = await asc.main(["scan.ts", "--outFile", "scan.wasm", ...OPTIONS], {
     readFile: (name) => (name === "scan.ts" ? source : null),
     writeFile: (name, data) => {
@@ -32,9 +32,9 @@ async function buildKernel() {
     process.exit(1);
   }
   mkdirSync(folder, { recursive: true });
-  // Written aside and renamed, so that a process that loads the kernel at this moment sees a whole file.
-  const aside = join(folder, `scan.${process.pid}.tmp`);
-  writeFileSync(aside, binary);
-  renameSync(aside, join(folder, "scan.wasm"));
+  // A process that loads the kernel during the build must see a complete file.
+  const temporary = join(folder, `scan.${process.pid}.tmp`);
+  writeFileSync(temporary, binary);
+  renameSync(temporary, join(folder, "scan.wasm"));
   writeFileSync(stampFile, stamp);
 }

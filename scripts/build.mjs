@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Builds dist/ with plain tsc. Fast when nothing changed: tsc keeps its own record of what is up to date.
+// Builds dist/ with plain tsc, the vector kernel, the grammars and the models. Each step is skipped when its result is current.
 import { spawnSync } from "node:child_process";
 import { chmodSync } from "node:fs";
 import { createRequire } from "node:module";

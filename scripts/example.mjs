@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { root, runnable } from "./run-typescript.mjs";
+import { compileForNode, root } from "./run-typescript.mjs";
 
 const [name = ""] = process.argv.slice(2);
 if (!/^[\w-]+$/.test(name) || !existsSync(join(root, "examples", `${name}.ts`))) {
@@ -11,4 +11,4 @@ if (!/^[\w-]+$/.test(name) || !existsSync(join(root, "examples", `${name}.ts`)))
   process.stderr.write(`Usage: npm run example -- <name>\nExamples: ${names.join(", ")}\n`);
   process.exit(2);
 }
-await import(pathToFileURL(runnable(`examples/${name}.ts`)).href);
+await import(pathToFileURL(compileForNode(`examples/${name}.ts`)).href);

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# A real PostgreSQL with pgvector for the tests: fetched once into a cache folder, run on loopback, never installed.
+# Runs a PostgreSQL with pgvector for the tests: fetched once into a cache folder, on loopback, never installed.
 #
-#   postgres.sh prepare            fetch and build what is missing (nothing to do the second time)
-#   postgres.sh acquire HOLDER     start the shared test server unless it runs, note HOLDER (a process id), print its URL
-#   postgres.sh release HOLDER     HOLDER is done; the server stops when the last one is
-#   postgres.sh start | stop       the same for people: run it until told to stop
+#   postgres.sh prepare            fetch and build missing parts (once)
+#   postgres.sh acquire HOLDER     start the shared test server unless it runs, register HOLDER (a process id), print its URL
+#   postgres.sh release HOLDER     unregister HOLDER; the server stops after the last one
+#   postgres.sh start | stop       the same by hand: run it until stop
 #   postgres.sh status             exit 0 and print the URL if the shared server runs
 #   postgres.sh create NAME        a private, durable (fsync on) server for a test that stops or kills it; print its URL
 #   postgres.sh boot|halt|destroy NAME    start it again, stop it cleanly, remove it
 #   postgres.sh clean              stop everything and delete the cache
 #
-# The server is, first that fits: an installed PostgreSQL that has pgvector >= 0.8; else, on Debian and Ubuntu, the .debs of
-# this very release unpacked into the cache, with pgvector compiled from Debian's source package, whose hashes apt checks
+# The server is an installed PostgreSQL with pgvector >= 0.8, if there is one; else, on Debian and Ubuntu, the .debs of
+# this release unpacked into the cache, with pgvector compiled from Debian's source package, whose hashes apt checks
 # against the signed Release file. Nothing is installed or upgraded, and no root is needed. Every server has its own data
 # folder and a free port of its own, so a PostgreSQL on 5432 or anywhere else is neither used nor touched.
 #
@@ -28,7 +28,7 @@ log()  { printf '[test postgres] %s\n' "$*" >&2; }
 die()  { log "error: $*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# PostgreSQL refuses to run as root: then an unprivileged account runs it, and every folder on the way must be open to it.
+# PostgreSQL refuses to run as root: an unprivileged account runs it then, and needs access to every parent folder.
 if [ "$(id -u)" = 0 ]; then
   HOME_DIR=${CAIRN_TEST_POSTGRES_HOME:-/var/cache/cairn-test/postgres}
   if id postgres >/dev/null 2>&1; then ACCOUNT=postgres; else ACCOUNT=nobody; fi
@@ -41,14 +41,14 @@ else
 fi
 ROOT=$HOME_DIR/root BINFILE=$HOME_DIR/bindir TEMPLATE=$HOME_DIR/template CLUSTERS=$HOME_DIR/clusters HOLDERS=$HOME_DIR/holders
 
-# --- one at a time --------------------------------------------------------------------------------
+# --- locking --------------------------------------------------------------------------------------
 lock() {
   have flock || die "the flock command is needed (util-linux; macOS: brew install flock), or set CAIRN_TEST_POSTGRES_URL"
   mkdir -p "$HOME_DIR" "$HOLDERS" "$CLUSTERS"; chmod 755 "$HOME_DIR" "$CLUSTERS"
   exec 9>"$HOME_DIR/lock"; flock 9
 }
 
-# --- getting the programs -------------------------------------------------------------------------
+# --- installation ---------------------------------------------------------------------------------
 newer_or_same() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n1)" = "$2" ]; }
 
 installed_bindir() {
@@ -118,7 +118,7 @@ fetch_and_build() {
       case $package in libc6|libgcc-s1|libc-bin|libllvm*|libperl*|libpq5) ;; *) wanted+=("$package");; esac
     done < <(apt-cache "${apt_bin[@]}" depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
       "postgresql-$major" | sed -n 's/.*Depends: \(lib[a-z0-9.+-]*\)$/\1/p' | sort -u)
-    # One by one: a virtual name among them has nothing to download, which is no reason to stop.
+    # One by one: a virtual package has nothing to download and must not stop the others.
     for package in "${wanted[@]}"; do (cd "$WORK/debs/libs" && apt-get "${apt_bin[@]}" download "$package" >/dev/null 2>&1) || true; done
     for deb in "$WORK"/debs/libs/*.deb; do dpkg-deb -x "$deb" "$ROOT.new"; done
     local folder; for folder in "$ROOT.new"/lib/*-linux-gnu*; do
@@ -149,7 +149,7 @@ prepare() {
   [ "$(cat "$HOME_DIR/layout" 2>/dev/null)" != $LAYOUT ] || [ ! -x "$(cat "$BINFILE" 2>/dev/null)/postgres" ] || return 0
   local bin
   if bin=$(installed_bindir); then log "using the installed PostgreSQL in $bin"; printf '%s\n' "$bin" > "$BINFILE"; else fetch_and_build; fi
-  # A new data folder takes seconds to make and a moment to copy: one is kept as a template, once it has proved itself.
+  # Creating a data folder takes seconds and copying one is fast, so a tested one is kept as a template.
   rm -rf "$TEMPLATE"; mkdir -p "$TEMPLATE"; give "$TEMPLATE"; chmod 700 "$TEMPLATE"
   pg initdb -D "$TEMPLATE" -U postgres -A trust -E UTF8 --locale=C --no-sync >/dev/null || die "initdb failed"
   make_cluster proof fast
@@ -158,7 +158,7 @@ prepare() {
   printf '%s\n' $LAYOUT > "$HOME_DIR/layout"
 }
 
-# Makes the extension and an HNSW index, and asks it a question with an iterative scan.
+# Creates the extension and an HNSW index, and runs a query with an iterative scan.
 prove() { # PORT
   local answer
   answer=$(pg psql -h 127.0.0.1 -p "$1" -U postgres -d postgres -XAtq -v ON_ERROR_STOP=1 <<'SQL'
@@ -197,7 +197,7 @@ make_cluster() { # NAME fast|durable
     {
       printf 'port = %s\n' "$(free_port)"
       printf "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\njit = off\nmax_connections = 300\nshared_buffers = 128MB\n"
-      # Nothing in a fast cluster survives a power cut, on purpose.
+      # A fast cluster is not durable, on purpose.
       [ "$2" = durable ] || printf 'fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmaintenance_work_mem = 256MB\nmax_wal_size = 4GB\n'
     } > "$data/cairn.conf"
     grep -q "^include 'cairn.conf'" "$data/postgresql.conf" || printf "include 'cairn.conf'\n" >> "$data/postgresql.conf"
@@ -217,7 +217,7 @@ drop_cluster() { # NAME
 }
 
 # --- the shared server ----------------------------------------------------------------------------
-# A holder is a process id, or a word that stays until it is released. A process that died holds nothing.
+# A holder is a process id, or a name that stays until it is released. A dead process holds nothing.
 forget_the_dead() {
   local holder; for holder in "$HOLDERS"/*; do
     case ${holder##*/} in ''|*[!0-9]*) ;; *) kill -0 "${holder##*/}" 2>/dev/null || rm -f "$holder";; esac

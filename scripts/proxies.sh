@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Real nginx and Caddy for the tests: fetched once into a cache folder, never installed.
+# Provides nginx and Caddy for the tests: fetched once into a cache folder, never installed.
 #
-#   proxies.sh prepare        fetch the programs that are missing (nothing to do the second time)
+#   proxies.sh prepare        fetch missing programs (once)
 #   proxies.sh path NAME      prepare, then print the path of nginx or caddy
 #   proxies.sh clean          delete the cache
 #
-# A program is, first that fits: the installed one; else, on Debian and Ubuntu, the .deb of this release unpacked into the cache. apt
+# A program is the installed one, if there is one; else, on Debian and Ubuntu, the .deb of this release unpacked into the cache. apt
 # checks its hash against the signed Release file. Nothing is installed or upgraded, and no root is needed.
 #
 # CAIRN_TEST_PROXIES_HOME   the cache folder

@@ -1,5 +1,5 @@
-// Makes bench/ and examples/ runnable on a Node that knows no TypeScript: only their own files are translated, into
-// .cache/run, where `src` is a link to dist/. So they run against exactly the code that is published.
+// Compiles bench/ and examples/ for a Node without TypeScript support. Only their own files are compiled, into .cache/run,
+// where `src` is a link to dist/: they run against the published code.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,8 +8,8 @@ import { fileURLToPath } from "node:url";
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
-/** Builds dist/, translates, and gives the path of the translated file. Says nothing on stdout. */
-export function runnable(source) {
+/** Builds dist/, compiles, and returns the path of the compiled file. Writes nothing to stdout. */
+export function compileForNode(source) {
   node([join(root, "scripts", "build.mjs")]);
   const out = join(root, ".cache", "run");
   mkdirSync(out, { recursive: true });

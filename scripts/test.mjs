@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // npm test, npm run test:fast (without PostgreSQL, nginx and Caddy), npm run test:soak (full counts), npm run test:attack (the whole attack
-// corpus and a long fuzz run; CAIRN_TEST_ATTACK_SEED and CAIRN_TEST_ATTACK_REQUESTS repeat or lengthen it). What follows is handed to vitest:
+// corpus and a long fuzz run; CAIRN_TEST_ATTACK_SEED and CAIRN_TEST_ATTACK_REQUESTS repeat or lengthen it). Further arguments are passed to vitest:
 //   npm test -- test/stores            only these files
-// Does all of its own set-up. CAIRN_TEST_POSTGRES_URL points to a server of your own (superuser, pgvector installed).
+// Sets up everything that it needs. CAIRN_TEST_POSTGRES_URL points to a server of your own (superuser, pgvector installed).
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -20,26 +20,18 @@ const env = {
 
 run(process.execPath, [join(root, "scripts/build.mjs")]);
 if (env.CAIRN_TEST_FAST !== "1" && !env.CAIRN_TEST_POSTGRES_URL)
-  run(
-    join(root, "scripts/postgres.sh"),
-    ["prepare"],
-    "Without PostgreSQL the tests are not complete. `npm run test:fast` runs the others.",
-  );
+  run(join(root, "scripts/postgres.sh"), ["prepare"], "The tests need PostgreSQL. `npm run test:fast` omits tests that use it.");
 if (env.CAIRN_TEST_FAST !== "1")
-  run(
-    join(root, "scripts/proxies.sh"),
-    ["prepare"],
-    "Without nginx and Caddy the tests are not complete. `npm run test:fast` runs the others.",
-  );
+  run(join(root, "scripts/proxies.sh"), ["prepare"], "The tests need nginx and Caddy. `npm run test:fast` omits tests that use them.");
 run(process.execPath, [
   join(dirname(createRequire(import.meta.url).resolve("vitest/package.json")), "vitest.mjs"),
   "run",
   ...(attack && rest.length === 0 ? ATTACKS : rest),
 ]);
 
-function readArguments(given) {
+function readArguments(args) {
   const known = ["--fast", "--soak", "--attack"];
-  return [...known.map((flag) => given.includes(flag)), given.filter((argument) => !known.includes(argument))];
+  return [...known.map((flag) => args.includes(flag)), args.filter((argument) => !known.includes(argument))];
 }
 
 function run(command, args, onFailure) {

@@ -100,7 +100,7 @@ describe("the architecture", () => {
     expect(files.flatMap(importsOf).length).toBeGreaterThan(50);
   });
 
-  it("sees a wrong import when there is one", () => {
+  it("detects a wrong import", () => {
     expect(violation(join(src, "model", "errors.ts"), join(src, "http", "app.ts"))).toMatch(/model .*must not import.* http/);
     expect(
       violation(join(src, "stores", "sqlite", "driver", "driver.ts"), join(src, "stores", "postgres", "driver", "driver.ts")),

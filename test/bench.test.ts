@@ -18,13 +18,13 @@ describe("the benchmark frame", () => {
     for (const metric of metrics) expect(report.results[metric]).toBeGreaterThan(0);
   });
 
-  it("names the benchmarks when there is no such one", () => {
+  it("lists the benchmarks for an unknown name", () => {
     const { status, stdout, stderr } = script("bench", "nonsense");
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
     expect(stderr).toContain("edges");
   });
 
-  it("takes turns, leaves the warm-up out, and cleans up after a failure", async () => {
+  it("takes turns, omits the warm-up, and cleans up after a failure", async () => {
     const order: string[] = [];
     let cleaned = false;
     const metrics = await runBenchmark({
@@ -50,7 +50,7 @@ describe("the benchmark frame", () => {
     expect(cleaned).toBe(true);
   });
 
-  it("knows its quantiles", () => {
+  it("computes quantiles", () => {
     expect([median([3, 1, 2]), quantile([1, 2, 3, 4], 0.25), quantile([5], 0.99)]).toEqual([2, 2, 5]);
     expect(() => median([])).toThrow();
   });

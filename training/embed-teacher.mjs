@@ -1,5 +1,5 @@
 // Embeds both sides of every training pair with the teacher, all-MiniLM-L6-v2.
-// Usage: embed-teacher.mjs PAIRS.jsonl OUTPUT.f32  (needs `npm run build`; when stopped and run again, it goes on)
+// Usage: embed-teacher.mjs PAIRS.jsonl OUTPUT.f32  (needs `npm run build`; resumes when stopped and run again)
 // Writes 2 × 384 floats per pair: ask, then text. An empty ask stays zero.
 import { createReadStream, existsSync, openSync, readFileSync, statSync, truncateSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -7,7 +7,7 @@ import type { Source } from "./sources.ts";
 /** Paths, best first. */
 export type FileRanking = (query: string) => Promise<readonly string[]>;
 
-/** BM25 of SQLite's FTS5 over whole files with their paths. Identifiers are split as Cairn splits them, so that only the ranking differs. */
+/** Ranks whole files and their paths by BM25 (SQLite FTS5). Identifiers are split as in Cairn, so that only the ranking differs. */
 export async function bm25OverFiles(bench: Bench, sources: readonly Source[]): Promise<FileRanking> {
   const database = await openSqlite({ path: join(bench.scratch(), "files.db") });
   bench.defer(() => database.close());
@@ -27,7 +27,7 @@ export async function bm25OverFiles(bench: Bench, sources: readonly Source[]): P
   };
 }
 
-/** What a person does with ripgrep: the words of the question, any of them, whatever their case; the files with most such lines first. */
+/** Ranks files by the number of lines in which ripgrep finds any word of the question, ignoring case. */
 export async function ripgrepByLines(bench: Bench, tree: string): Promise<FileRanking> {
   const { search } = (await bench.peer("ripgrep")) as { search(folder: string, words: readonly string[]): Promise<string> };
   return async (query) => {

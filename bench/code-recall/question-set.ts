@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../frame.ts";
 
-/** Questions about one repository at one version, with the places that answer them. Written by people who read it. */
+/** Questions about one version of a repository, with the line ranges that answer them. Written by readers of the code. */
 export interface QuestionSet {
   readonly name: string;
-  /** The npm package that ships the sources; `folder` is where they are in it. */
+  /** The npm package that ships the sources, and their `folder` in it. */
   readonly package: string;
   readonly version: string;
   readonly sha256: string;
@@ -15,12 +15,12 @@ export interface QuestionSet {
 }
 
 export interface Question {
-  /** `behaviour`: in the words of someone new to the code. `symbol` and `error`: a name or a message out of it. */
+  /** `behaviour` is worded by a newcomer to the code. `symbol` and `error` quote a name or a message. */
   readonly kind: "behaviour" | "symbol" | "error";
   readonly ask: string;
-  /** `path:first-last` → 3 the place itself, 2 a part of it, 1 near it. */
+  /** `path:first-last` → 3 for the answer, 2 for a part of it, 1 for related code. */
   readonly answers: Readonly<Record<string, number>>;
-  /** Weights of the ranking were chosen on one half of the questions; the other half was only looked at for the report. */
+  /** The weights of the ranking were tuned on one half of the questions; the other half is held out. */
   readonly part: "tuning" | "held_out";
 }
 

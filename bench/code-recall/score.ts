@@ -2,11 +2,11 @@ import { ndcg10 } from "../scoring/ndcg.ts";
 import { answersOf, type Question } from "./question-set.ts";
 
 export interface Scores {
-  /** Of the files, each where it comes first. */
+  /** nDCG of the files, each at its first hit. */
   readonly ndcg10: number;
-  /** One over the place of the first file that answers. */
+  /** Reciprocal rank of the first file that answers. */
   readonly mrr: number;
-  /** Whether the first file is one of the best. */
+  /** Whether the first file has the highest gain. */
   readonly top1: number;
 }
 

@@ -13,25 +13,26 @@ export interface Source {
   readonly content: string;
 }
 
-/** The folder with the set's sources: from npm, checked, and kept for the next time. */
+/** Returns the folder with the set's sources: downloaded from npm, verified and cached. */
 export async function treeOf(set: QuestionSet): Promise<string> {
   const cache = join(root, ".cache", "code-recall");
-  const kept = join(cache, `${set.name}-${set.sha256.slice(0, 16)}`);
-  if (!existsSync(kept)) {
+  const folder = join(cache, `${set.name}-${set.sha256.slice(0, 16)}`);
+  if (!existsSync(folder)) {
     mkdirSync(cache, { recursive: true });
     const work = mkdtempSync(join(cache, "download-"));
     try {
       run("npm", ["pack", `${set.package}@${set.version}`, "--ignore-scripts", "--silent", "--pack-destination", work], work);
       const archive = join(work, readdirSync(work).find((name) => name.endsWith(".tgz"))!);
       const sha256 = createHash("sha256").update(readFileSync(archive)).digest("hex");
-      if (sha256 !== set.sha256) throw new Error(`${set.package} ${set.version} is not what the questions were written for: ${sha256}.`);
+      if (sha256 !== set.sha256)
+        throw new Error(`${set.package} ${set.version} has another checksum than the questions expect: ${sha256}.`);
       run("tar", ["-xzf", archive], work);
-      renameSync(join(work, "package"), kept); // whole or not at all
+      renameSync(join(work, "package"), folder); // atomically
     } finally {
       rmSync(work, { recursive: true, force: true });
     }
   }
-  return resolveRoot(join(kept, set.folder));
+  return resolveRoot(join(folder, set.folder));
 }
 
 export async function readTree(tree: string): Promise<Source[]> {

@@ -1,4 +1,4 @@
-// A fresh process: opens the data, waits until every template has its vector, then makes one search by meaning.
+// A new process: opens the data, waits until every template has its vector, then runs one semantic search.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 

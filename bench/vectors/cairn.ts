@@ -5,15 +5,15 @@ import { vectorWriter } from "../../src/stores/sqlite/vectors/writer.ts";
 import type { Candidate } from "./measure.ts";
 
 export interface CairnVectors extends Candidate {
-  /** Sorts into lists now. */
+  /** Builds the IVF lists now. */
   arrange(): Promise<void>;
-  /** As `search`, but looking at everything. */
+  /** Like `search`, with a scan of all vectors. */
   scan(vector: Float32Array, limit: number): Promise<readonly number[]>;
-  /** Forgets everything in memory, as a new process would find it. */
+  /** Drops all caches, as in a new process. */
   forget(): void;
 }
 
-/** Our own store. `listsAbove` is left out for what a user gets. */
+/** Opens our own store. Without `listsAbove` it has the default of the product. */
 export async function cairnVectors(path: string, listsAbove?: number): Promise<CairnVectors> {
   const database = await openSqlite({ path, schema: { version: 1, name: "vectors", sql: VECTOR_SCHEMA } });
   const onRepair = ({ reason }: { reason: string }) => {

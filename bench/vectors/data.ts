@@ -1,8 +1,8 @@
-/** Vectors to measure with, and the right answers. */
+/** Synthetic vectors and their exact neighbours. */
 
 /**
- * `count` unit vectors side by side that gather as texts do: in topics, each of ten subjects. Within a subject the
- * cosine is about 0.7, within a topic about 0.5. The same for the same numbers.
+ * Generates `count` unit vectors, clustered like texts: in topics, each of ten subjects. The cosine is about 0.7 within a
+ * subject and about 0.5 within a topic. The result is deterministic.
  */
 export function clusteredVectors(count: number, dimension: number, topics: number, seed: number): Float32Array {
   const gaussian = gaussians(7);
@@ -38,7 +38,7 @@ export function row(vectors: Float32Array, index: number, dimension: number): Fl
   return vectors.subarray(index * dimension, (index + 1) * dimension);
 }
 
-/** The indexes of the nearest, by plain float arithmetic over everything that is allowed. */
+/** Returns the indexes of the nearest allowed vectors, by an exact scan in float arithmetic. */
 export function nearest(
   vectors: Float32Array,
   dimension: number,
@@ -63,7 +63,7 @@ export function nearest(
   return best(top, limit).map(({ index }) => index);
 }
 
-/** The share of the right answers that were found. */
+/** Returns the share of exact neighbours that were found. */
 export function recall(found: readonly (readonly number[])[], right: readonly (readonly number[])[]): number {
   let hits = 0;
   let all = 0;
@@ -95,7 +95,7 @@ function gaussians(seed: number): () => number {
   };
 }
 
-/** Numbers from 0 to 1 (a linear congruential generator of 48 bits, whose high bits are used). */
+/** Generates numbers from 0 to 1 (a linear congruential generator of 48 bits, whose high bits are used). */
 function uniform(seed: number): () => number {
   let low = (seed * 2654435761) >>> 0;
   let high = (seed * 40503) >>> 0;

@@ -1,4 +1,4 @@
-/** Milliseconds of CPU that the work takes, in all threads of this process. */
+/** Measures milliseconds of CPU that the work takes in all threads of this process. */
 export async function cpuMs(work: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await work();

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Up to `limit` different sentences from the documentation of the installed packages; the same on every run of one installation. */
+/** Returns up to `limit` different sentences from the documentation of installed packages, in a deterministic order. */
 export function packageSentences(folder: string, limit: number): string[] {
   const sentences = new Set<string>();
   for (const file of documents(folder, /\.(md|d\.ts|d\.mts)$/))
@@ -12,7 +12,7 @@ export function packageSentences(folder: string, limit: number): string[] {
   return mixed([...sentences], limit);
 }
 
-/** Up to `limit` different pieces of fifteen lines from their code. */
+/** Returns up to `limit` different excerpts of fifteen lines from their code. */
 export function packageCode(folder: string, limit: number): string[] {
   const pieces = new Map<string, string>();
   for (const file of documents(folder, /\.(ts|mts|js|mjs|cjs)$/)) {

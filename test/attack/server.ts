@@ -14,7 +14,7 @@ export interface Folders {
 
 export interface AttackedServer {
   readonly port: number;
-  /** What the server logged so far. */
+  /** Returns the log of the server. */
   readonly log: () => string;
   readonly isRunning: () => boolean;
   /** Blocks of the event loop, where they are measured. */
@@ -29,7 +29,7 @@ export interface Block {
   readonly blockedMs: number;
 }
 
-/** Starts `cairn serve` as a process of its own, with rate limits that let an attack through. */
+/** Starts `cairn serve` as a child process, with rate limits that let an attack through. */
 export async function startServer({ dataDir, stateDir, home }: Folders, { measureLoop = false } = {}): Promise<AttackedServer> {
   const blocksFile = join(home, "blocks.jsonl");
   const child = spawn(process.execPath, [...(measureLoop ? ["--import", LOOP_DELAY] : []), MAIN, "serve", "--port", "0", "--json"], {

@@ -57,7 +57,7 @@ export function registerResources(server, era) {
     { mimeType: "application/json" },
     (uri, { id }) => contents(uri, "application/json", { text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }),
   );
-  if (era === "modern") return; // there, subscriptions are one stream that the transport serves
+  if (era === "modern") return; // its transport serves subscriptions as one stream
   const watched = new Set();
   server.server.setRequestHandler("resources/subscribe", ({ params }) => {
     watched.add(params.uri);

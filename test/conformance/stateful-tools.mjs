@@ -1,11 +1,11 @@
-// Conformance tools whose calls go over several rounds, with state that the client carries but must not alter. Test only.
+// Conformance tools whose calls take several rounds, with state that the client returns unchanged. Test only.
 import { randomBytes } from "node:crypto";
 import { acceptedContent, createRequestStateCodec, inputRequired } from "@modelcontextprotocol/server";
 import { z } from "zod";
 
 const codec = createRequestStateCodec({ key: randomBytes(32) });
 
-/** For the server's options: state that was tampered with never reaches a tool. */
+/** Server option: state that was tampered with never reaches a tool. */
 export const requestState = { verify: codec.verify };
 
 const text = (value) => ({ content: [{ type: "text", text: value }] });

@@ -60,17 +60,17 @@ export function registerTools(server, notify) {
   });
   tool("test_trigger_tool_change", () => {
     notify().toolsChanged();
-    return text("Told the listeners.");
+    return text("Notified the listeners.");
   });
   tool("test_trigger_prompt_change", () => {
     notify().promptsChanged();
-    return text("Told the listeners.");
+    return text("Notified the listeners.");
   });
 
   registerAskingTools(tool);
 }
 
-/** Tools that ask the client for something: by a request of their own in the 2025 protocol, by an `input_required` result in 2026. */
+/** Registers tools that need input of the client: by a server request in the 2025 protocol, by an `input_required` result in 2026. */
 function registerAskingTools(tool) {
   tool(
     "test_sampling",

@@ -1,6 +1,6 @@
-// A process that indexes the same files again and again, each round with other content, and writes the round to stdout once it was
+// A process that indexes the same files repeatedly, each round with other content, and writes the round to stdout once it was
 // acknowledged. Runs from dist/.
-//   node code-writer.mjs <storage> <data folder> <project> <first round> <how many files>
+//   node code-writer.mjs <storage> <data folder> <project> <first round> <number of files>
 import { writeSync } from "node:fs";
 import { open } from "../../dist/index.js";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
@@ -17,7 +17,7 @@ for (let round = Number(first); ; round++) {
       (_, part) => `def f${part}_round${round}():\n    return shared(${round}, ${index})\n${"    # filler\n".repeat(150)}`,
     ).join("\n"),
   }));
-  // Its chunks are too many for one step.
+  // It has more chunks than one step writes.
   const part = (_, index) => `def g${index}_round${round}():\n    return ${index}\n${"    # filler\n".repeat(150)}`;
   files.push({ path: "src/long.py", content: Array.from({ length: 60 }, part).join("\n") });
   await cairn.code.indexBatch({ projectPath, files });

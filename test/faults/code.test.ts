@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
-/** Indexes from this round on, until it is killed some time after so many rounds; gives the last round that was acknowledged. */
+/** Indexes from this round, until the process is killed some time after N rounds. Returns the last acknowledged round. */
 async function writeUntilKilled(first: number, rounds: number, delayMs: number): Promise<number> {
   const args = [join(import.meta.dirname, "code-writer.mjs"), "sqlite", dataDir, project, String(first), String(FILES)];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
@@ -39,7 +39,7 @@ async function writeUntilKilled(first: number, rounds: number, delayMs: number):
 }
 
 describe("the code index under kill -9", () => {
-  it("holds one whole round of a batch, never a mixture, and nothing left behind", { timeout: 900_000 }, async () => {
+  it("holds one complete round of a batch, never a mixture, and no orphans", { timeout: 900_000 }, async () => {
     let acknowledged = 0;
     const kills = counts({ short: 5, soak: 100 });
     for (let kill = 0; kill < kills; kill++) {
@@ -47,7 +47,7 @@ describe("the code index under kill -9", () => {
       const storage = sqliteStorage({ dataDir, now: systemClock });
       try {
         const { code } = (await storage.find(project))!;
-        // What was brought in of the long file before its commit, or was left of the one before, belongs to nothing.
+        // Chunks of the long file from before its commit, or from the previous round, are orphans.
         await code.reconcile();
         const all = await code.files();
         const files = all.filter(({ path }) => path !== "src/long.py");
@@ -59,13 +59,13 @@ describe("the code index under kill -9", () => {
             for (const [, round] of text.matchAll(/_round(\d+)/g)) rounds.add(Number(round));
         expect(rounds.size).toBe(1);
         const [round] = rounds;
-        // The one acknowledged last, or one more whose answer was cut off.
+        // The last acknowledged round, or the next one, whose acknowledgement was lost.
         expect([acknowledged, acknowledged + 1]).toContain(round);
         const long = (await code.chunksOf("src/long.py")).map(({ text }) => text).join("");
         const parts = [...long.matchAll(/def g(\d+)_round(\d+)/g)];
         if (all.length > FILES) expect(parts.map(([, part]) => Number(part))).toEqual(Array.from({ length: 60 }, (_, part) => part));
         else expect(round).toBe(1);
-        // It is stored after the others.
+        // The long file is stored after the others.
         for (const [, , of] of parts) expect([round, round! - 1]).toContain(Number(of));
         expect(new Set(parts.map(([, , of]) => of)).size).toBeLessThan(2);
         expect(await code.definitions([`f0_round${round}`], {}, 10)).toHaveLength(FILES);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll } from "vitest";
 
-/** What happens at the chosen operation; fault-shim.c describes each. */
+/** The fault of the chosen operation; fault-shim.c describes each. */
 export type FaultMode = "EIO" | "ENOSPC" | "torn" | "kill" | "torn-kill" | "power-cut";
 
 const FAIL_WITH: Record<FaultMode, string> = {
@@ -23,7 +23,7 @@ export interface FaultyRun {
   /** Exit code, or the signal that ended the process. */
   readonly ended: number | NodeJS.Signals;
   readonly errors: string;
-  /** File operations that were counted; only known when the process exited by itself. */
+  /** Counted file operations; known only when the process exited by itself. */
   readonly operations: number;
 }
 
@@ -58,7 +58,7 @@ export function faultShim(): { readonly folder: string; run(process: FaultyProce
       child.stderr.on("data", (data) => {
         errors += data;
       });
-      // "close" comes when every line has been read, "exit" may come before.
+      // "close" is emitted when every line has been read; "exit" may be emitted before.
       const ended = await new Promise<number | NodeJS.Signals>((resolve) =>
         child.once("close", (code, signal) => resolve(signal ?? code ?? -1)),
       );

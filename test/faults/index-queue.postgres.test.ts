@@ -17,7 +17,7 @@ import { killProcess } from "../support/processes.ts";
 import { counts } from "./processes.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
-/** Two chunks at least, so that a file that is there twice or in part would show. */
+/** At least two chunks, so that a duplicated or partial file is detected. */
 const content = (project: string, name: string, version: number) =>
   `export function ${name}V${version}() {\n  return "${project} ${version}";\n}\n\nexport class ${name.toUpperCase()} {\n  version = ${version};\n}\n`;
 
@@ -70,7 +70,7 @@ describe("two servers on one PostgreSQL", () => {
     return { status: response.status, body: (await response.json()) as Record<string, never> };
   };
 
-  it("index every batch that was accepted, in order, and nothing twice, while one or the other is killed", {
+  it("index every accepted batch once and in order while servers are killed", {
     timeout: 1_800_000,
   }, async () => {
     const projects = ["/srv/one", "two", "/srv/three"];
@@ -81,7 +81,7 @@ describe("two servers on one PostgreSQL", () => {
     let sending = true;
     let refusals = 0;
 
-    /** A batch goes to either server; if that one dies, to the other. Only an answer counts. */
+    /** Sends a batch to one server, or to the other if that one dies, until one acknowledges it. */
     async function deliver(body: object): Promise<void> {
       for (;;) {
         const server = servers[Math.random() < 0.5 ? 0 : 1]!;
@@ -91,7 +91,7 @@ describe("two servers on one PostgreSQL", () => {
           expect(answer.status).toBe(503);
         } catch (error) {
           if ((error as Error).name === "AssertionError") throw error;
-          refusals++; // the server is dead, or died while it answered
+          refusals++; // the server is dead or died while answering
         }
         await sleep(20);
       }
@@ -113,7 +113,7 @@ describe("two servers on one PostgreSQL", () => {
           files: names.map((name) => ({ path: `src/${name}.ts`, content: content(project, name, version) })),
         });
         versions.set(project, version);
-        // Ahead of what is indexed, so that work waits when a server dies, but not by more than is done in a moment.
+        // Stays ahead of the indexer, so that work is queued when a server dies, by a small bounded amount.
         while (sending && (await waiting(project)) > 4) await sleep(50);
       }
     });
@@ -123,7 +123,7 @@ describe("two servers on one PostgreSQL", () => {
       const victim = kill % 2;
       servers[victim]!.child.kill("SIGKILL");
       await once(servers[victim]!.child, "exit");
-      await sleep(Math.random() * 500); // the other one goes on alone
+      await sleep(Math.random() * 500); // the other one continues alone
       servers[victim] = await serve();
     }
     sending = false;
@@ -162,8 +162,8 @@ describe("two servers on one PostgreSQL", () => {
   });
 });
 
-describe("the queue, when the database goes away", () => {
-  it("keeps what it accepted through a restart and a kill of PostgreSQL", {
+describe("the queue, when PostgreSQL stops", () => {
+  it("keeps accepted batches through a restart and a kill of PostgreSQL", {
     timeout: 1_800_000,
   }, async () => {
     const cluster = await ownCluster();

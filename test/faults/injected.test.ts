@@ -17,7 +17,7 @@ const MODES = ["EIO", "ENOSPC", "torn", "torn-kill", "power-cut"] as const;
 type Said = Readonly<Record<string, unknown>>;
 type Check = (folder: string, said: readonly Said[], mode: FaultMode) => Promise<void>;
 
-/** Opens what the process left, and looks for every write that it acknowledged. */
+/** Opens the files that the process left and checks for every acknowledged write. */
 const CHECKS: Record<"create" | "saves" | "index" | "runs" | "inbox", Check> = {
   create: (folder, said, mode) => CHECKS.saves(folder, said, mode),
 
@@ -25,7 +25,7 @@ const CHECKS: Record<"create" | "saves" | "index" | "runs" | "inbox", Check> = {
     const cairn = await open({ dataDir: folder, embedder: [] });
     const stored = new Map((await cairn.checkpoints.list({ projectPath: project, limit: 100 })).checkpoints.map((each) => [each.id, each]));
     const wanted = new Map(said.filter(({ id }) => id).map(({ id, summary }) => [id as string, summary]));
-    // The update that was not acknowledged may have become durable all the same.
+    // An update that was not acknowledged may be durable.
     for (const [id, summary] of wanted) expect(summary === "first" ? ["first", "changed"] : [summary]).toContain(stored.get(id)?.summary);
     await cairn.close();
   },
@@ -37,9 +37,9 @@ const CHECKS: Record<"create" | "saves" | "index" | "runs" | "inbox", Check> = {
     await code?.reconcile();
     const texts = await Promise.all(((await code?.files()) ?? []).map(async ({ path }) => (await code!.chunksOf(path))[0]!.text));
     const rounds = new Set(texts.map((text) => Number(/_round(\d+)/.exec(text)?.[1])));
-    expect(rounds.size).toBeLessThan(2); // a batch is visible as a whole
+    expect(rounds.size).toBeLessThan(2); // a batch is visible completely or not at all
     const acknowledged = said.reduce((last, { round }) => Math.max(last, Number(round ?? 0)), 0);
-    // A power cut may take the newest index commits: an index run brings them back.
+    // A power cut may lose the newest index commits: an index run restores them.
     if (mode !== "power-cut" && acknowledged > 0) expect([...rounds][0]).toBeGreaterThanOrEqual(acknowledged);
     if (code) expect(await code.orphans()).toEqual({ rows: 0, terms: 0, vectors: 0 });
     await storage.close();
@@ -89,7 +89,7 @@ describe.each(WORKLOADS)("a process that writes %s while the n-th file operation
     expect(clean.operations).toBeGreaterThan(10);
     const all = Array.from({ length: clean.operations }, (_, index) => index + 1);
     const every = Math.ceil(all.length / 3);
-    // An empty database takes hundreds of operations to create, most of them alike.
+    // Creating an empty database takes hundreds of operations, most of them similar.
     const soak = kind === "create" ? all.filter((nth) => nth % 8 === 0) : all;
     const chosen = counts({ short: all.filter((nth) => nth % every === Math.floor(every / 2)), soak });
     let met = 0;
@@ -101,7 +101,7 @@ describe.each(WORKLOADS)("a process that writes %s while the n-th file operation
         else expect(ended, where).toBe(0);
         const failures = said.filter(({ error }) => error);
         if (failures.length > 0 || ended === "SIGKILL") met++;
-        // Every failure is a documented answer, never a raw error of the engine.
+        // Every failure has a documented code; errors of the engine are never passed through.
         for (const { error, message } of failures) expect(error, `${where} ${message}`).toBe("unavailable");
         await CHECKS[kind](folder, said, mode).catch((error: Error) => {
           throw new Error(`${where}\n${JSON.stringify(said)}`, { cause: error });

@@ -2,21 +2,21 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** Full counts in a soak (`npm run test:soak`), a taste of them in `npm test`. */
+/** Returns the full count in a soak (`npm run test:soak`) and the short one in `npm test`. */
 export function counts<T>({ short, soak }: { readonly short: T; readonly soak: T }): T {
   return process.env.CAIRN_SOAK === "1" ? soak : short;
 }
 
 export interface Saver {
   readonly child: ChildProcess;
-  /** The ids whose saves were acknowledged so far. */
+  /** Ids of acknowledged saves. */
   readonly acknowledged: readonly string[];
   readonly ready: Promise<void>;
   /** Exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
   readonly errors: () => string;
   go(): void;
-  /** Lets it end what it has begun, and no more. */
+  /** Lets it finish saves in flight and end. */
   stop(): void;
   /** Resolves when this many saves were acknowledged. */
   reached(saves: number): Promise<void>;
@@ -30,7 +30,7 @@ export interface SaverOptions {
   readonly atOnce: number;
 }
 
-/** A process of its own that saves checkpoints. */
+/** Starts a process that saves checkpoints. */
 export function startSaver({ storage, dataDir, project, count, atOnce }: SaverOptions): Saver {
   const args = [join(import.meta.dirname, "saver.mjs"), storage, dataDir, project, String(count), String(atOnce)];
   const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "pipe"] });
@@ -40,8 +40,8 @@ export function startSaver({ storage, dataDir, project, count, atOnce }: SaverOp
   child.stderr.on("data", (data) => {
     errors += data;
   });
-  child.stdin.on("error", () => {}); // it may be dead before it is told to go
-  // Only when stdout is closed has every acknowledgement been read.
+  child.stdin.on("error", () => {}); // it may be dead before the start signal
+  // All acknowledgements are read when stdout is closed.
   const ended = new Promise<number | NodeJS.Signals>((resolve) => child.once("close", (code, signal) => resolve(signal ?? code ?? -1)));
   const ready = new Promise<void>((resolve, reject) => {
     createInterface({ input: child.stdout }).on("line", (line) => {
@@ -68,7 +68,7 @@ export function startSaver({ storage, dataDir, project, count, atOnce }: SaverOp
   };
 }
 
-/** Starts them all, lets them go together, and waits for the last. Gives the ids that were acknowledged. */
+/** Starts all processes, lets them save at the same time, and waits for the last. Returns the acknowledged ids. */
 export async function saveTogether(processes: number, options: SaverOptions): Promise<string[]> {
   const savers = Array.from({ length: processes }, () => startSaver(options));
   await Promise.all(savers.map(({ ready }) => ready));

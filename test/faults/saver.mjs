@@ -1,6 +1,6 @@
 // A process that saves checkpoints and writes each id to stdout once the save was acknowledged. Runs from dist/.
-//   node saver.mjs <storage> <data folder> <project> <how many> <how many at once>
-// It begins when it is told to on stdin, and ends before it has saved so many when its stdin does.
+//   node saver.mjs <storage> <data folder> <project> <count> <concurrency>
+// It starts when it reads from stdin. It ends after <count> saves, or when its stdin ends.
 import { writeSync } from "node:fs";
 import { open } from "../../dist/index.js";
 
@@ -11,7 +11,7 @@ let left = Number(count);
 process.stdin.on("end", () => {
   left = 0;
 });
-await new Promise((resolve) => process.stdin.on("data", resolve)); // all start at the same moment
+await new Promise((resolve) => process.stdin.on("data", resolve)); // all processes start at the same time
 
 async function saveInTurn() {
   while (left-- > 0) {

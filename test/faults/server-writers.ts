@@ -91,7 +91,7 @@ export interface Writers {
   stop(): void;
 }
 
-/** Saves without a pause, `each` at once through every server, until the servers die. */
+/** Saves continuously, with `each` concurrent writers per server, until the servers die. */
 export function writeUntilDeath(servers: readonly WritingServer[], each: number): Writers {
   const acknowledged: string[] = [];
   const waiting: { readonly saves: number; readonly resolve: () => void }[] = [];

@@ -9,11 +9,11 @@ import { counts, saveTogether } from "./processes.ts";
 import { storedIds } from "./stored-ids.ts";
 
 const project = "/home/me/app";
-/** How long a call waits for a server that was there before. */
-const PATIENCE_MS = 15_000;
+/** Milliseconds that a call waits for a server to come back. */
+const RECONNECT_MS = 15_000;
 
 describe("PostgreSQL under stress", () => {
-  it("takes the saves of ten processes at once: none refused, none lost", { timeout: 900_000 }, async () => {
+  it("takes the saves of ten concurrent processes: none is refused or lost", { timeout: 900_000 }, async () => {
     const database = await testDatabase();
     const dataDir = mkdtempSync(join(tmpdir(), "cairn-faults-"));
     const each = counts({ short: 100, soak: 1_000 });
@@ -26,43 +26,43 @@ describe("PostgreSQL under stress", () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  it("goes on saving when the server is restarted or killed: none refused, none lost", { timeout: 900_000 }, async () => {
+  it("continues to save when the server is restarted or killed: no save is refused or lost", { timeout: 900_000 }, async () => {
     const cluster = await ownCluster();
     const dataDir = mkdtempSync(join(tmpdir(), "cairn-faults-"));
     try {
       const cairn = await open({ storage: cluster.url, dataDir, embedder: [] });
       const acknowledged: string[] = [];
       let saving = true;
-      let awaySince = Number.POSITIVE_INFINITY;
+      let downSince = Number.POSITIVE_INFINITY;
       let tooLong = 0;
       const savers = Array.from({ length: 8 }, async () => {
         while (saving)
           try {
             acknowledged.push((await cairn.checkpoints.save({ projectPath: project, summary: "Through the restart" })).id);
           } catch (error) {
-            // A server that is away for longer than a call waits: only a machine that is very busy takes so long to start one.
-            if ((error as CairnError).code !== "unavailable" || Date.now() - awaySince < PATIENCE_MS) throw error;
+            // The server was down for longer than a call waits, because a busy machine started it slowly.
+            if ((error as CairnError).code !== "unavailable" || Date.now() - downSince < RECONNECT_MS) throw error;
             tooLong++;
           }
       });
-      const refused = Promise.all(savers); // fails as soon as one save does
+      const allSavers = Promise.all(savers); // rejects when one save fails
       const more = async (saves: number) => {
         const target = acknowledged.length + saves;
-        while (acknowledged.length < target) await Promise.race([sleep(5), refused]);
+        while (acknowledged.length < target) await Promise.race([sleep(5), allSavers]);
       };
       const rounds = counts({ short: 1, soak: 10 });
       for (let round = 0; round < rounds; round++)
         for (const fault of ["stop", "kill"] as const) {
           await more(20);
-          awaySince = Date.now();
+          downSince = Date.now();
           await cluster[fault]();
           await sleep(200);
           await cluster.start();
           await more(20);
-          awaySince = Number.POSITIVE_INFINITY;
+          downSince = Number.POSITIVE_INFINITY;
         }
       saving = false;
-      await refused;
+      await allSavers;
       const stored = await storedIds(cairn, project);
       expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
       if (tooLong === 0) expect(stored.size).toBe(acknowledged.length);

@@ -31,7 +31,7 @@ it("keeps every checkpoint that cairn serve acknowledged when PostgreSQL and the
       const writers = writeUntilDeath([server], 8);
       await writers.reached(1 + ((round * 37) % 60));
       await cluster.kill();
-      await sleep(round % 3 === 0 ? 0 : 100); // some saves find the database gone, others are cut off by the second kill
+      await sleep(round % 3 === 0 ? 0 : 100); // some saves fail without the database, others are cut off by the second kill
       server.child.kill("SIGKILL");
       await end;
       await writers.done;

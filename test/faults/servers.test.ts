@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Starts servers, kills them in the middle of saves, and looks for every acknowledged save; again and again on the same files. */
+/** Starts servers, kills them during saves, and checks every acknowledged save, repeatedly on the same files. */
 async function killInRounds(start: () => Promise<readonly WritingServer[]>, each: number): Promise<void> {
   const acknowledged: string[] = [];
   for (let round = 0; round < rounds; round++) {

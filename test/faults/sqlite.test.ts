@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
 describe("SQLite under stress", () => {
-  it("takes the saves of ten processes at once: none refused, none lost", { timeout: 900_000 }, async () => {
+  it("takes the saves of ten concurrent processes: none is refused or lost", { timeout: 900_000 }, async () => {
     const each = counts({ short: 100, soak: 1_000 });
     const acknowledged = await saveTogether(10, { storage: "sqlite", dataDir, project, count: each, atOnce: 4 });
     expect(acknowledged).toHaveLength(10 * each);
@@ -29,7 +29,7 @@ describe("SQLite under stress", () => {
     const rounds = counts({ short: 10, soak: 50 });
     const acknowledged: string[] = [];
     for (let round = 0; round < rounds; round++) {
-      // Two at once, so that a kill also hits a process that waits for the other's lock.
+      // Two processes, so that a kill also hits one that waits for the lock of the other.
       const savers = [0, 1].map(() => startSaver({ storage: "sqlite", dataDir, project, count: 1_000_000, atOnce: 8 }));
       await Promise.all(savers.map(({ ready }) => ready));
       for (const saver of savers) saver.go();

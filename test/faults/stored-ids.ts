@@ -1,6 +1,6 @@
 import type { Cairn } from "../../src/index.ts";
 
-/** The ids of all checkpoints, page by page, checked against the total. */
+/** Returns the ids of all checkpoints, read page by page and checked against the total. */
 export async function storedIds(cairn: Cairn, projectPath: string): Promise<Set<string>> {
   const ids: string[] = [];
   let cursor: string | undefined;

@@ -190,7 +190,7 @@ describe("the attack corpus", () => {
     expect(differences).toEqual([]);
   });
 
-  it("shows no secret of a key to anybody, and lets nobody but an administrator create one", async () => {
+  it("returns no secret of a key to any caller, and lets only an administrator create one", async () => {
     const powerful = callers.all.filter(({ scope, access }) => scope === "all projects" && access !== "read");
     const keyIds = async () => (await callAs(server.port, callers.harness, "GET", "/v1/key/list")).keys.map(({ id }: { id: string }) => id);
     const before = await keyIds();

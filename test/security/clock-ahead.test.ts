@@ -114,7 +114,7 @@ describe.each(kinds)("a clock that is ahead, on %s", (kind) => {
     expect(all.checkpoints[1]!.createdAt).toBe(iso(START + 40_000 + 10 * YEAR_MS));
   });
 
-  it("moves nothing for clocks that differ by seconds, so that saves which overlap stay in the order of their times", async () => {
+  it("changes no order for clocks that differ by seconds, so that overlapping saves stay in the order of their times", async () => {
     const project = freshProject();
     const { checkpoints: store } = await storages.get(kind)!.create(project);
     for (const [id, offset] of [["quick", 5_000] as const, ["slow", 0] as const]) {

@@ -37,7 +37,7 @@ describe("a caller without a credential", () => {
     expect(await cairn.keys.list()).toEqual([]);
   });
 
-  it("reads the documents and the bare state of health, and nothing else", async () => {
+  it("reads the public documents and the health status, and nothing else", async () => {
     const { call } = await api();
     const anonymous = (path: string) => call("GET", path, undefined, { connection: LOCAL });
     for (const path of ["/", "/docs", "/openapi.json", "/health", "/health/live", "/health/ready"])
@@ -45,7 +45,7 @@ describe("a caller without a credential", () => {
     expect(Object.keys((await anonymous("/health")).body).sort()).toEqual(["live", "ready", "status", "uptime_seconds", "version"]);
   });
 
-  it("gets an error that says how to get a credential", async () => {
+  it("gets an error that explains how to get a credential", async () => {
     const { call } = await api();
     const { body, headers } = await call("GET", "/v1/key/list", undefined, { connection: LOCAL });
     expect(body.error.message).toMatch(/no credential.*cairn token.*cairn key create/);

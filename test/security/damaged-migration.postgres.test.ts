@@ -53,7 +53,7 @@ async function inSchema(text: string): Promise<Record<string, unknown>[]> {
 const MIRROR = "SELECT template_id, question_text, usage_count, content_hash FROM embedding_records ORDER BY template_id";
 const numbered = (rows: Record<string, unknown>[]) => rows.map((row) => ({ ...row, usage_count: Number(row.usage_count) }));
 
-it("migrates both ways although embedding_records is full of damage, and fills it again from the truth", async () => {
+it("migrates both ways although embedding_records is full of damage, and fills it again from the records", async () => {
   const right = numbered(await inFile(MIRROR));
   await inFile(
     "UPDATE embedding_records SET embedding_vector = x'00', question_text = x'ff', created_at = 'never' WHERE template_id = 'one'",
@@ -69,7 +69,7 @@ it("migrates both ways although embedding_records is full of damage, and fills i
   expect(await cairn.databases.check({ projectPath })).toMatchObject({ state: "sound" });
 });
 
-it("refuses to carry a damaged record to the other side unnoticed, and carries it over once it is set aside", async () => {
+it("refuses to migrate a damaged record silently, and migrates it once it is quarantined", async () => {
   const [first, second] = (await cairn.checkpoints.list({ projectPath })).checkpoints;
   await inFile(`UPDATE checkpoints SET summary = 'altered' WHERE id = '${first!.id}'`);
   await inFile(`UPDATE checkpoints SET summary = x'00ff' WHERE id = '${second!.id}'`);
@@ -81,9 +81,9 @@ it("refuses to carry a damaged record to the other side unnoticed, and carries i
   const { repairs } = await cairn.doctor.examine({ repair: true });
   expect(repairs![0]!.quarantined).toHaveLength(2);
   const aside = "SELECT collection, record_id, reason, raw FROM quarantined_records ORDER BY quarantine_id";
-  const kept = await inFile(aside);
+  const quarantined = await inFile(aside);
   await cairn.migrations.migrate({ to: database.url, which });
-  expect(await inSchema(aside)).toEqual(kept);
+  expect(await inSchema(aside)).toEqual(quarantined);
   expect(await cairn.checkpoints.list({ projectPath })).toMatchObject({ total: 1, damaged: [] });
 
   await inSchema("UPDATE knowledge SET answer = 'altered' WHERE id = 'two'");
@@ -100,7 +100,7 @@ it("refuses to carry a damaged record to the other side unnoticed, and carries i
   expect(await cairn.databases.check({ projectPath })).toMatchObject({ state: "sound", quarantined: 3 });
 });
 
-it("keeps the places in the order when a project migrates, also of a record from a clock that was ahead", async () => {
+it("keeps the order of records when a project migrates, including one from a clock that was ahead", async () => {
   const before = (await cairn.checkpoints.list({ projectPath })).checkpoints;
   await inFile("UPDATE checkpoints SET created_order = '2020-01-01T00:00:00.000Z' WHERE summary = 'Step three'");
   await cairn.migrations.migrate({ to: database.url, which });

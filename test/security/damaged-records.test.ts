@@ -65,7 +65,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("damaged reco
   }
   const damageOf = (id: string) => `WHERE id = '${id}'`;
 
-  it("do not push sound ones out of those that prune keeps", async () => {
+  it("do not count against the records that prune keeps", async () => {
     await sql(`UPDATE checkpoints SET token_count = token_count + 1 ${damageOf(ids[2]!)}`);
     expect(await cairn.checkpoints.prune({ projectPath, keepLast: 2 })).toMatchObject({ matched: 0, deleted: 0 });
     expect((await cairn.checkpoints.list({ projectPath })).checkpoints.map(({ id }) => id)).toEqual([ids[1], ids[0]]);
@@ -126,9 +126,9 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("damaged reco
     const { repairs, findings } = await cairn.doctor.examine({ repair: true });
     expect(repairs).toMatchObject([{ subject: `project ${projectPath}`, quarantined: [{ collection: "checkpoints", id }] }]);
     expect(findings.filter(({ check }) => check === "records")).toMatchObject([{ severity: "note" }]);
-    const kept = (await sql("SELECT record_id, reason, raw FROM quarantined_records"))[0] as { record_id: string; raw: string };
-    expect(kept.record_id).toBe(id);
-    expect(JSON.parse(kept.raw).row).toMatchObject({ id });
+    const row = (await sql("SELECT record_id, reason, raw FROM quarantined_records"))[0] as { record_id: string; raw: string };
+    expect(row.record_id).toBe(id);
+    expect(JSON.parse(row.raw).row).toMatchObject({ id });
     const after = await cairn.checkpoints.list({ projectPath });
     expect(after).toMatchObject({ damaged: [], total: 2 });
     expect(await cairn.databases.check({ projectPath })).toMatchObject({ state: "sound", quarantined: 1 });
@@ -136,7 +136,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("damaged reco
     expect((await cairn.doctor.examine({ repair: true })).repairs).toEqual([]);
   });
 
-  it("resumes from the next checkpoint when the newest is damaged, and says so", async () => {
+  it("resumes from the next checkpoint when the newest is damaged, and reports it", async () => {
     await sql(`UPDATE checkpoints SET description = 'altered' ${damageOf(ids[2]!)}`);
     expect(await cairn.checkpoints.resume({ projectPath })).toMatchObject({ checkpoint: { id: ids[1] }, damaged: [{ id: ids[2] }] });
   });
@@ -161,7 +161,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("damaged reco
     expect(seen).toEqual(sound);
   });
 
-  it("skips damaged knowledge in lists and searches, refuses feedback on it, and sets it aside", async () => {
+  it("skips damaged knowledge in lists and searches, refuses feedback on it, and quarantines it", async () => {
     await sql("UPDATE knowledge SET answer = 'Delete everything.' WHERE id = 'release'");
     expect(await cairn.knowledge.list({ projectPath })).toMatchObject({ records: [{ id: "econn" }], damaged: [{ id: "release" }] });
     const answer = await cairn.knowledge.search({ projectPath, query: "How do we release?" });

@@ -50,7 +50,7 @@ describe("a database file that is deleted while in use", () => {
     await expect(cairn.checkpoints.save({ projectPath, summary: "Into an empty one" })).rejects.toMatchObject(GONE);
   });
 
-  it("is refused and reported when the note about it was cut short", async () => {
+  it("is refused and reported when its marker file is truncated", async () => {
     removeAll(path());
     await expect(cairn.checkpoints.list({ projectPath })).rejects.toMatchObject(GONE);
     await cairn.close();

@@ -12,7 +12,7 @@ const INITIALIZE = {
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
 };
 
-describe("a key that opens MCP sessions without end", () => {
+describe("a key that opens MCP sessions without limit", () => {
   let server: HttpServer;
   afterEach(() => server?.close());
 
@@ -41,7 +41,7 @@ describe("a key that opens MCP sessions without end", () => {
     return response.status === 200;
   };
 
-  it("ends only its own sessions, those that were idle longest", async () => {
+  it("ends only its own sessions, the longest idle first", async () => {
     server = await startHttp({ callers, maxSessionsPerKey: 3 });
     const modest = await begin("modest");
     const local = await begin("");
@@ -65,7 +65,7 @@ describe("a key that opens MCP sessions without end", () => {
     });
   });
 
-  it("gives up sessions for others once the server has its fill of them", async () => {
+  it("loses sessions to others once the server has reached its limit", async () => {
     server = await startHttp({ callers, maxSessionsPerKey: 4, maxSessions: 5 });
     const greedy = [await begin("greedy"), await begin("greedy"), await begin("greedy"), await begin("greedy")];
     const modest = await begin("modest");
@@ -82,7 +82,7 @@ describe("a key that keeps calls and streams open", () => {
   const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` }, connection: REMOTE });
   const keyOf = async (label: string) => (await server.cairn.keys.create({ label, access: "read", projects: "all" })).key;
 
-  it("cannot use up the requests of all others by long waits", async () => {
+  it("cannot use up the requests of all others by long calls", async () => {
     let resolve = () => {};
     const promise = new Promise<void>((done) => {
       resolve = done;
@@ -103,10 +103,10 @@ describe("a key that keeps calls and streams open", () => {
     server = await api({ operations: [wait], maxConcurrent: 8 });
     const [greedy, modest] = [await keyOf("greedy"), await keyOf("modest")];
     const held = [1, 2].map(() => server.call("GET", "/v1/gate", undefined, bearer(greedy)));
-    const refused = await Promise.all([3, 4, 5, 6, 7, 8].map(() => server.call("GET", "/v1/gate", undefined, bearer(greedy))));
-    expect(refused.map(({ status }) => status)).toEqual(Array(6).fill(429));
-    expect(refused[0]!.headers.get("retry-after")).toBe("1");
-    expect(refused[0]!.body.error.message).toContain("2 calls in flight");
+    const refusals = await Promise.all([3, 4, 5, 6, 7, 8].map(() => server.call("GET", "/v1/gate", undefined, bearer(greedy))));
+    expect(refusals.map(({ status }) => status)).toEqual(Array(6).fill(429));
+    expect(refusals[0]!.headers.get("retry-after")).toBe("1");
+    expect(refusals[0]!.body.error.message).toContain("2 calls in flight");
     const other = server.call("GET", "/v1/gate", undefined, bearer(modest));
     resolve();
     expect((await Promise.all([...held, other])).map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -153,7 +153,7 @@ describe("a key that keeps calls and streams open", () => {
   });
 });
 
-it("a key that sends code without end leaves half of the index queue to others", async () => {
+it("a key that sends code without limit leaves half of the index queue to others", async () => {
   const { cairn, call } = await api();
   const create = async (label: string) => (await cairn.keys.create({ label, access: "write", projects: "all" })).key;
   const [greedy, modest] = [await create("greedy"), await create("modest")];
@@ -165,10 +165,10 @@ it("a key that sends code without end leaves half of the index queue to others",
       { headers: { authorization: `Bearer ${key}` } },
     );
   const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => send(greedy, `project-${index}`)));
-  const refused = answers.filter(({ status }) => status === 503);
+  const refusals = answers.filter(({ status }) => status === 503);
   expect(answers.filter(({ status }) => status === 202).length).toBeGreaterThanOrEqual(16);
-  expect(refused.length).toBeGreaterThan(0);
-  expect(refused[0]!.body.error.message).toContain("batches of yours");
+  expect(refusals.length).toBeGreaterThan(0);
+  expect(refusals[0]!.body.error.message).toContain("batches of yours");
   expect((await send(modest, "other")).status).toBe(202);
   await cairn.close();
 });

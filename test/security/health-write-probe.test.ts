@@ -91,13 +91,13 @@ describe("a server whose disk takes no more writes", () => {
     expect((await readdir(folder, { recursive: true })).sort()).toEqual(before);
   });
 
-  it("passes a folder that nobody has made yet, and makes none", async () => {
+  it("passes for a folder that does not exist, and creates none", async () => {
     await probeWrite(join(folder, "missing"));
     expect(await readdir(folder)).toEqual([]);
   });
 });
 
-describe("probes without end", () => {
+describe("continuous probes", () => {
   const knowledge = { readiness: async () => ({ records: 0, vectors: 0, ready: true }) };
 
   it("cost one write in five seconds, and one per second while it fails", async () => {

@@ -95,7 +95,7 @@ describe("a key whose project no call can name", () => {
     });
   });
 
-  it("is refused with words about what to write instead", async () => {
+  it("is refused with an error that explains the valid form", async () => {
     const { body } = await create(["src/app"]);
     expect(body.error.message).toContain(
       'projects: "src/app" must be an absolute path. Write each project as an absolute path such as /home/me/app',
@@ -103,7 +103,7 @@ describe("a key whose project no call can name", () => {
     await expect(server.cairn.keys.create({ label: "x", access: "read", projects: [] })).rejects.toThrow(/at least one project/);
   });
 
-  it("is made for paths, names and what all projects share", async () => {
+  it("is created for paths, names and shared records", async () => {
     expect((await create(["/", "/home/me/app", "C:\\work\\app", "my-app", "shared"])).status).toBe(201);
   });
 });

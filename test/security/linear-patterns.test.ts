@@ -149,7 +149,7 @@ it("every regular expression of the program takes linear time on text made of it
   expect(slow).toEqual([]);
 });
 
-/** The regular expressions in the built program, and those that rules make. */
+/** Returns the regular expressions in the built program, and the ones that rules build. */
 function expressions(): { readonly file: string; readonly expression: RegExp }[] {
   const root = resolve(import.meta.dirname, "../../dist");
   const found = new Map<string, { file: string; expression: RegExp }>();

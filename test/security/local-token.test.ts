@@ -171,7 +171,7 @@ describe("the client with api.url", () => {
     server.close();
   });
 
-  it("works without a token file, and says what is missing", async () => {
+  it("works without a token file, and reports what is missing", async () => {
     expect(existsSync(path)).toBe(false);
     expect((await headersSentTo("http://127.0.0.1:7483")).authorization).toBeUndefined();
   });

@@ -124,13 +124,13 @@ describe("the time that a call may wait", () => {
   });
 
   it("shrinks while the call runs, and does not bind work that outlives the call", async () => {
-    let later: Promise<number> | undefined;
+    let afterCall: Promise<number> | undefined;
     await withTimeLimit(1_000, async () => {
       const before = waitLimitMs();
       await sleep(50);
       expect(waitLimitMs()).toBeLessThan(before);
-      later = sleep(20).then(() => waitLimitMs());
+      afterCall = sleep(20).then(() => waitLimitMs());
     });
-    expect(await later).toBe(LIMITS.lockWaitMs);
+    expect(await afterCall).toBe(LIMITS.lockWaitMs);
   });
 });

@@ -40,9 +40,9 @@ export async function callAll(cairn: Cairn, held: Held, project: string): Promis
   const answers = Object.entries(CALLS[held]).map(async ([name, input]): Promise<[string, Answer]> => {
     const operation = operations.find((one) => one.name === name)!;
     const route = routeOf(operation);
-    const given = hasProject(operation) ? { project_path: project, ...input } : { ...input };
-    if (hasBody(route)) return [name, await http.call(route.method, route.path, given)];
-    return [name, await http.call(route.method, `${route.path}?${new URLSearchParams(given as Record<string, string>)}`)];
+    const body = hasProject(operation) ? { project_path: project, ...input } : { ...input };
+    if (hasBody(route)) return [name, await http.call(route.method, route.path, body)];
+    return [name, await http.call(route.method, `${route.path}?${new URLSearchParams(body as Record<string, string>)}`)];
   });
   return new Map(await Promise.all(answers));
 }

@@ -161,7 +161,7 @@ describe("a migration that was killed", () => {
     clear();
   });
 
-  it("is distinguished from one that runs: a stopped process still owns it, and a write waits no longer than its call may", async () => {
+  it("is distinguished from one that runs: a stopped process still owns it, and a write waits no longer than its call", async () => {
     const where = place();
     const project = "/fence/stopped";
     await makeProject(where, project, 3);

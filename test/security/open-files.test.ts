@@ -33,7 +33,7 @@ describe("open files", () => {
     expect(report.mostOpen).toBeLessThan(170);
   });
 
-  it("says that too many files are open instead of blaming permissions, and recovers when descriptors are free again", () => {
+  it("reports that too many files are open instead of missing permissions, and recovers when descriptors are free", () => {
     const { stdout, stderr } = spawnSync("bash", underLimit(200, [join(import.meta.dirname, "used-up.mjs"), join(folder, "used-up")]), {
       encoding: "utf8",
     });
@@ -45,7 +45,7 @@ describe("open files", () => {
   });
 
   it.each([["serve", "--port", "0"], ["mcp"]])(
-    "refuses to start `cairn %s` under a very low limit, and says which limit to raise",
+    "refuses to start `cairn %s` under a very low limit, and reports which limit to raise",
     (...args) => {
       const { status, stderr } = spawnSync("bash", underLimit(32, [join(root, "dist/cli/main.js"), ...args]), {
         encoding: "utf8",

@@ -26,7 +26,7 @@ async function examine(): Promise<{ readonly code: number; readonly found: reado
 }
 
 describe("folders and files that other users of the machine could change or read", () => {
-  it("are not made by Cairn itself", async () => {
+  it("are never created by Cairn", async () => {
     expect(await examine()).toEqual({ code: 0, found: [] });
   });
 

@@ -99,23 +99,23 @@ describe("a cairn.config.json that comes with a cloned repository", () => {
     expect((await cairn(["checkpoint", "list"], { env })).stderr.length).toBeLessThan(3_000);
   });
 
-  it("cannot hand variables to Cairn through a .env file", async () => {
+  it("cannot pass variables to Cairn through a .env file", async () => {
     writeFileSync(join(project, ".env"), "CAIRN_STORAGE=memory\nCAIRN_DATA_DIR=/tmp/elsewhere\n");
     const { settings } = JSON.parse((await cairn(["config", "get", "--json"], { env })).stdout);
     expect(settings.find(({ key }: { key: string }) => key === "storage").value).toBe("sqlite");
     rmSync(join(project, ".env"));
   });
 
-  it("is shown with what it tried by config get and by the doctor, without its values", async () => {
+  it("is reported by config get and the doctor with its keys and without its values", async () => {
     plant({ api: { url: "http://elsewhere.example", key: "k-123456" } });
-    const shown = await cairn(["config", "get"], { env });
-    expect(shown.stdout).toMatch(/Ignored, because the project file is not trusted[\s\S]*api\.url needs/);
+    const config = await cairn(["config", "get"], { env });
+    expect(config.stdout).toMatch(/Ignored, because the project file is not trusted[\s\S]*api\.url needs/);
     const { findings, healthy } = JSON.parse((await cairn(["doctor", "--quick", "--json"], { env })).stdout);
     expect(healthy).toBe(true);
     expect(findings).toContainEqual(
       expect.objectContaining({ check: "configuration", severity: "note", subject: planted, command: `cairn trust ${project}` }),
     );
-    expect(shown.stdout + shown.stderr + JSON.stringify(findings)).not.toMatch(/k-123456|elsewhere/);
+    expect(config.stdout + config.stderr + JSON.stringify(findings)).not.toMatch(/k-123456|elsewhere/);
   });
 });
 
@@ -131,7 +131,7 @@ describe("cairn trust", () => {
     expect(existsSync(trusted)).toBe(false);
   });
 
-  it("lets the file decide until a single byte of it changes", async () => {
+  it("applies the file until a single byte of it changes", async () => {
     plant({ data_dir: "data" });
     expect((await cairn(["trust", "--yes"], { cwd: join(project, "src", "deep") })).code).toBe(0);
     expect(statSync(trusted).mode & 0o777).toBe(0o600);
@@ -169,7 +169,7 @@ describe("cairn trust", () => {
     expect((await cairn(["trust", "--revoke"])).code).toBe(3);
   });
 
-  it("believes no list that another user could have written", async () => {
+  it("ignores a list that another user could have written", async () => {
     plant({ data_dir: "data" });
     await cairn(["trust", "--yes"]);
     chmodSync(trusted, 0o666);

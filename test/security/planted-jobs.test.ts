@@ -93,7 +93,7 @@ describe("a planted index job", () => {
     expect(sent).toEqual([]);
   });
 
-  it("cannot make the indexer walk a home directory by saying that all of it is meant", async () => {
+  it("cannot make the indexer walk a home directory by a field of the job", async () => {
     plant(job({ project_path: homedir(), anywhere: true }));
     await expect(local.resume(homedir())).rejects.toThrow(/holds a whole home directory/);
     expect(sent).toEqual([]);

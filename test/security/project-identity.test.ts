@@ -65,7 +65,7 @@ describe("a folder and the project it belongs to", () => {
     expect(identifyProject(relative)).toEqual({ repository: main, tree: relative });
   });
 
-  it("takes a bare repository for the project of its working trees", () => {
+  it("treats a bare repository as the project of its working trees", () => {
     git(folder, "clone", "--quiet", "--bare", main, at("bare.git"));
     git(at("bare.git"), "worktree", "add", "--quiet", at("of-bare"), "main");
     expect(identifyProject(at("of-bare"))).toEqual({ repository: at("bare.git"), tree: at("of-bare") });
@@ -81,7 +81,7 @@ describe("a folder and the project it belongs to", () => {
     expect(identifyProject(at("of-module"))).toEqual({ repository: module, tree: at("of-module") });
   });
 
-  it("does not take a home directory in git for the project of every folder in it", () => {
+  it("does not treat a home directory in git as the project of every folder in it", () => {
     const home = at("someone");
     mkdirSync(join(home, "notes"), { recursive: true });
     git(home, "init", "--quiet");

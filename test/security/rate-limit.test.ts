@@ -104,7 +104,7 @@ describe("X-Forwarded-For", () => {
     expect(addressOf(forwarded)).toBe(expected);
   });
 
-  it("of anybody else selects nothing, so nobody picks a fresh limit or another caller's", () => {
+  it("of an untrusted peer selects nothing, so that no caller gets a new limit or that of another caller", () => {
     expect(addressOf("198.51.100.1", "203.0.113.7")).toBe("203.0.113.7");
     expect(addressOf("198.51.100.1", "127.0.0.1", [])).toBe("127.0.0.1");
     expect(addressOf("198.51.100.1, 203.0.113.7")).toBe("203.0.113.7"); // the client's own header, then the proxy's entry

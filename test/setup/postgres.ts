@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { isAlive } from "../support/processes.ts";
 
-/** False in a fast run: suites that need PostgreSQL are left out, and the run says so. */
+/** False in a fast run, which omits suites that need PostgreSQL and reports it. */
 export const postgresWanted = process.env.CAIRN_TEST_FAST !== "1";
 
 export interface TestDatabase {
@@ -15,7 +15,7 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** A fresh, empty database on the test server, which is started if need be. What is not dropped goes at the end of the run. */
+/** Creates an empty database on the test server and starts the server if necessary. Remaining databases are dropped at the end of the run. */
 export async function testDatabase(): Promise<TestDatabase> {
   const server = await serverUrl();
   const name = `cairn_test_${process.env.CAIRN_TEST_RUN ?? "solo"}_${randomBytes(6).toString("hex")}`;
@@ -27,15 +27,15 @@ export async function testDatabase(): Promise<TestDatabase> {
 
 export interface OwnCluster {
   readonly url: string;
-  /** Ends it cleanly, cutting all connections. */
+  /** Stops it cleanly and closes all connections. */
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** kill -9 on the server process: its memory is gone, only what was made durable remains. */
+  /** Sends SIGKILL to the server process: only durable data remain. */
   kill(): Promise<void>;
   destroy(): Promise<void>;
 }
 
-/** A server of the test's own, with fsync on, to be stopped, started and killed at will. Its port stays the same. */
+/** Creates a private server with fsync on, which the test may stop, start and kill. Its port stays the same. */
 export async function ownCluster(): Promise<OwnCluster> {
   const name = `own-${randomBytes(6).toString("hex")}`;
   const url = (await script("create", name)).trim();
@@ -44,7 +44,7 @@ export async function ownCluster(): Promise<OwnCluster> {
     url,
     stop: () => script("halt", name).then(() => {}),
     async start() {
-      // After a kill the old server's children need a moment to notice; until they are gone a new one refuses to start.
+      // After a kill the old server's children take a moment to end; a new server does not start before.
       for (let attempt = 1; ; attempt++) {
         try {
           return void (await script("boot", name));
@@ -63,12 +63,12 @@ export async function ownCluster(): Promise<OwnCluster> {
   };
 }
 
-/** Lets the shared server stop, if this run was the last to use it. */
+/** Releases the shared server, which stops after its last user. */
 export async function releaseServer(): Promise<void> {
   if (!process.env.CAIRN_TEST_POSTGRES_URL && postgresWanted) await script("release", holder());
 }
 
-/** On the shared server leftovers vanish with it; on a person's own server they would stay. */
+/** Drops remaining databases on a developer's own server. The shared server is deleted with its databases. */
 export async function dropDatabasesOfRun(): Promise<void> {
   const server = process.env.CAIRN_TEST_POSTGRES_URL;
   if (!server || !postgresWanted) return;
@@ -86,7 +86,7 @@ async function serverUrl(): Promise<string> {
   return starting;
 }
 
-/** The server stays up until this process, the one that runs all the tests, is done. */
+/** Returns the id of the process that runs all tests: the server runs until it ends. */
 function holder(): string {
   return process.env.CAIRN_TEST_HOLDER ?? String(process.pid);
 }
@@ -96,8 +96,8 @@ async function script(...args: readonly string[]): Promise<string> {
     const { stdout } = await promisify(execFile)(resolve(import.meta.dirname, "../../scripts/postgres.sh"), args);
     return stdout;
   } catch (error) {
-    const said = (error as { stderr?: string }).stderr?.trim();
-    throw new Error(`The tests need PostgreSQL, and scripts/postgres.sh ${args.join(" ")} failed:\n${said || error}`);
+    const stderr = (error as { stderr?: string }).stderr?.trim();
+    throw new Error(`The tests need PostgreSQL, and scripts/postgres.sh ${args.join(" ")} failed:\n${stderr || error}`);
   }
 }
 

@@ -3,13 +3,13 @@ import type { Embedder } from "../../src/ports/embedder.ts";
 import { searchWords } from "../../src/text/words.ts";
 
 export interface TestEmbedder extends Embedder {
-  /** How many texts were embedded so far. */
+  /** Number of texts embedded so far. */
   calls: number;
-  /** What happens next: answer, fail, hang until aborted, or give nonsense. */
+  /** Behaviour of the next calls: answer, fail, hang until aborted, or return invalid vectors. */
   mood: "well" | "down" | "hanging" | "wrong dimension" | "not finite" | "too few";
 }
 
-/** A small deterministic embedder: words are hashed into dimensions, so texts that share words are near. Its moods stand for a provider's troubles. */
+/** Returns a small deterministic embedder: words are hashed into dimensions, so texts that share words are near. Its moods simulate failures of a provider. */
 export function testEmbedder({ model = "test", version = "1", dimension = 64 } = {}): TestEmbedder {
   const embedder: TestEmbedder = {
     model,

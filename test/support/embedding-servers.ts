@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What the stand-in does with the next request; then it goes back to answering well. */
+/** Replaces the answer to one request. */
 export type Trouble = (request: { readonly path: string; readonly body: RequestBody }, response: ServerResponse) => void;
 
-/** The fields of both services' requests. */
+/** Request fields of both services. */
 export interface RequestBody {
   readonly model?: string;
   readonly input: string[];
@@ -17,16 +17,16 @@ export interface RequestBody {
 
 export interface StandIn {
   readonly url: string;
-  /** Bodies of the requests so far, newest last. */
+  /** Bodies of all requests, newest last. */
   readonly requests: { readonly path: string; readonly body: RequestBody; readonly authorization: string | undefined }[];
-  /** Troubles for the next requests, one each. */
+  /** Failures of the next requests, one per request. */
   readonly troubles: Trouble[];
-  /** Trouble with every request while it is set. */
+  /** Failure of every request while it is set. */
   lasting?: Trouble | undefined;
   close(): Promise<void>;
 }
 
-/** Answers as OpenAI's `/v1/embeddings` does, its error bodies included. */
+/** Starts a test double of OpenAI's `/v1/embeddings`, including its error bodies. */
 export function openAiStandIn(dimension = 1536): Promise<StandIn> {
   return standIn(async (body, response) => {
     const { input, model, encoding_format, dimensions = dimension } = body;
@@ -43,7 +43,7 @@ export function openAiStandIn(dimension = 1536): Promise<StandIn> {
         embedding: encoding_format === "base64" ? Buffer.from(vector.buffer).toString("base64") : [...vector],
       };
     });
-    // The order is not promised, only the index.
+    // The API promises the index of each vector, not their order.
     json(response, 200, {
       object: "list",
       data: data.reverse(),
@@ -53,7 +53,7 @@ export function openAiStandIn(dimension = 1536): Promise<StandIn> {
   });
 }
 
-/** Answers as a TEI server does. */
+/** Starts a test double of a TEI server. */
 export function teiStandIn({ model = "BAAI/bge-small-en-v1.5", dimension = 384, batch = 32 } = {}): Promise<StandIn> {
   return standIn(async (body, response, path) => {
     if (path === "/info")

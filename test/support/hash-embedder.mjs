@@ -1,5 +1,5 @@
-// A quick deterministic model for tests that need the same vectors in several processes. Each model name has its own hash, so
-// two models agree on nothing but on texts that share words being near.
+// A fast deterministic model for tests that need the same vectors in several processes. Each model name has its own hash: in
+// every model texts that share words are near, and vectors of two models are unrelated.
 export function hashEmbedder({ model, dimension, paceMs = 0 }) {
   return {
     model,

@@ -1,4 +1,4 @@
-// Preloaded into a process (node --require): nothing in it may listen. A try is told on stderr and fails.
+// Preloaded into a process (node --require): listening fails and is reported on stderr.
 const net = require("node:net");
 
 net.Server.prototype.listen = function refuse(...what) {

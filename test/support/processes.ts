@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Whether a process runs. One that has ended is gone, also while nobody has asked for its exit code yet. */
+/** Returns whether a process runs. A zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -12,14 +12,14 @@ export function isAlive(pid: number): boolean {
   try {
     return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
   } catch {
-    return process.platform !== "linux"; // without /proc the signal has to do
+    return process.platform !== "linux"; // without /proc only the signal is available
   }
 }
 
-/** For MCP clients: a server that is a process of its own takes a while to start, and its client waits a minute unless told otherwise. */
+/** Options of MCP clients whose server is a child process: it may start slowly, and the default timeout is one minute. */
 export const SLOW_START = { timeout: 280_000 };
 
-/** Ends a process, and waits until it is no more. */
+/** Kills a process and waits until it has ended. */
 export async function killProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once("exit", resolve));
@@ -27,7 +27,7 @@ export async function killProcess(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Removes a folder that a process which is just ending, and whose end cannot be waited for, may still write to. */
+/** Removes a folder to which an ending process may still write. Its end cannot be awaited, so removal is repeated. */
 export async function removeFolder(path: string): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {

@@ -17,16 +17,16 @@ interface Collection {
 
 export interface QdrantStandIn {
   readonly url: string;
-  /** Method and path of the calls so far, and what was wrong with them by the published schema. */
+  /** Method and path of all calls, and their violations of the published schema. */
   readonly calls: string[];
   readonly violations: string[];
   readonly collections: Map<string, Collection>;
-  /** While set, every call is answered so. */
+  /** Answer to every call while it is set. */
   trouble?: "hang up" | "error 500" | "garbage" | undefined;
   close(): Promise<void>;
 }
 
-/** Answers as Qdrant does for the calls that Cairn makes. Each request and each answer is held against Qdrant's own OpenAPI schema. */
+/** Starts a test double of Qdrant for the calls that Cairn makes. Every request and answer is validated against Qdrant's OpenAPI schema. */
 export async function qdrantStandIn(apiKey?: string): Promise<QdrantStandIn> {
   const check = schemaCheck();
   const server = createServer(async (request, response) => {
@@ -87,8 +87,8 @@ function perform(collections: Map<string, Collection>, route: string, method: st
     case "/index":
       return updated;
     case "/points": {
-      const refused = (body.points as Point[]).map(({ vector }) => wrong(vector)).find(Boolean);
-      if (refused) return refused;
+      const refusal = (body.points as Point[]).map(({ vector }) => wrong(vector)).find(Boolean);
+      if (refusal) return refusal;
       for (const point of body.points as Point[]) points.set(point.id, point);
       return updated;
     }
@@ -102,8 +102,8 @@ function perform(collections: Map<string, Collection>, route: string, method: st
       return { result: { points: ids.slice(0, body.limit).map((id) => ({ id })), next_page_offset: ids[body.limit] ?? null } };
     }
     case "/points/query": {
-      const refused = wrong(body.query);
-      if (refused) return refused;
+      const refusal = wrong(body.query);
+      if (refusal) return refusal;
       const among = body.filter && new Set(body.filter.must[0].match.any);
       const scored = [...points.values()]
         .filter(({ payload }) => !among || among.has(payload.id))
@@ -145,7 +145,7 @@ function schemaCheck() {
   };
 }
 
-/** OpenAPI 3.0 writes «or null» in a way of its own. */
+/** Translates `nullable` of OpenAPI 3.0 to JSON Schema. */
 // biome-ignore lint/suspicious/noExplicitAny: a schema is any JSON
 function withNulls(schema: any): any {
   if (Array.isArray(schema)) return schema.map(withNulls);

@@ -3,7 +3,7 @@ import type { Checkpoint } from "../../src/model/checkpoint.ts";
 import type { Knowledge } from "../../src/model/knowledge.ts";
 import { checkpointChecksum, knowledgeChecksum } from "../../src/model/stored-record.ts";
 
-/** Writes the right checksum to every record of a SQLite file, after a test changed rows by hand. */
+/** Writes the correct checksum to every record of a SQLite file after a test changed rows.  */
 export function reseal(db: DatabaseSync): void {
   const tagsOf = db.prepare("SELECT tag FROM checkpoint_tags WHERE checkpoint_key = ? ORDER BY position");
   for (const row of db.prepare("SELECT * FROM checkpoints").all() as unknown as CheckpointRow[]) {

@@ -1,4 +1,4 @@
-/** Passes off a value as a type that forbids it. Only for tests of validation: callers in JavaScript can send anything. */
+/** Casts a value to a type that forbids it, for tests of validation: JavaScript callers can pass anything. */
 export function wrongInput<T>(value: unknown): T {
   return value as T;
 }

@@ -5,12 +5,12 @@ import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
 export function sqliteSaver(path) {
   const saver = SqliteSaver.fromConnString(path);
   saver.setup();
-  // Done means durable, as in Cairn: by default this build would lose the last commits in a power cut.
+  // A put is durable when it resolves, as in Cairn. The default could lose the last commits in a power cut.
   saver.db.pragma("synchronous = FULL");
   return saver;
 }
 
-/** Also counts the messages that go to the server, each of which is waited for. */
+/** Also counts the messages to the server; the client waits for each. */
 export async function postgresSaver(url) {
   const saver = PostgresSaver.fromConnString(url);
   await saver.setup();

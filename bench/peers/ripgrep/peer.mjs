@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { rgPath } from "@vscode/ripgrep";
 
-/** The lines of a folder that have one of the words, as a person would look for them. */
+/** Returns the lines of a folder that contain one of the words. */
 export function search(folder, words) {
   const args = ["--no-config", "--no-ignore", "--hidden", "--line-number", "--ignore-case", "--fixed-strings"];
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-// sqlite-vec: a virtual table with float32 vectors, every search looks at all of them.
+// sqlite-vec: a virtual table with float32 vectors, every search scans all of them.
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { getLoadablePath } from "sqlite-vec";

@@ -8,7 +8,7 @@ export interface Flight {
 }
 
 export interface ExplainedBlock extends Block {
-  /** Requests that were in flight, those that ended soonest after the block first: the first one is the likely cause. */
+  /** Requests in flight, ordered by their end after the block: the first one is the likely cause. */
   readonly inFlight: readonly string[];
 }
 

@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { AttackAnswer } from "../client.ts";
 import type { FuzzRequest } from "./requests.ts";
 
-/** What no answer may contain: a frame of a stack, a path of the program, or a folder of the server. */
+/** Texts that no answer may contain: a frame of a stack, a path of the program, or a folder of the server. */
 const STACK =
   /\n\s+at .+:\d+:\d+|node:internal|node_modules|[\\/](?:dist|src)[\\/](?:cli|http|mcp|stores|model)[\\/]|file:\/\/\/(?!etc\/passwd)/;
 
@@ -10,7 +10,7 @@ const STACK =
 const TRANSPORT_STATUSES = [204, 405, 408, 417, 431];
 
 export interface Checks {
-  /** Says what is wrong with an answer. */
+  /** Returns the problems of an answer. */
   problems(sent: FuzzRequest, answer: AttackAnswer): string[];
 }
 
@@ -40,7 +40,7 @@ export function answerChecks(document: object, serverFolder: string): Checks {
   };
 }
 
-/** Whether the request still goes to its operation: changes in transport may have sent it elsewhere. */
+/** Returns whether the request still addresses its operation: a damaged transport may have sent it elsewhere. */
 function reachesOperation({ operation, protocol, request }: FuzzRequest): boolean {
   return protocol === "HTTP" && request.method === operation.method && request.path.startsWith(operation.path.replace(/\{.*$/, ""));
 }
