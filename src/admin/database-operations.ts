@@ -25,7 +25,7 @@ export const databaseCheck = operation({
       .describe("The file of the code index. It is derived: if it has problems, cairn code index builds it again."),
   }),
   access: "admin",
-  annotations: { readOnly: true, destructive: false, idempotent: true },
+  annotations: { readOnly: true },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "none",
   cli: {
@@ -59,7 +59,7 @@ export const databaseQuarantine = operation({
   }),
   output: z.object({ project_path: z.string(), location: z.string(), moved_to: z.string(), problems: z.array(z.string()) }),
   access: "admin",
-  annotations: { readOnly: false, destructive: true, idempotent: false },
+  annotations: { destructive: true, idempotent: false },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "none",
   cli: { examples: ["cairn database quarantine"] },

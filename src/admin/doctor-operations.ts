@@ -69,7 +69,6 @@ export const doctorExamine = operation({
     checks: z.array(z.string()),
   }),
   access: "admin",
-  annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.backupTimeoutMs },
   toolset: "admin",
   http: { method: "POST", path: "/v1/doctor" },

@@ -49,7 +49,6 @@ export const statsRead = operation({
       .describe("Of all projects together, so only for callers that may see them all."),
   }),
   access: "read",
-  annotations: { readOnly: true, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "admin",
   http: { method: "GET", path: "/v1/stats" },

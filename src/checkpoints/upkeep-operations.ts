@@ -27,7 +27,6 @@ export const checkpointSearchAll = operation({
     note: z.string().optional(),
   }),
   access: "read",
-  annotations: READ,
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "admin",
   cli: { positional: ["query"], examples: ['cairn checkpoint search-all "how did we rotate the certificates"'] },
@@ -62,7 +61,7 @@ export const checkpointPrune = operation({
     examples: z.array(z.object({ id: z.string(), summary: z.string(), created_at: z.string() })),
   }),
   access: "write",
-  annotations: { readOnly: false, destructive: true, idempotent: true },
+  annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
   toolset: "admin",
   cli: { examples: ["cairn checkpoint prune --older-than 90d --keep-last 100 --dry-run", "cairn checkpoint prune --keep-last 1000"] },
@@ -90,7 +89,6 @@ export const checkpointExport = operation({
   }),
   output: z.object({ records: z.array(CheckpointOutput), damaged: Damaged, total: z.int(), next_cursor: z.string().optional() }),
   access: "read",
-  annotations: READ,
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "admin",
   render: ({ records, total, next_cursor }) =>
@@ -121,7 +119,6 @@ export const checkpointImport = operation({
     redacted: z.array(z.object({ kind: z.string(), field: z.string(), count: z.int() })).describe("Secrets that were removed."),
   }),
   access: "write",
-  annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
   toolset: "admin",
   render: ({ imported, present, problems }) =>

@@ -8,7 +8,6 @@ import { FilePath, JobOutput, READ } from "./wire-schemas.ts";
 
 /** What programs use that bring a project's files to the index. People and agents have `code index`, which uses these. */
 
-const WRITE = { readOnly: false, destructive: false, idempotent: true };
 const shown = ({ id, ...job }: IndexJob) => ({ jobId: id, ...job });
 const renderJob = ({ job_id, status, reason, result }: z.output<typeof JobOutput>): string =>
   [
@@ -47,8 +46,6 @@ export const codeSend = operation({
   }),
   output: JobOutput,
   access: "write",
-  annotations: WRITE,
-  limits: { timeoutMs: LIMITS.saveTimeoutMs },
   toolset: "none",
   http: { method: "POST", path: "/index", status: 202 },
   cli: { hidden: true },
@@ -69,8 +66,8 @@ export const codeManifest = operation({
   }),
   output: JobOutput,
   access: "write",
-  annotations: { readOnly: false, destructive: true, idempotent: true },
-  limits: { timeoutMs: LIMITS.saveTimeoutMs, bodyBytes: LIMITS.importBytes },
+  annotations: { destructive: true },
+  limits: { bodyBytes: LIMITS.importBytes },
   toolset: "none",
   http: { method: "POST", path: "/index/manifest", status: 202 },
   cli: { hidden: true },
@@ -85,7 +82,6 @@ export const codeHashes = operation({
   input: z.strictObject({ project_path: ProjectId, paths: z.array(FilePath).min(1).max(LIMITS.codeManifestPaths) }),
   output: z.object({ hashes: z.record(z.string(), z.string()).describe("By path. A file that was not read as it should be has none.") }),
   access: "read",
-  annotations: READ,
   limits: { timeoutMs: LIMITS.searchTimeoutMs, bodyBytes: LIMITS.importBytes },
   toolset: "none",
   http: { method: "POST", path: "/index/hashes" },
@@ -106,7 +102,6 @@ export const codeJobGet = operation({
   }),
   output: JobOutput,
   access: "read",
-  annotations: READ,
   limits: { timeoutMs: LIMITS.saveTimeoutMs },
   toolset: "none",
   http: { method: "GET", path: "/index/jobs/{job_id}" },
@@ -125,8 +120,6 @@ export const codeJobCancel = operation({
   input: z.strictObject({ job_id: Id }),
   output: JobOutput,
   access: "write",
-  annotations: WRITE,
-  limits: { timeoutMs: LIMITS.saveTimeoutMs },
   toolset: "none",
   http: { method: "DELETE", path: "/index/jobs/{job_id}" },
   cli: { hidden: true },

@@ -46,7 +46,7 @@ export const knowledgeImport = operation({
       .optional(),
   }),
   access: "write",
-  annotations: { readOnly: false, destructive: true, idempotent: true },
+  annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.importTimeoutMs, bodyBytes: 2 * LIMITS.importBytes },
   toolset: "admin",
   cli: {

@@ -52,16 +52,13 @@ const toSavedOutput = ({ embedded, ...record }: SavedKnowledge) => ({
 
 const FoundRank = z.object({ rank: z.int(), score: z.number() });
 
-const READ = { readOnly: true, destructive: false, idempotent: true };
-
 export const knowledgeSave = operation({
   name: "knowledge_save",
   summary: "Save a skill, remediation, troubleshooting step or FAQ answer.",
   input: z.strictObject({ ...PlaceFields, id: Id.optional().describe("Default: generated."), ...ContentFields }),
   output: SavedOutput,
   access: "write",
-  annotations: { readOnly: false, destructive: false, idempotent: false },
-  limits: { timeoutMs: LIMITS.saveTimeoutMs },
+  annotations: { idempotent: false },
   toolset: "knowledge",
   cli: {
     positional: ["question", "answer"],
@@ -114,7 +111,6 @@ export const knowledgeSearch = operation({
     note: z.string().optional().describe("What was omitted and how to get it."),
   }),
   access: "read",
-  annotations: READ,
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "knowledge",
   cli: {
@@ -155,8 +151,6 @@ export const knowledgeGet = operation({
   input: z.strictObject({ ...PlaceFields, id: Id }),
   output: KnowledgeOutput,
   access: "read",
-  annotations: READ,
-  limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "knowledge",
   cli: {
     positional: ["id"],
@@ -191,8 +185,6 @@ export const knowledgeList = operation({
     note: z.string().optional(),
   }),
   access: "read",
-  annotations: READ,
-  limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "knowledge",
   cli: {
     examples: ["cairn knowledge list", "cairn knowledge list --scope shared --kind faq --limit 50"],
@@ -232,8 +224,6 @@ export const knowledgeUpdate = operation({
   }),
   output: SavedOutput,
   access: "write",
-  annotations: { readOnly: false, destructive: false, idempotent: true },
-  limits: { timeoutMs: LIMITS.saveTimeoutMs },
   toolset: "knowledge",
   cli: { positional: ["id"], examples: ['cairn knowledge update release --answer "npm run release"'] },
   render: ({ id, question }) => `Updated ${id}: ${question}`,
@@ -249,7 +239,7 @@ export const knowledgeDelete = operation({
   input: z.strictObject({ ...PlaceFields, id: Id }),
   output: z.object({ deleted: z.boolean() }),
   access: "write",
-  annotations: { readOnly: false, destructive: true, idempotent: true },
+  annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "knowledge",
   cli: { positional: ["id"], examples: ["cairn knowledge delete tmpl_109 --scope shared"] },
@@ -266,8 +256,7 @@ export const knowledgeFeedback = operation({
   input: z.strictObject({ ...PlaceFields, id: Id, success: z.boolean().describe("Whether it helped.") }),
   output: z.object({ id: z.string(), success_rate: z.number(), successes: z.int(), usage_count: z.int() }),
   access: "write",
-  annotations: { readOnly: false, destructive: false, idempotent: false },
-  limits: { timeoutMs: LIMITS.saveTimeoutMs },
+  annotations: { idempotent: false },
   toolset: "knowledge",
   cli: {
     positional: ["id"],

@@ -31,7 +31,6 @@ const migrate = operation({
     ),
   }),
   access: "admin",
-  annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.migrateTimeoutMs },
   toolset: "none",
   http: { method: "POST", path: "/v1/migrate" },

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Access } from "../model/api-key.ts";
+import { LIMITS } from "../model/limits.ts";
 import type { Cairn } from "./cairn.ts";
 import type { Camel } from "./wire.ts";
 
@@ -32,8 +33,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   readonly input: Input;
   readonly output: Output;
   readonly access: Access;
-  readonly annotations: { readonly readOnly: boolean; readonly destructive: boolean; readonly idempotent: boolean };
-  readonly limits: { readonly timeoutMs: number; readonly bodyBytes?: number };
+  readonly annotations: Annotations;
+  readonly limits: Limits;
   readonly toolset: Toolset;
   /** Another route than the default one. The path is whole and may hold fields of the input: `/v1/key/{id}`. */
   readonly http?: { readonly method: "GET" | "POST" | "PATCH" | "DELETE"; readonly path: string; readonly status?: number };
@@ -69,9 +70,34 @@ export interface TextStyle {
 /** A table of the items in one field of the output, or the output's own fields line by line. Fields in the order given. */
 export type View = { readonly table: string; readonly columns: readonly string[] } | { readonly record: readonly string[] };
 
+/** What clients may assume about a call, as MCP tells them. */
+export interface Annotations {
+  readonly readOnly: boolean;
+  /** Removes or overwrites something. */
+  readonly destructive: boolean;
+  /** Repeating the call changes nothing more. */
+  readonly idempotent: boolean;
+}
+
+export interface Limits {
+  readonly timeoutMs: number;
+  readonly bodyBytes?: number;
+}
+
+/** An operation as it is written: what follows from its access is left out. */
+type Description<Input extends z.ZodObject, Output extends z.ZodObject> = Omit<Operation<Input, Output>, "annotations" | "limits"> & {
+  readonly annotations?: Partial<Annotations>;
+  readonly limits?: Partial<Limits>;
+};
+
 /** Describes an operation once; MCP, HTTP and CLI are loops over the list. */
-export function operation<Input extends z.ZodObject, Output extends z.ZodObject>(described: Operation<Input, Output>): Operation {
-  return described as unknown as Operation;
+export function operation<Input extends z.ZodObject, Output extends z.ZodObject>(description: Description<Input, Output>): Operation {
+  const readOnly = description.access === "read";
+  return {
+    ...description,
+    annotations: { readOnly, destructive: false, idempotent: true, ...description.annotations },
+    limits: { timeoutMs: readOnly ? LIMITS.listTimeoutMs : LIMITS.saveTimeoutMs, ...description.limits },
+  } as unknown as Operation;
 }
 
 /** Whether the input has a field that names the project. */

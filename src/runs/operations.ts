@@ -5,8 +5,6 @@ import { text } from "../operations/schemas.ts";
 import { drawPath, oneLine } from "./drawing.ts";
 import type { MaySee } from "./service.ts";
 
-const READ = { readOnly: true, destructive: false, idempotent: true };
-
 const RunId = text(LIMITS.runKeyChars, 1).describe("The id under which the run was started.");
 const Status = z.enum(["running", "paused", "completed", "failed", "cancelled"]);
 
@@ -51,8 +49,6 @@ export const runList = operation({
   }),
   output: z.object({ runs: z.array(RunOutput), next_cursor: z.string().optional() }),
   access: "read",
-  annotations: READ,
-  limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "runs",
   cli: {
     examples: ["cairn run list", "cairn run list --status paused", "cairn run list --abandoned --json"],
@@ -79,8 +75,6 @@ export const runGet = operation({
   }),
   output: z.object({ run: RunOutput, steps: z.array(StepOutput), truncated: z.boolean(), state_json: z.string().optional() }),
   access: "read",
-  annotations: READ,
-  limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "runs",
   cli: {
     positional: ["run_id"],
@@ -111,8 +105,6 @@ export const runHistory = operation({
   }),
   output: z.object({ checkpoints: z.array(StepOutput), next_before: z.int().optional() }),
   access: "read",
-  annotations: READ,
-  limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "runs",
   cli: {
     positional: ["run_id"],
@@ -138,8 +130,7 @@ export const runDelete = operation({
   input: z.strictObject({ run_id: RunId }),
   output: z.object({ deleted: z.boolean() }),
   access: "write",
-  annotations: { readOnly: false, destructive: true, idempotent: true },
-  limits: { timeoutMs: LIMITS.saveTimeoutMs },
+  annotations: { destructive: true },
   toolset: "runs",
   cli: { positional: ["run_id"], examples: ["cairn run delete nightly-42"] },
   render: ({ deleted }) => (deleted ? "Deleted." : "There was no such run."),
@@ -156,7 +147,7 @@ export const runPrune = operation({
   }),
   output: z.object({ checkpoints: z.int(), runs: z.int(), bytes: z.int() }),
   access: "admin",
-  annotations: { readOnly: false, destructive: true, idempotent: true },
+  annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "runs",
   cli: { examples: ["cairn run prune --older-than-days 7", "cairn run prune --keep-last 100"] },

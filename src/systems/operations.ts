@@ -5,9 +5,6 @@ import { type CallContext, operation } from "../operations/operation.ts";
 import { text } from "../operations/schemas.ts";
 import { VERIFY_LEVELS } from "./verify.ts";
 
-const READ = { readOnly: true, destructive: false, idempotent: true };
-const CHANGE = { readOnly: false, destructive: true, idempotent: true };
-
 const SystemId = z
   .string()
   .max(LIMITS.systemIdChars)
@@ -46,7 +43,6 @@ export const systemList = operation({
   input: z.strictObject({}),
   output: z.object({ systems: z.array(z.object({ system_id: z.string(), location: z.string(), size_bytes: z.int().optional() })) }),
   access: "read",
-  annotations: READ,
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "systems",
   cli: { examples: ["cairn system list"], view: { table: "systems", columns: ["system_id", "size_bytes", "location"] } },
@@ -75,7 +71,6 @@ export const systemGet = operation({
     ),
   }),
   access: "read",
-  annotations: READ,
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "systems",
   cli: { positional: ["system_id"], examples: ["cairn system get billing", "cairn system get billing --json"] },
@@ -101,8 +96,6 @@ export const systemSnapshots = operation({
   input: z.strictObject({ system_id: SystemId }),
   output: z.object({ snapshots: z.array(Snapshot) }),
   access: "read",
-  annotations: READ,
-  limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "systems",
   cli: {
     positional: ["system_id"],
@@ -133,7 +126,7 @@ export const systemSnapshot = operation({
   }),
   output: Snapshot,
   access: "admin",
-  annotations: { readOnly: false, destructive: false, idempotent: false },
+  annotations: { idempotent: false },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "systems",
   cli: { positional: ["system_id"], examples: ["cairn system snapshot billing"] },
@@ -168,7 +161,6 @@ export const systemVerify = operation({
     ),
   }),
   access: "read",
-  annotations: READ,
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "systems",
   cli: {
@@ -199,7 +191,7 @@ export const systemRestore = operation({
     skipped: z.array(z.object({ snapshot_id: z.string(), problems: z.array(z.string()) })),
   }),
   access: "admin",
-  annotations: CHANGE,
+  annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "systems",
   cli: {
@@ -246,8 +238,6 @@ export const systemDeadLetters = operation({
     next_cursor: z.string().optional(),
   }),
   access: "read",
-  annotations: READ,
-  limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "systems",
   cli: {
     positional: ["system_id"],
@@ -278,7 +268,6 @@ export const systemRequeue = operation({
   }),
   output: z.object({ requeued: z.int() }),
   access: "admin",
-  annotations: { readOnly: false, destructive: false, idempotent: true },
   limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
   toolset: "systems",
   cli: { positional: ["system_id", "component", "port"], examples: ["cairn system requeue billing till orders"] },
@@ -299,7 +288,7 @@ export const systemPrune = operation({
   }),
   output: z.object({ messages: z.int() }),
   access: "admin",
-  annotations: CHANGE,
+  annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "systems",
   cli: {
