@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 const CAPABILITIES = ["checkpoints", "code", "knowledge", "runs", "systems"];
 /** Files of operations/ are listed one by one: capabilities build on operation(), and the list builds on the capabilities. */
 const OPERATION = ["operations/operation.ts", "operations/schemas.ts", "operations/describe-issue.ts", "operations/database-selection.ts"];
-const EDGE = ["operations/operation.ts", "operations/wire.ts", "operations/cairn.ts", "operations/schemas.ts"];
+const EDGE = ["operations/operation.ts", "operations/wire.ts", "operations/cairn.ts", "operations/schemas.ts", "operations/zod-schema.ts"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   model: [],
   files: ["model"],
@@ -29,9 +29,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "stores/postgres": ["model", "ports", "text", "scheduling", "stores/rows"],
   "vectors/qdrant": ["model", "ports", "scheduling"],
   embedders: ["model", "ports", "text", "scheduling", "files"],
-  config: ["model", "files", "text", "operations/wire.ts"],
+  config: ["model", "files", "text", "operations/wire.ts", "operations/zod-schema.ts"],
   "operations/operation.ts": ["model", "operations/wire.ts", "operations/cairn.ts"],
-  "operations/wire.ts": ["model"],
+  "operations/wire.ts": ["model", "operations/zod-schema.ts"],
+  "operations/zod-schema.ts": [],
   "operations/schemas.ts": ["model", "text"],
   "operations/describe-issue.ts": ["model", "text"],
   "operations/database-selection.ts": ["model", "text", "operations/schemas.ts"],

@@ -7,7 +7,7 @@ import type { Hit } from "../recall/record-hits.ts";
 import { fitNote } from "../text/budget.ts";
 import { fitCheckpoints } from "./fit.ts";
 import type { SavedCheckpoint } from "./service.ts";
-import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";
+import { CheckpointOutput, FilterFields, SearchResult } from "./wire-schemas.ts";
 
 const SavedOutput = CheckpointOutput.extend({
   embedding_pending: z.boolean().optional().describe("true: found by keyword now, semantically once it is embedded."),

@@ -5,7 +5,7 @@ import { operation } from "../operations/operation.ts";
 import { Damaged, damagedField, damagedNote, MaxTokens, ProjectPath, text } from "../operations/schemas.ts";
 import { pointInTime } from "../text/point-in-time.ts";
 import { fitResults } from "./operations.ts";
-import { CheckpointOutput, FilterFields, READ, SearchResult } from "./wire-schemas.ts";
+import { CheckpointOutput, FilterFields, SearchResult } from "./wire-schemas.ts";
 
 export const checkpointSearchAll = operation({
   name: "checkpoint_search_all",

@@ -24,8 +24,6 @@ export const FilterFields = {
 
 const FoundRank = z.object({ rank: z.int(), score: z.number() });
 
-export const READ = { readOnly: true, destructive: false, idempotent: true };
-
 export const SearchResult = z.object({
   checkpoint: CheckpointOutput,
   score: z.number().describe("Cosine similarity, 0 to 1."),

@@ -1,18 +1,6 @@
 import type { z } from "zod";
+import { definitionOf, unwrap } from "../operations/zod-schema.ts";
 import type { Flag } from "./command.ts";
-
-interface Definition {
-  readonly type: string;
-  readonly innerType?: z.ZodType;
-  readonly in?: z.ZodType;
-  readonly element?: z.ZodType;
-  readonly keyType?: z.ZodType;
-  readonly valueType?: z.ZodType;
-  readonly entries?: Readonly<Record<string, string>>;
-  readonly values?: readonly unknown[];
-  readonly options?: readonly z.ZodType[];
-  readonly defaultValue?: unknown;
-}
 
 /** The flags that an operation's input schema asks for, one per field: `sort_by` becomes `--sort-by`. */
 export function schemaFlags(schema: z.ZodObject, leaveOut: readonly string[]): Flag[] {
@@ -24,10 +12,10 @@ export function schemaFlags(schema: z.ZodObject, leaveOut: readonly string[]): F
 export const flagName = (field: string) => field.replaceAll("_", "-");
 
 function flagOf(field: string, schema: z.ZodType): Flag {
-  const core = peel(schema);
+  const core = unwrap(schema);
   const kind = kindOf(core);
   const fallback = defaultOf(schema);
-  const choices = choicesOf(kind === "list" ? peel(definition(core).element!) : core);
+  const choices = choicesOf(kind === "list" ? unwrap(definitionOf(core).element!) : core);
   return {
     name: flagName(field),
     kind,
@@ -38,19 +26,10 @@ function flagOf(field: string, schema: z.ZodType): Flag {
   };
 }
 
-const definition = (schema: z.ZodType): Definition => schema._zod.def as unknown as Definition;
-
-/** The schema that says what a given value is, without what only says that it may be left out. */
-function peel(schema: z.ZodType): z.ZodType {
-  const { innerType, in: input, type } = definition(schema);
-  const inner = innerType ?? (type === "pipe" ? input : undefined);
-  return inner ? peel(inner) : schema;
-}
-
 function kindOf(core: z.ZodType): Flag["kind"] {
-  const { type, element, valueType } = definition(core);
+  const { type, element, valueType } = definitionOf(core);
   const isText = (schema: z.ZodType | undefined) =>
-    schema !== undefined && ["string", "enum", "literal"].includes(definition(peel(schema)).type);
+    schema !== undefined && ["string", "enum", "literal"].includes(definitionOf(unwrap(schema)).type);
   if (type === "number" || type === "int") return "number";
   if (type === "boolean") return "switch";
   if (type === "array" && isText(element)) return "list";
@@ -59,16 +38,16 @@ function kindOf(core: z.ZodType): Flag["kind"] {
 }
 
 function choicesOf(core: z.ZodType): readonly string[] | undefined {
-  const { entries, values } = definition(core);
+  const { entries, values } = definitionOf(core);
   return entries ? Object.values(entries) : values?.map(String);
 }
 
 function defaultOf(schema: z.ZodType): unknown {
-  const { defaultValue, innerType } = definition(schema);
+  const { defaultValue, innerType } = definitionOf(schema);
   return defaultValue ?? (innerType ? defaultOf(innerType) : undefined);
 }
 
 function descriptionOf(schema: z.ZodType): string | undefined {
-  const { innerType } = definition(schema);
+  const { innerType } = definitionOf(schema);
   return schema.description ?? (innerType ? descriptionOf(innerType) : undefined);
 }

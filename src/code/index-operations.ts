@@ -4,7 +4,7 @@ import { LIMITS } from "../model/limits.ts";
 import { type CallContext, operation } from "../operations/operation.ts";
 import { Id, ProjectId, text } from "../operations/schemas.ts";
 import { unknownJob } from "./indexing.ts";
-import { FilePath, JobOutput, READ } from "./wire-schemas.ts";
+import { FilePath, JobOutput } from "./wire-schemas.ts";
 
 /** What programs use that bring a project's files to the index. People and agents have `code index`, which uses these. */
 

@@ -11,7 +11,7 @@ import { contextText, searchText, usagesText } from "./answer-text.ts";
 import { PATH_ROLES } from "./path-role.ts";
 import type { CodeAnswer } from "./search.ts";
 import type { CodeContext } from "./service.ts";
-import { ContextOutput, FilePath, FilterFields, Glob, MaxTokens, READ, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
+import { ContextOutput, FilePath, FilterFields, Glob, MaxTokens, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
 
 /** Lines of each hit that a person sees; the editor has the rest. */
 const TERMINAL_LINES = 8;

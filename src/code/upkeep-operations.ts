@@ -3,7 +3,7 @@ import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { ProjectId, text } from "../operations/schemas.ts";
-import { FilterFields, READ } from "./wire-schemas.ts";
+import { FilterFields } from "./wire-schemas.ts";
 
 const VersionOutput = z.object({
   version_id: z.int(),

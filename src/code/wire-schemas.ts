@@ -4,8 +4,6 @@ import { text } from "../operations/schemas.ts";
 
 /** What the operations on code have in common on the wire. */
 
-export const READ = { readOnly: true, destructive: false, idempotent: true };
-
 /** Relative to the project, with `/`. What it may hold is checked where it is used. */
 export const FilePath = text(LIMITS.projectPathChars, 1);
 

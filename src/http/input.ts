@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { CairnError } from "../model/errors.ts";
+import { definitionOf, unwrap } from "../operations/zod-schema.ts";
 import { parseJson } from "../text/json.ts";
 import { HttpRefusal } from "./errors.ts";
 
@@ -86,15 +87,6 @@ function tooLarge(limitBytes: number): CairnError {
   });
 }
 
-/** Zod's own description of a schema, as far as reading a query needs it. */
-interface Definition {
-  readonly type: string;
-  readonly innerType?: z.ZodType;
-  readonly element?: z.ZodType;
-  readonly options?: readonly z.ZodType[];
-  readonly in?: z.ZodType;
-}
-
 /** A query holds only text; the schema says which fields are numbers, booleans, lists or JSON. What does not fit is left for the schema to refuse. */
 export function readQuery(schema: z.ZodObject, query: URLSearchParams): Record<string, unknown> {
   const input: Record<string, unknown> = {};
@@ -113,13 +105,11 @@ export function readQuery(schema: z.ZodObject, query: URLSearchParams): Record<s
 }
 
 function coerce(schema: z.ZodType, values: readonly string[]): unknown {
-  const def = schema._zod.def as unknown as Definition;
-  const inner = def.innerType ?? def.in;
-  if (inner) return coerce(inner, values);
-  if (def.type === "array") return values.map((value) => coerce(def.element!, [value]));
+  const { type, element, options } = definitionOf(unwrap(schema));
+  if (type === "array") return values.map((value) => coerce(element!, [value]));
   if (values.length > 1) return values; // given twice; no scalar takes a list
   const value = values[0]!;
-  switch (def.type) {
+  switch (type) {
     case "number":
     case "int":
       return /^-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : value;
@@ -129,7 +119,7 @@ function coerce(schema: z.ZodType, values: readonly string[]): unknown {
     case "record":
       return parsed(value);
     case "union":
-      return def.options!.map((option) => coerce(option, values)).find((candidate) => schema.safeParse(candidate).success) ?? value;
+      return options!.map((option) => coerce(option, values)).find((candidate) => schema.safeParse(candidate).success) ?? value;
     default:
       return value;
   }

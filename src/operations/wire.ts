@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { definitionOf } from "./zod-schema.ts";
 
 /**
  * The wire speaks snake_case, the code camelCase. This is the one place that translates, by walking the schema, so that
@@ -30,20 +31,9 @@ export function camelKey(key: string): string {
   return key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Zod's own description of a schema, as far as the walk needs it. */
-interface Definition {
-  readonly type: string;
-  readonly shape?: Readonly<Record<string, z.ZodType>>;
-  readonly element?: z.ZodType;
-  readonly innerType?: z.ZodType;
-  readonly out?: z.ZodType;
-  readonly options?: readonly z.ZodType[];
-  readonly getter?: () => z.ZodType;
-}
-
 function rename(schema: z.ZodType, value: unknown, target: (key: string) => string, source: (key: string) => string): unknown {
   if (value === undefined || value === null) return value;
-  const def = schema._zod.def as unknown as Definition;
+  const def = definitionOf(schema);
   if (def.shape && typeof value === "object") {
     const renamed: Record<string, unknown> = {};
     for (const [key, field] of Object.entries(def.shape)) {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
 import { codeHashes, codeJobGet, codeManifest, codeSend } from "../../code/index-operations.ts";
 import { codeStats } from "../../code/upkeep-operations.ts";
@@ -6,6 +5,7 @@ import type { JobOutput } from "../../code/wire-schemas.ts";
 import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Operation } from "../../operations/operation.ts";
+import { callPacer } from "../../scheduling/rate-limit.ts";
 import { countsOf, type IndexCounts, type IndexTarget } from "../jobs/index-target.ts";
 import type { ApiClient } from "./api-client.ts";
 
@@ -25,7 +25,7 @@ export function remoteTarget(
   projectPath: string,
   { requestsPerSecond = REQUESTS_PER_SECOND }: RemoteTargetOptions = {},
 ): IndexTarget {
-  const waitForTurn = pacer(requestsPerSecond);
+  const waitForTurn = callPacer(requestsPerSecond);
 
   async function call(operation: Operation, input: Record<string, unknown>, signal: AbortSignal): Promise<Record<string, unknown>> {
     await waitForTurn(signal);
@@ -78,16 +78,4 @@ function raiseLostJob(error: unknown): never {
   if (error instanceof CairnError && error.code === "not_found")
     throw new CairnError("unavailable", "The server restarted and lost the job. The files are sent again.", { cause: error });
   throw error;
-}
-
-/** Returns a function that waits so that at most `perSecond` calls start per second, in the order of the calls. */
-function pacer(perSecond: number): (signal: AbortSignal) => Promise<void> {
-  const gapMs = 1_000 / perSecond;
-  let next = 0;
-  return async (signal) => {
-    const now = performance.now();
-    const at = Math.max(now, next);
-    next = at + gapMs;
-    if (at > now) await sleep(at - now, undefined, { signal });
-  };
 }
