@@ -1,5 +1,5 @@
 export type { Backups, RestoreBackup } from "./admin/backups.ts";
-export type { Doctor, Examination } from "./admin/doctor.ts";
+export type { Doctor, DoctorOptions } from "./admin/doctor.ts";
 export type { CheckpointList, Checkpoints, ListCheckpoints, SaveCheckpoint } from "./checkpoints/service.ts";
 export type { ImportKnowledge, ImportResult } from "./knowledge/import.ts";
 export type { KnowledgeAnswer, KnowledgeHit, SearchKnowledge } from "./knowledge/search.ts";

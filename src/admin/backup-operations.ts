@@ -1,15 +1,14 @@
 import { z } from "zod";
 import { type Backup, DATABASE_KINDS, type DatabaseName, databaseLabel, VERIFY_LEVELS } from "../model/backup.ts";
 import { LIMITS } from "../model/limits.ts";
-import { onlyForAllProjects, SelectionFields, selectionOf } from "../operations/database-selection.ts";
+import { assertAllProjects, SelectionFields, selectionOf } from "../operations/database-selection.ts";
 import { type CallContext, operation } from "../operations/operation.ts";
 import { text } from "../operations/schemas.ts";
+import { megabytes } from "../text/megabytes.ts";
 
-const Kind = z.enum(DATABASE_KINDS);
+const BackupId = text(LIMITS.idChars, 1).optional().describe("Id of the backup. Default: the newest with this database.");
 
-const BackupId = text(LIMITS.idChars, 1).optional().describe("Id of the backup. Default: the newest that fits.");
-
-const Database = z.object({ kind: Kind, id: z.string() });
+const Database = z.object({ kind: z.enum(DATABASE_KINDS), id: z.string() });
 
 const BackupOutput = z.object({
   id: z.string(),
@@ -18,19 +17,22 @@ const BackupOutput = z.object({
   bytes: z.int(),
   databases: z.array(Database.extend({ file: z.string(), bytes: z.int(), rows: z.int(), sha256: z.string() })),
   failed: z.array(Database.extend({ reason: z.string() })).describe("Databases that could not be backed up, and why."),
-  on_postgres: z.array(Database).optional().describe("When all were asked for: databases that are on PostgreSQL, and so not in it."),
+  on_postgres: z.array(Database).optional().describe("With all: databases on PostgreSQL, which are not included."),
 });
 
-/** Where backups are kept is decided on the machine that keeps them, never by a caller from elsewhere. */
+/** The flag is local: a remote caller never decides where backups are stored. */
 const folderFlag = (name: string) => ({ [name]: { setting: "backup.dir", placeholder: "folder", description: "Folder of the backups." } });
 
 export const backupCreate = operation({
   name: "backup",
-  summary: "Back up a project's database, or others, while they are in use; the copy is verified.",
-  description: "A backup is there whole or not at all. It is kept in the folder that the setting backup.dir names.",
+  summary: "Back up the database of a project, or others, while they are in use, and verify the copy.",
+  description: "A backup is complete or absent. It is stored in the folder of the setting backup.dir.",
   input: z.strictObject({
     ...SelectionFields,
-    with_code: z.boolean().default(false).describe("Back up the code indexes too. Without them, cairn code index builds them again."),
+    with_code: z
+      .boolean()
+      .default(false)
+      .describe("Back up the code indexes too. Otherwise cairn code index rebuilds them after a restore."),
   }),
   output: BackupOutput,
   access: "admin",
@@ -44,15 +46,15 @@ export const backupCreate = operation({
     attention: ({ failed }) => (failed as readonly unknown[]).length > 0,
   },
   render: (backup) =>
-    [`${backup.id}: ${summaryOf(backup)} in ${backup.location}`, ...backup.failed.map(failureLine), ...awayLine(backup)].join("\n"),
+    [`${backup.id}: ${summaryOf(backup)} in ${backup.location}`, ...backup.failed.map(failureLine), ...postgresLine(backup)].join("\n"),
   async run(cairn, input, context) {
-    return shown(await cairn.backups.create(selectionOf(input, context), { ...context, withCode: input.withCode }), context);
+    return toOutput(await cairn.backups.create(selectionOf(input, context), { ...context, withCode: input.withCode }), context);
   },
 });
 
 export const backupList = operation({
   name: "backup_list",
-  summary: "List the backups that are whole, newest first.",
+  summary: "List complete backups, newest first.",
   input: z.strictObject({ limit: z.int().min(1).max(LIMITS.listMax).default(20) }),
   output: z.object({ backups: z.array(BackupOutput), total: z.int() }),
   access: "admin",
@@ -68,14 +70,14 @@ export const backupList = operation({
       ...(total > backups.length ? [`${backups.length} of ${total}`] : []),
     ].join("\n"),
   async run(cairn, { limit }, context) {
-    const all = (await cairn.backups.list()).map((backup) => shown(backup, context)).filter(({ databases }) => databases.length > 0);
+    const all = (await cairn.backups.list()).map((backup) => toOutput(backup, context)).filter(({ databases }) => databases.length > 0);
     return { backups: all.slice(0, limit), total: all.length };
   },
 });
 
 export const backupVerify = operation({
   name: "backup_verify",
-  summary: "Look through a backup: rows counted, structure checked, checksums compared, or every value read.",
+  summary: "Verify a backup: count its rows, check its structure, compare its checksums, or read every value.",
   input: z.strictObject({
     id: BackupId,
     level: z
@@ -107,19 +109,19 @@ export const backupVerify = operation({
       ...databases.flatMap((one) => one.damaged.map((record) => `  ${databaseLabel(one)}: damaged when it was backed up: ${record}`)),
     ].join("\n"),
   async run(cairn, { id, level }, context) {
-    onlyForAllProjects(context);
+    assertAllProjects(context);
     return cairn.backups.verify({ id, level, ...context });
   },
 });
 
 export const restore = operation({
   name: "restore",
-  summary: "Put a backup in the place of a database, verified first. Refused while others use the database.",
-  description: "A database that is there is only replaced with overwrite, in one step, and is kept aside.",
+  summary: "Restore a database from a backup, which is verified first. Refused while other processes use the database.",
+  description: "An existing database is replaced only with overwrite, atomically, and is kept.",
   input: z.strictObject({
     id: BackupId,
     ...SelectionFields,
-    overwrite: z.boolean().default(false).describe("Put it in the place of a database that is there. That one is kept aside."),
+    overwrite: z.boolean().default(false).describe("Replace an existing database, which is kept."),
   }),
   output: z.object({
     id: z.string(),
@@ -145,7 +147,7 @@ export const restore = operation({
     databases
       .map(
         (one) =>
-          `${databaseLabel(one)} is now as in ${id}.${one.replaced ? ` What was there is kept: ${one.replaced}` : ""}${one.has_code_index === false ? " It has no code index: run cairn code index." : ""}`,
+          `${databaseLabel(one)} is now as in ${id}.${one.replaced ? ` The replaced database is kept: ${one.replaced}` : ""}${one.has_code_index === false ? " It has no code index: run cairn code index." : ""}`,
       )
       .join("\n"),
   run: async (cairn, { id, overwrite, ...input }, context) =>
@@ -154,18 +156,18 @@ export const restore = operation({
 
 export const backupOperations = [backupCreate, backupList, backupVerify, restore];
 
-/** What this caller may know of a backup: only its own projects. */
-function shown({ databases, failed, onPostgres, ...backup }: Backup, { mayTouch, allProjects }: CallContext) {
-  const mine = ({ kind, id }: DatabaseName) =>
+/** Returns the part of a backup that the caller may see: its own projects. */
+function toOutput({ databases, failed, onPostgres, ...backup }: Backup, { mayTouch, allProjects }: CallContext) {
+  const isVisible = ({ kind, id }: DatabaseName) =>
     allProjects || ((kind === "project" || kind === "code" || kind === "shared") && mayTouch(id));
   const visible = databases
-    .filter(mine)
+    .filter(isVisible)
     .map(({ tables, ...entry }) => ({ ...entry, rows: tables.reduce((sum, { rows }) => sum + rows, 0) }));
   return {
     ...backup,
     databases: visible,
-    failed: failed.filter(mine),
-    onPostgres: onPostgres?.filter(mine),
+    failed: failed.filter(isVisible),
+    onPostgres: onPostgres?.filter(isVisible),
     bytes: visible.reduce((sum, { bytes }) => sum + bytes, 0),
   };
 }
@@ -176,17 +178,17 @@ interface Summarised {
 }
 
 function summaryOf({ databases, bytes }: Summarised): string {
-  return `${databases.length} database${databases.length === 1 ? "" : "s"}, ${(bytes / 1e6).toFixed(1)} MB`;
+  return `${databases.length} database${databases.length === 1 ? "" : "s"}, ${megabytes(bytes)}`;
 }
 
 function failureLine(failure: DatabaseName & { readonly reason: string }): string {
   return `  NOT backed up: ${databaseLabel(failure)}: ${failure.reason}`;
 }
 
-function awayLine({ on_postgres: away = [] }: { readonly on_postgres?: readonly DatabaseName[] | undefined }): string[] {
-  return away.length === 0
+function postgresLine({ on_postgres: migrated = [] }: { readonly on_postgres?: readonly DatabaseName[] | undefined }): string[] {
+  return migrated.length === 0
     ? []
-    : [`  Not in it, since they are on PostgreSQL (back up with pg_dump): ${away.map(databaseLabel).join(", ")}`];
+    : [`  Not included, because they are on PostgreSQL (back up with pg_dump): ${migrated.map(databaseLabel).join(", ")}`];
 }
 
 function labels(databases: readonly DatabaseName[]): string {

@@ -5,37 +5,37 @@ import type { BackupStore, LongCall } from "../ports/backup-store.ts";
 
 /** Selects the backup and the databases to restore. */
 export interface RestoreBackup extends LongCall {
-  /** Default: the newest backup that holds what is asked for. */
+  /** Default: the newest backup with the selected databases. */
   readonly id?: string | undefined;
   readonly which: DatabaseSelection;
-  /** Put it in the place of a database that is there; that one is kept aside. */
+  /** Replaces an existing database, which is kept. */
   readonly overwrite?: boolean | undefined;
 }
 
-/** Copies of databases that can be trusted, and the way back from them. */
+/** Creates, verifies and restores copies of databases. */
 export interface Backups {
-  /** Copies the databases while others use them, and verifies the copies. The backup is there whole or not at all. */
+  /** Copies the databases while they are in use and verifies the copies. The backup is complete or absent. */
   create(which: DatabaseSelection, call?: LongCall & { readonly withCode?: boolean | undefined }): Promise<Backup>;
-  /** Whole backups, newest first. */
+  /** Returns complete backups, newest first. */
   list(): Promise<readonly Backup[]>;
   verify(input: { readonly id?: string | undefined; readonly level?: VerifyLevel | undefined } & LongCall): Promise<BackupVerification>;
-  /** Refused while other processes have the database open, because what they write in that moment would be lost. */
+  /** Raises `conflict` while other processes have the database open, because their writes would be lost. */
   restore(input: RestoreBackup): Promise<{ readonly id: string; readonly databases: readonly RestoredDatabase[] }>;
 }
 
 const isCodeIndexOf = (one: DatabaseName, { kind, id }: DatabaseName) => kind === "project" && one.kind === "code" && one.id === id;
 
 export interface BackupDeps {
-  /** Absent where databases are no files. */
+  /** Absent where databases are not files. */
   readonly store?: BackupStore | undefined;
   readonly storage: "sqlite" | "memory" | "postgres" | "own";
 }
 
 const NO_BACKUPS: Record<BackupDeps["storage"], string> = {
   sqlite: "This process has no folder for backups.",
-  memory: "What is kept in memory cannot be backed up. Use the storage sqlite.",
+  memory: "Storage in memory cannot be backed up. Use the storage sqlite.",
   postgres:
-    "These databases are in PostgreSQL, which has its own way: back up with `pg_dump --format=custom`, restore with `pg_restore`; for any point in time, archive its WAL (pg_basebackup).",
+    "These databases are in PostgreSQL. Back up with `pg_dump --format=custom` and restore with `pg_restore`; for point-in-time recovery, archive the WAL (pg_basebackup).",
   own: "Cairn cannot back up a storage of your own. Use the backup that it provides.",
 };
 
@@ -47,7 +47,7 @@ export function backups({ store, storage }: BackupDeps): Backups {
 
   async function newest(holds: (backup: Backup) => boolean, what: string): Promise<Backup> {
     const found = (await files().list()).find(holds);
-    if (!found) throw new CairnError("not_found", `There is no backup${what}. Make one with: cairn backup`);
+    if (!found) throw new CairnError("not_found", `There is no backup${what}. Create one with: cairn backup`);
     return found;
   }
 

@@ -7,22 +7,22 @@ import { PlaceFields } from "../operations/schemas.ts";
 
 export const databaseCheck = operation({
   name: "database_check",
-  summary: "Read a project's whole database and say whether it is damaged.",
+  summary: "Read the whole database of a project and report damage.",
   input: z.strictObject(PlaceFields),
   output: z.object({
     project_path: z.string(),
     location: z.string(),
     state: z.enum(["absent", "sound", "damaged"]),
-    problems: z.array(z.string()).describe("Of the file or schema itself: restore a backup."),
+    problems: z.array(z.string()).describe("Problems of the file or schema: restore a backup."),
     damaged: z
       .array(z.object({ collection: z.string(), id: z.string(), reason: z.string() }))
       .describe("Records that do not match their checksums."),
     stale: z.array(z.string()).describe("Derived data that does not match the records."),
-    quarantined: z.int().describe("Records that earlier repairs set aside."),
+    quarantined: z.int().describe("Records that earlier repairs quarantined."),
     code_index: z
       .object({ location: z.string(), problems: z.array(z.string()) })
       .optional()
-      .describe("The file of the code index. It is derived: if it has problems, cairn code index builds it again."),
+      .describe("The file of the code index. It is derived: cairn code index rebuilds it."),
   }),
   access: "admin",
   annotations: { readOnly: true },
@@ -38,12 +38,12 @@ export const databaseCheck = operation({
       ...problems.map((problem) => `  ${problem}`),
       ...damaged.map(({ collection, id, reason }) => `  ${collection} ${id}: ${reason}`),
       ...stale.map((problem) => `  ${problem}`),
-      ...(damaged.length + stale.length > 0 ? ["Set damaged records aside and build derived data again with: cairn doctor --repair"] : []),
-      ...(quarantined > 0 ? [`${quarantined} damaged records were set aside earlier.`] : []),
+      ...(damaged.length + stale.length > 0 ? ["Quarantine damaged records and rebuild derived data with: cairn doctor --repair"] : []),
+      ...(quarantined > 0 ? [`${quarantined} damaged records are quarantined.`] : []),
       ...(code
         ? [`${code.location}: ${code.problems.length > 0 ? "damaged" : "sound"}`, ...code.problems.map((problem) => `  ${problem}`)]
         : []),
-      ...(code && code.problems.length > 0 ? ["Build the code index again with: cairn code index"] : []),
+      ...(code && code.problems.length > 0 ? ["Rebuild the code index with: cairn code index"] : []),
     ].join("\n"),
   run: async (cairn, input, { mayTouch }) => cairn.databases.check(located(input, mayTouch)),
 });
@@ -52,10 +52,10 @@ const isDamaged = (codeIndex: unknown) => ((codeIndex as DatabaseReport["codeInd
 
 export const databaseQuarantine = operation({
   name: "database_quarantine",
-  summary: "Set a project's damaged database aside, whole and with a report, so that a backup can be restored or a new one started.",
+  summary: "Quarantine the damaged database of a project with a report, so that a backup can be restored or a new database created.",
   input: z.strictObject({
     ...PlaceFields,
-    even_if_sound: z.boolean().default(false).describe("Set it aside although nothing is wrong with it."),
+    even_if_sound: z.boolean().default(false).describe("Quarantine it although it is not damaged."),
   }),
   output: z.object({ project_path: z.string(), location: z.string(), moved_to: z.string(), problems: z.array(z.string()) }),
   access: "admin",
@@ -63,7 +63,7 @@ export const databaseQuarantine = operation({
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "none",
   cli: { examples: ["cairn database quarantine"] },
-  render: ({ location, moved_to }) => `${location} is now ${moved_to}. Nothing was deleted; the next save starts a new database.`,
+  render: ({ location, moved_to }) => `${location} is now ${moved_to}. Nothing was deleted; the next save creates a new database.`,
   run: async (cairn, input, { mayTouch }) => cairn.databases.quarantine(located(input, mayTouch)),
 });
 

@@ -2,11 +2,11 @@ import type { DatabaseReport, QuarantineReport } from "../model/database-report.
 import { CairnError } from "../model/errors.ts";
 import type { Storage } from "../ports/storage.ts";
 
-/** What to do when a project's database may be damaged. Nothing is ever reset or deleted. */
+/** Checks and quarantines the databases of projects. Nothing is ever reset or deleted. */
 export interface Databases {
-  /** Reads the whole database and says what is wrong with it. */
+  /** Reads the whole database and returns its problems. */
   check(input: { readonly projectPath: string }): Promise<DatabaseReport>;
-  /** Sets a damaged database aside, so that a backup can be restored or a new one started. A sound one only if told so. */
+  /** Moves a damaged database to quarantine, so that a backup can be restored or a new one created. An intact one needs `evenIfSound`. */
   quarantine(input: { readonly projectPath: string; readonly evenIfSound?: boolean | undefined }): Promise<QuarantineReport>;
 }
 
@@ -17,7 +17,7 @@ export function databases({ storage }: { readonly storage: Storage }): Databases
     async quarantine({ projectPath, evenIfSound = false }) {
       const { state, location, problems } = await storage.checkProject(projectPath);
       if (state === "sound" && !evenIfSound)
-        throw new CairnError("conflict", `${location} is sound, so it stays. To set it aside all the same, say so with even_if_sound.`);
+        throw new CairnError("conflict", `${location} is not damaged. Nothing was changed. Quarantine it anyway with even_if_sound.`);
       return storage.quarantine(projectPath, problems);
     },
   };

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { DATABASE_KINDS, databaseLabel } from "../model/backup.ts";
-import { TRIGGERS } from "../model/doctor.ts";
+import { HEALTH_CHECKS, TRIGGERS } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { assertAllProjects } from "../operations/database-selection.ts";
 import { operation } from "../operations/operation.ts";
-import { megabytes } from "./triggers.ts";
+import { megabytes } from "../text/megabytes.ts";
 
 const Trigger = z.object({
   name: z.enum(TRIGGERS),
@@ -15,22 +16,7 @@ const Trigger = z.object({
 });
 
 const Finding = z.object({
-  check: z.enum([
-    "integrity",
-    "records",
-    "schema",
-    "size",
-    "disk",
-    "leftovers",
-    "leases",
-    "embeddings",
-    "snapshots",
-    "recovery",
-    "migrations",
-    "storage",
-    "permissions",
-    "configuration",
-  ]),
+  check: z.enum(HEALTH_CHECKS),
   severity: z.enum(["problem", "note"]),
   subject: z.string(),
   message: z.string(),
@@ -39,15 +25,15 @@ const Finding = z.object({
 
 export const doctorExamine = operation({
   name: "doctor",
-  summary: "Say whether a system has outgrown its SQLite file, and whether every database is sound.",
+  summary: "Check whether a system has outgrown its SQLite file, and whether every database is intact.",
   description:
-    "Measures processes, write rate, size, and how long a restore takes (by a trial restore), against the settings under doctor. Ends with exit code 11 when something deserves attention.",
+    "Compares processes, write rate, size and the time of a trial restore with the settings under doctor. The CLI exits with code 11 when something needs attention.",
   input: z.strictObject({
-    quick: z.boolean().default(false).describe("Without reading whole databases and without a trial restore."),
+    quick: z.boolean().default(false).describe("Omit the checks that read whole databases, and the trial restore."),
     repair: z
       .boolean()
       .default(false)
-      .describe("Move damaged records to the table quarantined_records, with their raw content, and build derived data again."),
+      .describe("Quarantine damaged records in the table quarantined_records, with their raw content, and rebuild derived data."),
   }),
   output: z.object({
     healthy: z.boolean(),
@@ -65,8 +51,8 @@ export const doctorExamine = operation({
         }),
       )
       .optional()
-      .describe("What repair did; absent without it."),
-    checks: z.array(z.string()),
+      .describe("The changes of a repair; absent without repair."),
+    checks: z.array(z.enum(HEALTH_CHECKS)),
   }),
   access: "admin",
   limits: { timeoutMs: LIMITS.backupTimeoutMs },
@@ -85,15 +71,15 @@ export const doctorExamine = operation({
     [
       `cairn ${versions.cairn}, node ${versions.node}, ${versions.database}`,
       ...databases.map((one) => `  ${databaseLabel(one)}: ${megabytes(one.bytes)}`),
-      `Looked at: ${checks.join(", ")}`,
+      `Checked: ${checks.join(", ")}`,
       ...systems.flatMap(({ system_id, triggers, command }) => [
         `System ${system_id}`,
         ...triggers.map(({ name, fired, message }) => `  ${fired ? "FIRED" : "ok   "}  ${name}: ${message}`),
         ...(command === undefined ? [] : [`         ${command}`]),
       ]),
       ...(repairs ?? []).flatMap(({ subject, quarantined, rebuilt }) => [
-        ...quarantined.map(({ collection, id, reason }) => `repaired  ${subject}: ${collection} ${id} was set aside (${reason})`),
-        ...rebuilt.map((part) => `repaired  ${subject}: ${part} was built again`),
+        ...quarantined.map(({ collection, id, reason }) => `repaired  ${subject}: ${collection} ${id} was quarantined (${reason})`),
+        ...rebuilt.map((part) => `repaired  ${subject}: ${part} was rebuilt`),
       ]),
       ...findings.flatMap(({ severity, subject, message, command }) => [
         `${severity === "problem" ? "PROBLEM" : "note"}  ${subject}: ${message}`,
@@ -102,7 +88,7 @@ export const doctorExamine = operation({
       healthy ? "Nothing needs attention." : "Something needs attention.",
     ].join("\n"),
   async run(cairn, { quick, repair }, { allProjects, signal, progress }) {
-    if (!allProjects) throw new CairnError("forbidden", "This concerns every project, so it needs an admin key for all projects.");
+    assertAllProjects({ allProjects });
     if (quick && repair)
       throw new CairnError("invalid_input", "repair: cannot be combined with quick, because a repair reads whole databases.");
     return cairn.doctor.examine({ quick, repair, signal, progress });

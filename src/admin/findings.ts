@@ -9,10 +9,11 @@ import type { DiskRoom, Leftover, ProbedDatabase, UnfinishedMigration } from "..
 import type { RunCatalog } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import { databaseFlags } from "../text/database-flags.ts";
+import { megabytes } from "../text/megabytes.ts";
 import { shellWord } from "../text/shell-word.ts";
-import { megabytes } from "./triggers.ts";
+import { subjectOf } from "./record-findings.ts";
 
-/** What is wrong with one database. Of a system its size is one of the triggers, so it is not told twice. */
+/** Returns the problems of one database. The size of a system is a trigger, so it is not reported here. */
 export function databaseFindings(database: ProbedDatabase, problems: readonly string[], { sizeMaxBytes }: DoctorSettings): Finding[] {
   const { kind, bytes, schema, problem, rescued, location, halfSnapshots } = database;
   const subject = databaseLabel(database);
@@ -28,7 +29,7 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
     });
   else if (damage !== undefined) {
     const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-    const advice = rescued === undefined ? "Restore a backup; what is there now is kept aside." : "Put the copy back.";
+    const advice = rescued === undefined ? "Restore a backup; the damaged database is kept." : "Put the copy back.";
     found.push({
       check: "integrity",
       severity: "problem",
@@ -69,12 +70,12 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
       check: "snapshots",
       severity: "note",
       subject,
-      message: `${halfSnapshots.length} snapshots were begun and never completed; they are never restored.`,
+      message: `${halfSnapshots.length} snapshots are incomplete; they are never restored.`,
     });
   return found;
 }
 
-/** A backup or a repair needs as much room again as the largest database. */
+/** Reports disks without room for a copy of the largest database, which a backup or a repair needs. */
 export function diskFindings(disks: readonly DiskRoom[], largestBytes: number, { freeDiskMinBytes }: DoctorSettings): Finding[] {
   const needed = Math.max(freeDiskMinBytes, largestBytes);
   return disks
@@ -83,14 +84,14 @@ export function diskFindings(disks: readonly DiskRoom[], largestBytes: number, {
       check: "disk",
       severity: "problem",
       subject: path,
-      message: `${megabytes(freeBytes)} are free, ${megabytes(needed)} should be. Free some space.`,
+      message: `${megabytes(freeBytes)} are free; ${megabytes(needed)} are needed. Free some space.`,
     }));
 }
 
 export function leftoverFindings(leftovers: readonly Leftover[], backups: readonly UnusableBackup[]): Finding[] {
   const halves = backups
     .filter(({ running }) => !running)
-    .map(({ location, reason }) => ({ path: location, reason: `No whole backup: ${reason}. Nothing uses it.` }));
+    .map(({ location, reason }) => ({ path: location, reason: `Incomplete backup: ${reason}. Nothing uses it.` }));
   return [...leftovers, ...halves].map(({ path, reason }) => ({
     check: "leftovers",
     severity: "note",
@@ -99,13 +100,13 @@ export function leftoverFindings(leftovers: readonly Leftover[], backups: readon
   }));
 }
 
-/** Who can write a data folder can take the place of its owner; who can read a key file too. */
+/** Reports exposed paths: a user who can write a data folder or read a key file can act as its owner. */
 export function permissionFindings(exposed: readonly ExposedPath[]): Finding[] {
   return exposed.slice(0, EXPOSED_SHOWN).map(({ path, problem, chmod }) => ({
     check: "permissions",
     severity: "problem",
     subject: path,
-    message: `It ${problem}. Only its owner should.`,
+    message: `It ${problem}. Only its owner should have access.`,
     ...(chmod !== undefined && { command: `chmod ${chmod} ${shellWord(path)}` }),
   }));
 }
@@ -113,30 +114,30 @@ export function permissionFindings(exposed: readonly ExposedPath[]): Finding[] {
 /** Paths in one report; the rest appears when these are repaired. */
 const EXPOSED_SHOWN = 20;
 
-/** What has moved is not looked at from here, which a good report must not hide. */
-export function migratedFindings(away: readonly DatabaseName[]): Finding[] {
-  if (away.length === 0) return [];
-  const few = away.slice(0, 3).map(databaseLabel).join(", ");
+/** Reports databases on PostgreSQL, because this report does not include them. */
+export function migratedFindings(migrated: readonly DatabaseName[]): Finding[] {
+  if (migrated.length === 0) return [];
+  const few = migrated.slice(0, 3).map(databaseLabel).join(", ");
   return [
     {
       check: "storage",
       severity: "note",
       subject: "PostgreSQL",
-      message: `${few}${away.length > 3 ? ` and ${away.length - 3} more` : ""} moved there and were not looked at here.`,
+      message: `${few}${migrated.length > 3 ? ` and ${migrated.length - 3} more` : ""} are on PostgreSQL and were not checked.`,
       command: "cairn doctor --storage postgres://…",
     },
   ];
 }
 
-/** Reports migrations that have not reached their end: until then the database refuses writes. */
+/** Reports unfinished migrations, during which the database refuses writes. */
 export function migrationFindings(unfinished: readonly UnfinishedMigration[]): Finding[] {
   return unfinished.map(({ running, elsewhere, where, direction, startedAt, ...name }) => {
     const subject = databaseLabel(name);
     if (running) return { check: "migrations", severity: "note", subject, message: "It is being migrated now, so writes wait." };
     const { finish, undo } = migrationCommands(databaseFlags(name), where);
     const what =
-      where === undefined ? "A migration" : `A migration ${direction === "up" ? "to" : "back from"} ${where}, begun ${startedAt},`;
-    const message = `${what} stopped before its end and no process runs it: writes are refused.`;
+      where === undefined ? "A migration" : `A migration ${direction === "up" ? "to" : "back from"} ${where}, started ${startedAt},`;
+    const message = `${what} is unfinished and no process runs it: writes are refused.`;
     if (elsewhere)
       return { check: "migrations", severity: "problem", subject, message: `${message} Run cairn doctor on the machine that started it.` };
     const advice = finish === undefined ? "Undo it." : `Finish it, or undo it with: ${undo}`;
@@ -146,7 +147,7 @@ export function migrationFindings(unfinished: readonly UnfinishedMigration[]): F
 
 const RUNS_MAX = 100;
 
-/** Runs that nobody goes on with, though they are not finished. */
+/** Reports unfinished runs whose lease has expired. */
 export async function leaseFindings(runs: RunCatalog, { staleLeaseSeconds }: DoctorSettings, now: string): Promise<Finding[]> {
   const latest = Date.parse(now) - staleLeaseSeconds * 1_000;
   let abandoned: Awaited<ReturnType<RunCatalog["listRuns"]>>;
@@ -163,13 +164,13 @@ export async function leaseFindings(runs: RunCatalog, { staleLeaseSeconds }: Doc
       check: "leases",
       severity: "problem",
       subject: "runs",
-      message: `${stale.length}${abandoned.length === RUNS_MAX ? " or more" : ""} runs are marked as running, but their process is gone (${stale[0]!.runId}${stale.length > 1 ? ", …" : ""}). Recover them.`,
+      message: `${stale.length}${abandoned.length === RUNS_MAX ? " or more" : ""} runs are marked as running, but no process holds their lease (${stale[0]!.runId}${stale.length > 1 ? ", …" : ""}). Recover them.`,
       command: "cairn run list --abandoned",
     },
   ];
 }
 
-/** Records that wait for their vector, so that they are found by words only. */
+/** Reports collections with more records without a vector than allowed; keyword search alone finds these. */
 export async function embeddingFindings(
   storage: Storage,
   projectIds: readonly string[],
@@ -184,8 +185,8 @@ export async function embeddingFindings(
       found.push({
         check: "embeddings",
         severity: "problem",
-        subject: projectId === SHARED_PROJECT_ID ? "shared" : `project ${projectId}`,
-        message: `${missing} records wait for their vector; limit ${embeddingBacklogMax}. Until then they are found by words only.`,
+        subject: subjectOf(projectId),
+        message: `${missing} records have no vector yet; limit ${embeddingBacklogMax}. Only keyword search finds them.`,
         command: "cairn embeddings upgrade",
       });
   }
@@ -200,13 +201,13 @@ async function backlogOf(storage: Storage, projectId: string): Promise<number> {
     let missing = 0;
     for (const { embeddings } of collections) {
       const current = (await embeddings.versions()).find(({ isCurrent }) => isCurrent);
-      if (!current) continue; // nothing was ever embedded here, by choice
+      if (!current) continue; // embedding is off
       const { records, vectors } = await embeddings.counts(current.versionId);
       missing += Math.max(0, records - vectors);
     }
     return missing;
   } catch (error) {
-    if (error instanceof CairnError && error.code === "unavailable") return 0; // told as damaged or newer
+    if (error instanceof CairnError && error.code === "unavailable") return 0; // other checks report a damaged or newer database
     throw error;
   }
 }

@@ -15,14 +15,14 @@ export interface CreateKey {
   readonly expiresAt?: string | undefined;
 }
 
-/** Who may call over HTTP. */
+/** Manages the API keys of the HTTP server. */
 export interface Keys {
-  /** The only time the secret is seen: `key` is shown once and cannot be had again. */
+  /** Returns the secret in `key`. It is not stored, so it cannot be read again. */
   create(input: CreateKey): Promise<ApiKey & { readonly key: string }>;
   list(): Promise<readonly ApiKey[]>;
-  /** Whether there was such a key. It is refused from the next request on. */
+  /** Returns whether the key existed. The next request with it is refused. */
   revoke(id: string): Promise<boolean>;
-  /** The key that was presented, or `undefined` for one that is wrong, revoked or expired: callers learn no more than that. */
+  /** Returns the key, or `undefined` if it is wrong, revoked or expired; the caller does not learn which. */
   verify(presented: string): Promise<ApiKey | undefined>;
 }
 
@@ -35,18 +35,18 @@ const SHAPE = /^cairn_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
 const NO_HASH = "0".repeat(64);
 
 /**
- * Keys read `cairn_<id>_<secret>`. The secret is 256 random bits, so a plain SHA-256 of it is safe to keep: the slow hashes
- * made for passwords (scrypt, argon2) protect guessable secrets, and would only make every request slow here.
+ * Keys read `cairn_<id>_<secret>`. The secret is 256 random bits, so a plain SHA-256 of it is safe to store: slow
+ * password hashes (scrypt, argon2) protect guessable secrets, and would only slow every request down.
  */
 export function keys({ store, now }: KeyDeps): Keys {
   return {
     async create({ label, access, projects, expiresAt }) {
       const createdAt = now();
       if (expiresAt !== undefined && Date.parse(expiresAt) <= Date.parse(createdAt))
-        throw new CairnError("invalid_input", "expires_at lies in the past. Give a later time, or none for a key that does not expire.");
+        throw new CairnError("invalid_input", "expires_at is in the past. Use a later time, or omit it for a key that does not expire.");
       assertProjects(projects);
       if ((await store.all()).length >= LIMITS.apiKeys)
-        throw new CairnError("conflict", `There are already ${LIMITS.apiKeys} keys. Revoke those that are no longer used.`);
+        throw new CairnError("conflict", `There are already ${LIMITS.apiKeys} keys. Revoke unused ones.`);
       const id = randomBytes(6).toString("hex");
       const secret = randomBytes(32).toString("base64url");
       const key: ApiKey = {
@@ -71,7 +71,7 @@ export function keys({ store, now }: KeyDeps): Keys {
       const all = await store.all();
       const [, id, secret] = SHAPE.exec(presented) ?? [];
       const stored = all.find((key) => key.id === id);
-      // The same work is done whatever was presented, and hashes are compared in constant time: time tells nothing.
+      // Constant time for every input, so that timing reveals nothing.
       const matches = sameHash(sha256Hex(secret ?? presented), stored?.secretHash ?? NO_HASH);
       if (!stored || !matches) return undefined;
       if (stored.expiresAt !== undefined && Date.parse(stored.expiresAt) <= Date.parse(now())) return undefined;
@@ -80,17 +80,17 @@ export function keys({ store, now }: KeyDeps): Keys {
   };
 }
 
-/** Refuses names that no call can ever match, since every call names its project in its cleaned form. */
+/** Raises `invalid_input` for names that match no call, because calls name their project in normal form. */
 function assertProjects(projects: CreateKey["projects"]): void {
   if (projects === "all") return;
   if (projects.length === 0)
-    throw new CairnError("invalid_input", "projects: name at least one project, or make the key for all projects.");
+    throw new CairnError("invalid_input", "projects: name at least one project, or create the key for all projects.");
   for (const project of projects) {
     const problem = project === SHARED_PROJECT_ID ? undefined : ProjectId.safeParse(project).error?.issues[0]?.message;
     if (problem === undefined) continue;
     throw new CairnError(
       "invalid_input",
-      `projects: ${JSON.stringify(project.slice(0, 200))} ${problem}. Write each project as an absolute path such as /home/me/app, as a name such as my-app, or as "shared" for the knowledge of all projects; for every project, make the key for all projects.`,
+      `projects: ${JSON.stringify(project.slice(0, 200))} ${problem}. Write each project as an absolute path such as /home/me/app, as a name such as my-app, or as "shared" for shared knowledge. For every project, create the key for all projects.`,
     );
   }
 }

@@ -5,21 +5,21 @@ import type { Storage } from "../ports/storage.ts";
 
 const NAMED = 3;
 
-/** Records that do not match their checksums, derived data that does not match the records, and what earlier repairs set aside. */
+/** Reports records that do not match their checksums, derived data that does not match the records, and quarantined records. */
 export async function recordFindings(storage: Storage, projectIds: readonly string[], signal?: AbortSignal): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const projectId of [...projectIds, SHARED_PROJECT_ID]) {
     signal?.throwIfAborted();
     const subject = subjectOf(projectId);
-    const { damaged, stale, quarantined } = await readable(() => storage.checkRecords(projectId), NOTHING);
+    const { damaged, stale, quarantined } = await unlessUnreadable(() => storage.checkRecords(projectId), NOTHING);
     if (damaged.length > 0) {
       const few = damaged.slice(0, NAMED).map(({ collection, id, reason }) => `${collection} ${id}: ${reason}`);
       const more = damaged.length > NAMED ? `; and ${damaged.length - NAMED} more` : "";
-      const message = `${damaged.length} damaged records are skipped by every read (${few.join("; ")}${more}). Restore a backup, or set them aside.`;
+      const message = `${damaged.length} damaged records are skipped by every read (${few.join("; ")}${more}). Restore a backup, or quarantine them.`;
       found.push({ check: "records", severity: "problem", subject, message, command: "cairn doctor --repair" });
     }
     if (stale.length > 0) {
-      const message = `Derived data does not match the records: ${stale.slice(0, NAMED).join("; ")}. It can be built again.`;
+      const message = `Derived data does not match the records: ${stale.slice(0, NAMED).join("; ")}. It can be rebuilt.`;
       found.push({ check: "records", severity: "problem", subject, message, command: "cairn doctor --repair" });
     }
     if (quarantined > 0)
@@ -27,18 +27,18 @@ export async function recordFindings(storage: Storage, projectIds: readonly stri
         check: "records",
         severity: "note",
         subject,
-        message: `${quarantined} damaged records were set aside in its table quarantined_records. docs/doctor.md says how to inspect and drop them.`,
+        message: `${quarantined} damaged records are in its table quarantined_records. docs/doctor.md explains how to inspect and delete them.`,
       });
   }
   return found;
 }
 
-/** Repairs what can be repaired; the findings report what is left. */
+/** Repairs every database that can be repaired. The findings report the remaining problems. */
 export async function repairAll(storage: Storage, projectIds: readonly string[], signal?: AbortSignal): Promise<DatabaseRepair[]> {
   const repairs: DatabaseRepair[] = [];
   for (const projectId of [...projectIds, SHARED_PROJECT_ID]) {
     signal?.throwIfAborted();
-    const { quarantined, rebuilt } = await readable(() => storage.repairRecords(projectId), { quarantined: [], rebuilt: [] });
+    const { quarantined, rebuilt } = await unlessUnreadable(() => storage.repairRecords(projectId), { quarantined: [], rebuilt: [] });
     if (quarantined.length + rebuilt.length > 0) repairs.push({ subject: subjectOf(projectId), quarantined, rebuilt });
   }
   return repairs;
@@ -46,12 +46,13 @@ export async function repairAll(storage: Storage, projectIds: readonly string[],
 
 const NOTHING = { damaged: [], stale: [], quarantined: 0 };
 
-function subjectOf(projectId: string): string {
+/** Names a project's database in a report. */
+export function subjectOf(projectId: string): string {
   return projectId === SHARED_PROJECT_ID ? "shared" : `project ${projectId}`;
 }
 
-/** A database that is damaged as a whole, or written by a newer version, is reported by other checks. */
-async function readable<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
+/** Returns `otherwise` for a database that is damaged as a whole or newer: other checks report it. */
+async function unlessUnreadable<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -2,13 +2,14 @@ import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { ProjectPath } from "../operations/schemas.ts";
+import { megabytes } from "../text/megabytes.ts";
 
 export const statsRead = operation({
   name: "stats",
-  summary: "Show counts, sizes, and what embedding has cost: cache hits, tokens, dollars.",
-  description: "Figures of embedding are those of this process since it started. A key for some projects gets figures of those alone.",
+  summary: "Show counts, sizes and embedding costs: cache hits, tokens, dollars.",
+  description: "Embedding costs are those of this process since it started. A key for some projects sees only these.",
   input: z.strictObject({
-    of_project: ProjectPath.optional().describe("Only this project; all that the caller may see if left out."),
+    of_project: ProjectPath.optional().describe("Only this project. Default: all that the caller may see."),
     limit: z.int().min(1).max(LIMITS.listMax).default(20),
   }),
   output: z.object({
@@ -18,7 +19,7 @@ export const statsRead = operation({
         bytes: z.int().optional(),
         checkpoints: z.int(),
         knowledge: z.int(),
-        vectors: z.int().describe("Of checkpoints."),
+        vectors: z.int().describe("Vectors of checkpoints."),
         vectors_missing: z.int(),
         model: z.string().optional(),
       }),
@@ -32,7 +33,7 @@ export const statsRead = operation({
         model: z.string().optional(),
       })
       .optional()
-      .describe("Knowledge of all projects."),
+      .describe("Shared knowledge."),
     total: z.int(),
     embedding: z
       .object({
@@ -46,7 +47,7 @@ export const statsRead = operation({
         saved_dollars: z.number(),
       })
       .optional()
-      .describe("Of all projects together, so only for callers that may see them all."),
+      .describe("Sums over all projects, only for callers that may see all of them."),
   }),
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
@@ -60,9 +61,9 @@ export const statsRead = operation({
         : `${total} projects${total > projects.length ? `, ${projects.length} shown` : ""}:`,
       ...projects.map(
         ({ project_path, checkpoints, knowledge, ...figures }) =>
-          `  ${project_path}: ${checkpoints} checkpoints, ${knowledge > 0 ? `${knowledge} pieces of knowledge, ` : ""}${sizes(figures)}`,
+          `  ${project_path}: ${checkpoints} checkpoints, ${knowledge > 0 ? `${knowledge} knowledge records, ` : ""}${sizes(figures)}`,
       ),
-      ...(shared ? [`Shared: ${shared.knowledge} pieces of knowledge, ${sizes(shared)}`] : []),
+      ...(shared ? [`Shared: ${shared.knowledge} knowledge records, ${sizes(shared)}`] : []),
       ...(embedding
         ? [
             `Embedding in this process: ${embedding.texts} texts, ${embedding.tokens} tokens, $${embedding.dollars.toFixed(4)}; cache ${embedding.cache_hits} of ${embedding.cache_hits + embedding.cache_misses}, which saved ${embedding.saved_tokens} tokens, $${embedding.saved_dollars.toFixed(4)}`,
@@ -81,7 +82,7 @@ interface Sizes {
 }
 
 function sizes({ vectors, vectors_missing, model, bytes }: Sizes): string {
-  return `${vectors} vectors${model ? ` of ${model}` : ""}${vectors_missing > 0 ? `, ${vectors_missing} missing` : ""}${bytes === undefined ? "" : `, ${(bytes / 1e6).toFixed(1)} MB`}`;
+  return `${vectors} vectors${model ? ` of ${model}` : ""}${vectors_missing > 0 ? `, ${vectors_missing} missing` : ""}${bytes === undefined ? "" : `, ${megabytes(bytes)}`}`;
 }
 
 export const statsOperations = [statsRead];

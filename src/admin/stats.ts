@@ -8,32 +8,32 @@ export interface ProjectFigures {
   readonly bytes?: number | undefined;
   readonly checkpoints: number;
   readonly knowledge: number;
-  /** Vectors of checkpoints in the version that searches use, and the records that wait for theirs. */
+  /** Checkpoints with and without a vector of the current embedding version. */
   readonly vectors: number;
   readonly vectorsMissing: number;
   readonly model?: string | undefined;
 }
 
-/** What all projects share. */
+/** Counts of the shared database. */
 export interface SharedFigures extends Omit<ProjectFigures, "projectPath" | "checkpoints"> {}
 
 export interface StatsReport {
   readonly projects: readonly ProjectFigures[];
-  /** Absent if there is none, or if the caller may not see it. */
+  /** Absent if there is none or the caller may not see it. */
   readonly shared?: SharedFigures | undefined;
-  /** How many the caller may see, also those beyond `limit`. */
+  /** Number of projects that the caller may see, beyond `limit` too. */
   readonly total: number;
-  /** Of all projects together; absent if the caller may not see them all. */
+  /** Sums over all projects; absent unless the caller may see all of them. */
   readonly embedding?: (EmbeddingFigures & { readonly cacheHitRatio?: number | undefined }) | undefined;
 }
 
 export interface Stats {
-  /** Counts and sizes of the projects that the caller may see, and what embedding has cost since this process began. */
+  /** Returns counts and sizes of the projects that the caller may see, and the embedding costs of this process. */
   read(input: {
     readonly projectPath?: string | undefined;
     readonly limit?: number | undefined;
     readonly mayTouch: (projectPath: string) => boolean;
-    /** Whether the caller may see every project, and so figures of all together; default false. */
+    /** Whether the caller may see every project, and so the sums; default false. */
     readonly allProjects?: boolean | undefined;
   }): Promise<StatsReport>;
 }
@@ -45,13 +45,13 @@ export interface StatsDeps {
 
 export function stats({ storage, usage }: StatsDeps): Stats {
   async function figuresOf({ projectPath, checkpoints, knowledge }: ProjectStore): Promise<ProjectFigures> {
-    const [{ total }, learnt, vectors, bytes] = await Promise.all([
+    const [{ total }, records, vectors, bytes] = await Promise.all([
       checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }),
       knowledge.list({ limit: 1 }),
       vectorFigures(checkpoints.embeddings),
       storage.sizeBytes(projectPath),
     ]);
-    return { projectPath, bytes, checkpoints: total, knowledge: learnt.total, ...vectors };
+    return { projectPath, bytes, checkpoints: total, knowledge: records.total, ...vectors };
   }
 
   async function sharedFigures(): Promise<SharedFigures | undefined> {
@@ -80,8 +80,8 @@ export function stats({ storage, usage }: StatsDeps): Stats {
 }
 
 function embeddingFigures(used: EmbeddingFigures): StatsReport["embedding"] {
-  const asked = used.cacheHits + used.cacheMisses;
-  return { ...used, ...(asked > 0 && { cacheHitRatio: used.cacheHits / asked }) };
+  const lookups = used.cacheHits + used.cacheMisses;
+  return { ...used, ...(lookups > 0 && { cacheHitRatio: used.cacheHits / lookups }) };
 }
 
 async function vectorFigures(embeddings: EmbeddingStore): Promise<Pick<ProjectFigures, "vectors" | "vectorsMissing" | "model">> {

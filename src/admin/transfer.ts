@@ -12,11 +12,11 @@ interface Page<RecordType> {
   readonly damaged: readonly DamagedRecord[];
 }
 
-/** A project as one database file, to keep as a backup or to carry elsewhere. */
+/** Exports a project to one database file and imports such a file. */
 export interface Transfer {
-  /** Writes the project to a new file. It is the same kind of file whatever the projects are stored in. */
+  /** Writes the project to a new SQLite file, whatever its storage. */
   export(input: ProjectFile, options?: TransferOptions): Promise<{ readonly damaged: readonly DamagedRecord[] }>;
-  /** Takes over what such a file holds, into this project. What is there already stays as it is, so that an import may be repeated. */
+  /** Imports the records of such a file into a project. Existing records stay unchanged, so an import may be repeated. */
   import(input: ProjectFile, options?: TransferOptions): Promise<TransferReport>;
 }
 
@@ -33,23 +33,23 @@ export interface TransferOptions extends FileOptions {
 }
 
 export interface TransferReport {
-  /** The project the file was made from. */
+  /** The project of the file. */
   readonly from: string;
-  readonly checkpoints: Taken;
-  readonly knowledge: Taken;
+  readonly checkpoints: ImportCounts;
+  readonly knowledge: ImportCounts;
   /** Whether the code index was imported. `present`: the project has one, which stays as it is. */
   readonly code: "imported" | "present" | "not imported";
 }
 
-export interface Taken {
+export interface ImportCounts {
   readonly imported: number;
   readonly present: number;
   readonly failed: number;
-  /** What was wrong with the first few that failed. */
+  /** The problems of the first failed records. */
   readonly problems: readonly string[];
 }
 
-/** Stores records as if they were given anew: checked, without secrets, and embedded. */
+/** Stores records like a save: validated, redacted and embedded. */
 export type Store = (projectPath: string, records: readonly unknown[], options: FileOptions) => Promise<Stored>;
 
 interface Stored {
@@ -71,15 +71,15 @@ const NONE: Stored = { imported: 0, present: 0, problems: [] };
 export function transfer({ storage, files, checkpoints, knowledge }: TransferDeps): Transfer {
   return {
     async export({ projectPath, file, withCode = false }, { signal, progress } = {}) {
-      // A copy of the file holds damaged rows as they are; records that are written one by one leave them out.
+      // A copy of the file includes damaged rows; writing records one by one skips them.
       if (await storage.copyTo?.(projectPath, file, { signal, withCode }))
         return { damaged: (await storage.checkRecords(projectPath)).damaged };
       if (withCode) throw notAFile();
       const project = await storage.find(projectPath);
-      if (!project) throw new CairnError("not_found", "Nothing was ever stored for this project, so there is nothing to copy.");
+      if (!project) throw new CairnError("not_found", "Nothing is stored for this project.");
       const damaged: DamagedRecord[] = [];
       const fill = async (copy: ProjectStore) => {
-        const count = counting(progress);
+        const count = progressCounter(progress);
         for await (const page of checkpointPages(project, signal)) {
           await Promise.all(page.records.map((checkpoint) => copy.checkpoints.put(checkpoint)));
           damaged.push(...page.damaged);
@@ -97,12 +97,12 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
 
     async import({ projectPath, file, withCode = false }, { signal, progress } = {}) {
       if (withCode && !storage.importCode) throw notAFile();
-      const taken = await files.read(
+      const report = await files.read(
         file,
         async (project) => {
-          const count = counting(progress);
-          const take = async (pages: AsyncIterable<Page<unknown>>, store: Store): Promise<Taken> => {
-            const taken = { imported: 0, present: 0, failed: 0, problems: [] as string[] };
+          const count = progressCounter(progress);
+          const importPages = async (pages: AsyncIterable<Page<unknown>>, store: Store): Promise<ImportCounts> => {
+            const counts = { imported: 0, present: 0, failed: 0, problems: [] as string[] };
             for await (const page of pages) {
               const {
                 imported,
@@ -110,37 +110,34 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
                 problems: refused,
               } = page.records.length > 0 ? await store(projectPath, page.records, { signal }) : NONE;
               const problems = [...refused, ...page.damaged.map(({ id, reason }) => ({ problem: `${id} is damaged: ${reason}` }))];
-              taken.imported += imported;
-              taken.present += present;
-              taken.failed += problems.length;
-              taken.problems.push(...problems.slice(0, PROBLEMS_SHOWN - taken.problems.length).map(({ problem }) => problem));
+              counts.imported += imported;
+              counts.present += present;
+              counts.failed += problems.length;
+              counts.problems.push(...problems.slice(0, PROBLEMS_SHOWN - counts.problems.length).map(({ problem }) => problem));
               count(page.records.length);
             }
-            return taken;
+            return counts;
           };
           return {
             from: project.projectPath,
-            checkpoints: await take(checkpointPages(project, signal), checkpoints),
-            knowledge: await take(knowledgePages(project, signal), knowledge),
+            checkpoints: await importPages(checkpointPages(project, signal), checkpoints),
+            knowledge: await importPages(knowledgePages(project, signal), knowledge),
           };
         },
         { signal },
       );
-      if (!withCode) return { ...taken, code: "not imported" };
+      if (!withCode) return { ...report, code: "not imported" };
       await storage.create(projectPath);
-      return { ...taken, code: (await storage.importCode!(projectPath, file, { signal })) ? "imported" : "present" };
+      return { ...report, code: (await storage.importCode!(projectPath, file, { signal })) ? "imported" : "present" };
     },
   };
 }
 
 function notAFile(): CairnError {
-  return new CairnError(
-    "conflict",
-    "Only SQLite keeps the code index in a file that can be carried. Leave with_code out, and run: cairn code index",
-  );
+  return new CairnError("conflict", "Only SQLite stores the code index in a file. Omit with_code, and run: cairn code index");
 }
 
-function counting(progress: TransferOptions["progress"]): (more: number) => void {
+function progressCounter(progress: TransferOptions["progress"]): (more: number) => void {
   let done = 0;
   return (more) => {
     done += more;

@@ -1,6 +1,7 @@
 import type { DoctorSettings, SystemMeasures, Trigger } from "../model/doctor.ts";
+import { megabytes } from "../text/megabytes.ts";
 
-/** Judges what was measured of a system by the thresholds: one answer per condition, with its figures. */
+/** Compares the measurements of a system with the thresholds and returns one result per condition. */
 export function triggersOf(measures: SystemMeasures, settings: DoctorSettings): Trigger[] {
   const { processes, windowSeconds, bytes } = measures;
   const { processesMax, sizeMaxBytes } = settings;
@@ -10,7 +11,7 @@ export function triggersOf(measures: SystemMeasures, settings: DoctorSettings): 
       fired: processes.length > processesMax,
       measured: processes.length,
       limit: processesMax,
-      message: `${processes.length} process${processes.length === 1 ? "" : "es"} in ${windowSeconds} s${listed(processes)}; limit ${processesMax}`,
+      message: `${processes.length} process${processes.length === 1 ? "" : "es"} in ${windowSeconds} s${list(processes)}; limit ${processesMax}`,
     },
     writeRate(measures, settings),
     {
@@ -25,31 +26,31 @@ export function triggersOf(measures: SystemMeasures, settings: DoctorSettings): 
   ];
 }
 
-/** Share of the write budget above which a component has used it up: group commit cannot put more writes together for long. */
+/** Share of the write budget above which the trigger fires: group commit cannot absorb more writes for long. */
 const BUDGET_SHARE = 0.9;
 
 function writeRate({ commitsPerSecond: measured, busiestComponent, windowSeconds }: SystemMeasures, settings: DoctorSettings): Trigger {
   const limit = BUDGET_SHARE * settings.commitsPerSecond;
-  const whose = busiestComponent === undefined ? "" : ` by ${busiestComponent}`;
+  const by = busiestComponent === undefined ? "" : ` by ${busiestComponent}`;
   return {
     name: "write_rate",
     fired: measured > limit,
     measured,
     limit,
-    message: `${measured.toFixed(2)} commits/s${whose} over ${windowSeconds} s; limit ${Number(limit.toFixed(3))}/s, 90 % of the write budget`,
+    message: `${measured.toFixed(2)} commits/s${by} over ${windowSeconds} s; limit ${Number(limit.toFixed(3))}/s, 90 % of the write budget`,
   };
 }
 
 function recovery({ rtoSeconds: measured }: SystemMeasures, { rtoSeconds: required, rtoFloorSeconds: floor }: DoctorSettings): Trigger {
   const tooSlow = measured !== undefined && measured > required;
   const tooStrict = required < floor;
-  const said = measured === undefined ? "not measured" : `a trial restore took ${measured.toFixed(2)} s`;
+  const result = measured === undefined ? "not measured" : `a trial restore took ${measured.toFixed(2)} s`;
   return {
     name: "rto",
     fired: tooSlow || tooStrict,
     measured,
     limit: required,
-    message: `${said}; required ${required} s${tooStrict ? `, which is below the ${floor} s that a file can promise` : ""}`,
+    message: `${result}; required ${required} s${tooStrict ? `, below the ${floor} s that a file can guarantee` : ""}`,
   };
 }
 
@@ -60,14 +61,10 @@ function compliance({ compliance: { centralBackup, pitr, auditLog } }: DoctorSet
     fired: needed.length > 0,
     measured: needed.length,
     limit: 0,
-    message: needed.length > 0 ? `required: ${needed.join(", ")}` : "nothing is required that a file cannot give",
+    message: needed.length > 0 ? `required: ${needed.join(", ")}` : "no requirement that a file cannot meet",
   };
 }
 
-function listed(processes: readonly string[]): string {
+function list(processes: readonly string[]): string {
   return processes.length > 1 ? ` (${processes.slice(0, 5).join(", ")}${processes.length > 5 ? ", …" : ""})` : "";
-}
-
-export function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
 }

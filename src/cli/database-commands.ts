@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import type { Taken, TransferReport } from "../admin/transfer.ts";
+import type { ImportCounts, TransferReport } from "../admin/transfer.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { openFromConfig } from "../open/open-from-config.ts";
 import type { Cairn } from "../operations/cairn.ts";
@@ -101,7 +101,7 @@ const CODE_TEXT: Readonly<Record<TransferReport["code"], string>> = {
   "not imported": "  code index: not imported; build it with: cairn code index",
 };
 
-function takenText(what: string, { imported, present, failed, problems }: Taken): string[] {
+function takenText(what: string, { imported, present, failed, problems }: ImportCounts): string[] {
   return [
     `  ${what}: ${imported} imported, ${present} were there already, ${failed} could not be stored`,
     ...problems.map((problem) => `    ${problem}`),

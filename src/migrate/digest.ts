@@ -4,15 +4,15 @@ import type { Row, TableShape, Value } from "../ports/migration.ts";
 
 const LANES = 8;
 
-/** Counts rows and sums up their hashes: two tables are equal when they hold the same rows, in whatever order. */
+/** Counts rows and adds their hashes, so that tables with the same rows in any order have the same digest. */
 export interface Digester {
   add(rows: readonly Row[]): void;
   result(): TableDigest;
 }
 
 /**
- * Each row is written out by type and length, so that no other row has the same bytes, and hashed with SHA-256; the hashes are
- * added up in eight lanes of 32 bits. A sum, not an XOR: a row that is there twice does not cancel itself out.
+ * Returns a digester. Each row is encoded by type and length, so that the encoding is unambiguous, and hashed with SHA-256. The
+ * hashes are added in eight lanes of 32 bits: unlike XOR, a sum does not cancel duplicate rows.
  */
 export function digester(table: TableShape): Digester {
   const sums = new Uint32Array(LANES);

@@ -1,21 +1,24 @@
 import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { onlyForAllProjects, SelectionFields, selectionOf } from "../operations/database-selection.ts";
+import { assertAllProjects, SelectionFields, selectionOf } from "../operations/database-selection.ts";
 import { operation } from "../operations/operation.ts";
 import { text } from "../operations/schemas.ts";
 import { assertAllowedTarget } from "./remote-target.ts";
 
 const migrate = operation({
   name: "migrate",
-  summary: "Move a project's database, or others, to PostgreSQL or back: copied, verified, then switched, while others go on working.",
+  summary: "Migrate the database of a project, or others, to PostgreSQL or back to SQLite, while they are in use.",
   description:
-    "Writes are paused by the database itself until the copy is verified by counts and digests; then every process continues where the data is now. It can be stopped at any point and run again. The source is archived, never deleted. An API key must be for all projects, and the host among migrate.allowed_hosts.",
+    "A fence in the database pauses writes until row counts and digests of the copy are verified; then every process uses the new database. A migration can be interrupted at any point and run again. The source is archived, never deleted. An API key must be for all projects, and the host must be in migrate.allowed_hosts.",
   input: z.strictObject({
-    to: text(LIMITS.urlChars, 1).optional().describe('A postgres:// URL, or "sqlite" for the way back.'),
+    to: text(LIMITS.urlChars, 1).optional().describe('A postgres:// URL, or "sqlite" to migrate back.'),
     ...SelectionFields,
-    dry_run: z.boolean().default(false).describe("Check everything and change nothing."),
-    rollback: z.boolean().default(false).describe("Undo a move that is unfinished, or one after which nothing was written. Needs no to."),
+    dry_run: z.boolean().default(false).describe("Run all checks without changes."),
+    rollback: z
+      .boolean()
+      .default(false)
+      .describe("Undo a migration that is unfinished, or after which nothing was written. Cannot be combined with to."),
   }),
   output: z.object({
     databases: z.array(
@@ -42,12 +45,12 @@ const migrate = operation({
       "cairn migrate --to sqlite",
     ],
   },
-  render: ({ databases }) => databases.map(lineOf).join("\n") || "There is nothing to move.",
+  render: ({ databases }) => databases.map(lineOf).join("\n") || "There is nothing to migrate.",
   run: async (cairn, { to, dryRun, rollback, ...input }, context) => {
-    if (rollback && to !== undefined) throw new CairnError("invalid_input", "to: a rollback knows where to go. Leave it out.");
+    if (rollback && to !== undefined) throw new CairnError("invalid_input", "to: cannot be combined with rollback.");
     const { signal, progress, keyId } = context;
     if (keyId !== undefined) {
-      onlyForAllProjects(context);
+      assertAllProjects(context);
       if (to !== undefined && to !== "sqlite") assertAllowedTarget(to, cairn.migrations.allowedHosts);
     }
     return cairn.migrations.migrate({ to, dryRun, rollback, which: selectionOf(input, context), signal, progress });
@@ -69,12 +72,12 @@ interface Line {
 function lineOf({ name, outcome, from, to, rows, tables, archive }: Line): string {
   switch (outcome) {
     case "planned":
-      return `${name} can move from ${from} to ${to}: ${rows} rows in ${tables.length} tables. Nothing was changed.`;
+      return `${name} can be migrated from ${from} to ${to}: ${rows} rows in ${tables.length} tables. Nothing was changed.`;
     case "unchanged":
-      return `${name} is in ${to} already.`;
+      return `${name} is already in ${to}.`;
     case "rolled_back":
-      return `${name} is where it was before the move.${archive ? ` The copy is kept as ${archive}.` : ""}`;
+      return `The migration of ${name} was rolled back.${archive ? ` The copy is kept as ${archive}.` : ""}`;
     case "migrated":
-      return `${name} is in ${to} now: ${rows} rows in ${tables.length} tables, verified. The source is kept as ${archive}.`;
+      return `${name} was migrated to ${to}: ${rows} rows in ${tables.length} tables, verified. The source is archived as ${archive}.`;
   }
 }

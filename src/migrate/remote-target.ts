@@ -1,22 +1,22 @@
 import { CairnError } from "../model/errors.ts";
 
 const PORT = "5432";
-/** User, password, host, port, database and options, in characters on whose meaning all URL parsers agree. */
+/** User, password, host, port, database and options, in characters that all URL parsers read alike. */
 const TARGET =
   /^postgres(?:ql)?:\/\/(?:[\w.~!$&*+,;=%:-]*@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?\/[\w.~%-]*(?:\?([\w.=&-]*))?$/;
-/** Options that name neither another host nor a file of this machine. */
+/** Options that name neither another host nor a local file. */
 const OPTIONS = new Set(["sslmode", "connect_timeout", "application_name"]);
 
 /**
- * Raises `forbidden` unless the host of a postgres:// URL is among `allowedHosts` (`host` or `host:port`). A caller from outside
- * could otherwise make the server connect to any address of its network, or read files that an option of the URL names.
+ * Raises `forbidden` unless the host of a postgres:// URL is among `allowedHosts` (`host` or `host:port`). Otherwise a remote caller
+ * could make the server connect to any address in its network, or read files that an option of the URL names.
  */
 export function assertAllowedTarget(url: string, allowedHosts: readonly string[]): void {
   const [, host, port = PORT, options = ""] = TARGET.exec(url) ?? [];
   if (host === undefined)
     throw new CairnError(
       "invalid_input",
-      "to: give a URL of the form postgres://user:password@host:5432/database, other characters percent-encoded.",
+      "to: use a URL of the form postgres://user:password@host:5432/database, other characters percent-encoded.",
     );
   const other = [...new URLSearchParams(options).keys()].find((name) => !OPTIONS.has(name));
   if (other !== undefined)

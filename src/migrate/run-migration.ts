@@ -11,7 +11,7 @@ import type {
 } from "../ports/migration.ts";
 import { assertFitsSqlite, assertSound, differences, scan, type Watch } from "./scan.ts";
 
-/** The two ends of one move, and what it is watched by. */
+/** One migration: its two databases, its record and its observers. */
 export interface Migration {
   readonly source: MigrationSource;
   readonly target: MigrationTarget;
@@ -21,7 +21,7 @@ export interface Migration {
   readonly trace: Trace;
 }
 
-/** Reads all of the source and asks the target, and changes nothing: what would stop the move stops it here. */
+/** Checks the source and the target without changes and returns the digests of the source. */
 export async function planMigration(
   { source, target, shape, watch }: Migration,
   direction: MigrationRecord["direction"],
@@ -30,13 +30,13 @@ export async function planMigration(
   if (unknown.length > 0)
     throw new CairnError(
       "conflict",
-      `${source.where} has tables that this version of Cairn does not know (${unknown.join(", ")}); they would be left behind. Upgrade Cairn, or move them elsewhere first.`,
+      `${source.where} has tables that this version of Cairn does not know (${unknown.join(", ")}), so it cannot migrate them. Upgrade Cairn, or move them to another database first.`,
     );
   await target.check();
   if ((await target.state()) === "occupied")
     throw new CairnError(
       "conflict",
-      `${target.where} holds data already, and a move never mixes two databases. Set that one aside first, or move elsewhere. Nothing was changed.`,
+      `${target.where} already contains data, and a migration never merges two databases. Choose another target, or rename the existing one. Nothing was changed.`,
     );
   return scan(source, shape, watch, (table, rows) => {
     if (direction === "down") assertFitsSqlite(table, rows);
@@ -45,36 +45,36 @@ export async function planMigration(
 }
 
 /**
- * Carries a move out from wherever its record says it stands: pause writes, export and import, verify, archive, switch. Until the
- * source is archived a failure undoes everything; after that a move only goes forward, however often it is killed.
+ * Runs a migration from the state in its record: fence the source, copy, verify, archive the source, open the target. Until the
+ * source is archived, a failure undoes everything; afterwards the migration can only be completed, however often it is killed.
  */
-export async function runMigration(move: Migration, first: MigrationRecord): Promise<MigrationRecord> {
-  const { source, target, journal, trace } = move;
+export async function runMigration(migration: Migration, first: MigrationRecord): Promise<MigrationRecord> {
+  const { source, target, journal, trace } = migration;
   let record = first;
-  const note = (change: Partial<MigrationRecord>) => {
+  const saveRecord = (change: Partial<MigrationRecord>) => {
     record = { ...record, ...change };
     journal.write(record);
-    trace(`noted ${record.state}`);
+    trace(`recorded ${record.state}`);
   };
   try {
     if (record.state === "pausing") {
-      note({});
+      saveRecord({});
       await source.pause(record.migrationId);
-      note({ state: "paused" });
+      saveRecord({ state: "paused" });
     }
     if (record.state === "paused")
-      note({ tables: record.rollback ? await takeBack(move, record) : await copy(move, record), state: "copied" });
+      saveRecord({ tables: record.rollback ? await restoreArchive(migration, record) : await copy(migration, record), state: "copied" });
     if (record.state === "copied") {
-      await verify(move, record.tables!);
-      note({ state: "verified" });
+      await verify(migration, record.tables!);
+      saveRecord({ state: "verified" });
     }
-    note({ archive: await source.archive(record.migrationId) });
+    saveRecord({ archive: await source.archive(record.migrationId) });
   } catch (error) {
-    await undoMigration(move, record, error);
+    await undoMigration(migration, record, error);
     throw error;
   }
   await target.open(record.migrationId);
-  if (record.direction === "up") note({ state: "migrated", before: undefined });
+  if (record.direction === "up") saveRecord({ state: "migrated", before: undefined });
   else {
     journal.remove();
     trace("record removed");
@@ -92,57 +92,57 @@ async function copy({ source, target, shape, watch }: Migration, { migrationId }
   return tables;
 }
 
-/** Only as long as the target holds exactly what was moved there: else what was written since would be lost. */
-async function takeBack({ source, target, shape, watch }: Migration, { before }: MigrationRecord): Promise<readonly TableDigest[]> {
-  const moved = before?.tables ?? [];
-  const changed = differences(moved, await scan(source, shape, watch));
+/** Restores the archived file. Refused if PostgreSQL was written to since, because these writes would be lost. */
+async function restoreArchive({ source, target, shape, watch }: Migration, { before }: MigrationRecord): Promise<readonly TableDigest[]> {
+  const migrated = before?.tables ?? [];
+  const changed = differences(migrated, await scan(source, shape, watch));
   if (changed.length > 0)
     throw new CairnError(
       "conflict",
-      `${source.where} was written to since the move (${changed.join("; ")}), so going back would lose that. Use it as it is, or copy everything back with: cairn migrate --to sqlite`,
+      `${source.where} was written to since the migration (${changed.join("; ")}), so a rollback would lose data. Keep it, or migrate everything back with: cairn migrate --to sqlite`,
       { details: { changed } },
     );
   await (target as RollbackTarget).restoreArchive(before!.migrationId, await source.counters());
-  return moved;
+  return migrated;
 }
 
 async function verify({ source, target, shape, watch }: Migration, expected: readonly TableDigest[]): Promise<void> {
   const wrong = differences(expected, await scan(target, shape, watch));
-  wrong.push(...behind(await source.counters(), await target.counters()), ...(await target.problems()));
+  wrong.push(...findLaggingCounters(await source.counters(), await target.counters()), ...(await target.problems()));
   if (wrong.length > 0)
     throw new CairnError(
       "internal",
-      `The copy in ${target.where} is not the same as ${source.where}: ${wrong.slice(0, 10).join("; ")}. Nothing was switched, and the source goes on as before. Run the migration again; if this comes back, tell us.`,
+      `The copy in ${target.where} differs from ${source.where}: ${wrong.slice(0, 10).join("; ")}. The source stays in use, unchanged. Run the migration again; if it fails again, report a bug.`,
       { details: { wrong } },
     );
 }
 
-function behind(source: Counters, target: Counters): string[] {
+function findLaggingCounters(source: Counters, target: Counters): string[] {
   return Object.entries(source)
     .filter(([table, last]) => BigInt(target[table] ?? "0") < BigInt(last))
-    .map(([table, last]) => `${table} would give out numbers again, since it counts from ${target[table] ?? "0"} instead of ${last}`);
+    .map(([table, last]) => `${table} would reuse numbers: its counter is ${target[table] ?? "0"} instead of ${last}`);
 }
 
-/** Leaves everything as it was before the move. What cannot be undone now stays noted, and is undone by the next run. */
+/** Restores the state before the migration. If that fails, the record stays and the next run undoes it. */
 export async function undoMigration(
   { source, target, journal, trace }: Migration,
   record: MigrationRecord,
   cause?: unknown,
 ): Promise<void> {
   try {
-    // From here on others may write again: whatever was copied must never be taken for complete.
+    // After `resume` other processes write again, so the copy must never count as complete.
     journal.write({ ...record, state: "pausing", tables: undefined, archive: undefined });
-    trace("noted undoing");
+    trace("recorded undoing");
     await source.resume(record.migrationId);
   } catch (error) {
     const { message } = asCairnError(error);
     throw new CairnError(
       "unavailable",
-      `The move failed${cause === undefined ? "" : ` (${asCairnError(cause).message})`}, and letting writes through to ${source.where} again failed too: ${message} Run "cairn migrate --rollback" when it can be reached.`,
+      `The migration failed${cause === undefined ? "" : ` (${asCairnError(cause).message})`}, and removing the fence of ${source.where} failed too: ${message} Run "cairn migrate --rollback" when it is reachable.`,
       { cause: cause ?? error },
     );
   }
-  // A copy that nobody can use harms nobody: the next move replaces it.
+  // A fenced copy does no harm: the next migration replaces it.
   await target.discard(record.migrationId).catch(() => {});
   if (record.before) journal.write(record.before);
   else journal.remove();

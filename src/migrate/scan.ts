@@ -1,4 +1,4 @@
-import { setImmediate as others } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
 import type { TableDigest } from "../model/migration.ts";
 import {
@@ -15,11 +15,11 @@ import { digester } from "./digest.ts";
 
 export interface Watch {
   readonly signal?: AbortSignal | undefined;
-  /** Told of rows as they are done with. */
+  /** Called with the number of rows that were processed. */
   readonly rows: (count: number, what: string) => void;
 }
 
-/** Reads every row, and what the other side could not hold stops it. Gives what each table has. */
+/** Reads every row and returns the digest of each table. Raises the first error of `each`. */
 export async function scan(
   side: Pick<MigrationSource | MigrationTarget, "rows">,
   shape: DatabaseShape,
@@ -34,25 +34,25 @@ export async function scan(
       digest.add(rows);
       await each?.(table, rows);
       watch.rows(rows.length, table.name);
-      await others(); // reading SQLite never waits by itself
+      await nextTurn(); // reading SQLite is synchronous
     }
     found.push(digest.result());
   }
   return found;
 }
 
-/** The tables that are not the same on both sides, in words. */
+/** Describes the tables that differ. */
 export function differences(expected: readonly TableDigest[], found: readonly TableDigest[]): string[] {
   const byName = new Map(found.map((table) => [table.table, table]));
   return expected.flatMap(({ table, rows, digest }) => {
     const other = byName.get(table);
     if (!other) return [`${table} is missing`];
     if (other.rows !== rows) return [`${table} has ${other.rows} rows instead of ${rows}`];
-    return other.digest === digest ? [] : [`${table} has ${rows} rows, but not the same content`];
+    return other.digest === digest ? [] : [`${table} has ${rows} rows, but different content`];
   });
 }
 
-/** A damaged record is not carried over unnoticed: the repair sets it aside, and what was set aside comes along. */
+/** Raises `conflict` for a damaged record. A repair quarantines it, and the migration copies the quarantine. */
 export function assertSound(table: TableShape, rows: readonly Row[]): void {
   const { damage } = table;
   if (!damage) return;
@@ -68,12 +68,12 @@ export function assertSound(table: TableShape, rows: readonly Row[]): void {
   }
 }
 
-/** What to do about a row that cannot be carried over. */
-const REPAIR = 'Run "cairn doctor --repair" to set it aside, then migrate again.';
+/** Advice for a row that cannot be migrated. */
+const REPAIR = 'Run "cairn doctor --repair" to quarantine it, then migrate again.';
 
 const MAX_MS = 8_640_000_000_000_000n;
 
-/** What SQLite and JavaScript cannot hold though PostgreSQL can: refused before anything is touched. */
+/** Raises `conflict` for values of PostgreSQL that SQLite or JavaScript cannot represent. */
 export function assertFitsSqlite(table: TableShape, rows: readonly Row[]): void {
   for (const [index, { name, type }] of table.columns.entries()) {
     const check = type === "vector" && table.name !== "vectors" ? undefined : PROBLEMS[type];
@@ -84,7 +84,7 @@ export function assertFitsSqlite(table: TableShape, rows: readonly Row[]): void 
       if (problem)
         throw new CairnError(
           "conflict",
-          `The row of ${table.name} with ${keyOf(table, row)} cannot be moved: its ${name} ${problem}. ${table.damage ? REPAIR : "Correct or delete that row, then try again."} Nothing was changed.`,
+          `The row of ${table.name} with ${keyOf(table, row)} cannot be migrated: its ${name} ${problem}. ${table.damage ? REPAIR : "Correct or delete that row, then try again."} Nothing was changed.`,
           {
             details: { table: table.name, column: name },
           },
@@ -101,25 +101,25 @@ const PROBLEMS: Partial<Record<ColumnType, (value: Value) => string | undefined>
 };
 
 function numberProblem(value: number): string | undefined {
-  if (Number.isNaN(value)) return "is not a number, which SQLite cannot hold";
-  return Object.is(value, -0) ? "is a negative zero, which SQLite cannot hold" : undefined;
+  if (Number.isNaN(value)) return "is not a number, which SQLite cannot store";
+  return Object.is(value, -0) ? "is a negative zero, which SQLite cannot store" : undefined;
 }
 
 function timeProblem(micros: bigint): string | undefined {
-  return micros / 1000n > MAX_MS || micros / 1000n < -MAX_MS ? "is beyond the times that JavaScript has" : undefined;
+  return micros / 1000n > MAX_MS || micros / 1000n < -MAX_MS ? "is outside the time range of JavaScript" : undefined;
 }
 
 function vectorProblem(bytes: Uint8Array): string | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let squares = 0;
   for (let at = 0; at < bytes.byteLength; at += 4) squares += view.getFloat32(at, true) ** 2;
-  return Math.abs(squares - 1) < 1e-3 ? undefined : "does not have the length one";
+  return Math.abs(squares - 1) < 1e-3 ? undefined : "is not a unit vector";
 }
 
 function keyOf({ key, columns }: TableShape, row: Row): string {
-  return key.map((name) => `${name} ${shown(row[columns.findIndex((column) => column.name === name)]!)}`).join(", ");
+  return key.map((name) => `${name} ${format(row[columns.findIndex((column) => column.name === name)]!)}`).join(", ");
 }
 
-function shown(value: Value): string {
+function format(value: Value): string {
   return value instanceof Uint8Array ? JSON.stringify(Buffer.from(value).toString("utf8").slice(0, 100)) : String(value);
 }

@@ -9,7 +9,7 @@ import {
 import type { Column, ColumnType, DatabaseKind, DatabaseShape, NamedValues, TableShape } from "../ports/migration.ts";
 import { checkpointText, knowledgeWords } from "../text/embedding-text.ts";
 
-/** A project's database, and the one that all projects share. Parents before what refers to them. */
+/** A project database, or the shared one. Referenced tables precede the tables that refer to them. */
 export const PROJECT_SHAPE = database("project", {
   tables: [
     table("project_info", "id", { id: "int4", project_id: "text", created_at: "time" }),
@@ -98,8 +98,8 @@ export const PROJECT_SHAPE = database("project", {
   ],
   derived: [
     "schema_migrations",
-    "checkpoint_tags", // columns of the checkpoints on PostgreSQL, and moved with them
-    "embedding_records", // a mirror of the knowledge and its vectors, filled again on the other side
+    "checkpoint_tags", // on PostgreSQL, columns of the checkpoints
+    "embedding_records", // a mirror of the knowledge and its vectors, rebuilt in the target
     "vector_spaces",
     "vector_recent",
     "vector_packs",
@@ -243,10 +243,10 @@ export const SYSTEM_SHAPE = database("system", {
       data: "bytes",
     }),
   ],
-  derived: ["schema_migrations", "write_activity"], // PostgreSQL needs no measuring of when to leave it
+  derived: ["schema_migrations", "write_activity"], // only SQLite measures its write rate
 });
 
-/** A row as the readers of records take it. */
+/** Converts a row for the readers of records. */
 function rawRow(row: NamedValues, columns: Readonly<Record<string, string>>, more: RawRow = {}): RawRow {
   const read = ([name, type]: [string, string]) => {
     const value = row.value(name);
@@ -256,7 +256,7 @@ function rawRow(row: NamedValues, columns: Readonly<Record<string, string>>, mor
   return { ...Object.fromEntries(Object.entries(columns).map(read)), ...more };
 }
 
-/** A time as records have it; one that is finer than milliseconds or beyond JavaScript's times is none of theirs. */
+/** Returns a time as records store it, or the number for a time that no record can have. */
 function timeText(micros: bigint): string {
   const date = new Date(Number(micros / 1_000n));
   return micros % 1_000n !== 0n || Number.isNaN(date.getTime()) ? String(micros) : date.toISOString();

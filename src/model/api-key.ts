@@ -1,5 +1,6 @@
-/** What a caller may do. Each level includes the ones before it. */
-export type Access = "read" | "write" | "admin";
+/** The access levels of callers. Each level includes the ones before it. */
+export const ACCESS_LEVELS = ["read", "write", "admin"] as const;
+export type Access = (typeof ACCESS_LEVELS)[number];
 
 /** A key for the HTTP edge, without its secret. */
 export interface ApiKey {

@@ -1,6 +1,6 @@
 import type { RecordedSchema } from "./schema.ts";
 
-/** What a database holds. `code` is the code index of a project, which SQLite keeps in a file of its own. */
+/** The kinds of databases. `code` is the code index of a project, which SQLite keeps in a file of its own. */
 export const DATABASE_KINDS = ["project", "code", "shared", "runs", "system"] as const;
 export type DatabaseKind = (typeof DATABASE_KINDS)[number];
 

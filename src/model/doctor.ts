@@ -2,18 +2,18 @@ import type { DatabaseName } from "./backup.ts";
 import type { RecordRepair } from "./damaged-record.ts";
 import { SYSTEM_DEFAULTS } from "./system-rules.ts";
 
-/** When a system has outgrown a file, and what else deserves attention. Every figure can be configured. */
+/** Thresholds of the doctor. All of them are settings. */
 export interface DoctorSettings {
-  /** Over how many seconds writes and processes are counted. */
+  /** Seconds over which writes and processes are counted. */
   readonly windowSeconds: number;
   readonly processesMax: number;
   /** The write budget of a component: `systems.commits_per_second`. */
   readonly commitsPerSecond: number;
   /** The write-ahead log included. */
   readonly sizeMaxBytes: number;
-  /** Within how many seconds a system must be back. */
+  /** Seconds within which a system must be restored (recovery time objective). */
   readonly rtoSeconds: number;
-  /** A requirement below this wants a server whatever is measured. */
+  /** An objective below this many seconds needs a server, whatever a trial restore measures. */
   readonly rtoFloorSeconds: number;
   readonly compliance: { readonly centralBackup: boolean; readonly pitr: boolean; readonly auditLog: boolean };
   readonly freeDiskMinBytes: number;
@@ -34,7 +34,7 @@ export const DOCTOR_DEFAULTS: DoctorSettings = {
   staleLeaseSeconds: 300,
 };
 
-/** The conditions under which a system should move to PostgreSQL. */
+/** The conditions under which a system should be migrated to PostgreSQL. */
 export const TRIGGERS = ["processes", "write_rate", "size", "rto", "compliance"] as const;
 export type TriggerName = (typeof TRIGGERS)[number];
 
@@ -45,21 +45,21 @@ export interface Trigger {
   /** Absent where it was not measured. */
   readonly measured?: number | undefined;
   readonly limit: number;
-  /** The figures in words. */
+  /** The measured value and the limit, for people. */
   readonly message: string;
 }
 
-/** What was measured of one system. */
+/** Measurements of one system. */
 export interface SystemMeasures {
   /** Processes that wrote in the window or have the file open now, `<id>@<machine>`. */
   readonly processes: readonly string[];
   /** Commits per second of the busiest component, all processes together. */
   readonly commitsPerSecond: number;
   readonly busiestComponent?: string | undefined;
-  /** The window that was asked for. */
+  /** The length of the window. */
   readonly windowSeconds: number;
   readonly bytes: number;
-  /** How long a trial restore took; absent when none was made. */
+  /** Seconds that a trial restore took; absent when none was made. */
   readonly rtoSeconds?: number | undefined;
 }
 
@@ -68,43 +68,49 @@ export interface SystemReport {
   readonly systemId: string;
   readonly location: string;
   readonly triggers: readonly Trigger[];
-  /** What helps; absent when nothing fired. */
+  /** The command that migrates the system; absent when no trigger fired. */
   readonly command?: string | undefined;
 }
 
-export type HealthCheck =
-  | "integrity"
-  | "records"
-  | "schema"
-  | "size"
-  | "disk"
-  | "leftovers"
-  | "leases"
-  | "embeddings"
-  | "snapshots"
-  | "recovery"
-  | "migrations"
-  | "storage"
-  | "permissions"
-  | "configuration";
+/** Everything that the doctor checks, in the order of its report. `configuration` is checked on the client side. */
+export const HEALTH_CHECKS = [
+  "storage",
+  "migrations",
+  "integrity",
+  "records",
+  "schema",
+  "size",
+  "disk",
+  "leftovers",
+  "permissions",
+  "leases",
+  "embeddings",
+  "snapshots",
+  "recovery",
+  "configuration",
+] as const;
+export type HealthCheck = (typeof HEALTH_CHECKS)[number];
 
-/** A path with permissions that are too wide. */
+/** The checks that a quick report omits, because they read whole databases. */
+export const WHOLE_DATABASE_CHECKS: readonly HealthCheck[] = ["integrity", "records", "recovery"];
+
+/** A path that users other than its owner can write, or read although it holds secrets. */
 export interface ExposedPath {
   readonly path: string;
-  /** In words that follow the path. */
+  /** Follows the path in the message. */
   readonly problem: string;
-  /** The arguments of the chmod that helps, without the path; absent where chmod does not help. */
+  /** The arguments of the chmod that corrects it, without the path; absent where chmod does not help. */
   readonly chmod?: string | undefined;
 }
 
-/** Something that deserves attention. A note can wait; a problem makes the report unhealthy. */
+/** A result of a check. A problem makes the report unhealthy, a note does not. */
 export interface Finding {
   readonly check: HealthCheck;
   readonly severity: "problem" | "note";
-  /** The database, folder or run that is meant. */
+  /** The database, folder or run. */
   readonly subject: string;
   readonly message: string;
-  /** What helps. */
+  /** The command that solves it. */
   readonly command?: string | undefined;
 }
 
@@ -113,7 +119,7 @@ export interface DatabaseSize extends DatabaseName {
   readonly bytes: number;
 }
 
-/** What a repair did in one project's database. */
+/** The changes that a repair made in one project's database. */
 export interface DatabaseRepair extends RecordRepair {
   /** `project <path>` or `shared`. */
   readonly subject: string;
@@ -128,8 +134,8 @@ export interface DoctorReport {
   readonly databases: readonly DatabaseSize[];
   readonly systems: readonly SystemReport[];
   readonly findings: readonly Finding[];
-  /** What a repair did, by database; absent when none was asked for. */
+  /** The changes of a repair, by database; absent without `repair`. */
   readonly repairs?: readonly DatabaseRepair[] | undefined;
-  /** What was looked at. */
+  /** The checks that ran. */
   readonly checks: readonly HealthCheck[];
 }

@@ -32,14 +32,14 @@ export interface MigrationsOptions {
   readonly now: Clock;
 }
 
-/** Puts the stores' ends of a move together. */
+/** Composes the migration service from the stores' sources and targets. */
 export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOptions): Migrations {
   const files = databaseFiles({ dataDir, stateDir });
-  const movable = (described: Described) => describeDatabase(described, now);
+  const migratable = (described: Described) => describeDatabase(described, now);
 
   function find(which: Which): MigratableDatabase {
     if (which.kind === "threads")
-      return movable({
+      return migratable({
         name: `The threads in ${which.path}`,
         path: resolve(which.path),
         schema: THREADS_SCHEMA,
@@ -53,17 +53,25 @@ export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOp
     switch (which.kind) {
       case "project":
       case "shared": {
-        const name = which.kind === "shared" ? "What all projects share" : `The project ${id}`;
+        const name = which.kind === "shared" ? "The shared database" : `The project ${id}`;
         const schema = projectDatabaseName(id);
-        return movable({ name, projectId: id, path, schema, shape: PROJECT_SHAPE, sqlite, postgres: projectsOnPostgres });
+        return migratable({ name, projectId: id, path, schema, shape: PROJECT_SHAPE, sqlite, postgres: projectsOnPostgres });
       }
       case "code":
         throw new CairnError("invalid_input", "A code index is not migrated: it is built again on the other side with: cairn code index");
       case "runs":
-        return movable({ name: "The runs", path, schema: RUNS_SCHEMA, shape: RUNS_SHAPE, sqlite, postgres: runsOnPostgres });
+        return migratable({ name: "The runs", path, schema: RUNS_SCHEMA, shape: RUNS_SHAPE, sqlite, postgres: runsOnPostgres });
       case "system": {
         const schema = systemDatabaseName(id);
-        return movable({ name: `The system ${id}`, projectId: id, path, schema, shape: SYSTEM_SHAPE, sqlite, postgres: systemsOnPostgres });
+        return migratable({
+          name: `The system ${id}`,
+          projectId: id,
+          path,
+          schema,
+          shape: SYSTEM_SHAPE,
+          sqlite,
+          postgres: systemsOnPostgres,
+        });
       }
     }
   }
@@ -73,11 +81,11 @@ export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOp
     baseUrl,
     now,
     async all() {
-      const here = await files.list();
-      const broken = here.find(({ problem }) => problem !== undefined);
+      const listed = await files.list();
+      const broken = listed.find(({ problem }) => problem !== undefined);
       if (broken) throw new CairnError("unavailable", `${broken.path} cannot be read: ${broken.problem}. Nothing was changed.`);
-      // Also those that a killed move left without a file, neither here nor away.
-      const names = new Map([...here, ...files.recordedMigrations()].map(({ kind, id }) => [`${kind} ${id}`, { kind, id }]));
+      // Includes databases that a killed migration left without a file.
+      const names = new Map([...listed, ...files.recordedMigrations()].map(({ kind, id }) => [`${kind} ${id}`, { kind, id }]));
       return [...names.values()].map(find);
     },
   });
@@ -94,7 +102,7 @@ interface Described {
 }
 
 function describeDatabase({ name, projectId, path, schema, shape, sqlite, postgres }: Described, now: Clock): MigratableDatabase {
-  // Tells the moves of this file from those of another machine or folder that has the same project.
+  // Distinguishes migrations of this file from those of another machine or folder with the same project.
   const source = sha256Hex(`${hostname()}:${path}`).slice(0, 8);
   return {
     name,

@@ -32,7 +32,7 @@ interface Rights {
 export function selectionOf({ projectPath, scope, runs, system, all }: Selection, rights: Rights): DatabaseSelection {
   const named = [scope === "shared", runs, system !== undefined, all].filter(Boolean).length;
   if (named > 1) throw new CairnError("invalid_input", "Name one: a project, scope shared, runs, a system, or all.");
-  if (runs || system !== undefined || all) onlyForAllProjects(rights);
+  if (runs || system !== undefined || all) assertAllProjects(rights);
   if (all) return "all";
   if (runs) return { kind: "runs", id: "runs" };
   if (system !== undefined) return { kind: "system", id: system };
@@ -41,10 +41,7 @@ export function selectionOf({ projectPath, scope, runs, system, all }: Selection
   return { kind: id === SHARED_PROJECT_ID ? "shared" : "project", id };
 }
 
-export function onlyForAllProjects({ allProjects }: Rights): void {
-  if (!allProjects)
-    throw new CairnError(
-      "forbidden",
-      "This concerns every project, so it needs an admin key for all projects. Name a project of your key instead.",
-    );
+/** Raises `forbidden` unless the caller may access every project. */
+export function assertAllProjects({ allProjects }: Pick<Rights, "allProjects">): void {
+  if (!allProjects) throw new CairnError("forbidden", "This affects every project, so it needs an admin key for all projects.");
 }

@@ -1,16 +1,16 @@
 import type { MigrationRecord } from "../model/migration.ts";
 
-/** What a column holds, named after PostgreSQL's types. SQLite holds each in its own way. */
+/** Types of columns, named after those of PostgreSQL. SQLite encodes each in its own way. */
 export type ColumnType = "text" | "int4" | "int8" | "bool" | "time" | "float4" | "float8" | "bytes" | "vector" | "texts" | "names";
 
 /**
- * A value without regard to the database it came from: whole numbers as bigint, times as microseconds since 1970, text as its
- * UTF-8 bytes, vectors as little-endian float32 bytes, lists as strings, and `names` (a map of strings) as a flat list in order.
+ * A value in a form that both engines share: integers as bigint, times as microseconds since 1970, text as UTF-8 bytes, vectors as
+ * little-endian float32 bytes, lists as strings, and `names` (a map of strings) as a flat list sorted by key.
  */
 export type Value = null | bigint | boolean | number | Uint8Array | readonly string[];
 export type Row = readonly Value[];
 
-/** `project` is also the database that all projects share; `threads` are those of LangGraph. */
+/** `project` includes the shared database; `threads` are those of LangGraph. */
 export type DatabaseKind = "project" | "runs" | "threads" | "system";
 
 export interface Column {
@@ -19,97 +19,98 @@ export interface Column {
   readonly nullable?: boolean;
 }
 
-/** A table as both databases have it, whatever their schemas look like. */
+/** A table in the form that both engines share. */
 export interface TableShape {
   readonly kind: DatabaseKind;
   readonly name: string;
   readonly columns: readonly Column[];
-  /** The columns that tell a person which row is meant. */
+  /** The columns that identify a row in messages. */
   readonly key: readonly string[];
-  /** A column whose numbers are given out by the database and never twice. */
+  /** A column whose values the database generates and never reuses. */
   readonly counter?: string;
-  /** Why a row with a checksum cannot be trusted; absent where rows have none. */
+  /** Returns why a row does not match its checksum; absent where rows have none. */
   readonly damage?: (row: NamedValues) => string | undefined;
-  /** The text under whose words the row is found. Full-text rows are not moved but made again. */
+  /** Returns the text for the full-text index, which is rebuilt instead of copied. */
   readonly fullText?: (row: NamedValues) => string;
 }
 
-/** A row by the names of its columns. */
+/** Reads a row by column names. */
 export interface NamedValues {
   value(column: string): Value;
-  /** Empty where there is none. */
+  /** Returns an empty string for NULL. */
   text(column: string): string;
 }
 
-/** Everything that is true in one kind of database. What is not listed is derived from it. */
+/** The tables of one kind of database. */
 export interface DatabaseShape {
   readonly kind: DatabaseKind;
   readonly tables: readonly TableShape[];
-  /** Tables that are made again on the other side, or belong to it alone. */
+  /** Tables that are rebuilt on the other side, or exist on one side only. */
   readonly derived: readonly string[];
 }
 
-/** The last number that each counter gave out, by table. */
+/** The last value that each counter generated, by table. */
 export type Counters = Readonly<Record<string, string>>;
 
-/** Told of each write of a move, as it has just been made. */
+/** Called after each write of a migration, for crash tests. */
 export type Trace = (point: string) => void;
 
 interface MigrationEndpoint {
   /** For messages; never a password. */
   readonly where: string;
-  /** Nobody else moves this database until `close`, or the end of this process. Raises `conflict` while somebody does. */
+  /** Excludes other migrations of this database until `close` or the end of the process. Raises `conflict` while another one runs. */
   lock(): Promise<void>;
-  /** All rows of a table, a bounded number at a time. Raises `conflict`, naming the row, at a value that the other side cannot hold. */
+  /** Returns the rows of a table in batches. Raises `conflict`, with the row, for a value that the other engine cannot store. */
   rows(table: TableShape): AsyncIterable<readonly Row[]>;
   counters(): Promise<Counters>;
   close(): Promise<void>;
 }
 
-/** The database that is moved. Everything but reading may be repeated without harm. */
+/** The database to migrate. Every change is idempotent. */
 export interface MigrationSource extends MigrationEndpoint {
   exists(): Promise<boolean>;
-  /** Tables that this version does not know; they would be left behind. */
+  /** Returns tables that this version does not know, and so cannot copy. */
   unknownTables(): Promise<readonly string[]>;
-  /** From now on the database itself refuses every write; all that was acknowledged is in it. */
+  /** Fences the database: it refuses every further write, and holds every acknowledged one. */
   pause(migrationId: string): Promise<void>;
-  /** Undoes `pause`, and `archive` too. */
+  /** Undoes `pause` and `archive`. */
   resume(migrationId: string): Promise<void>;
-  /** Takes it out of use, whole, and gives its new place. Those who have it open find out at their next call. */
+  /** Archives the database and returns its new location. Processes that have it open notice at their next call. */
   archive(migrationId: string): Promise<string>;
 }
 
-/** Where it goes. */
+/** The database to fill. */
 export interface MigrationTarget extends MigrationEndpoint {
-  /** `ours`: a copy that this move made, or that an earlier one left behind unfinished. */
+  /** `ours`: an unfinished copy of this or an earlier migration from the same source. */
   state(): Promise<"absent" | "ours" | "occupied">;
-  /** Raises, saying what to do, if it could not be filled. */
+  /** Raises an error with advice if the target cannot be filled. */
   check(): Promise<void>;
-  /** Fills it with what `feed` brings, all or nothing, in place of what an unfinished move left. Nobody else can write to it yet. */
+  /** Stores what `feed` puts, atomically, and replaces an unfinished copy. The target stays fenced. */
   fill(migrationId: string, feed: (put: (table: TableShape, rows: readonly Row[]) => Promise<void>) => Promise<Counters>): Promise<void>;
-  /** What is wrong with the data that was made again: full text, codes, indexes. */
+  /** Returns problems of rebuilt data: full-text index, vector codes, indexes. */
   problems(): Promise<readonly string[]>;
-  /** Lets everybody in. */
+  /** Removes the fence. */
   open(migrationId: string): Promise<void>;
-  /** Removes what `fill` made, as long as nobody was let in. */
+  /** Removes a copy that is still fenced. */
   discard(migrationId: string): Promise<void>;
 }
 
-/** Remembers how far the move has come, durably and beside the SQLite file. */
+/** Stores the progress of a migration durably, next to the SQLite file. */
 export interface MigrationJournal {
   read(): MigrationRecord | undefined;
-  /** Writes the first record. Raises `conflict` if there is one. */
+  /** Writes the first record. Raises `conflict` if one exists. */
   begin(record: MigrationRecord): void;
   write(record: MigrationRecord): void;
   remove(): void;
 }
 
-/** The target of a way back can take the file that was archived on the way up. */
+/** A target that can also restore the file that a migration to PostgreSQL archived. */
 export interface RollbackTarget extends MigrationTarget {
-  /** In place of `fill`: the archived file as it was, with counters that are at least these. */
+  /** Replaces `fill`: restores the archived file and raises its counters to these. */
   restoreArchive(archivedBy: string, counters: Counters): Promise<void>;
 }
 
+/** Returns a function that reads rows of this table by column names. */
 export function namedValues(table: TableShape): (row: Row) => NamedValues {
   const at = new Map(table.columns.map(({ name }, index) => [name, index]));
   return (row) => {

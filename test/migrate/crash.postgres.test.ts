@@ -43,11 +43,19 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
     await makeProject(trial, project(0, "up"), 3);
     const { lines } = await migrator(trial, { to, which: projectNamed(project(0, "up")) });
     expect(lines).toEqual(
-      expect.arrayContaining(["noted pausing", "pause", "target filled", "noted verified", "archived", "target opened", "noted migrated"]),
+      expect.arrayContaining([
+        "recorded pausing",
+        "pause",
+        "target filled",
+        "recorded verified",
+        "archived",
+        "target opened",
+        "recorded migrated",
+      ]),
     );
     expect(lines.length).toBeGreaterThan(25);
 
-    for (const dieAt of pointsOf(lines, ["pause", "before the commit", "archived", "target opened", "noted migrated"])) {
+    for (const dieAt of pointsOf(lines, ["pause", "before the commit", "archived", "target opened", "recorded migrated"])) {
       const where = place();
       const name = project(dieAt, "up");
       const which = projectNamed(name);
@@ -76,7 +84,9 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
       await makeProject(trial, project(0, what), 3);
       await trial.migrations.migrate({ to: database.url, which: projectNamed(project(0, what)) });
       const { lines } = await migrator(trial, { ...input, which: projectNamed(project(0, what)) });
-      expect(lines).toEqual(expect.arrayContaining(["pause", "target filled", "noted verified", "archived", "placed", "record removed"]));
+      expect(lines).toEqual(
+        expect.arrayContaining(["pause", "target filled", "recorded verified", "archived", "placed", "record removed"]),
+      );
       for (const dieAt of pointsOf(lines, what === "down" ? ["archived"] : ["archived", "placed"])) {
         const where = place();
         const name = project(dieAt, what);

@@ -42,7 +42,7 @@ export async function fillProject(storage: Storage, projectPath: string, { recor
   }
   await project.checkpoints.embeddings.putVectors(second.versionId, [{ id: "checkpoint-1", revision: 1, vector: unitVector(99) }]);
   await project.checkpoints.put(checkpointOf(projectPath, records + 1));
-  await project.checkpoints.delete(`checkpoint-${records + 1}`); // its number must not be given out again
+  await project.checkpoints.delete(`checkpoint-${records + 1}`); // its number must not be reused
   await project.checkpoints.embeddings.outbox?.enable();
 
   const known = await project.knowledge.embeddings.addVersion(space("model-k"));

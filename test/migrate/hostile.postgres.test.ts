@@ -84,7 +84,7 @@ describe("values that the other side cannot hold", () => {
 });
 
 describe("values that both sides hold", () => {
-  it("are the same after the move and the move back", async () => {
+  it("are the same after a migration and back", async () => {
     const text = "Кириллица 🧭 \u{10ffff} \ufeff \u202e \r\n\t\\ ' \" \u0001";
     const { migrations, which, file } = await projectWith((db) => {
       const update = db.prepare("UPDATE checkpoints SET summary = ?, description = '', created_at = ?, updated_at = ? WHERE id = ?");

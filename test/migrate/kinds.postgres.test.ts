@@ -29,7 +29,7 @@ const plain = (value: unknown) =>
 const state = (text: string) => Buffer.from(text);
 
 describe("runs", () => {
-  it("move while they are open, are followed there and back, and stay the same", async () => {
+  it("are migrated there and back while they are open, and stay the same", async () => {
     const { dataDir, migrations } = place();
     const which = { kind: "runs", id: "runs" } as const;
     const store = await openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db") });
@@ -69,7 +69,7 @@ describe("runs", () => {
 });
 
 describe("systems", () => {
-  it("move while they are open, are followed there and back, and stay the same", async () => {
+  it("are migrated there and back while they are open, and stay the same", async () => {
     const { stateDir, migrations } = place();
     const which = { kind: "system", id: "shop" } as const;
     const storage = await openSystemStorage({ storage: "sqlite", stateDir });
@@ -121,7 +121,7 @@ describe("systems", () => {
 });
 
 describe("LangGraph's threads", () => {
-  it("move while a saver has them open, and stay the same", async () => {
+  it("are migrated while a saver has them open, and stay the same", async () => {
     const { dataDir, migrations } = place();
     const path = join(dataDir, "threads.db");
     const which = { kind: "threads", path } as const;

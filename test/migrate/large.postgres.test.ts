@@ -20,7 +20,7 @@ const MIB = 1024 * 1024;
 /** What Node, the digests and the batches take, whatever the size of the database. */
 const MEMORY = 400 * MIB;
 
-it("a large database with rows in every table moves there and back in bounded memory, its digests equal", {
+it("migrates a large database with rows in every table there and back in bounded memory, with equal digests", {
   timeout: 3_600_000,
 }, async () => {
   const size = counts({ short: 16, soak: 1_100 }) * MIB;

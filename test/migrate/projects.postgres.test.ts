@@ -15,9 +15,9 @@ import { fillProject, unitVector } from "./full-project.ts";
 
 let database: TestDatabase;
 const dataDir = mkdtempSync(join(tmpdir(), "cairn-migrate-"));
-const project = "/home/me/moving";
+const project = "/home/me/migrating";
 const path = join(dataDir, "projects", `${projectDatabaseName(project)}.db`);
-const moves = () => openMigrations({ dataDir, stateDir: dataDir, now: systemClock });
+const migrations = () => openMigrations({ dataDir, stateDir: dataDir, now: systemClock });
 const which = { kind: "project", id: project } as const;
 
 beforeAll(async () => {
@@ -42,12 +42,12 @@ async function quarantineOne(): Promise<void> {
   db.close();
 }
 
-describe("a project that moves to PostgreSQL and back", () => {
+describe("a project that is migrated to PostgreSQL and back", () => {
   let tables: readonly unknown[];
 
   it("is checked by a dry run that changes nothing", async () => {
     const before = statSync(path).mtimeMs;
-    const { databases } = await moves().migrate({ to: database.url, which, dryRun: true });
+    const { databases } = await migrations().migrate({ to: database.url, which, dryRun: true });
     expect(databases[0]).toMatchObject({ outcome: "planned", from: path });
     expect(databases[0]!.rows).toBeGreaterThan(50);
     expect(existsSync(`${path}.migration`)).toBe(false);
@@ -57,15 +57,15 @@ describe("a project that moves to PostgreSQL and back", () => {
   });
 
   it("arrives whole, findable by words and by meaning, and its numbers go on", async () => {
-    const { databases } = await moves().migrate({ to: database.url, which });
+    const { databases } = await migrations().migrate({ to: database.url, which });
     expect(databases[0]).toMatchObject({ outcome: "migrated", tables });
     expect(existsSync(path)).toBe(false);
     expect(existsSync(databases[0]!.archive!)).toBe(true);
     expect(statSync(`${path}.migration`).mode & 0o777).toBe(0o600);
 
     const storage = postgresStorage({ url: database.url, now: systemClock });
-    const moved = (await storage.find(project))!;
-    const found = await moved.checkpoints.candidates({
+    const migrated = (await storage.find(project))!;
+    const found = await migrated.checkpoints.candidates({
       filter: {},
       limit: 5,
       text: "прогресс parseConfig",
@@ -74,15 +74,15 @@ describe("a project that moves to PostgreSQL and back", () => {
     expect(found.keyword.length).toBeGreaterThan(0);
     expect(found.semantic[0]?.id).toBe("checkpoint-7");
     // The code index stays behind: it is derived, and an index run builds it again.
-    expect(await moved.code.files()).toEqual([]);
-    expect(await moved.code.embeddings.versions()).toEqual([]);
+    expect(await migrated.code.files()).toEqual([]);
+    expect(await migrated.code.embeddings.versions()).toEqual([]);
     expect(existsSync(codeFileOf(path))).toBe(false);
-    await indexFile(moved.code);
+    await indexFile(migrated.code);
     await storage.close();
   });
 
   it("comes back the same", async () => {
-    const { databases } = await moves().migrate({ to: "sqlite", which });
+    const { databases } = await migrations().migrate({ to: "sqlite", which });
     expect(databases[0]).toMatchObject({ outcome: "migrated", tables });
     expect(existsSync(`${path}.migration`)).toBe(false);
     const storage = sqliteStorage({ dataDir, now: systemClock });

@@ -19,29 +19,29 @@ describe("cairn migrate", () => {
   afterAll(clear);
   const env = { CAIRN_DATA_DIR: join(home, "data"), CAIRN_EMBEDDER_KIND: "none" };
 
-  it("moves a project, says so, and every other command follows; then rolls back", async () => {
-    await cairn(["checkpoint", "save", "Before the move"], { env });
+  it("migrates a project, which every other command then uses, and rolls back", async () => {
+    await cairn(["checkpoint", "save", "Before the migration"], { env });
     const plan = await cairn(["migrate", "--to", database.url, "--dry-run"], { env });
     expect(plan).toMatchObject({ code: 0 });
-    expect(plan.stdout).toMatch(/can move from .* Nothing was changed\./);
+    expect(plan.stdout).toMatch(/can be migrated from .* Nothing was changed\./);
 
     // The URL through the pipe, so that its password is in no list of processes.
-    const moved = await cairn(["migrate", "--to", "-", "--json"], { env, stdin: `${database.url}\n` });
-    expect(moved.code, moved.stderr).toBe(0);
-    const [report] = JSON.parse(moved.stdout).databases;
+    const migrated = await cairn(["migrate", "--to", "-", "--json"], { env, stdin: `${database.url}\n` });
+    expect(migrated.code, migrated.stderr).toBe(0);
+    const [report] = JSON.parse(migrated.stdout).databases;
     expect(report).toMatchObject({ outcome: "migrated", name: `The project ${project}` });
-    expect(moved.stdout + moved.stderr).not.toContain(new URL(database.url).password || "no password at all");
-    expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the move");
+    expect(migrated.stdout + migrated.stderr).not.toContain(new URL(database.url).password || "no password at all");
+    expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the migration");
     expect((await cairn(["stats"], { env })).stdout).toContain(project);
 
     expect((await cairn(["migrate", "--to", database.url], { env })).stdout).toContain("already");
     const back = await cairn(["migrate", "--rollback"], { env });
-    expect(back.stdout).toContain("where it was before the move");
-    expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the move");
+    expect(back.stdout).toContain("was rolled back");
+    expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the migration");
     expect(readdirSync(join(env.CAIRN_DATA_DIR, "projects", "archive"))).toHaveLength(1);
   });
 
-  it("moves everything with --all, and names what is wrong with what was asked", async () => {
+  it("migrates everything with --all, and reports invalid input", async () => {
     const known = await cairn(["knowledge", "save", "Why?", "So.", "--scope", "shared"], { env });
     expect(known.code, known.stderr).toBe(0);
     const all = await cairn(["migrate", "--to", database.url, "--all", "--json"], { env });
@@ -53,44 +53,48 @@ describe("cairn migrate", () => {
     for (const [args, said] of [
       [["--to", "mysql://x"], /postgres:\/\/ URL/],
       [[], /postgres:\/\/ URL/],
-      [["--rollback", "--to", "sqlite"], /rollback knows where to go/],
-      [["--to", "postgres://127.0.0.1:1/none", "--scope", "shared"], /was moved to .* already/],
+      [["--rollback", "--to", "sqlite"], /cannot be combined with rollback/],
+      [["--to", "postgres://127.0.0.1:1/none", "--scope", "shared"], /was already migrated to/],
     ] as const) {
       const { code, stderr } = await cairn(["migrate", ...args], { env });
       expect(code, args.join(" ")).not.toBe(0);
       expect(stderr).toMatch(said);
     }
     expect((await cairn(["migrate", "--to", "sqlite", "--all"], { env })).code).toBe(0);
-    expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the move");
+    expect((await cairn(["checkpoint", "list"], { env })).stdout).toContain("Before the migration");
   });
 });
 
-describe("where one database has moved and others have not", () => {
+describe("where one database is migrated and others are not", () => {
   it("backups, the doctor and lists say so, and the way back leaves the others alone", async () => {
     const where = place();
-    await makeProject(where, "/moved", 2);
+    await makeProject(where, "/migrated", 2);
     await makeProject(where, "/stays", 2);
     const cairn = await open({ dataDir: where.dataDir, stateDir: where.stateDir, backupDir: join(where.dataDir, "backups"), embedder: [] });
     await cairn.systems.storage.create("shop");
-    for (const which of [{ kind: "project", id: "/moved" } as const, { kind: "system", id: "shop" } as const])
+    for (const which of [{ kind: "project", id: "/migrated" } as const, { kind: "system", id: "shop" } as const])
       await cairn.migrations.migrate({ to: database.url, which });
 
     const backup = await cairn.backups.create("all");
     expect(backup.databases.map(({ id }) => id)).toEqual(["/stays"]);
     expect(backup.onPostgres).toEqual([
-      { kind: "project", id: "/moved" },
+      { kind: "project", id: "/migrated" },
       { kind: "system", id: "shop" },
     ]);
     const { findings } = await cairn.doctor.examine({ quick: true });
     expect(findings.filter(({ subject }) => subject === "PostgreSQL")).toMatchObject([
-      { severity: "note", message: expect.stringContaining("project /moved, system shop"), command: expect.stringContaining("--storage") },
+      {
+        severity: "note",
+        message: expect.stringContaining("project /migrated, system shop"),
+        command: expect.stringContaining("--storage"),
+      },
     ]);
     const [shop] = (await cairn.systems.list()).systems;
     expect(shop).toMatchObject({ systemId: "shop", location: expect.stringContaining("(schema system_") });
 
     const { databases } = await cairn.migrations.migrate({ to: "sqlite", which: "all" });
     expect(databases.map(({ name, outcome }) => [name, outcome])).toEqual([
-      ["The project /moved", "migrated"],
+      ["The project /migrated", "migrated"],
       ["The system shop", "migrated"],
     ]);
     await cairn.close();
@@ -98,7 +102,7 @@ describe("where one database has moved and others have not", () => {
 });
 
 describe("POST /v1/migrate", () => {
-  it("needs an admin key, and the server that moves a project goes on serving it", async () => {
+  it("needs an admin key, and the server that migrates a project continues to serve it", async () => {
     const where = place();
     const name = "/over/http";
     await makeProject(where, name, 3);
@@ -109,9 +113,9 @@ describe("POST /v1/migrate", () => {
     const refused = await call("POST", "/v1/migrate", { to: database.url, project_path: name }, { headers, connection: REMOTE });
     expect(refused.status).toBe(403);
 
-    const moved = await call("POST", "/v1/migrate", { to: database.url, project_path: name });
-    expect(moved.status).toBe(200);
-    expect(moved.body.databases[0]).toMatchObject({ outcome: "migrated" });
+    const migrated = await call("POST", "/v1/migrate", { to: database.url, project_path: name });
+    expect(migrated.status).toBe(200);
+    expect(migrated.body.databases[0]).toMatchObject({ outcome: "migrated" });
     const saved = await cairn.checkpoints.save({ projectPath: name, summary: "On PostgreSQL." });
     expect((await cairn.checkpoints.list({ projectPath: name })).total).toBe(4);
     const back = await call("POST", "/v1/migrate", { rollback: true, project_path: name });

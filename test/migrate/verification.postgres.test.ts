@@ -24,8 +24,8 @@ afterAll(() => database.drop());
 const project = "/verified/project";
 const schema = projectDatabaseName(project);
 
-/** A move whose copy is tampered with between import and verification. */
-async function movedWith(fault: (client: pg.Client) => Promise<void>): Promise<{ where: ReturnType<typeof place>; error: unknown }> {
+/** Runs a migration whose copy is changed between import and verification. */
+async function migrateWithFault(fault: (client: pg.Client) => Promise<void>): Promise<{ where: ReturnType<typeof place>; error: unknown }> {
   const where = place();
   await makeProject(where, project, 8);
   const path = projectFile(where, project);
@@ -55,7 +55,7 @@ async function movedWith(fault: (client: pg.Client) => Promise<void>): Promise<{
     write: (r: never) => writeMigrationRecord(path, r),
     remove: () => removeMigrationRecord(path),
   };
-  const move = { source, target: tampered, shape: PROJECT_SHAPE, journal, watch: { rows: () => {} }, trace: () => {} };
+  const migration = { source, target: tampered, shape: PROJECT_SHAPE, journal, watch: { rows: () => {} }, trace: () => {} };
   const record = {
     migrationId,
     direction: "up",
@@ -65,7 +65,7 @@ async function movedWith(fault: (client: pg.Client) => Promise<void>): Promise<{
     projectId: project,
     startedAt: "",
   } as const;
-  const error = await runMigration(move, record).then(
+  const error = await runMigration(migration, record).then(
     () => undefined,
     (error) => error,
   );
@@ -79,7 +79,7 @@ describe("verification", () => {
   const faults: Readonly<Record<string, [fault: (client: pg.Client) => Promise<void>, said: RegExp]>> = {
     "one changed letter of a text": [
       statement("UPDATE checkpoints SET description = overlay(description placing 'X' from 1) WHERE id = 'checkpoint-2'"),
-      /checkpoints has 8 rows, but not the same content/,
+      /checkpoints has 8 rows, but different content/,
     ],
     "one missing row": [statement("DELETE FROM vectors WHERE version_id = 1 AND key = 1"), /vectors has \d+ rows instead of \d+/],
     "one float that differs in its last bit": [
@@ -93,15 +93,15 @@ describe("verification", () => {
           rows[0].key,
         ]);
       },
-      /vectors has \d+ rows, but not the same content/,
+      /vectors has \d+ rows, but different content/,
     ],
     "a counter that lags behind": [
       statement("SELECT setval(pg_get_serial_sequence('checkpoints', 'key'), 3)"),
-      /checkpoints would give out numbers again/,
+      /checkpoints would reuse numbers/,
     ],
-    "a trigger that stayed switched off": [
+    "a trigger that stayed disabled": [
       async (client) => void (await client.query("ALTER TABLE vectors DISABLE TRIGGER vectors_outbox")),
-      /trigger vectors_outbox is switched off/,
+      /trigger vectors_outbox is disabled/,
     ],
     "an index that is missing": [
       async (client) => void (await client.query("DROP INDEX vectors_hnsw_1")),
@@ -110,7 +110,7 @@ describe("verification", () => {
   };
   for (const [what, [fault, said]] of Object.entries(faults))
     it(`finds ${what}, and nothing is switched`, async () => {
-      const { where, error } = await movedWith(fault);
+      const { where, error } = await migrateWithFault(fault);
       expect(String((error as Error)?.message)).toMatch(said);
       expect(existsSync(projectFile(where, project))).toBe(true);
       expect(existsSync(`${projectFile(where, project)}.migration`)).toBe(false);
@@ -120,8 +120,8 @@ describe("verification", () => {
       await cairn.close();
     });
 
-  it("passes the very same move without a fault", async () => {
-    const { error, where } = await movedWith(statement("UPDATE checkpoints SET summary = summary WHERE id = 'checkpoint-2'"));
+  it("passes the same migration without a fault", async () => {
+    const { error, where } = await migrateWithFault(statement("UPDATE checkpoints SET summary = summary WHERE id = 'checkpoint-2'"));
     expect(error).toBeUndefined();
     expect(existsSync(projectFile(where, project))).toBe(false);
   });
@@ -131,13 +131,13 @@ describe("a target that holds data", () => {
   it("is refused before anything is changed", async () => {
     const where = place();
     await makeProject(where, project, 2);
-    await expect(where.migrations.migrate({ to: database.url, which: projectNamed(project) })).rejects.toThrow(/holds data already/);
+    await expect(where.migrations.migrate({ to: database.url, which: projectNamed(project) })).rejects.toThrow(/already contains data/);
     expect(existsSync(`${projectFile(where, project)}.migration`)).toBe(false);
   });
 });
 
 describe("two migrations at once", () => {
-  it("get in each other's way without harm: one moves it, the other says so or finds it moved", async () => {
+  it("do no harm at the same time: one migrates, the other raises conflict or finds it migrated", async () => {
     const where = place();
     const name = "/two/at-once";
     const which = projectNamed(name);
@@ -149,7 +149,7 @@ describe("two migrations at once", () => {
     expect(outcomes.filter((outcome) => outcome === "migrated")).toHaveLength(1);
     expect(outcomes.filter((outcome) => !["migrated", "unchanged", "conflict"].includes(outcome!))).toEqual([]);
     // Nobody is advised to clear away what the other has just brought there.
-    for (const result of results) if (result.status === "rejected") expect(String(result.reason)).not.toContain("holds data already");
+    for (const result of results) if (result.status === "rejected") expect(String(result.reason)).not.toContain("already contains data");
     const cairn = await open({ dataDir: where.dataDir, embedder: [] });
     expect((await cairn.checkpoints.list({ projectPath: name })).total).toBe(30);
     await cairn.close();
@@ -173,17 +173,17 @@ describe("rollback", () => {
 
     await migrations.migrate({ to: database.url, which });
     const saved = await cairn.checkpoints.save({ projectPath: name, summary: "In PostgreSQL." });
-    await expect(migrations.migrate({ rollback: true, which })).rejects.toThrow(/was written to since the move.*--to sqlite/);
+    await expect(migrations.migrate({ rollback: true, which })).rejects.toThrow(/was written to since the migration.*--to sqlite/);
     await cairn.checkpoints.save({ projectPath: name, summary: "A refusal pauses nobody." });
     await migrations.migrate({ to: "sqlite", which });
     const { checkpoints, total } = await cairn.checkpoints.list({ projectPath: name, limit: 100 });
     expect(total).toBe(7);
     expect(checkpoints.map(({ id }) => id)).toContain(saved.id);
     await cairn.close();
-    await expect(migrations.migrate({ rollback: true, which })).rejects.toThrow(/was not moved/);
+    await expect(migrations.migrate({ rollback: true, which })).rejects.toThrow(/was not migrated/);
   });
 
-  it("frees a file that was backed up in the middle of a move and restored later", async () => {
+  it("removes the fence of a file that was backed up during a migration and restored later", async () => {
     const where = place();
     const name = "/restored/project";
     await makeProject(where, name, 2);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it("not one acknowledged write is missing when processes go on writing during a move, and back again", { timeout: 600_000 }, async () => {
+it("loses no acknowledged write when processes keep writing during a migration there and back", { timeout: 600_000 }, async () => {
   const where = place();
   const { dataDir, migrations } = where;
   const project = "/writers/project";
@@ -30,7 +30,7 @@ it("not one acknowledged write is missing when processes go on writing during a 
   await Promise.all(savers.map((saver) => saver.reached(30)));
   await migrations.migrate({ to: database.url, which });
   expect(existsSync(projectFile(where, project))).toBe(false);
-  const moved = savers.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
+  const migrated = savers.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
   await Promise.all(savers.map((saver) => saver.reached(saver.acknowledged.length + more)));
   await migrations.migrate({ to: "sqlite", which });
   expect(existsSync(projectFile(where, project))).toBe(true);
@@ -39,8 +39,8 @@ it("not one acknowledged write is missing when processes go on writing during a 
   for (const saver of savers) saver.stop();
   for (const saver of savers) expect(await saver.ended, saver.errors()).toBe(0);
   const acknowledged = savers.flatMap((saver) => saver.acknowledged);
-  expect(moved).toBeLessThan(acknowledged.length); // they went on after the switch
-  const stored = await storedIds(reader, project); // opened before the moves, and never told of them
+  expect(migrated).toBeLessThan(acknowledged.length); // they continued after the switch
+  const stored = await storedIds(reader, project); // opened before the migrations
   expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
   expect(stored.size).toBe(acknowledged.length + 20);
   await reader.close();

@@ -9,7 +9,7 @@ import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
-const projectPath = "/home/someone/damaged-move";
+const projectPath = "/home/someone/damaged-migration";
 const which = { kind: "project", id: projectPath } as const;
 const name = projectDatabaseName(projectPath);
 let dataDir: string;
@@ -17,7 +17,7 @@ let database: TestDatabase;
 let cairn: Cairn;
 
 beforeEach(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), "cairn-damaged-move-"));
+  dataDir = mkdtempSync(join(tmpdir(), "cairn-damaged-migration-"));
   database = await testDatabase();
   cairn = await open({ dataDir, embedder: [testEmbedder()] });
   for (const step of ["one", "two", "three"]) {

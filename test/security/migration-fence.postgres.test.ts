@@ -104,8 +104,8 @@ describe("a migration that was killed", () => {
 
   it("is reported at every point at which it can die", { timeout: 900_000 }, async () => {
     for (const [input, points] of [
-      [{ to: database.url }, ["pause", "noted paused", "noted copied", "noted verified", "archived", "target opened"]],
-      [{ to: "sqlite" }, ["pause", "noted copied", "archived", "placed"]],
+      [{ to: database.url }, ["pause", "recorded paused", "recorded copied", "recorded verified", "archived", "target opened"]],
+      [{ to: "sqlite" }, ["pause", "recorded copied", "archived", "placed"]],
     ] as const)
       for (const point of points) {
         const where = place();
@@ -156,7 +156,7 @@ describe("a migration that was killed", () => {
     const args = command.split(" ").slice(1);
     expect(await cairn(args, { env })).toMatchObject({ code: 0 });
     expect(await cairn(["checkpoint", "save", "Later"], { env })).toMatchObject({ code: 0 });
-    expect((await cairn(["doctor", "--quick"], { env })).stdout).not.toContain("stopped before its end");
+    expect((await cairn(["doctor", "--quick"], { env })).stdout).not.toContain("is unfinished");
     await library.close();
     clear();
   });
@@ -168,7 +168,7 @@ describe("a migration that was killed", () => {
     const input = { to: database.url, which: projectNamed(project) };
     const script = join(import.meta.dirname, "..", "migrate", "migrator.mjs");
     const { dataDir, stateDir } = where;
-    const child = spawn(process.execPath, [script, JSON.stringify({ dataDir, stateDir, input, dieAt: "noted paused", stop: true })]);
+    const child = spawn(process.execPath, [script, JSON.stringify({ dataDir, stateDir, input, dieAt: "recorded paused", stop: true })]);
     const record = join(dataDir, "projects", `${projectDatabaseName(project)}.db.migration`);
     await expect.poll(() => isStopped(child.pid!) && readFileSync(record, "utf8").includes('"paused"')).toBe(true);
     const cairn = await opened(where);

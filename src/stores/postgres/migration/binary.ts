@@ -1,16 +1,16 @@
 import type { Column, Row, TableShape, Value } from "../../../ports/migration.ts";
 
-/** PostgreSQL counts its times from 2000. */
+/** Microseconds from 1970 to 2000, the epoch of PostgreSQL. */
 const EPOCH = 946_684_800_000_000n;
 const TEXT_OID = 25;
 const SIGNATURE = Buffer.from("PGCOPY\n\xff\r\n\0", "latin1");
 
-/** What stands before the first row of a binary COPY: a signature, no flags, no extension. */
+/** The header of a binary COPY: a signature, no flags, no extension. */
 export const COPY_HEADER = Buffer.concat([SIGNATURE, Buffer.alloc(8)]);
-/** What stands after the last. */
+/** The trailer of a binary COPY. */
 export const COPY_TRAILER = Buffer.from([0xff, 0xff]);
 
-/** Rows as PostgreSQL's binary COPY has them. `extra` is one more column of text at the end of each. */
+/** Encodes rows for binary COPY. `extra` appends one text column to each row. */
 export function encodeRows(columns: readonly Column[], rows: readonly Row[], extra?: (row: Row) => string): Buffer {
   const parts: Uint8Array[] = [];
   for (const row of rows) {
@@ -94,29 +94,29 @@ function encodeList(list: readonly string[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Reads rows out of the pieces of a binary COPY, as they come. */
+/** Returns a decoder of binary COPY that takes the stream in pieces. */
 export function rowDecoder(table: TableShape): { push(piece: Uint8Array): Row[]; end(): void } {
   const { columns } = table;
   let pending: Buffer = Buffer.alloc(0);
   let wanted = COPY_HEADER.length;
-  let begun = false;
+  let started = false;
   let ended = false;
-  let held: Uint8Array[] = [];
-  let heldBytes = 0;
+  let pieces: Uint8Array[] = [];
+  let pieceBytes = 0;
 
   return {
     push(piece) {
-      held.push(piece);
-      heldBytes += piece.byteLength;
-      // A large row comes in many pieces; they are put together once it is whole.
-      if (pending.length + heldBytes < wanted) return [];
-      pending = Buffer.concat([pending, ...held]);
-      held = [];
-      heldBytes = 0;
-      if (!begun) {
-        if (!pending.subarray(0, SIGNATURE.length).equals(SIGNATURE)) throw new Error("The server did not answer in binary.");
+      pieces.push(piece);
+      pieceBytes += piece.byteLength;
+      // A large row arrives in many pieces, which are joined once it is complete.
+      if (pending.length + pieceBytes < wanted) return [];
+      pending = Buffer.concat([pending, ...pieces]);
+      pieces = [];
+      pieceBytes = 0;
+      if (!started) {
+        if (!pending.subarray(0, SIGNATURE.length).equals(SIGNATURE)) throw new Error("The server did not send binary data.");
         pending = pending.subarray(COPY_HEADER.length);
-        begun = true;
+        started = true;
       }
       const rows: Row[] = [];
       for (;;) {
@@ -135,12 +135,12 @@ export function rowDecoder(table: TableShape): { push(piece: Uint8Array): Row[];
       return rows;
     },
     end() {
-      if (!ended) throw new Error(`The rows of ${table.name} broke off.`);
+      if (!ended) throw new Error(`The rows of ${table.name} ended early.`);
     },
   };
 }
 
-/** How many bytes the next row takes at least; exact once that many are there. */
+/** Returns a lower bound of the next row's length in bytes; exact once that many are available. */
 function rowLength(bytes: Buffer, columns: number): number | "end" {
   if (bytes.length < 2) return 2;
   const count = bytes.readInt16BE(0);
@@ -170,7 +170,7 @@ function decodeValue({ type, name }: Column, bytes: Buffer): Value {
   switch (type) {
     case "text":
     case "bytes":
-      return Buffer.from(bytes); // a copy: the piece that it came in may be large
+      return Buffer.from(bytes); // a copy, so that the large piece can be freed
     case "int4":
       return BigInt(bytes.readInt32BE());
     case "int8":

@@ -9,14 +9,14 @@ import { isCollision, translatePostgresError } from "../driver/errors.ts";
 import { rowDecoder } from "./binary.ts";
 
 export const FENCE_TABLE = "cairn_migration_fence";
-/** SQLSTATE of a fenced table, in a class that PostgreSQL does not use: a migration runs, or it was abandoned. */
+/** SQLSTATEs of a fenced table, in a class that PostgreSQL does not use: the migration runs, or was abandoned. */
 const MIGRATING_STATE = "CR001";
 const ABANDONED_STATE = "CR002";
 
 /** Tables that hold rows of every collection. Those of the code index stay behind: it is derived, and SQLite keeps it in another file. */
 const WITH_COLLECTION = ["embedding_versions", "vectors", "vector_index", "vector_outbox"];
 
-/** One connection of its own that looks in one schema only. It has no time limits: a large table takes as long as it takes. */
+/** Opens a connection with one schema in its search path and without time limits, because large tables take long. */
 export async function connectTo(url: string, schema: string, where: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
@@ -26,7 +26,7 @@ export async function connectTo(url: string, schema: string, where: string): Pro
     statement_timeout: 0,
     options: "-c DateStyle=ISO -c TimeZone=UTC -c client_encoding=UTF8",
   });
-  client.on("error", () => {}); // the next statement tells
+  client.on("error", () => {}); // the next statement raises it
   try {
     await client.connect();
     await client.query(`SET search_path TO ${quoteName(schema)}`);
@@ -37,7 +37,7 @@ export async function connectTo(url: string, schema: string, where: string): Pro
   return client;
 }
 
-/** The rows of a table by binary COPY, a bounded number at a time. */
+/** Reads the rows of a table in batches, by binary COPY. */
 export async function* postgresRows(client: pg.Client, table: TableShape): AsyncGenerator<readonly Row[]> {
   const columns = table.columns.map(({ name }) => quoteName(name));
   const isShared = table.kind === "project" && WITH_COLLECTION.includes(table.name);
@@ -51,7 +51,7 @@ export async function* postgresRows(client: pg.Client, table: TableShape): Async
   decoder.end();
 }
 
-/** The last number that each sequence gave out. */
+/** Returns the last value of each sequence. */
 export async function postgresCounters(client: pg.Client, schema: string, shape: DatabaseShape): Promise<Counters> {
   const found: Record<string, string> = {};
   for (const { name, counter } of shape.tables) {
@@ -66,8 +66,8 @@ export async function postgresCounters(client: pg.Client, schema: string, shape:
 }
 
 /**
- * From now on every write to these tables is refused, but for the move's own connection. Making a trigger waits for the writes
- * that are under way, so that whatever was acknowledged is there. Run it in a transaction.
+ * Creates triggers that refuse every write to the schema's tables, except by the migration's own connection. Creating a trigger waits
+ * for writes in progress, so the tables hold every acknowledged write. Call it in a transaction.
  */
 export async function raiseFence(client: pg.Client, schema: string, { migrationId, role }: Fence): Promise<void> {
   await client.query(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id text NOT NULL, role text NOT NULL)`);
@@ -90,17 +90,18 @@ export async function raiseFence(client: pg.Client, schema: string, { migrationI
     );
 }
 
+/** Removes the triggers and the id. */
 export async function dropFence(client: pg.Client): Promise<void> {
   await client.query(`DROP FUNCTION IF EXISTS cairn_migration_fence() CASCADE; DROP TABLE IF EXISTS ${FENCE_TABLE}`);
 }
 
-/** Whether the schema is being filled, or is being left. A full one that is being left must never be taken for a half-filled one. */
+/** The fence of a schema. `role` distinguishes an incomplete target, which may be dropped, from a source, which must not. */
 export interface Fence {
   readonly migrationId: string;
   readonly role: "target" | "source";
 }
 
-/** The move that holds this schema. */
+/** Returns the fence of this schema. */
 export async function fenceOf(client: pg.Client, schema: string): Promise<Fence | undefined> {
   if (!(await isFenced(client, schema))) return undefined;
   const { rows } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [
@@ -119,7 +120,7 @@ async function isFenced(client: pg.Client, schema: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** All tables of the schema but the move's own. */
+/** Returns the tables of the schema, without the fence's own. */
 export async function tablesOf(client: pg.Client, schema: string): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     "SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname <> $2 ORDER BY c.relname",
@@ -128,7 +129,7 @@ export async function tablesOf(client: pg.Client, schema: string): Promise<strin
   return rows.map(({ name }) => name);
 }
 
-/** Runs `work` as one transaction on this connection; again, if it and a writer got in each other's way. */
+/** Runs `work` as one transaction and repeats it after a deadlock or serialization failure. */
 export async function transaction<T>(client: pg.Client, where: string, work: () => Promise<T>): Promise<T> {
   const once = async () => {
     try {
@@ -148,7 +149,7 @@ export async function transaction<T>(client: pg.Client, where: string, work: () 
   }
 }
 
-/** Whether this schema is only a note of where its tables went. */
+/** Returns whether this schema is a tombstone: the remains after a migration back to SQLite. */
 export async function isTombstone(client: pg.Client, schema: string): Promise<boolean> {
   const { rows } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [
     `${quoteName(schema)}.schema_migrations`,
@@ -161,7 +162,7 @@ export async function schemaExists(client: pg.Client, schema: string): Promise<b
   return (await client.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema])).rows.length > 0;
 }
 
-/** The server may take a moment to notice that a process was killed. */
+/** Milliseconds to wait for another migration: the server notices a killed process with a delay. */
 const LOCK_WAIT_MS = 15_000;
 
 /** Names the advisory lock that a migration holds on its schema for as long as it runs. */
@@ -169,7 +170,7 @@ export function migrationLockName(schema: string): string {
   return `cairn migration of ${schema}`;
 }
 
-/** One move at a time per schema, whoever runs it. Held until the connection ends, however it ends. */
+/** Locks the schema against other migrations until the connection ends. */
 export async function lockSchema(client: pg.Client, schema: string, where: string): Promise<void> {
   const tryLock = async () => {
     const { rows } = await client.query<{ held: boolean }>("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held", [
@@ -181,7 +182,7 @@ export async function lockSchema(client: pg.Client, schema: string, where: strin
     throw new CairnError("conflict", `Another process is migrating ${where} now. Wait until it has finished.`);
 }
 
-/** PostgreSQL's own words name the row that it refused. */
+/** Translates an error; the message of PostgreSQL names the row that it refused. */
 function translateRowError(error: unknown, where: string): unknown {
   const { code, detail, message } = error as { code?: string; detail?: string; message?: string };
   if (code !== undefined && /^(22|23|54)/.test(code))
@@ -198,6 +199,6 @@ function literalSchema(schema: string): string {
 }
 
 function literal(migrationId: string): string {
-  if (!/^[0-9a-z-]{1,64}$/.test(migrationId)) throw new CairnError("internal", "A move has another kind of id.");
+  if (!/^[0-9a-z-]{1,64}$/.test(migrationId)) throw new CairnError("internal", "Invalid migration id.");
   return migrationId;
 }

@@ -20,11 +20,11 @@ import {
 import type { PostgresMigrationOptions } from "./target.ts";
 
 export interface PostgresSourceOptions extends Omit<PostgresMigrationOptions, "sameSource"> {
-  /** What is left in its place says where it went. */
+  /** Written to the tombstone. */
   readonly migratedTo: string;
 }
 
-/** A PostgreSQL schema that goes back to a SQLite file. */
+/** Returns a PostgreSQL schema as the source of a migration back to SQLite. */
 export function postgresMigrationSource({
   url,
   schema,
@@ -37,7 +37,7 @@ export function postgresMigrationSource({
   const where = `${database.where} (schema ${schema})`;
   let client: pg.Client | undefined;
 
-  async function connected(): Promise<pg.Client> {
+  async function connect(): Promise<pg.Client> {
     if (client) return client;
     const made = await connectTo(url, schema, where);
     try {
@@ -50,11 +50,11 @@ export function postgresMigrationSource({
     return made;
   }
 
-  async function there(db: pg.Client): Promise<boolean> {
+  async function hasTables(db: pg.Client): Promise<boolean> {
     return (await schemaExists(db, schema)) && !(await isTombstone(db, schema)) && (await tablesOf(db, schema)).length > 0;
   }
 
-  /** A move that was undone after it had archived the schema. */
+  /** Restores the archived schema of a migration that is undone. */
   async function restore(db: pg.Client, migrationId: string): Promise<void> {
     const archived = archiveName(schema, migrationId);
     if (!(await schemaExists(db, archived))) return;
@@ -64,14 +64,14 @@ export function postgresMigrationSource({
 
   return {
     where,
-    lock: async () => void (await connected()),
+    lock: async () => void (await connect()),
 
     async exists() {
-      return there(await connected());
+      return hasTables(await connect());
     },
 
     async unknownTables() {
-      const db = await connected();
+      const db = await connect();
       if (!(await fenceOf(db, schema)))
         await ensureSchema(database, schema, definition, shape.kind === "project" ? await ensurePgvector(database) : undefined);
       const known = new Set([...shape.tables.map(({ name }) => name), ...shape.derived]);
@@ -79,15 +79,15 @@ export function postgresMigrationSource({
     },
 
     async *rows(table) {
-      yield* postgresRows(await connected(), table);
+      yield* postgresRows(await connect(), table);
     },
 
     async counters() {
-      return postgresCounters(await connected(), schema, shape);
+      return postgresCounters(await connect(), schema, shape);
     },
 
     async pause(migrationId) {
-      const db = await connected();
+      const db = await connect();
       await transaction(db, where, () => restore(db, migrationId));
       const fence = await fenceOf(db, schema);
       if (fence?.migrationId === migrationId && fence.role === "source") return;
@@ -96,7 +96,7 @@ export function postgresMigrationSource({
     },
 
     async archive(migrationId) {
-      const db = await connected();
+      const db = await connect();
       const archived = archiveName(schema, migrationId);
       const place = `${database.where} (schema ${archived})`;
       if (await schemaExists(db, archived)) return place;
@@ -107,9 +107,9 @@ export function postgresMigrationSource({
           (migration_id integer PRIMARY KEY, migration_name text NOT NULL UNIQUE, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
         await db.query(`INSERT INTO ${quoteName(schema)}.schema_migrations VALUES ($1, $2, '')`, [
           TOMBSTONE_VERSION,
-          `moved to ${migratedTo}`,
+          `migrated to ${migratedTo}`,
         ]);
-        // Whoever looks for a project or a system looks for these tables first.
+        // Listing projects and systems reads these tables.
         await db.query(`CREATE TABLE ${quoteName(schema)}.project_info (id integer PRIMARY KEY, project_id text, created_at timestamptz)`);
         await db.query(`CREATE TABLE ${quoteName(schema)}.metadata (key text PRIMARY KEY, value text NOT NULL)`);
       });
@@ -118,7 +118,7 @@ export function postgresMigrationSource({
     },
 
     async resume(migrationId) {
-      const db = await connected();
+      const db = await connect();
       await transaction(db, where, async () => {
         await restore(db, migrationId);
         const fence = await fenceOf(db, schema);

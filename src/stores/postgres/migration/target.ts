@@ -29,17 +29,17 @@ export interface PostgresMigrationOptions {
   readonly definition: DatabaseSchema;
   readonly shape: DatabaseShape;
   readonly trace?: Trace | undefined;
-  /** Whether another move id was given out for the same source: then what it left may be replaced. */
+  /** Returns whether a migration id belongs to the same source, so that its unfinished copy may be replaced. */
   readonly sameSource: (migrationId: string) => boolean;
 }
 
-/** Rows that are somebody's, in tables to which the schema itself brings rows. */
-const SOMEBODYS: Readonly<Record<string, string>> = {
+/** Conditions for user rows in tables that are not empty in a new schema. */
+const USER_ROWS: Readonly<Record<string, string>> = {
   "project code_generation": "last > 0",
   "system metadata": "key = 'system_id'",
 };
 
-/** A PostgreSQL schema that a SQLite file goes to. All of the import is one transaction. */
+/** Returns a PostgreSQL schema as the target of a migration from SQLite. The import is one transaction. */
 export function postgresMigrationTarget({
   url,
   schema,
@@ -53,7 +53,7 @@ export function postgresMigrationTarget({
   let client: pg.Client | undefined;
   const hasVectors = shape.tables.some(({ columns }) => columns.some(({ type }) => type === "vector"));
 
-  async function connected(): Promise<pg.Client> {
+  async function connect(): Promise<pg.Client> {
     if (client) return client;
     const made = await connectTo(url, schema, where);
     try {
@@ -67,19 +67,19 @@ export function postgresMigrationTarget({
   }
 
   async function state(): Promise<"absent" | "ours" | "occupied"> {
-    const db = await connected();
+    const db = await connect();
     if (!(await schemaExists(db, schema)) || (await isTombstone(db, schema))) return "absent";
     const fence = await fenceOf(db, schema);
     if (fence) return fence.role === "target" && sameSource(fence.migrationId) ? "ours" : "occupied";
     return (await isEmpty(db)) ? "absent" : "occupied";
   }
 
-  /** No rows but those that the schema itself brings. */
+  /** Returns whether the schema has no user rows. */
   async function isEmpty(db: pg.Client): Promise<boolean> {
-    const there = new Set(await tablesOf(db, schema));
+    const existing = new Set(await tablesOf(db, schema));
     for (const { kind, name } of shape.tables) {
-      if (!there.has(name)) continue;
-      const { rows } = await db.query(`SELECT 1 FROM ${quoteName(name)} WHERE ${SOMEBODYS[`${kind} ${name}`] ?? "true"} LIMIT 1`);
+      if (!existing.has(name)) continue;
+      const { rows } = await db.query(`SELECT 1 FROM ${quoteName(name)} WHERE ${USER_ROWS[`${kind} ${name}`] ?? "true"} LIMIT 1`);
       if (rows.length > 0) return false;
     }
     return true;
@@ -88,10 +88,10 @@ export function postgresMigrationTarget({
   return {
     where,
     state,
-    lock: async () => void (await connected()),
+    lock: async () => void (await connect()),
 
     async check() {
-      const db = await connected();
+      const db = await connect();
       const { rows } = await db.query<{ create: boolean; temp: boolean; encoding: string }>(
         `SELECT has_database_privilege(current_database(), 'CREATE') AS create, has_database_privilege(current_database(), 'TEMP') AS temp,
            current_setting('server_encoding') AS encoding`,
@@ -103,12 +103,12 @@ export function postgresMigrationTarget({
           `The database user needs CREATE and TEMPORARY on ${database.where}. Grant them, then try again.`,
         );
       if (encoding !== "UTF8")
-        throw new CairnError("unavailable", `${database.where} is encoded in ${encoding}. Make a database with ENCODING 'UTF8'.`);
+        throw new CairnError("unavailable", `${database.where} is encoded in ${encoding}. Create a database with ENCODING 'UTF8'.`);
       if (hasVectors) await ensurePgvector(database);
     },
 
     async fill(migrationId, feed) {
-      const db = await connected();
+      const db = await connect();
       if (await isTombstone(db, schema)) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
       const pgvector = hasVectors ? await ensurePgvector(database) : undefined;
       await ensureSchema(database, schema, definition, pgvector);
@@ -120,7 +120,7 @@ export function postgresMigrationTarget({
         if ((await state()) === "occupied") throw occupied(where);
         await raiseFence(db, schema, { migrationId, role: "target" });
         await db.query(`TRUNCATE ${shape.tables.map(({ name }) => quoteName(name)).join(", ")} CASCADE`);
-        // What they would write comes along, or is written by us.
+        // The import writes what the triggers would write.
         for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} DISABLE TRIGGER USER`);
         const staged = new Set<string>();
         const counters = await feed(async (table, rows) => {
@@ -137,41 +137,41 @@ export function postgresMigrationTarget({
     },
 
     async *rows(table) {
-      yield* postgresRows(await connected(), table);
+      yield* postgresRows(await connect(), table);
     },
 
     async counters() {
-      return postgresCounters(await connected(), schema, shape);
+      return postgresCounters(await connect(), schema, shape);
     },
 
     async problems() {
-      const db = await connected();
+      const db = await connect();
       const found: string[] = [];
       for (const { name, fullText } of shape.tables) {
         if (!fullText) continue;
         const { rows } = await db.query<{ count: string }>(`SELECT count(*) FROM ${quoteName(name)} WHERE words IS NULL`);
-        if (rows[0]!.count !== "0") found.push(`${rows[0]!.count} rows of ${name} cannot be found by their words.`);
+        if (rows[0]!.count !== "0") found.push(`${rows[0]!.count} rows of ${name} are missing in the full-text index.`);
       }
       const { rows: disabled } = await db.query<{ name: string }>(
         `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
           WHERE n.nspname = $1 AND t.tgenabled = 'D'`,
         [schema],
       );
-      for (const { name } of disabled) found.push(`The trigger ${name} is switched off.`);
+      for (const { name } of disabled) found.push(`The trigger ${name} is disabled.`);
       if (hasVectors) found.push(...(await missingIndexes(db, schema)));
       return found;
     },
 
     async open(migrationId) {
-      const db = await connected();
-      if ((await fenceOf(db, schema))?.migrationId !== migrationId) return; // done before a kill
+      const db = await connect();
+      if ((await fenceOf(db, schema))?.migrationId !== migrationId) return; // already done before a crash
       await transaction(db, where, () => dropFence(db));
       trace("target opened");
       await db.query(shape.tables.map(({ name }) => `ANALYZE ${quoteName(name)}`).join("; "));
     },
 
     async discard(migrationId) {
-      const db = await connected();
+      const db = await connect();
       const fence = await fenceOf(db, schema);
       if (fence?.role === "target" && fence.migrationId === migrationId) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
       trace("discarded");
@@ -185,14 +185,15 @@ export function postgresMigrationTarget({
   };
 }
 
+/** Returns the error for a target that contains data. */
 export function occupied(where: string): CairnError {
   return new CairnError(
     "conflict",
-    `${where} holds data already, and a move never mixes two databases. Move to another database, or set that one aside first. Nothing was changed.`,
+    `${where} already contains data, and a migration never merges two databases. Choose another target, or rename the existing one. Nothing was changed.`,
   );
 }
 
-/** Stores rows by binary COPY. Rows that are found by words go by way of a table that has their text, since only the server makes its index of it. */
+/** Inserts rows by binary COPY. Rows with full text pass through a staging table, because only the server builds a tsvector. */
 async function put(db: pg.Client, table: TableShape, rows: readonly Row[], staged: Set<string>): Promise<void> {
   const names = table.columns.map(({ name }) => quoteName(name)).join(", ");
   const { fullText } = table;
@@ -241,7 +242,7 @@ async function vectorIndexes(db: pg.Client, pgvector: string): Promise<string[]>
   return (await versionsOf(db)).flatMap(({ version, dimension }) => vectorIndexSql(pgvector, version, dimension) ?? []);
 }
 
-/** Versions whose vectors should have an index and have none that can be used. */
+/** Returns the versions whose vectors lack a valid index. */
 async function missingIndexes(db: pg.Client, schema: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace

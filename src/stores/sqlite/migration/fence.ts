@@ -4,12 +4,12 @@ import { poll } from "../../../scheduling/retry.ts";
 import { waitLimitMs } from "../../../scheduling/time-limit.ts";
 import { isBusy, MIGRATING, translateSqliteError } from "../driver/errors.ts";
 
-/** Says which move has paused the database. */
+/** Holds the id of the migration that fenced the database. */
 export const FENCE_TABLE = "cairn_migration_fence";
 
 /**
- * Puts a trigger before every write to every table, in one transaction: whatever was acknowledged before is in the file, and
- * nothing comes after. It holds for every process and every program, also those that know nothing of the move.
+ * Creates a trigger that raises an error before every write to every table, in one transaction: the file holds every write that was
+ * acknowledged before, and none after. It affects every process, also other SQLite programs.
  */
 export async function raiseFence(connection: DatabaseSync, path: string, migrationId: string): Promise<void> {
   await exclusively(connection, path, () => {
@@ -22,7 +22,7 @@ export async function raiseFence(connection: DatabaseSync, path: string, migrati
   });
 }
 
-/** Whether this is a trigger of a fence, exactly as `raiseFence` makes it. */
+/** Returns whether this is a trigger of a fence, exactly as `raiseFence` creates it. */
 export function isFenceTrigger(name: string, table: string, sql: string): boolean {
   return EVENTS.some((event) => name === triggerName(table, event) && sql === fenceTrigger(table, event));
 }
@@ -33,6 +33,7 @@ function fenceTrigger(table: string, event: string): string {
   return `CREATE TRIGGER ${triggerName(table, event)} BEFORE ${event} ON ${table} BEGIN SELECT RAISE(ABORT, '${MIGRATING}'); END`;
 }
 
+/** Removes the triggers and the id. */
 export async function dropFence(connection: DatabaseSync, path: string): Promise<void> {
   await exclusively(connection, path, () => {
     const triggers = connection.prepare(
@@ -43,13 +44,13 @@ export async function dropFence(connection: DatabaseSync, path: string): Promise
   });
 }
 
-/** The move that has paused this database, if one has. */
+/** Returns the id of the migration that fenced this database. */
 export function fenceOf(connection: DatabaseSync): string | undefined {
   if (!connection.prepare("SELECT 1 FROM sqlite_master WHERE name = ?").get(FENCE_TABLE)) return undefined;
   return (connection.prepare(`SELECT migration_id FROM ${FENCE_TABLE}`).get() as { migration_id: string } | undefined)?.migration_id;
 }
 
-/** Tables that can have triggers: those of full text, and what they are made of, cannot. */
+/** Returns the tables that can have triggers: FTS5 tables and their shadow tables cannot. */
 export function ordinaryTables(connection: DatabaseSync): string[] {
   const rows = connection
     .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")
@@ -64,7 +65,7 @@ function triggerName(table: string, event: string): string {
   return `cairn_fence_${table}_${event.toLowerCase()}`;
 }
 
-/** Runs `work` in a write transaction, waiting for those under way. */
+/** Runs `work` in a write transaction after those in progress. */
 async function exclusively(connection: DatabaseSync, path: string, work: () => void): Promise<void> {
   let busy: unknown;
   const begin = () => {

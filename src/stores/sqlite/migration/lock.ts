@@ -14,8 +14,8 @@ import { readMigrationRecord } from "./record.ts";
 const LOCK_WAIT_MS = 15_000;
 
 /**
- * Marks the migration of a database as running, until the returned function is called or the process ends. The mark is a SQLite lock
- * on an empty file: the operating system releases it with the process, however that ends, so nobody has to guess from process ids.
+ * Marks the migration of a database as running, until the returned function is called or the process ends. It is a SQLite lock on
+ * an empty file, which the operating system releases with the process.
  */
 export async function acquireMigrationLock(path: string): Promise<() => void> {
   const { DatabaseSync } = await loadEngine();
@@ -65,7 +65,7 @@ export async function isMigrationRunning(path: string): Promise<boolean> {
 }
 
 /**
- * Returns the error for a database whose migration stopped before its end, or `undefined` while a migration runs or none is needed.
+ * Returns the error for a database whose migration was abandoned, or `undefined` while a migration runs or none is needed.
  * `flags` names the database on the command line.
  */
 export async function findAbandonedMigration(path: string, flags: string | undefined): Promise<CairnError | undefined> {
@@ -73,11 +73,11 @@ export async function findAbandonedMigration(path: string, flags: string | undef
   const record = readMigrationRecord(path);
   if (record?.state === "migrated") return undefined;
   if (!record && !(await isFenced(path))) return undefined;
-  if (await isMigrationRunning(path)) return undefined; // another process has just taken it up
+  if (await isMigrationRunning(path)) return undefined; // another process has just continued it
   return abandonedMigration(path, flags, record);
 }
 
-/** Returns whether the file itself refuses writes. One that is locked or renamed at this moment is looked at again by the next attempt. */
+/** Returns whether the file is fenced. False while it is locked or renamed: the next attempt checks again. */
 async function isFenced(path: string): Promise<boolean> {
   if (!existsSync(path)) return false;
   const { DatabaseSync } = await loadEngine();
@@ -97,7 +97,7 @@ function lockFile(path: string): string {
   return `${path}.migration.lock`;
 }
 
-/** Creates the file for this user only. An existing file is left alone: closing it would drop this process's locks on it. */
+/** Creates the file with mode 0600. Does not open an existing file: closing it would release this process's locks on it. */
 function makePrivate(file: string): void {
   try {
     closeSync(openSync(file, "ax", 0o600));

@@ -4,11 +4,12 @@ import { CairnError } from "../../../model/errors.ts";
 import type { MigrationRecord } from "../../../model/migration.ts";
 import { syncFolder } from "../backup/copy-file.ts";
 
-/** Beside the database file, so that whoever looks for it finds out where it went. */
+/** Returns the path of the record, next to the database file. */
 export function migrationRecordPath(path: string): string {
   return `${path}.migration`;
 }
 
+/** Returns whether a migration of this file was started, finished or not. */
 export function hasMigrationRecord(path: string): boolean {
   return existsSync(migrationRecordPath(path));
 }
@@ -24,7 +25,7 @@ export function readMigrationRecord(path: string): MigrationRecord | undefined {
   return JSON.parse(text) as MigrationRecord;
 }
 
-/** The first record of a move: of two processes that begin one at the same moment, one is refused. */
+/** Creates the first record of a migration. Of two processes that start one at the same time, one gets `conflict`. */
 export function createMigrationRecord(path: string, record: MigrationRecord): void {
   const made = `${migrationRecordPath(path)}.${process.pid}`;
   writeFileSync(made, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600, flush: true });
@@ -32,14 +33,14 @@ export function createMigrationRecord(path: string, record: MigrationRecord): vo
     linkSync(made, migrationRecordPath(path));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    throw new CairnError("conflict", `Another process has just begun to move ${path}. Wait until it is done.`, { cause: error });
+    throw new CairnError("conflict", `Another process is migrating ${path} now. Wait until it has finished.`, { cause: error });
   } finally {
     rmSync(made, { force: true });
   }
   syncFolder(dirname(path));
 }
 
-/** All of the new record or all of the old one, whenever the machine stops. */
+/** Replaces the record atomically, also across a power failure. */
 export function writeMigrationRecord(path: string, record: MigrationRecord): void {
   const target = migrationRecordPath(path);
   const made = `${target}.new`;
@@ -54,17 +55,18 @@ export function removeMigrationRecord(path: string): void {
   syncFolder(dirname(path));
 }
 
-/** Where the database of this file is now, if it is not here: on PostgreSQL, until it is back. */
+/** Returns the PostgreSQL URL of a database that is not in this file any more. */
 export function migratedTo(path: string): string | undefined {
   const record = readMigrationRecord(path);
   return record && isMigrated(record) ? record.url : undefined;
 }
 
+/** Returns whether PostgreSQL is authoritative: a migration back to SQLite changes that only at its end. */
 export function isMigrated({ direction, state }: MigrationRecord): boolean {
   return direction === "down" || state === "migrated";
 }
 
-/** The moves of files of this folder, finished or not. */
+/** Returns the migration records of a folder, finished or not. */
 export function listMigrationRecords(folder: string): MigrationRecord[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder).flatMap((file) =>
@@ -72,7 +74,7 @@ export function listMigrationRecords(folder: string): MigrationRecord[] {
   );
 }
 
-/** The projects or systems whose files should be in this folder and are away. */
+/** Returns the ids of projects or systems of this folder that are on PostgreSQL. */
 export function listMigrated(folder: string): string[] {
   return listMigrationRecords(folder).flatMap((record) => (isMigrated(record) ? (record.projectId ?? []) : []));
 }

@@ -21,18 +21,18 @@ export interface SqliteMigrationOptions {
   readonly trace?: Trace | undefined;
 }
 
-/** A SQLite file that goes to PostgreSQL. */
+/** Returns a SQLite file as the source of a migration to PostgreSQL. */
 export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }: SqliteMigrationOptions): MigrationSource {
   let connection: DatabaseSync | undefined;
   let release: (() => void) | undefined;
 
-  async function connected(): Promise<DatabaseSync> {
+  async function connect(): Promise<DatabaseSync> {
     if (connection) return connection;
     if (!existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
     const { DatabaseSync } = await loadEngine();
     const opened = new DatabaseSync(path, { timeout: 1_000, enableForeignKeyConstraints: true });
     connection = opened;
-    // The tables are those that this version knows, unless a move has begun already: then nobody may change them.
+    // Creates or checks the schema, unless a fence already forbids changes.
     if (fenceOf(opened) === undefined) (await openSqlite({ path, schema, mustExist: true })).close();
     return opened;
   }
@@ -42,7 +42,7 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
     connection = undefined;
   }
 
-  /** A move that was undone after it had archived the file. */
+  /** Restores the archived file of a migration that is undone. */
   function restore(migrationId: string): void {
     if (existsSync(path)) return;
     disconnect();
@@ -60,27 +60,27 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
 
     async unknownTables() {
       const known = new Set([...shape.tables.map(({ name }) => name), ...shape.derived]);
-      return ordinaryTables(await connected()).filter((table) => !known.has(table));
+      return ordinaryTables(await connect()).filter((table) => !known.has(table));
     },
 
     async *rows(table) {
-      yield* sqliteRows(await connected(), table);
+      yield* sqliteRows(await connect(), table);
     },
 
     async counters() {
-      return sqliteCounters(await connected(), shape);
+      return sqliteCounters(await connect(), shape);
     },
 
     async pause(migrationId) {
       restore(migrationId);
-      await raiseFence(await connected(), path, migrationId);
+      await raiseFence(await connect(), path, migrationId);
       trace("pause");
     },
 
     async archive(migrationId) {
       const archived = archivePath(path, migrationId);
       if (existsSync(archived) && !existsSync(path)) return archived;
-      await emptyWal(await connected(), path);
+      await emptyWal(await connect(), path);
       trace("wal emptied");
       disconnect();
       mkdirSync(dirname(archived), { recursive: true, mode: 0o700 });
@@ -88,7 +88,7 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
       trace("archived");
       syncFolder(dirname(path));
       syncFolder(dirname(archived));
-      // Empty by now. Those who have the old file open keep theirs; a file that takes its place must not find them.
+      // Empty by now. Processes with the old file open keep their own; a new file at this path must not use these.
       for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
       trace("wal removed");
       // The code index is not copied: it is derived, and an index run builds it again on the other side.
@@ -98,7 +98,7 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
 
     async resume(migrationId) {
       restore(migrationId);
-      await dropFence(await connected(), path);
+      await dropFence(await connect(), path);
       trace("resumed");
     },
 
@@ -110,7 +110,7 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
   };
 }
 
-/** Lets writes through to a file that is paused though no move of it is noted: a backup from the middle of one. Says whether it was. */
+/** Removes the fence of a file without a record, such as a backup made during a migration. Returns whether there was one. */
 export async function dropStrayFence(path: string): Promise<boolean> {
   if (!existsSync(path)) return false;
   const { DatabaseSync } = await loadEngine();
@@ -129,28 +129,28 @@ export function archivePath(path: string, migrationId: string): string {
 }
 
 /**
- * A copy, and not the archived file itself: whoever still has that one open must see that another has taken its place.
- * The archive has no WAL, so its file is all of it.
+ * Copies the archive to the path. A copy has another inode, so that processes with the archived file open notice the replacement.
+ * The archive has no WAL, so the file is complete.
  */
 export function placeCopy(archive: string, path: string, trace: Trace): void {
   if (!existsSync(archive))
-    throw new CairnError("not_found", `Neither ${path} nor ${archive} is there. Restore a backup.`, { details: { path } });
+    throw new CairnError("not_found", `Neither ${path} nor ${archive} exists. Restore a backup.`, { details: { path } });
   const made = `${path}.incoming`;
   rmSync(made, { force: true });
   copyFileSync(archive, made, constants.COPYFILE_FICLONE);
   syncFile(made);
   trace("copied back");
-  // Nothing of another database may be left beside it.
+  // A WAL of another database must not remain next to it.
   for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
   renameSync(made, path);
   syncFolder(dirname(path));
   trace("placed back");
 }
 
-/** The last number that each table gave out. */
+/** Returns the last AUTOINCREMENT value of each table. */
 export function sqliteCounters(connection: DatabaseSync, shape: DatabaseShape): Counters {
   const found: Record<string, string> = {};
-  if (shape.tables.every(({ counter }) => counter === undefined)) return found; // SQLite has made no table of them
+  if (shape.tables.every(({ counter }) => counter === undefined)) return found; // then sqlite_sequence does not exist
   const given = connection.prepare("SELECT CAST(seq AS TEXT) AS seq FROM sqlite_sequence WHERE name = ?");
   for (const { name, counter } of shape.tables) {
     if (counter === undefined) continue;
@@ -159,9 +159,9 @@ export function sqliteCounters(connection: DatabaseSync, shape: DatabaseShape): 
   return found;
 }
 
-/** Brings everything into the file itself; whoever reads it is waited for. */
+/** Runs a truncating WAL checkpoint, waiting for readers. */
 export async function emptyWal(connection: DatabaseSync, path: string): Promise<void> {
   const truncate = () => (connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number }).busy === 0 || undefined;
   if (!(await poll(truncate, { everyMs: 20, limitMs: waitLimitMs() })))
-    throw new CairnError("unavailable", `Another process reads ${path} and does not stop. End it, then run the migration again.`);
+    throw new CairnError("unavailable", `Another process keeps reading ${path}. Stop it, then run the migration again.`);
 }

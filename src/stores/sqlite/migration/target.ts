@@ -22,13 +22,13 @@ import { sqliteRows } from "./rows.ts";
 import { archivePath, emptyWal, placeCopy, type SqliteMigrationOptions, sqliteCounters } from "./source.ts";
 import { fromMicros } from "./time.ts";
 
-/** A SQLite file that a PostgreSQL schema comes back to. It is built beside its place and renamed when it is whole. */
+/** Returns a SQLite file as the target of a migration from PostgreSQL. It is built under another name and renamed when complete. */
 export function sqliteMigrationTarget({ path, schema, shape, trace = () => {} }: SqliteMigrationOptions): RollbackTarget {
   const made = `${path}.building`;
   let connection: DatabaseSync | undefined;
   let release: (() => void) | undefined;
 
-  async function connected(): Promise<DatabaseSync> {
+  async function connect(): Promise<DatabaseSync> {
     const { DatabaseSync } = await loadEngine();
     connection ??= new DatabaseSync(made, { timeout: 5_000 });
     return connection;
@@ -58,13 +58,13 @@ export function sqliteMigrationTarget({ path, schema, shape, trace = () => {} }:
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     },
 
-    async fill(_moveId, feed) {
-      if (existsSync(path)) throw new CairnError("conflict", `There is a file ${path} already. Set it aside first. Nothing was changed.`);
+    async fill(_migrationId, feed) {
+      if (existsSync(path)) throw new CairnError("conflict", `The file ${path} already exists. Rename it first. Nothing was changed.`);
       clear();
       (await openSqlite({ path: made, schema })).close();
       trace("target made");
-      const db = await connected();
-      // Nobody needs what a kill leaves behind, so that nothing has to be safe before it is whole.
+      const db = await connect();
+      // An incomplete file is discarded, so durability does not matter yet.
       db.exec("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -64000");
       db.exec("BEGIN");
       const triggers = db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").all() as { name: string; sql: string }[];
@@ -79,7 +79,7 @@ export function sqliteMigrationTarget({ path, schema, shape, trace = () => {} }:
           writers.set(table.name, write);
         }
         for (const row of rows) write(row);
-        db.exec("COMMIT; BEGIN"); // a rollback is never needed, and what is committed need not be remembered
+        db.exec("COMMIT; BEGIN"); // no rollback is needed; committing limits the memory use
         trace(`filled ${table.name}`);
       });
       setCounters(db, counters);
@@ -87,8 +87,7 @@ export function sqliteMigrationTarget({ path, schema, shape, trace = () => {} }:
       vectorCodes(db, shape)?.rebuildCodes();
       for (const { sql } of triggers) db.exec(sql);
       const broken = db.prepare("PRAGMA foreign_key_check").all();
-      if (broken.length > 0)
-        throw new CairnError("conflict", `${broken.length} rows refer to rows that are not there. Nothing was changed.`);
+      if (broken.length > 0) throw new CairnError("conflict", `${broken.length} rows refer to missing rows. Nothing was changed.`);
       db.exec("COMMIT");
       trace("target filled");
     },
@@ -96,40 +95,40 @@ export function sqliteMigrationTarget({ path, schema, shape, trace = () => {} }:
     async restoreArchive(archivedBy, counters) {
       clear();
       placeCopy(archivePath(path, archivedBy), made, trace);
-      const db = await connected();
+      const db = await connect();
       await dropFence(db, made);
       setCounters(db, counters);
       trace("target filled");
     },
 
     async *rows(table) {
-      yield* sqliteRows(await connected(), table);
+      yield* sqliteRows(await connect(), table);
     },
 
     async counters() {
-      return sqliteCounters(await connected(), shape);
+      return sqliteCounters(await connect(), shape);
     },
 
     async problems() {
-      const db = await connected();
+      const db = await connect();
       const found: string[] = (db.prepare("PRAGMA integrity_check").all() as { integrity_check: string }[])
         .map(({ integrity_check }) => integrity_check)
-        .filter((said) => said !== "ok");
+        .filter((result) => result !== "ok");
       for (const { name, fullText } of shape.tables) {
         if (!fullText) continue;
         const index = wordsTable(name);
         const missing = db.prepare(`SELECT count(*) AS count FROM ${name} t WHERE t.key NOT IN (SELECT id FROM ${index}_docsize)`).get();
         const { count } = missing as { count: number };
-        if (count > 0) found.push(`${count} rows of ${name} cannot be found by their words.`);
+        if (count > 0) found.push(`${count} rows of ${name} are missing in the full-text index.`);
       }
       return [...found, ...(vectorCodes(db, shape)?.problems() ?? [])];
     },
 
     async open() {
       if (!existsSync(path)) {
-        await emptyWal(await connected(), made);
+        await emptyWal(await connect(), made);
         disconnect();
-        // A copy: this process may still have the other one half open, and two names of one open file would not know of each other.
+        // A copy, because this process may still have the other file open: SQLite's locks do not cover two names of one file.
         placeCopy(made, path, trace);
       }
       trace("placed");
@@ -149,7 +148,7 @@ export function sqliteMigrationTarget({ path, schema, shape, trace = () => {} }:
   };
 }
 
-/** Never lower than they are: no number is given out twice. */
+/** Raises the counters, never lowers them, so that no number is reused. */
 function setCounters(db: DatabaseSync, counters: Counters): void {
   for (const [table, last] of Object.entries(counters)) {
     const { changes } = db.prepare("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?").run(BigInt(last), table);
@@ -168,7 +167,7 @@ function wordsTable(table: string): string {
   return found;
 }
 
-/** Stores rows of one table, with what belongs to them. */
+/** Returns a function that inserts rows of one table with their tags and full-text rows. */
 function rowWriter(db: DatabaseSync, table: TableShape, path: string): (row: Row) => void {
   const at = (name: string) => table.columns.findIndex((column) => column.name === name);
   if (table.kind === "project" && table.name === "vectors") return vectorRowWriter(db, at);
@@ -183,7 +182,7 @@ function rowWriter(db: DatabaseSync, table: TableShape, path: string): (row: Row
   const named = namedValues(table);
   return (row) => {
     const { value, text } = named(row);
-    insert.run(...stored.map((column) => bound(column, value(column.name), () => `${table.name} ${nameOf(table, value)} of ${path}`)));
+    insert.run(...stored.map((column) => bindValue(column, value(column.name), () => `${table.name} ${nameOf(table, value)} of ${path}`)));
     const key = value("key") as bigint;
     if (insertTag) {
       const folded = value("folded_tags") as readonly string[];
@@ -213,7 +212,7 @@ function vectorRowWriter(db: DatabaseSync, at: (name: string) => number): (row: 
   };
 }
 
-/** Most columns of a run's checkpoint stand together in its envelope, in their order. */
+/** Inserts run checkpoints: most of their columns are in the envelope, a JSON array. */
 function runCheckpointWriter(db: DatabaseSync, at: (name: string) => number): (row: Row) => void {
   const insert = (data: string) =>
     db.prepare(
@@ -244,20 +243,20 @@ function runCheckpointWriter(db: DatabaseSync, at: (name: string) => number): (r
 
 const LATER = ["step", "kind", "note", "size", "encoding"];
 
-/** Text is bound as bytes, so that not one of them changes on its way; and numbers as text, since an engine takes 1e-16 for 0. */
+/** Text is bound as bytes to preserve them exactly, and floats as text, because SQLite binds 1e-16 as 0. */
 function placeholder({ type }: Column): string {
   if (type === "float4" || type === "float8") return "CAST(? AS REAL)";
   return type === "text" ? "CAST(? AS TEXT)" : "?";
 }
 
-function bound({ name, type }: Column, value: Value, row: () => string): null | bigint | number | string | Uint8Array {
+function bindValue({ name, type }: Column, value: Value, row: () => string): null | bigint | number | string | Uint8Array {
   if (value === null) return null;
   if (typeof value === "boolean") return value ? 1n : 0n;
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : value;
   if (type === "time") {
     const text = fromMicros(value as bigint);
     if (text === undefined)
-      throw new CairnError("conflict", `The row ${row()} cannot be moved: its ${name} is beyond the times that JavaScript has.`);
+      throw new CairnError("conflict", `The row ${row()} cannot be migrated: its ${name} is outside the time range of JavaScript.`);
     return text;
   }
   if (type === "texts") return JSON.stringify(value);
