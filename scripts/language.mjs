@@ -23,7 +23,7 @@ const BARRED = [
   [/\blearnt\b/i, "knowledge, learned"],
   [/\b(const|let|function|async) (kept|given|meant|later|examining|shown|refused|told)\b/, "a noun for a value, a verb for a function"],
   [/\bbeside the files\b|\blocal side\b/i, "client side"],
-  [/\bdeepen/i, "re-embed"],
+  [/(?<!code\.)\bdeepen/i, "re-embed"],
   [/\bhalf as \w+ again\b/i, "1.5 times as …"],
   [/\bwhat (is|was) there\b|\bwhat there is\b/i, "existing rows, the existing file"],
   [/\btid(y|ies|ied)\b/i, "compact, clean up"],

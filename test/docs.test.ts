@@ -170,6 +170,11 @@ describe("the examples in the docs", () => {
     expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
+  it("include the library reference, with a doc comment for every public export", () => {
+    const { status, stderr } = spawnSync(process.execPath, ["scripts/reference.mjs", "--check"], { cwd: root, encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  });
+
   it("link only to existing files", () => {
     for (const page of [...pages, ...decisions, "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
       for (const [, target] of read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g))
