@@ -2,27 +2,27 @@ import { CairnError } from "../model/errors.ts";
 import { nearest } from "../text/nearest.ts";
 import type { Flag } from "./command.ts";
 
-/** Arguments are read into values by what the flags say; whether a value is right is for the operation's schema to tell. */
+/** Reads arguments into values by the kinds of the flags. The schema of the operation validates the values. */
 export function parseArgv(args: readonly string[], flags: readonly Flag[], positional: readonly string[]): Record<string, unknown> {
   const byName = new Map(flags.map((flag) => [flag.name, flag]));
   const byShort = new Map(flags.flatMap((flag) => (flag.short ? [[flag.short, flag] as const] : [])));
   const values: Record<string, unknown> = {};
-  const free: string[] = [];
+  const positionals: string[] = [];
 
   for (let index = 0; index < args.length; index++) {
     const argument = args[index]!;
     if (argument === "--") {
-      free.push(...args.slice(index + 1));
+      positionals.push(...args.slice(index + 1));
       break;
     }
     if (argument === "-" || !argument.startsWith("-")) {
-      free.push(argument);
+      positionals.push(argument);
       continue;
     }
-    const { flag, negated, attached } = recognise(argument, byName, byShort);
+    const { flag, negated, attached } = findFlag(argument, byName, byShort);
     if (flag.kind === "switch") {
       if (attached !== undefined) throw usage(`--${flag.name} takes no value. Write --${flag.name} or --no-${flag.name}.`);
-      give(values, flag, !negated);
+      setValue(values, flag, !negated);
       continue;
     }
     let text = attached;
@@ -34,17 +34,17 @@ export function parseArgv(args: readonly string[], flags: readonly Flag[], posit
           `--${flag.name} needs a value, but ${quote(text)} follows. If that is the value, write --${flag.name}=${text.slice(0, 50)}`,
         );
     }
-    give(values, flag, read(flag, text));
+    setValue(values, flag, read(flag, text));
   }
-  placeFree(
+  setPositional(
     values,
-    free,
+    positionals,
     positional.map((name) => byName.get(name)!),
   );
   return values;
 }
 
-function recognise(argument: string, byName: ReadonlyMap<string, Flag>, byShort: ReadonlyMap<string, Flag>) {
+function findFlag(argument: string, byName: ReadonlyMap<string, Flag>, byShort: ReadonlyMap<string, Flag>) {
   if (!argument.startsWith("--")) {
     const flag = byShort.get(argument.slice(1, 2));
     if (!flag || argument.length > 2)
@@ -65,7 +65,7 @@ function recognise(argument: string, byName: ReadonlyMap<string, Flag>, byShort:
 function read(flag: Flag, text: string): unknown {
   switch (flag.kind) {
     case "number":
-      // Anything else stays a text, and the schema says what was expected.
+      // Any other text is passed on, and the schema reports what it expected.
       return /^-?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
     case "map": {
       const equals = text.indexOf("=");
@@ -76,34 +76,34 @@ function read(flag: Flag, text: string): unknown {
       try {
         return JSON.parse(text);
       } catch {
-        throw usage(`--${flag.name} takes JSON, and ${quote(text)} is not valid JSON.`);
+        throw usage(`--${flag.name} takes JSON; ${quote(text)} is not valid JSON.`);
       }
     default:
       return text;
   }
 }
 
-function give(values: Record<string, unknown>, flag: Flag, value: unknown): void {
+function setValue(values: Record<string, unknown>, flag: Flag, value: unknown): void {
   const before = values[flag.name];
   if (flag.kind === "list") {
     values[flag.name] = [...((before as unknown[]) ?? []), value];
   } else if (flag.kind === "map") {
     const [key, text] = value as [string, string];
     const map = (before ?? Object.create(null)) as Record<string, string>;
-    if (key in map) throw usage(`--${flag.name} names ${quote(key)} twice.`);
+    if (key in map) throw usage(`--${flag.name} repeats the key ${quote(key)}.`);
     values[flag.name] = Object.assign(map, { [key]: text });
   } else {
-    if (before !== undefined && flag.kind !== "switch") throw usage(`--${flag.name} was given twice.`);
+    if (before !== undefined && flag.kind !== "switch") throw usage(`--${flag.name} may be given only once.`);
     values[flag.name] = value;
   }
 }
 
-function placeFree(values: Record<string, unknown>, free: readonly string[], positional: readonly Flag[]): void {
+function setPositional(values: Record<string, unknown>, free: readonly string[], positional: readonly Flag[]): void {
   let next = 0;
   for (const flag of positional) {
     if (next >= free.length) return;
-    if (flag.kind === "list") for (; next < free.length; next++) give(values, flag, free[next]);
-    else give(values, flag, read(flag, free[next++]!));
+    if (flag.kind === "list") for (; next < free.length; next++) setValue(values, flag, free[next]);
+    else setValue(values, flag, read(flag, free[next++]!));
   }
   if (next >= free.length) return;
   const hint = positional.length > 0 ? " Put text with spaces in quotes." : "";

@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 
-/** Bytes of a line. A record has at most about 40,000 characters, so a longer line is something else. */
+/** Bytes of a line, at most. A record has at most about 40,000 characters. */
 const LINE_BYTES = 1_000_000;
 /** Bytes without a line break after which the rest of the input is not read. */
 const UNBROKEN_BYTES = 64 * LINE_BYTES;
@@ -19,7 +19,7 @@ export async function* boundedLines(input: NodeJS.ReadableStream, signal: AbortS
     if (bytes > UNBROKEN_BYTES)
       throw new CairnError(
         "invalid_input",
-        `A line has more than ${UNBROKEN_BYTES} bytes, so this is no export of Cairn. Give another file.`,
+        `A line has more than ${UNBROKEN_BYTES} bytes, so this is not an export of Cairn. Give another file.`,
       );
   };
   const end = () => {
@@ -46,6 +46,6 @@ function decode(bytes: Buffer): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return undefined; // the one thing a fatal decoder throws for
+    return undefined; // a fatal decoder throws only for invalid UTF-8
   }
 }

@@ -2,35 +2,35 @@ import type { LoadedConfig } from "../config/load.ts";
 import type { ProjectIdentity } from "../files/git-repository.ts";
 import type { Host } from "./host.ts";
 
-/** One thing that may be given on the command line. */
+/** A flag of the command line. */
 export interface Flag {
   /** Without dashes: `sort-by`. */
   readonly name: string;
-  /** One letter, for the few that deserve it. */
+  /** One letter, for frequent flags. */
   readonly short?: string;
-  /** What a text is read as. A switch takes no value; lists and maps may be repeated; json is for nested data. */
+  /** How the value is read. A switch takes no value; lists and maps may be repeated; json is for nested data. */
   readonly kind: "text" | "number" | "switch" | "list" | "map" | "json";
   readonly description: string;
   readonly required?: boolean;
   readonly choices?: readonly string[] | undefined;
   readonly fallback?: unknown;
-  /** What stands for the value in help: `<path>`. */
+  /** The name of the value in help: `<path>`. */
   readonly placeholder?: string;
   /** The configuration key that it sets. */
   readonly setting?: string;
 }
 
-/** A command, whatever it does: help, completion and parsing need no more than this. */
+/** A command, as help, completion and parsing need it. */
 export interface Command {
   /** `["checkpoint", "save"]`. */
   readonly path: readonly string[];
   readonly summary: string;
   readonly description?: string | undefined;
   readonly flags: readonly Flag[];
-  /** Names of flags that may be given without their name, in this order. */
+  /** Flags that may be given without their name, in this order. */
   readonly positional: readonly string[];
   readonly examples: readonly string[];
-  /** Whether `--project` means something here. */
+  /** Whether the command takes `--project`. */
   readonly usesProject: boolean;
   run(call: Call): Promise<void>;
 }
@@ -38,15 +38,15 @@ export interface Command {
 /** One call of a command, parsed. */
 export interface Call {
   readonly host: Host;
-  /** By flag name; what was not given is not there. */
+  /** Values by flag name, for the flags that were given. */
   readonly values: Readonly<Record<string, unknown>>;
   readonly json: boolean;
-  /** The project of the folder that was named, or of the current one. */
+  /** Returns the project of the folder in --project, or of the current folder. */
   readonly project: () => ProjectIdentity;
   readonly config: () => LoadedConfig;
-  /** Ends with this exit code although it worked, where success has more than one. */
+  /** Sets an exit code other than 0 for a call that succeeded. */
   readonly endWith: (exitCode: number) => void;
-  /** Runs another command line, as a person would, and gives its exit code. */
+  /** Runs another command line and returns its exit code. */
   readonly runLine: (argv: readonly string[], host: Host) => Promise<number>;
 }
 
@@ -57,14 +57,14 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   {
     name: "api-url",
     kind: "text",
-    description: "A Cairn server that does the work; files are still read here.",
+    description: "A Cairn server that performs the calls. Files are read on this machine.",
     placeholder: "url",
     setting: "api.url",
   },
   {
     name: "api-key",
     kind: "text",
-    description: "Key for that server; other people of this machine cannot see it in CAIRN_API_KEY.",
+    description: "API key for that server. Other users of this machine can see flags, so prefer CAIRN_API_KEY.",
     placeholder: "key",
     setting: "api.key",
   },
@@ -81,11 +81,11 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
 export const PROJECT_FLAG: Flag = {
   name: "project",
   kind: "text",
-  description: "A folder of the project. Default: the current one. The project is the enclosing git repository, else the folder itself.",
+  description: "A folder of the project; default: the current folder. The project is its git repository, or the folder itself.",
   placeholder: "path",
 };
 
-/** All flags that a command takes. */
+/** Returns all flags that a command takes. */
 export function flagsOf(command: Command): readonly Flag[] {
   return [...command.flags, ...(command.usesProject ? [PROJECT_FLAG] : []), ...GLOBAL_FLAGS];
 }

@@ -16,8 +16,8 @@ import { tourCommand } from "./tour-command.ts";
 import { exportCommand, importCommand } from "./transfer-commands.ts";
 import { trustCommand } from "./trust-command.ts";
 
-/** Commands that do more than their operation: they read and write files of the person. */
-const LOCAL_COMMANDS: readonly Command[] = [
+/** Commands that do more than their operation: they read and write files of the user. */
+const FILE_COMMANDS: readonly Command[] = [
   exportCommand,
   importCommand,
   exportDatabaseCommand,
@@ -25,15 +25,15 @@ const LOCAL_COMMANDS: readonly Command[] = [
   indexCommand,
   watchCommand,
 ];
-const isLocal = (command: Command) => LOCAL_COMMANDS.some(({ path }) => path.join(" ") === command.path.join(" "));
+const isFileCommand = (command: Command) => FILE_COMMANDS.some(({ path }) => path.join(" ") === command.path.join(" "));
 
-/** Every command there is: one per operation, and the few that are about Cairn itself. */
+/** All commands: one per operation, and those that concern the installation. */
 export const commands: readonly Command[] = [
   ...decorateOperations(operations)
     .filter(({ cli }) => !cli?.hidden)
     .map(operationCommand)
-    .filter((command) => !isLocal(command)),
-  ...LOCAL_COMMANDS,
+    .filter((command) => !isFileCommand(command)),
+  ...FILE_COMMANDS,
   initCommand,
   hookCommand,
   mcpCommand,
@@ -47,12 +47,12 @@ export const commands: readonly Command[] = [
 
 export interface Found {
   readonly command: Command | undefined;
-  /** The words that were recognised: a command's path, or the beginning of several. */
+  /** The recognised words: the path of a command, or a common prefix of several. */
   readonly path: readonly string[];
   readonly rest: readonly string[];
 }
 
-/** Finds the command that the arguments begin with. The longest path wins, so that `cairn index` and `cairn index status` can both exist. */
+/** Finds the command that the arguments start with. The longest path wins, so `cairn backup` and `cairn backup list` can both exist. */
 export function findCommand(args: readonly string[]): Found {
   let found: Found = { command: undefined, path: [], rest: args };
   for (let length = 1; length <= args.length; length++) {
@@ -69,7 +69,7 @@ export function commandsUnder(path: readonly string[]): readonly Command[] {
   return commands.filter((command) => path.every((word, index) => command.path[index] === word));
 }
 
-/** The words that may follow a path. */
+/** Returns the words that may follow a path. */
 export function wordsAfter(path: readonly string[]): readonly string[] {
   return [...new Set(commandsUnder(path).flatMap((command) => command.path[path.length] ?? []))];
 }

@@ -4,12 +4,12 @@ import { print, printJson } from "./host.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 
-/** `cairn completion bash|zsh|fish`: a script made from the same list as everything else, so that it cannot fall behind. */
+/** `cairn completion bash|zsh|fish`: prints a script that is generated from the list of commands. */
 export function completionCommand(commands: () => readonly Command[]): Command {
   return {
     path: ["completion"],
-    summary: "Print a script that teaches your shell to complete cairn's commands.",
-    flags: [{ name: "shell", kind: "text", description: "Which shell.", required: true, choices: SHELLS }],
+    summary: "Print a script that completes cairn's commands in your shell.",
+    flags: [{ name: "shell", kind: "text", description: "The shell.", required: true, choices: SHELLS }],
     positional: ["shell"],
     examples: [
       'eval "$(cairn completion bash)"',
@@ -27,7 +27,7 @@ export function completionCommand(commands: () => readonly Command[]): Command {
   };
 }
 
-/** What may follow each path: the next words of longer commands, and the flags of the command itself. */
+/** Returns what may follow each path: the next words of longer commands, and the flags of the command. */
 interface Stop {
   readonly path: string;
   readonly words: readonly { readonly word: string; readonly about: string }[];
@@ -143,7 +143,7 @@ function fish(commands: readonly Command[]): string {
       }),
     ];
   });
-  // In quotes a list is joined by spaces, so that the first word comes after one.
+  // A quoted list is joined by spaces, so the first word follows a space.
   const paths = stops(commands)
     .filter(({ path }) => path)
     .map(({ path }) => quoted(path.includes(" ") ? path : ` ${path}`))

@@ -14,22 +14,22 @@ import { progressBar } from "./terminal/progress-bar.ts";
 const SCOPE: Flag = {
   name: "scope",
   kind: "text",
-  description: "shared: the knowledge for all projects. Default: this project.",
+  description: "shared: the knowledge of all projects. Default: this project.",
   choices: ["project", "shared"],
 };
 
 const WITH_CODE: Flag = {
   name: "with-code",
   kind: "switch",
-  description: "Carry the code index too, in a file <name>.code.db next to it. Default: cairn code index builds it again.",
+  description: "Include the code index, in <name>.code.db next to the file. Default: rebuild it with cairn code index.",
 };
 
-/** `cairn database export`: the project as one file, also while others work with it. */
+/** `cairn database export`: writes the project to one file, also while other processes use it. */
 export const exportDatabaseCommand: Command = {
   path: ["database", "export"],
-  summary: "Write a project to one database file, for a backup or to carry it elsewhere.",
+  summary: "Write a project to one database file, for a backup or another machine.",
   flags: [
-    { name: "file", kind: "text", description: "Where to; must not be there yet.", placeholder: "path", required: true },
+    { name: "file", kind: "text", description: "File to create. It must not exist.", placeholder: "path", required: true },
     SCOPE,
     WITH_CODE,
   ],
@@ -43,33 +43,31 @@ export const exportDatabaseCommand: Command = {
   async run(call) {
     const file = fileOf(call);
     const { damaged } = await withProgress(call, "copied", (cairn, options) =>
-      cairn.transfer.export({ projectPath: placeOf(call), file, withCode: call.values["with-code"] === true }, options),
+      cairn.transfer.export({ projectPath: databaseIdOf(call), file, withCode: call.values["with-code"] === true }, options),
     );
     const bytes = statSync(file).size;
-    const shown = damagedField(damaged);
     if (damaged.length > 0) call.endWith(EXIT_ATTENTION);
-    if (call.json) printJson(call.host, { file, bytes, ...shown });
+    if (call.json) printJson(call.host, { file, bytes, ...damagedField(damaged) });
     else
       print(
         call.host,
         [
-          `The project was written to ${file} (${bytes} bytes) and the file checked.`,
+          `Wrote the project to ${file} (${bytes} bytes) and verified the file.`,
           ...(damaged.length > 0
-            ? [`${damaged.length} damaged records will be skipped by every read of it. Set them aside with: cairn doctor --repair`]
+            ? [`${damaged.length} records in it are damaged, and every read skips them. Set them aside with: cairn doctor --repair`]
             : []),
         ].join("\n"),
       );
   },
 };
 
-/** `cairn database import`: may be repeated; what is there already stays. */
+/** `cairn database import`: may be repeated; existing records stay unchanged. */
 export const importDatabaseCommand: Command = {
   path: ["database", "import"],
-  summary: "Take over checkpoints and knowledge from a project's database file. Those that are there already stay as they are.",
-  description:
-    "The file is read, never changed. Vectors are made anew with the model that is set; code is indexed again from its files, unless --with-code takes the index over.",
+  summary: "Import checkpoints and knowledge from a database file. Existing records stay unchanged.",
+  description: "The file is not changed. Records are embedded with the configured model. --with-code also imports the code index.",
   flags: [
-    { name: "file", kind: "text", description: "What `cairn database export` wrote.", placeholder: "path", required: true },
+    { name: "file", kind: "text", description: "File that `cairn database export` wrote.", placeholder: "path", required: true },
     SCOPE,
     WITH_CODE,
   ],
@@ -78,18 +76,18 @@ export const importDatabaseCommand: Command = {
   usesProject: true,
   async run(call) {
     const file = fileOf(call);
-    const told = await withProgress(call, "imported", (cairn, options) =>
-      cairn.transfer.import({ projectPath: placeOf(call), file, withCode: call.values["with-code"] === true }, options),
+    const result = await withProgress(call, "imported", (cairn, options) =>
+      cairn.transfer.import({ projectPath: databaseIdOf(call), file, withCode: call.values["with-code"] === true }, options),
     );
-    if (told.checkpoints.failed + told.knowledge.failed > 0) call.endWith(EXIT_ATTENTION);
-    if (call.json) return printJson(call.host, told);
+    if (result.checkpoints.failed + result.knowledge.failed > 0) call.endWith(EXIT_ATTENTION);
+    if (call.json) return printJson(call.host, result);
     print(
       call.host,
       [
-        `From ${told.from}:`,
-        ...takenText("checkpoints", told.checkpoints),
-        ...takenText("knowledge", told.knowledge),
-        CODE_TEXT[told.code],
+        `From ${result.from}:`,
+        ...importText("checkpoints", result.checkpoints),
+        ...importText("knowledge", result.knowledge),
+        CODE_TEXT[result.code],
       ].join("\n"),
     );
   },
@@ -97,13 +95,13 @@ export const importDatabaseCommand: Command = {
 
 const CODE_TEXT: Readonly<Record<TransferReport["code"], string>> = {
   imported: "  code index: imported",
-  present: "  code index: the project has one, which stays as it is",
+  present: "  code index: the project already has one, which stays unchanged",
   "not imported": "  code index: not imported; build it with: cairn code index",
 };
 
-function takenText(what: string, { imported, present, failed, problems }: ImportCounts): string[] {
+function importText(what: string, { imported, present, failed, problems }: ImportCounts): string[] {
   return [
-    `  ${what}: ${imported} imported, ${present} were there already, ${failed} could not be stored`,
+    `  ${what}: ${imported} imported, ${present} already present, ${failed} failed`,
     ...problems.map((problem) => `    ${problem}`),
     ...(failed > problems.length ? [`    … and ${failed - problems.length} more`] : []),
   ];
@@ -114,9 +112,9 @@ function fileOf({ host, values }: Call): string {
   return filePath(host, values.file);
 }
 
-function placeOf({ values: { scope = "project" }, project }: Call): string {
+function databaseIdOf({ values: { scope = "project" }, project }: Call): string {
   if (scope === "shared") return SHARED_PROJECT_ID;
-  if (scope !== "project") throw usage("--scope: is project or shared.");
+  if (scope !== "project") throw usage("--scope must be project or shared.");
   return project().repository;
 }
 

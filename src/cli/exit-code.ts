@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../model/errors.ts";
 
-/** How the process ends for each kind of failure, so that scripts can tell them apart. 0 is success. */
+/** Exit codes by error, so that scripts can tell errors apart. 0 is success. */
 export const EXIT_CODE: Record<ErrorCode, number> = {
   internal: 1,
   invalid_input: 2,
@@ -12,9 +12,9 @@ export const EXIT_CODE: Record<ErrorCode, number> = {
   rate_limited: 8,
   unavailable: 9,
   timeout: 10,
-  /** As a shell says it of a process that Ctrl-C ended. */
+  /** The code by which a shell reports a process that Ctrl-C ended. */
   cancelled: 130,
 };
 
-/** It worked, and what it found asks for attention: `cairn doctor`, a `verify` or `check` that found damage, an import that had to leave something out. */
+/** Exit code of a call that succeeded and reports a problem: `cairn doctor`, a `verify` or `check` that found damage, an import that skipped records. */
 export const EXIT_ATTENTION = 11;

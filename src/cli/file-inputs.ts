@@ -9,7 +9,7 @@ import { flagName } from "./schema-flags.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Puts a file's content in place of its path, for fields that the operation marks so. `-` is left for the pipe. */
+/** Replaces paths by the content of the files, for the fields that the operation lists. `-` means standard input and is kept. */
 export function withFiles(operation: Operation, values: Values, { cwd }: Host): Values {
   const given: Record<string, unknown> = { ...values };
   for (const [field, { nameInto }] of Object.entries(operation.cli?.files ?? {})) {
@@ -21,7 +21,7 @@ export function withFiles(operation: Operation, values: Values, { cwd }: Host): 
   return given;
 }
 
-/** The flag of a field that takes a file's content, or that a file's name can fill. */
+/** Adapts the flag of a field that takes the content of a file, or that defaults to the name of a file. */
 export function fileFlag(operation: Operation, flag: Flag): Flag {
   const files = Object.entries(operation.cli?.files ?? {});
   if (files.some(([field]) => flagName(field) === flag.name)) return { ...flag, placeholder: "file" };
@@ -37,7 +37,7 @@ function readText(path: string, maxBytes: number): string {
     if (cause instanceof CairnError) throw cause;
     throw new CairnError(
       "invalid_input",
-      `The file ${shortPath(path)} cannot be read. Give the path of an existing one, or - for the input.`,
+      `The file ${shortPath(path)} cannot be read. Give the path of an existing file, or - for standard input.`,
       {
         cause,
       },

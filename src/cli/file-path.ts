@@ -4,9 +4,9 @@ import { unstorable } from "../text/clean.ts";
 import { usage } from "./argv.ts";
 import type { Host } from "./host.ts";
 
-/** The absolute path of a file that was named on the command line. */
+/** Returns the absolute path of a file from the command line. */
 export function filePath({ cwd }: Host, given: unknown): string {
   const path = String(given);
-  if (path === "" || path.length > LIMITS.projectPathChars || unstorable(path)) throw usage("<file>: is not the path of a file.");
+  if (path === "" || path.length > LIMITS.projectPathChars || unstorable(path)) throw usage("<file> is not a valid path.");
   return resolve(cwd, path);
 }

@@ -6,7 +6,7 @@ import type { Host } from "./host.ts";
 import { type Style, styleFor } from "./terminal/style.ts";
 import { pad, textWidth, wrapText } from "./terminal/width.ts";
 
-/** Help for what the path names: a command, a noun with several, or everything. */
+/** Returns the help for a command, for the commands of a noun, or for all commands. */
 export function helpText(path: readonly string[], host: Host): string {
   const page: Page = { style: styleFor(host.stdout, host.env), width: Math.min(host.stdout.columns ?? 100, 120) };
   const { command } = findCommand(path);
@@ -15,7 +15,7 @@ export function helpText(path: readonly string[], host: Host): string {
   return [commandHelp(command, page), ...(below.length > 0 ? [commandList(below, page)] : [])].join("\n\n");
 }
 
-/** The same for programs. */
+/** Returns the same as data, for --json. */
 export function helpData(path: readonly string[]): unknown {
   return {
     version: VERSION,
@@ -54,7 +54,7 @@ function overview(path: readonly string[], page: Page): string {
     `${style.bold("cairn")} ${VERSION}: durable memory for AI agents and the workflows they run.`,
     `${style.bold("Usage")}  cairn <noun> <verb> [flags]`,
     commandList(under, page),
-    flagList("Flags everywhere", GLOBAL_FLAGS, [], page),
+    flagList("Global flags", GLOBAL_FLAGS, [], page),
     `${style.bold("Start")}\n${["cairn checkpoint save 'Parser done, lexer next' --tags parser", "cairn checkpoint list", "cairn <noun> <verb> --help"].map((line) => `  ${line}`).join("\n")}`,
   ].join("\n\n");
 }
@@ -105,7 +105,7 @@ function flagNotes(flag: Flag): string {
   return [flag.description, notes.length > 0 ? `(${notes.join("; ")})` : ""].filter(Boolean).join(" ");
 }
 
-/** Terms on the left, what they mean on the right, wrapped. */
+/** Formats terms on the left and their wrapped meanings on the right. */
 function definitions(pairs: readonly (readonly [term: string, meaning: string])[], { style, width }: Page): string {
   const margin = Math.min(44, Math.max(...pairs.map(([term]) => textWidth(term)))) + 4;
   return pairs

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 
-/** What a command sees of the world around it, so that tests can be that world. */
+/** The environment of a command: streams, variables, folders, clock. Tests provide their own. */
 export interface Host {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -9,7 +9,7 @@ export interface Host {
   readonly cwd: string;
   readonly home: string;
   readonly now: () => Date;
-  /** Aborted when the person presses Ctrl-C. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
@@ -17,7 +17,7 @@ export function print(host: Host, text: string): void {
   host.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
 }
 
-/** One JSON document: spread out for eyes, on one line for programs. */
+/** Prints one JSON document: indented on a terminal, on one line elsewhere. */
 export function printJson(host: Host, value: unknown): void {
   print(host, host.stdout.isTTY ? JSON.stringify(value, null, 2) : JSON.stringify(value));
 }

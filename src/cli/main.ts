@@ -2,7 +2,7 @@
 import module from "node:module";
 import process from "node:process";
 
-/** The first thing that runs: it must not import what an old Node cannot read. */
+/** The entry point. It must not import syntax that an old Node cannot parse, statically. */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
   process.stderr.write(`cairn needs Node 20.19 or newer; this is ${process.versions.node}. Please upgrade Node: https://nodejs.org\n`);
@@ -17,10 +17,10 @@ if (problem !== undefined) {
   process.exit(1);
 }
 
-// Node 22 and newer can keep compiled code for the next start.
+// Node 22 and newer can cache compiled code for the next start.
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 
-// Whoever reads the output may stop reading: `cairn checkpoint list | head -1`.
+// The reader of the output may stop early: `cairn checkpoint list | head -1`.
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
@@ -30,7 +30,7 @@ for (const stream of [process.stdout, process.stderr])
 const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.on(signal, () => {
-    // The first one lets the command end cleanly, within the grace period; the second ends it at once.
+    // The first signal lets the command end within the grace period; the second one ends it at once.
     if (interrupted.signal.aborted) process.exit(130);
     interrupted.abort();
     void import("../scheduling/force-exit.ts").then(({ forceExitAfterGrace }) => forceExitAfterGrace());

@@ -4,16 +4,16 @@ import { openClient } from "../client/open-client.ts";
 import { forceExitAfterGrace } from "../scheduling/force-exit.ts";
 import type { Command } from "./command.ts";
 
-/** `cairn mcp`: what an agent's client starts. It speaks MCP on stdin and stdout and ends with its parent. */
+/** `cairn mcp`: the MCP server on stdin and stdout that an MCP client starts. It ends with its parent. */
 export const mcpCommand: Command = {
   path: ["mcp"],
-  summary: "Serve MCP on stdin and stdout, for an agent's client to start.",
+  summary: "Serve MCP on stdin and stdout. MCP clients start this command.",
   description: 'In .mcp.json: { "mcpServers": { "cairn": { "command": "npx", "args": ["cairn", "mcp"] } } }',
   flags: [
     {
       name: "toolsets",
       kind: "list",
-      description: "Groups of tools to offer: core, code, knowledge, runs, systems, admin.",
+      description: "Groups of tools: core, code, knowledge, runs, systems, admin.",
       fallback: ["core"],
       setting: "mcp.toolsets",
     },
@@ -32,7 +32,7 @@ export const mcpCommand: Command = {
       findings: clientFindings(loaded, { home: call.host.home, tree: defaultProject }),
     });
     const watched = settings.code.watch ? watchInThread({ config: settings, watch: defaultProject }) : undefined;
-    // A job that a killed process left behind goes on by itself.
+    // Resumes a job that a killed process left unfinished.
     if (!watched)
       cairn.indexJobs?.resume(defaultProject).catch((error: unknown) => log.warn({ err: error }, "The last index could not be resumed."));
     await runMcpStdio({
@@ -41,7 +41,7 @@ export const mcpCommand: Command = {
       toolsets: settings.mcp.toolsets,
       defaultProject,
       log,
-      onEnded: forceExitAfterGrace, // the end of the input is no signal, and must end the process all the same
+      onEnded: forceExitAfterGrace, // the end of the input sends no signal, but must end the process as well
       onError: (error) => log.warn({ err: error }, "The MCP connection had an error."),
     });
     watched?.stop();

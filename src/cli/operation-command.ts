@@ -12,7 +12,7 @@ import { flagName, schemaFlags } from "./schema-flags.ts";
 import { progressBar } from "./terminal/progress-bar.ts";
 import { viewText } from "./view.ts";
 
-/** `checkpoint_save` → `cairn checkpoint save`: the operation's schema gives the flags, its summary the help. */
+/** Returns the command of an operation: `cairn checkpoint save` for `checkpoint_save`. Its flags come from the input schema, its help from the summary. */
 export function operationCommand(operation: Operation): Command {
   const usesProject = hasProject(operation);
   const flags = schemaFlags(operation.input, usesProject ? ["project_path"] : []).map((flag) => fileFlag(operation, flag));
@@ -39,7 +39,7 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const { host, values } = call;
   const input = await withStdin(flags, withFiles(operation, values, host), host, operation.limits.bodyBytes);
   const missing = flags.find((flag) => flag.required && input[flag.name] === undefined);
-  if (missing) throw usage(`${naming(operation, missing.name)} is missing.`);
+  if (missing) throw usage(`${flagLabel(operation, missing.name)} is missing.`);
   const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
   const defaultProject = hasProject(operation) ? call.project().tree : undefined;
   const loaded = call.config();
@@ -72,15 +72,15 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
     else print(host, viewText(operation, output, host));
     if (operation.cli?.attention?.(output)) call.endWith(EXIT_ATTENTION);
   } catch (error) {
-    throw inFlagWords(operation, error);
+    throw withFlagNames(operation, error);
   } finally {
     bar.clear();
-    await telemetry.close(); // first, because the last figures are asked for then
+    await telemetry.close(); // before Cairn, because it reads the last metrics
     await cairn.close();
   }
 }
 
-/** `-` stands for what comes through the pipe, for one text. */
+/** Replaces the value `-` by the text from standard input. One flag may have it. */
 async function withStdin(
   flags: readonly Flag[],
   values: Readonly<Record<string, unknown>>,
@@ -90,7 +90,7 @@ async function withStdin(
   const piped = flags.filter((flag) => flag.kind === "text" && values[flag.name] === "-");
   const [first, second] = piped;
   if (!first) return values;
-  if (second) throw usage(`--${first.name} and --${second.name} cannot both be read from the input. Give one of them as text.`);
+  if (second) throw usage(`--${first.name} and --${second.name} cannot both be read from standard input. Give one of them as text.`);
   return { ...values, [first.name]: await readAll(host, maxBytes) };
 }
 
@@ -103,32 +103,32 @@ async function readAll({ stdin, signal }: Host, maxBytes: number): Promise<strin
     for await (const chunk of stdin) {
       const bytes = Buffer.from(chunk);
       size += bytes.length;
-      if (size > maxBytes) throw new CairnError("too_large", `The input has more than ${maxBytes} bytes. Send less.`);
+      if (size > maxBytes) throw new CairnError("too_large", `Standard input has more than ${maxBytes} bytes. Shorten it.`);
       chunks.push(bytes);
     }
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)).replace(/\r?\n$/, "");
   } catch (error) {
     if (signal.aborted) throw new CairnError("cancelled", "Cancelled.", { cause: error });
     if (error instanceof CairnError) throw error;
-    throw new CairnError("invalid_input", "The input is not UTF-8 text.", { cause: error });
+    throw new CairnError("invalid_input", "Standard input is not UTF-8 text.", { cause: error });
   } finally {
     signal.removeEventListener("abort", stop);
   }
 }
 
-/** What the schema calls `sort_by` a person wrote as `--sort-by`. */
-function inFlagWords(operation: Operation, error: unknown): unknown {
+/** Names the fields of a validation error by their flags: `sort_by` is `--sort-by`. */
+function withFlagNames(operation: Operation, error: unknown): unknown {
   const issues = error instanceof CairnError && error.code === "invalid_input" ? error.details?.issues : undefined;
   if (!Array.isArray(issues)) return error;
-  const said = (issues as { field: string; problem: string }[]).map(({ field, problem }) => {
+  const messages = (issues as { field: string; problem: string }[]).map(({ field, problem }) => {
     const [top = "", ...inner] = field.split(".");
     if (top === "") return problem;
-    return `${naming(operation, flagName(top))}${inner.length > 0 ? ` (${inner.join(".")})` : ""}: ${problem}`;
+    return `${flagLabel(operation, flagName(top))}${inner.length > 0 ? ` (${inner.join(".")})` : ""}: ${problem}`;
   });
-  return new CairnError("invalid_input", said.join("; "), { cause: error, details: { issues } });
+  return new CairnError("invalid_input", messages.join("; "), { cause: error, details: { issues } });
 }
 
-function naming(operation: Operation, name: string): string {
+function flagLabel(operation: Operation, name: string): string {
   if (name === "project-path") return "--project";
   return operation.cli?.positional?.map(flagName).includes(name) ? `<${name}>` : `--${name}`;
 }

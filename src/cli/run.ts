@@ -11,9 +11,9 @@ import { findCommand, wordsAfter } from "./commands.ts";
 import { EXIT_CODE } from "./exit-code.ts";
 import { type Host, print, printJson } from "./host.ts";
 import { findProject } from "./project.ts";
-import { harmless, styleFor } from "./terminal/style.ts";
+import { escapeControls, styleFor } from "./terminal/style.ts";
 
-/** Runs one command line and gives the exit code. Never throws. */
+/** Runs one command line and returns its exit code. Never throws. */
 export async function runCli(argv: readonly string[], host: Host): Promise<number> {
   const beforeEnd = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
   const json = beforeEnd.includes("--json");
@@ -48,7 +48,7 @@ async function dispatch(given: readonly string[], json: boolean, host: Host): Pr
   const endWith = (code: number) => {
     exitCode = code;
   };
-  await command.run({ host, values, json: values.json === true, endWith, runLine: runCli, ...lazily(command, values, host) });
+  await command.run({ host, values, json: values.json === true, endWith, runLine: runCli, ...lazyContext(command, values, host) });
   return exitCode;
 }
 
@@ -58,7 +58,7 @@ function showVersion(json: boolean, host: Host): number {
   return 0;
 }
 
-/** `cairn --json checkpoint list` is `cairn checkpoint list --json`: flags that hold everywhere may come first. */
+/** Moves the command before global flags: `cairn --json checkpoint list` is `cairn checkpoint list --json`. */
 function commandFirst(argv: readonly string[]): readonly string[] {
   const flags = new Map([...GLOBAL_FLAGS, PROJECT_FLAG].map((flag) => [`--${flag.name}`, flag]));
   let start = 0;
@@ -72,26 +72,26 @@ function commandFirst(argv: readonly string[]): readonly string[] {
   return path.length === 0 ? argv : [...path, ...argv.slice(0, start), ...rest];
 }
 
-/** Most commands need the project and the configuration, but help and completion must work without either. */
-function lazily(command: Command, values: Readonly<Record<string, unknown>>, host: Host) {
+/** Finds the project and loads the configuration on first use: help and completion must work without either. */
+function lazyContext(command: Command, values: Readonly<Record<string, unknown>>, host: Host) {
   let project: ProjectIdentity | undefined;
   let config: LoadedConfig | undefined;
-  const findIt = () => {
+  const findOnce = () => {
     project ??= findProject(values.project as string | undefined, host.cwd);
     return project;
   };
   return {
-    project: findIt,
+    project: findOnce,
     config: () => {
       if (config) return config;
       config = loadConfig({
         flags: configFlags(command, values),
         env: host.env,
-        projectDir: findIt().tree,
+        projectDir: findOnce().tree,
         home: host.home,
         cwd: host.cwd,
       });
-      warn(config, findIt().tree, values.json === true, host);
+      warn(config, findOnce().tree, values.json === true, host);
       return config;
     },
   };
@@ -101,8 +101,8 @@ function lazily(command: Command, values: Readonly<Record<string, unknown>>, hos
 function warn(config: LoadedConfig, tree: string, json: boolean, host: Host): void {
   const lines = ignoredLines(config);
   if (lines.length === 0) return;
-  const message = `${lines.join("; ")}. Ignored. To let this file decide: cairn trust ${shellWord(tree)}`;
-  host.stderr.write(json ? `${JSON.stringify({ warning: { message } })}\n` : harmless(`cairn: ${message}\n`));
+  const message = `${lines.join("; ")}. Ignored, because the file is not trusted. To trust it: cairn trust ${shellWord(tree)}`;
+  host.stderr.write(json ? `${JSON.stringify({ warning: { message } })}\n` : escapeControls(`cairn: ${message}\n`));
 }
 
 function configFlags(command: Command, values: Readonly<Record<string, unknown>>): [string, string, string][] {
@@ -120,7 +120,7 @@ function configFlags(command: Command, values: Readonly<Record<string, unknown>>
 
 async function showHelp(words: readonly string[], strict: boolean, json: boolean, host: Host): Promise<void> {
   const { command, path, rest } = findCommand(words);
-  // After a command come its values; after a noun, or under `help`, only words that exist.
+  // Values may follow a command; only known words may follow a noun or `help`.
   if (rest.length > 0 && (strict || !command)) throw unknownCommand(path, rest);
   const { helpData, helpText } = await import("./help.ts");
   if (json) printJson(host, helpData(path));
@@ -147,16 +147,16 @@ function unknownCommand(path: readonly string[], rest: readonly string[]): Cairn
   );
 }
 
-/** On stderr, so that stdout holds an answer or nothing. */
+/** Prints an error on stderr, so that stdout has the answer or nothing. */
 function report(error: CairnError, json: boolean, host: Host): void {
   if (json) {
     const { code, message, details, retryAfterMs } = error;
     host.stderr.write(`${JSON.stringify({ error: { code: WIRE_NAME[code], message, details, retry_after_ms: retryAfterMs } })}\n`);
     return;
   }
-  if (error.code === "cancelled" && host.signal.aborted) return; // the person knows
+  if (error.code === "cancelled" && host.signal.aborted) return; // the user pressed Ctrl-C
   const style = styleFor(host.stderr, host.env);
-  host.stderr.write(`${style.red("cairn:")} ${harmless(error.message)}\n`);
+  host.stderr.write(`${style.red("cairn:")} ${escapeControls(error.message)}\n`);
   if (error.code === "internal" && error.cause instanceof Error)
-    host.stderr.write(`${style.dim(harmless(`Cause: ${error.cause.message}`))}\n`);
+    host.stderr.write(`${style.dim(escapeControls(`Cause: ${error.cause.message}`))}\n`);
 }

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { definitionOf, unwrap } from "../operations/zod-schema.ts";
 import type { Flag } from "./command.ts";
 
-/** The flags that an operation's input schema asks for, one per field: `sort_by` becomes `--sort-by`. */
+/** Returns the flags of an input schema, one per field: `sort_by` becomes `--sort-by`. */
 export function schemaFlags(schema: z.ZodObject, leaveOut: readonly string[]): Flag[] {
   return Object.entries(schema.shape)
     .filter(([field]) => !leaveOut.includes(field))

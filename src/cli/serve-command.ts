@@ -6,12 +6,12 @@ import { print, printJson } from "./host.ts";
 import { startServer } from "./server.ts";
 import { styleFor } from "./terminal/style.ts";
 
-/** `cairn serve`: HTTP API, API page and MCP over HTTP, until it is stopped. */
+/** `cairn serve`: serves the HTTP API, the API page and MCP over HTTP until stopped. */
 export const serveCommand: Command = {
   path: ["serve"],
-  summary: "Serve the HTTP API, its page, and MCP over HTTP, until stopped.",
+  summary: "Serve the HTTP API, the API page and MCP over HTTP, until stopped.",
   description:
-    "Every call needs a credential: the local token (cairn token), or an API key for other people and machines (cairn key create).",
+    "Every call needs a credential: the local token (cairn token), or an API key for other users and machines (cairn key create).",
   flags: [
     {
       name: "host",
@@ -24,7 +24,7 @@ export const serveCommand: Command = {
     {
       name: "port",
       kind: "text",
-      description: "Port to listen on; 0 takes any free one.",
+      description: "Port to listen on; 0 for any free port.",
       fallback: 7483,
       placeholder: "number",
       setting: "http.port",
@@ -58,7 +58,7 @@ export const serveCommand: Command = {
   },
 };
 
-/** Returns the command that prints the token of this server: with its data folder, where a flag named one. */
+/** Returns the command that prints the token of this server, with --data-dir if that flag was given. */
 function tokenCommandLine({ config, settings }: LoadedConfig): string {
   const isFlag = settings.some(({ setting, origin }) => setting.key === "data_dir" && origin.source === "flag");
   return isFlag ? `cairn token --data-dir ${shellWord(config.dataDir)}` : "cairn token";

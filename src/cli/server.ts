@@ -7,11 +7,11 @@ import { localToken } from "../stores/file/local-token.ts";
 const STREAM_GRACE_MS = 1_000;
 
 export interface LocalServer extends HttpServer {
-  /** The file that holds the local token. */
+  /** Path of the local token. */
   readonly tokenFile: string;
 }
 
-/** Starts everything that is served over HTTP, on one port: the API, its page, and MCP under `/mcp`. */
+/** Starts the HTTP server: the API, the API page, and MCP under `/mcp`. */
 export async function startServer(config: Config): Promise<LocalServer> {
   const [{ serve }, { mcpHttpHandler }, { mcpServerFactory }, { operations }, { watch }] = await Promise.all([
     import("../http/serve.ts"),
@@ -25,7 +25,7 @@ export async function startServer(config: Config): Promise<LocalServer> {
   await token.readOrCreate(); // the server does not start with a token that other users can read
   const { log, telemetry } = await watch(config, { prometheus: true });
   const cairn = await openFromConfig(config);
-  await cairn.indexing.start(); // what a server that died left behind
+  await cairn.indexing.start(); // continues the jobs of a server that crashed
   const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets, log }), {
     onError: (error) => log.warn({ err: error }, "An MCP connection failed."),
     allowedOrigins: http.allowedOrigins.map((origin) => new URL(origin).hostname),
@@ -38,7 +38,7 @@ export async function startServer(config: Config): Promise<LocalServer> {
       port: http.port,
       localToken: () =>
         token.read().catch((error: unknown) => {
-          log.warn({ err: error }, "The local token is refused until its file is usable again; API keys still work.");
+          log.warn({ err: error }, "The local token is rejected until its file is usable again. API keys still work.");
           return undefined;
         }),
       trustedProxies: http.trustedProxies,
@@ -53,7 +53,7 @@ export async function startServer(config: Config): Promise<LocalServer> {
       tokenFile: token.path,
       async close() {
         const closed = server.close();
-        // Calls under way may end; streams that clients keep open for notifications never would.
+        // Calls in flight may finish; streams that clients keep open for notifications never end.
         await Promise.race([closed, sleep(STREAM_GRACE_MS, undefined, { ref: false })]);
         await mcp.close();
         await closed;

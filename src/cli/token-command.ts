@@ -1,13 +1,15 @@
 import type { Command } from "./command.ts";
 import { print, printJson } from "./host.ts";
 
-/** `cairn token`: the credential of the local user, for curl, scripts and MCP clients that connect over HTTP. */
+/** `cairn token`: prints the credential of the local user, for curl, scripts and MCP clients over HTTP. */
 export const tokenCommand: Command = {
   path: ["token"],
-  summary: "Print the token with which this user calls the local server.",
+  summary: "Print the token of this user for the local server.",
   description:
-    "The token is stored in the data folder, in a file that only this user may read. Its bearer is an administrator of the server, so treat it like a password.",
-  flags: [{ name: "rotate", kind: "switch", description: "Replace the token first. Servers refuse the old one at once.", fallback: false }],
+    "A file in the data folder holds the token; only this user may read it. The token gives admin access to the server: treat it like a password.",
+  flags: [
+    { name: "rotate", kind: "switch", description: "Replace the token first. Servers reject the old token at once.", fallback: false },
+  ],
   positional: [],
   examples: ['curl -H "Authorization: Bearer $(cairn token)" http://127.0.0.1:7483/v1/key/list', "cairn token --rotate"],
   usesProject: true,

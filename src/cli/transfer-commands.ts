@@ -19,31 +19,31 @@ import { filePath } from "./file-path.ts";
 import { type Host, print, printJson } from "./host.ts";
 import { progressBar } from "./terminal/progress-bar.ts";
 
-/** The first line of an export says what follows. */
+/** The first line of an export. */
 const FORMAT = { cairn_export: 1, kind: "checkpoints" };
 const PROBLEMS_SHOWN = 20;
 
-/** `cairn checkpoint export`: one JSON object a line, written as it is read, so that a large project needs no memory. */
+/** `cairn checkpoint export`: writes one JSON object per line, page by page, so that memory stays bounded. */
 export const exportCommand: Command = {
   path: ["checkpoint", "export"],
-  summary: "Write all checkpoints of a project to a file, one JSON object a line.",
-  flags: [{ name: "file", kind: "text", description: "Where to; - or nothing is standard output.", placeholder: "path" }],
+  summary: "Write all checkpoints of a project to a file, one JSON object per line.",
+  flags: [{ name: "file", kind: "text", description: "File to write. Default, or -: standard output.", placeholder: "path" }],
   positional: ["file"],
   examples: ["cairn checkpoint export checkpoints.jsonl", "cairn checkpoint export | jq .summary"],
   usesProject: true,
   async run(call) {
     const { host, values } = call;
     const file = values.file === undefined || values.file === "-" ? undefined : filePath(host, values.file);
-    if (call.json && file === undefined) throw usage("With --json the answer stands on standard output: name a file to write to.");
+    if (call.json && file === undefined) throw usage("--json prints the answer on standard output, so it needs a <file> for the export.");
     await withCairn(call, async (cairn) => {
       const damaged = new Map<string, DamagedRecord>();
       const lines = exportLines(cairn, call.project().repository, host, damaged);
       if (file === undefined) {
-        for await (const line of lines) await written(host, line);
+        for await (const line of lines) await writeOut(host, line);
       } else {
         const records = (await writeFile(file, lines)) - 1;
         if (call.json) printJson(host, { file, records, ...damagedField([...damaged.values()]) });
-        else print(host, `${records} checkpoints written to ${file}`);
+        else print(host, `Wrote ${records} checkpoints to ${file}`);
       }
       if (damaged.size === 0) return;
       call.endWith(EXIT_ATTENTION);
@@ -52,7 +52,7 @@ export const exportCommand: Command = {
   },
 };
 
-/** The lines of an export; damaged records are left out and added to the map. */
+/** Yields the lines of an export. Damaged records are skipped and added to the map. */
 async function* exportLines(
   cairn: Cairn,
   projectPath: string,
@@ -70,7 +70,7 @@ async function* exportLines(
   } while (cursor !== undefined);
 }
 
-/** Whole or not at all: under another name first. Only the person may read it. */
+/** Writes a file atomically, readable only by the current user. Returns the number of lines. */
 async function writeFile(path: string, lines: AsyncIterable<string>): Promise<number> {
   const unfinished = `${path}.${process.pid}.tmp`;
   let count = 0;
@@ -93,15 +93,15 @@ async function writeFile(path: string, lines: AsyncIterable<string>): Promise<nu
   }
 }
 
-/** `cairn checkpoint import`: may be repeated; what is there already stays. */
+/** `cairn checkpoint import`: may be repeated; existing checkpoints stay unchanged. */
 export const importCommand: Command = {
   path: ["checkpoint", "import"],
-  summary: "Store the checkpoints of an export in a project. Those that are there already stay as they are.",
+  summary: "Import checkpoints from an export. Existing checkpoints stay unchanged.",
   flags: [
     {
       name: "file",
       kind: "text",
-      description: "What `cairn checkpoint export` wrote; - is standard input.",
+      description: "File that `cairn checkpoint export` wrote; - for standard input.",
       placeholder: "path",
       required: true,
     },
@@ -154,7 +154,7 @@ async function importLines(
 ): Promise<ImportOutcome> {
   let [line, imported, present, failed] = [0, 0, 0, 0];
   const problems: { line: number; problem: string }[] = [];
-  const tell = (at: number, problem: string) => {
+  const reject = (at: number, problem: string) => {
     failed++;
     if (problems.length < PROBLEMS_SHOWN) problems.push({ line: at, problem });
   };
@@ -164,7 +164,7 @@ async function importLines(
     const outcome = await cairn.checkpoints.import({ projectPath, records: batch.map(({ record }) => record) }, { signal });
     imported += outcome.imported;
     present += outcome.present;
-    for (const { record, problem } of outcome.problems) tell(batch[record - 1]!.at, problem);
+    for (const { record, problem } of outcome.problems) reject(batch[record - 1]!.at, problem);
     progress(imported + present);
     batch = [];
   };
@@ -172,8 +172,8 @@ async function importLines(
     for await (const text of boundedLines(input, signal)) {
       line++;
       if (text?.trim() === "") continue;
-      const record = text === undefined ? undefined : parsed(text.replace(/^\uFEFF/, ""));
-      if (record === undefined) tell(line, text === undefined ? "the line is too long or not UTF-8 text" : "is not a JSON object");
+      const record = text === undefined ? undefined : parseObject(text.replace(/^\uFEFF/, ""));
+      if (record === undefined) reject(line, text === undefined ? "the line is too long or not UTF-8 text" : "is not a JSON object");
       else if ("cairn_export" in record) assertFormat(record);
       else batch.push({ at: line, record });
       if (batch.length >= LIMITS.transferRecords) await flush();
@@ -185,7 +185,7 @@ async function importLines(
   return { imported, present, failed, problems };
 }
 
-function parsed(text: string): Record<string, unknown> | undefined {
+function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value = parseJson(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
@@ -196,12 +196,15 @@ function parsed(text: string): Record<string, unknown> | undefined {
 
 function assertFormat(header: Record<string, unknown>): void {
   if (header.cairn_export !== FORMAT.cairn_export || header.kind !== FORMAT.kind)
-    throw new CairnError("invalid_input", "This file is not an export of checkpoints that this version of Cairn can read.");
+    throw new CairnError(
+      "invalid_input",
+      "The file is not an export of checkpoints, or of an unsupported version. Give a file that cairn checkpoint export wrote.",
+    );
 }
 
 function outcomeText({ imported, present, failed, problems }: ImportOutcome): string {
   return [
-    `${imported} checkpoints imported, ${present} were there already, ${failed} could not be stored.`,
+    `${imported} checkpoints imported, ${present} already present, ${failed} failed.`,
     ...problems.map(({ line, problem }) => `  line ${line}: ${problem}`),
     ...(failed > problems.length ? [`  … and ${failed - problems.length} more`] : []),
   ].join("\n");
@@ -216,7 +219,7 @@ async function withCairn(call: Call, work: (cairn: Cairn) => Promise<void>): Pro
   }
 }
 
-async function written({ stdout }: Host, text: string): Promise<void> {
+async function writeOut({ stdout }: Host, text: string): Promise<void> {
   if (!stdout.write(text)) await new Promise((resolved) => stdout.once("drain", resolved));
 }
 
@@ -224,5 +227,5 @@ function fileError(path: string, error: unknown): unknown {
   const code = (error as NodeJS.ErrnoException).code;
   if (error instanceof CairnError || code === undefined || !/^E[A-Z]+$/.test(code)) return asCairnError(error);
   if (code === "ENOENT") return new CairnError("not_found", `There is no file or folder ${path}.`, { cause: error });
-  return new CairnError("unavailable", `${path} cannot be used (${code}).`, { cause: error });
+  return new CairnError("unavailable", `${path} cannot be read or written (${code}).`, { cause: error });
 }

@@ -13,18 +13,18 @@ import { usage } from "./argv.ts";
 import type { Call, Command } from "./command.ts";
 import { type Host, print, printJson } from "./host.ts";
 import { findProject } from "./project.ts";
-import { harmless } from "./terminal/style.ts";
+import { escapeControls } from "./terminal/style.ts";
 
-/** `cairn trust`: lets the project file of a folder set every key, as long as the file stays as it is. */
+/** `cairn trust`: lets the project file of a folder set every key, until the file changes. */
 export const trustCommand: Command = {
   path: ["trust"],
   summary: "Let a project's cairn.config.json set every key, until the file changes.",
   description:
-    "A project file comes with the repository, so it may set only harmless keys until you trust it. Shows what the file would set, then asks; --yes answers.",
+    "A project file comes with the repository, so it may set only safe keys until you trust it. Shows what the file sets and asks; --yes confirms.",
   flags: [
     { name: "folder", kind: "text", description: "A folder of the project. Default: the current one.", placeholder: "path" },
-    { name: "yes", kind: "switch", description: "Trust the file without a question.", fallback: false },
-    { name: "list", kind: "switch", description: "List the folders that are trusted.", fallback: false },
+    { name: "yes", kind: "switch", description: "Trust the file without asking.", fallback: false },
+    { name: "list", kind: "switch", description: "List trusted folders.", fallback: false },
     { name: "revoke", kind: "switch", description: "Stop trusting the folder.", fallback: false },
   ],
   positional: ["folder"],
@@ -44,7 +44,7 @@ async function trust({ host, json, values }: Call): Promise<void> {
   const { sha256, settings } = proposedSettings(file, host.home);
   const lines = settings.map(({ key, value }) => `  ${key} = ${value}`);
   const text = lines.length > 0 ? `${file} sets:\n${lines.join("\n")}` : `${file} sets nothing that needs trust.`;
-  if (!json) print(host, harmless(text));
+  if (!json) print(host, escapeControls(text));
   if (values.yes !== true && !(await confirm(host))) {
     throw new CairnError("forbidden", "Nothing was trusted. If you trust what the file sets, repeat the command with --yes.");
   }
@@ -56,7 +56,7 @@ async function trust({ host, json, values }: Call): Promise<void> {
 
 async function revoke({ host, json, values }: Call): Promise<void> {
   const named = resolve(host.cwd, String(values.folder ?? "."));
-  // A folder that is gone can be revoked by its path.
+  // A deleted folder can be revoked by its path.
   const path = isFolder(named) ? findProject(named, host.cwd).tree : named;
   let found = false;
   await update(host, (folders) => {
@@ -65,7 +65,7 @@ async function revoke({ host, json, values }: Call): Promise<void> {
   });
   if (!found) throw new CairnError("not_found", `${shortPath(path)} is not trusted. See: cairn trust --list`);
   if (json) printJson(host, { revoked: path });
-  else print(host, `${path} is not trusted any more.`);
+  else print(host, `Revoked the trust in ${path}.`);
 }
 
 async function list({ host, json }: Call): Promise<void> {
@@ -73,7 +73,7 @@ async function list({ host, json }: Call): Promise<void> {
   if (json) return printJson(host, { folders });
   print(
     host,
-    folders.length === 0 ? "No folder is trusted." : folders.map(({ path, trusted_at: at }) => `${at}  ${harmless(path)}`).join("\n"),
+    folders.length === 0 ? "No folder is trusted." : folders.map(({ path, trusted_at: at }) => `${at}  ${escapeControls(path)}`).join("\n"),
   );
 }
 
@@ -83,7 +83,7 @@ async function update(host: Host, change: (folders: readonly TrustedFolder[]) =>
   await withFileLock(`${path}.lock`, () => replaceFile(path, trustText(change(readList(host)))));
 }
 
-/** A list that cannot be read is not overwritten. */
+/** Does not overwrite a list that cannot be read. */
 function readList({ home }: Host): readonly TrustedFolder[] {
   const problems: Parameters<typeof readTrusted>[1] = [];
   const folders = readTrusted(home, problems);
@@ -92,7 +92,7 @@ function readList({ home }: Host): readonly TrustedFolder[] {
   return folders;
 }
 
-/** Without a terminal there is nobody to ask. */
+/** Asks the user. Returns false without a terminal. */
 async function confirm({ stdin, stdout, signal }: Host): Promise<boolean> {
   if (!stdin.isTTY || !stdout.isTTY) return false;
   const terminal = createInterface({ input: stdin, output: stdout });

@@ -3,20 +3,20 @@ import type { Operation } from "../operations/operation.ts";
 import { Damaged, damagedNote } from "../operations/schemas.ts";
 import type { Host } from "./host.ts";
 import { relativeTime } from "./terminal/relative-time.ts";
-import { harmless, type Style, styleFor } from "./terminal/style.ts";
+import { escapeControls, type Style, styleFor } from "./terminal/style.ts";
 import { type Column, table } from "./terminal/table.ts";
 import { pad, wrapText } from "./terminal/width.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** An operation's answer as a person likes to read it. */
+/** Formats the output of an operation for the terminal. */
 export function viewText(operation: Operation, output: Item, host: Host): string {
   const style = styleFor(host.stdout, host.env);
   const width = host.stdout.isTTY ? (host.stdout.columns ?? 80) : undefined;
   const view = operation.cli?.view;
   const { text } = operation.cli ?? {};
-  if (text) return text(harmlessIn(output) as z.output<z.ZodObject>, style);
-  if (!view) return harmless(operation.render(output as z.output<z.ZodObject>));
+  if (text) return text(escapeAll(output) as z.output<z.ZodObject>, style);
+  if (!view) return escapeControls(operation.render(output as z.output<z.ZodObject>));
   if ("record" in view) return recordText(view.record, output, { host, style, width });
   const items = (output[view.table] ?? []) as readonly Item[];
   if (items.length === 0) return [`No ${view.table.replaceAll("_", " ")}.`, notes(output, style)].filter(Boolean).join("\n");
@@ -28,15 +28,15 @@ export function viewText(operation: Operation, output: Item, host: Host): string
   return [table(columns, rows, width, style), footer(items.length, output, style), notes(output, style)].filter(Boolean).join("\n");
 }
 
-/** Every text in it made harmless, before colours are put in. */
-function harmlessIn(value: unknown): unknown {
-  if (typeof value === "string") return harmless(value);
-  if (Array.isArray(value)) return value.map(harmlessIn);
+/** Escapes control characters in every text of a value, before colours are added. */
+function escapeAll(value: unknown): unknown {
+  if (typeof value === "string") return escapeControls(value);
+  if (Array.isArray(value)) return value.map(escapeAll);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, harmlessIn(inner)]));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, escapeAll(inner)]));
 }
 
-/** What a field holds; `checkpoint.summary` is a field of a field. */
+/** Returns the value of a field; `checkpoint.summary` is a nested field. */
 function at(item: Item, field: string): unknown {
   return field.split(".").reduce<unknown>((value, name) => (value as Item | undefined)?.[name], item);
 }
@@ -62,7 +62,7 @@ function longText(field: string, value: unknown, host: Host): string[] {
   if (isTime(field) && typeof value === "string") return [`${value} (${relativeTime(value, host.now())})`];
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return Object.entries(value).map(([key, inner]) => `${oneLine(key)} = ${scalar(inner)}`);
-  return typeof value === "string" ? harmless(value).split("\n") : [cell(field, value, host)];
+  return typeof value === "string" ? escapeControls(value).split("\n") : [cell(field, value, host)];
 }
 
 function cell(field: string, value: unknown, host: Host): string {
@@ -77,14 +77,14 @@ function scalar(value: unknown): string {
 }
 
 const lastPart = (field: string) => field.slice(field.lastIndexOf(".") + 1);
-const oneLine = (text: string) => harmless(text).replace(/\s+/g, " ").trim();
+const oneLine = (text: string) => escapeControls(text).replace(/\s+/g, " ").trim();
 const title = (field: string) => lastPart(field).replace(/_at$/, "").replaceAll("_", " ").toUpperCase();
 const isTime = (field: string) => field.endsWith("_at");
 const isId = (field: string) => lastPart(field) === "id" || field.endsWith("_id");
 const isEmpty = (value: unknown) =>
   value === undefined || value === null || value === "" || (typeof value === "object" && Object.keys(value).length === 0);
 
-/** How much of the whole this is, and how to go on. */
+/** Formats the share of the total, and the flag for the next page. */
 function footer(shown: number, output: Item, style: Style): string {
   const { total, next_cursor: next, next_before: before } = output;
   const parts = [
@@ -95,10 +95,10 @@ function footer(shown: number, output: Item, style: Style): string {
   return parts.length > 0 ? style.dim(parts.join(", ")) : "";
 }
 
-/** An answer that is poorer than it could be says why, names damaged records, and says what was left out where it cannot be paged. */
+/** Formats why an answer is degraded, which records are damaged, and what was left out. */
 function notes({ damaged, degraded, total, note }: Item, style: Style): string {
   return [
-    ...damagedNote(Damaged.safeParse(damaged).data).map(harmless),
+    ...damagedNote(Damaged.safeParse(damaged).data).map(escapeControls),
     ...(Array.isArray(degraded) ? degraded.map((part) => `Note: ${scalar(part)}.`) : []),
     ...(typeof note === "string" && total === undefined ? [note] : []),
   ]

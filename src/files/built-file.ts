@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 
 /**
- * The path of a file that the build made, given relative to dist/. The same whether this module runs from dist/ or, in
- * tests, from src/: entry points of other threads and processes must be JavaScript, and models exist only in dist/.
+ * Returns the path of a built file, given relative to dist/. It is the same when this module runs from dist/ and, in tests, from src/:
+ * entry points of threads and processes must be JavaScript, and models exist only in dist/.
  */
 export function builtFile(path: string): string {
   const dist = import.meta.url.endsWith(".ts") ? "../../dist/" : "../";

@@ -3,21 +3,21 @@ import { homedir } from "node:os";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { readRegularFile } from "./regular-file.ts";
 
-/** The two paths by which a project is known on the machine that has its files. */
+/** The two paths that identify a project on the machine that has its files. */
 export interface ProjectIdentity {
-  /** Real path of the repository root: checkpoints and knowledge belong to it, whichever working tree they were saved from. */
+  /** Real path of the repository root: checkpoints and knowledge of all its working trees belong to it. */
   readonly repository: string;
   /** Real path of the working-tree root: the code index, the configuration file and `.mcp.json` belong to it. */
   readonly tree: string;
 }
 
-/** Files of git that name another path are one line; more is something else. */
+/** Bytes of a file of git that names another path: one line. */
 const POINTER_BYTES = 16 * 1024;
 const CONFIG_BYTES = 256 * 1024;
 
 /**
  * Finds the project that a folder belongs to: the enclosing git working tree, or the folder itself. `folder` must exist. A repository that
- * contains the home directory is not taken for the project of the folders in it.
+ * contains the home directory is not the project of the folders in it.
  *
  * Git is not started: a repository from elsewhere can make git run programs.
  */
@@ -35,14 +35,14 @@ export function identifyProject(folder: string, home = homedir()): ProjectIdenti
   return { repository: start, tree: start };
 }
 
-/** The folder with git's data about the working tree at `root`, which all of its linked working trees share. */
+/** Returns the data folder of git for the working tree at `root`. Linked working trees share it. */
 export function gitDataFolder(root: string): string | undefined {
   const git = gitEntry(root);
   if (git === undefined || git === "folder") return git && join(root, ".git");
   return commonFolder(root, git) ?? realPath(resolve(root, git.gitdir));
 }
 
-/** The branch that is checked out in the working tree at `root`. */
+/** Returns the branch that is checked out in the working tree at `root`. */
 export function currentBranch(root: string): string | undefined {
   const git = gitEntry(root);
   if (git === undefined) return undefined;
@@ -50,7 +50,7 @@ export function currentBranch(root: string): string | undefined {
   return /^ref: refs\/heads\/(.+)$/.exec(readPointer(join(folder, "HEAD")) ?? "")?.[1];
 }
 
-/** `.git` is a folder, or a file that names the folder; anything else does not make a repository. */
+/** Reads `.git`: a folder, or a file that names the folder. Anything else is not a repository. */
 function gitEntry(folder: string): "folder" | { readonly gitdir: string } | undefined {
   const path = join(folder, ".git");
   const stats = statsOf(path);
@@ -59,19 +59,19 @@ function gitEntry(folder: string): "folder" | { readonly gitdir: string } | unde
   return gitdir === undefined ? undefined : { gitdir };
 }
 
-/** The repository that the linked working tree at `root` belongs to, or `undefined` if it is not a linked working tree. */
+/** Returns the repository of the linked working tree at `root`, or `undefined` if it is not a linked working tree. */
 function linkedRepository(root: string, git: { readonly gitdir: string }): string | undefined {
   const common = commonFolder(root, git);
   if (common === undefined) return undefined;
   if (basename(common) === ".git") return dirname(common);
-  const trees = [dirname(common), configuredTree(common)]; // beside a bare repository, or of a submodule
+  const trees = [dirname(common), configuredTree(common)]; // next to a bare repository, or of a submodule
   return trees.find((tree) => tree !== undefined && pointsTo(tree, common)) ?? common;
 }
 
 /**
- * The common folder of a linked working tree. A `.git` file may come with a download and can name any path, so it is believed only if
- * the repository confirms it: the folder that the file names lies in `worktrees` of the repository, and the `gitdir` file in there names
- * this working tree. Symbolic links are resolved first, so that neither can be pretended from outside that repository.
+ * Returns the common folder of a linked working tree. A `.git` file may come with a download and can name any path. It is trusted only if
+ * the repository confirms it: the named folder is in `worktrees` of the repository, and its `gitdir` file names this working tree. Symbolic
+ * links are resolved first, so that neither can be forged from outside that repository.
  */
 function commonFolder(root: string, { gitdir }: { readonly gitdir: string }): string | undefined {
   const folder = realPath(resolve(root, gitdir));
@@ -84,13 +84,13 @@ function commonFolder(root: string, { gitdir }: { readonly gitdir: string }): st
   return common;
 }
 
-/** Whether the `.git` file of a working tree names this folder. */
+/** Returns whether the `.git` file of a working tree names this folder. */
 function pointsTo(tree: string, folder: string): boolean {
   const git = gitEntry(tree);
   return typeof git === "object" && realPath(resolve(tree, git.gitdir)) === folder;
 }
 
-/** The working tree that `core.worktree` of a repository names. */
+/** Returns the working tree in `core.worktree` of a repository. */
 function configuredTree(common: string): string | undefined {
   let section = "";
   for (const line of (readText(join(common, "config"), CONFIG_BYTES) ?? "").split("\n")) {
@@ -102,7 +102,7 @@ function configuredTree(common: string): string | undefined {
   return undefined;
 }
 
-/** A bare repository has no `.git`: its folder holds what would be in it. */
+/** Returns whether a folder is a bare repository: it has the content of `.git`. */
 function isBare(folder: string): boolean {
   if (basename(folder) === ".git") return false;
   const is = (name: string, kind: "isFile" | "isDirectory") => statsOf(join(folder, name))?.[kind]() === true;
@@ -113,7 +113,7 @@ function readPointer(path: string): string | undefined {
   return readText(path, POINTER_BYTES)?.split(/\r?\n/, 1)[0] || undefined;
 }
 
-/** A file that is missing, not regular, too large or unreadable says nothing. */
+/** Returns `undefined` for a file that is missing, not regular, too large or unreadable. */
 function readText(path: string, limitBytes: number): string | undefined {
   try {
     return readRegularFile(path, limitBytes).toString("utf8");

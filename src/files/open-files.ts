@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 
 /** Descriptors that Node, its threads, the log and short-lived files need before any database or socket is open. */
 const OWN_FILES = 64;
-/** Below this limit too few databases and connections would be left to work with. */
+/** The smallest limit that leaves enough descriptors for databases and connections. */
 export const OPEN_FILES_MIN = 2 * OWN_FILES;
-/** Assumed where the limit cannot be read; a usual default of Unix systems. */
+/** Assumed if the limit cannot be read: a common default of Unix systems. */
 const OPEN_FILES_FALLBACK = 1_024;
-/** A connection in WAL mode holds the database, its log and the index of the log. */
+/** A connection in WAL mode opens the database, the WAL and the shared-memory file. */
 const FILES_PER_CONNECTION = 3;
-/** The share of the databases' descriptors that the search thread's connections get. */
+/** The share of the database descriptors for the connections of the search thread. */
 const SEARCH_SHARE = 0.4;
 
 let limit: number | undefined;
@@ -30,7 +30,7 @@ function readLimit(): number {
   return soft === "unlimited" ? Number.MAX_SAFE_INTEGER : Number(soft ?? OPEN_FILES_FALLBACK);
 }
 
-/** How the descriptors of a process are shared out. */
+/** The file descriptors of a process, by use. */
 export interface OpenFilesBudget {
   /** Databases that may be open at once. */
   readonly databases: number;
@@ -40,14 +40,14 @@ export interface OpenFilesBudget {
   readonly sockets: number;
 }
 
-/** Shares out a limit: what the process itself does not need goes to databases and sockets in equal parts. */
+/** Divides a limit: databases and sockets get equal parts of what the process itself does not need. */
 export function openFilesBudget(files = openFilesLimit()): OpenFilesBudget {
   const half = Math.max(0, files - OWN_FILES) / 2;
   const connections = (share: number) => Math.max(1, Math.floor((half * share) / FILES_PER_CONNECTION));
   return { databases: connections(1 - SEARCH_SHARE), searched: connections(SEARCH_SHARE), sockets: Math.max(1, Math.floor(half)) };
 }
 
-/** Says what is wrong with a limit so low that calls would fail one by one; `undefined` for a sufficient one. */
+/** Returns the problem of a limit that is too low, or `undefined` for a sufficient one. */
 export function openFilesProblem(files = openFilesLimit()): string | undefined {
   if (files >= OPEN_FILES_MIN) return undefined;
   return `This process may have ${files} files open at once, and Cairn needs at least ${OPEN_FILES_MIN}. Raise the limit with: ulimit -n 1024`;

@@ -3,16 +3,16 @@ import { basename, join } from "node:path";
 import type { ExposedPath } from "../model/doctor.ts";
 import { writableByOthers } from "./own-file.ts";
 
-/** Files that hold keys, passwords, or the user's decisions. */
+/** Files with keys, passwords or trust decisions of the user. */
 const SECRET = /^(keys\.json|config\.json|trusted\.json|.*token.*|.*\.db\.migration)$/;
 
-/** Finds paths in Cairn's folders that others than their owner can write, or that hold secrets and that others can read. */
+/** Finds paths in Cairn's folders that other users can write, and secrets that other users can read. */
 export function exposedPaths(folders: readonly string[]): ExposedPath[] {
   const paths = new Set(folders.flatMap((folder) => [folder, ...pathsIn(folder).flatMap((path) => [path, ...pathsIn(path)])]));
   return [...paths].flatMap((path) => exposureOf(path) ?? []);
 }
 
-/** What is in a folder; nothing for a file, and for a folder that is missing or cannot be read. */
+/** Returns the entries of a folder; none for a file, or for a folder that is missing or unreadable. */
 function pathsIn(folder: string): string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -25,7 +25,7 @@ function pathsIn(folder: string): string[] {
 
 const isPlain = (entry: Dirent) => entry.isFile() || entry.isDirectory();
 
-/** What is wrong with the permissions of one path; `undefined` if nothing is, or if it is missing. */
+/** Returns the problem with the permissions of a path; `undefined` if there is none, or if it is missing. */
 export function exposureOf(path: string): ExposedPath | undefined {
   const stats = process.getuid === undefined ? undefined : statsOf(path); // Windows has access lists instead of modes
   if (!stats) return undefined;

@@ -2,14 +2,14 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSy
 import { CairnError } from "../model/errors.ts";
 
 /**
- * Opens a regular file for reading and returns its descriptor. A FIFO would block the process until somebody writes to it, and a device
- * such as /dev/zero never ends, so everything but a regular file is refused. Errors of the file system are thrown as they are.
+ * Opens a regular file for reading and returns its descriptor. Any other file is rejected: a FIFO would block the process until it has a
+ * writer, and a device such as /dev/zero never ends. File system errors are thrown unchanged.
  */
 export function openRegularFile(path: string): number {
   assertRegular(path, statSync(path)); // before opening: some devices act when they are opened
   const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
   try {
-    assertRegular(path, fstatSync(descriptor)); // the path may name another file by now
+    assertRegular(path, fstatSync(descriptor)); // the path may name another file now
     return descriptor;
   } catch (error) {
     closeSync(descriptor);
@@ -17,7 +17,7 @@ export function openRegularFile(path: string): number {
   }
 }
 
-/** Reads a whole regular file of at most `limitBytes`; `check` may refuse the file that was opened. The size that the file system reports is not relied on: the file may grow. */
+/** Reads a regular file of at most `limitBytes`; `check` may reject the opened file. The reported size is not trusted: the file may grow. */
 export function readRegularFile(path: string, limitBytes: number, check: (stats: Stats) => void = () => {}): Buffer {
   const descriptor = openRegularFile(path);
   try {
@@ -38,7 +38,7 @@ export function readRegularFile(path: string, limitBytes: number, check: (stats:
   }
 }
 
-/** Refuses a path that names anything but a regular file, without opening it. A missing file throws the error of the file system. */
+/** Rejects a path of anything but a regular file, without opening it. Throws the file system error for a missing file. */
 export function assertRegularFile(path: string): void {
   assertRegular(path, statSync(path));
 }
@@ -59,7 +59,7 @@ function tooLarge(path: string, size: number, limitBytes: number): CairnError {
   return new CairnError("too_large", `${shortPath(path)} has ${size} bytes; at most ${limitBytes} are read. Give a smaller file.`);
 }
 
-/** A path as a message shows it: quoted, and without its beginning when it is very long. */
+/** Formats a path for a message: quoted, and without its start if it is very long. */
 export function shortPath(path: string): string {
   return JSON.stringify(path.length > 300 ? `…${path.slice(-300)}` : path);
 }

@@ -24,7 +24,7 @@ it("writes a project to one file and takes it over under another path", async ()
     knowledge: { imported: 0 },
   });
   const again = await cairn(["database", "import", file, ...other]);
-  expect(again.stdout).toContain("checkpoints: 0 imported, 2 were there already, 0 could not be stored");
+  expect(again.stdout).toContain("checkpoints: 0 imported, 2 already present, 0 failed");
   expect((await json("checkpoint", "list", ...other)).checkpoints.map(({ summary }: { summary: string }) => summary)).toEqual([
     "Second",
     "First",

@@ -80,7 +80,7 @@ describe("cairn hook", () => {
     const start = await hook("session-start", { source: "startup" });
     const { hookSpecificOutput } = JSON.parse(start.stdout);
     expect(hookSpecificOutput.hookEventName).toBe("SessionStart");
-    expect(hookSpecificOutput.additionalContext).toMatch(/keeps 2 checkpoints.*# End of session: And the tests.*Before compaction/s);
+    expect(hookSpecificOutput.additionalContext).toMatch(/has 2 checkpoints.*# End of session: And the tests.*Before compaction/s);
     expect(hookSpecificOutput.additionalContext).not.toMatch(/All green/);
     const compacted = JSON.parse((await hook("session-start", { source: "compact" })).stdout);
     expect(compacted.hookSpecificOutput.additionalContext).toMatch(/All green/);

@@ -70,7 +70,7 @@ describe("cairn init", () => {
       writeFileSync(mcp, text);
       const { code, stderr } = await cairn(["init"]);
       expect(code).toBe(4);
-      expect(stderr).toMatch(/left alone|Nothing was changed/);
+      expect(stderr).toMatch(/was not changed|Nothing was changed/);
       expect(readFileSync(mcp, "utf8")).toBe(text);
     },
   );

@@ -87,10 +87,10 @@ describe("operations on the command line", () => {
     expect(await says("save")).toContain("<summary> is missing");
     expect(await says("save", "x".repeat(501))).toContain("<summary>: must have at most 500 characters");
     expect(await says("save", "x", "--context", "novalue")).toContain("--context takes key=value");
-    expect(await says("save", "x", "--context", "a=1", "--context", "a=2")).toContain('names "a" twice');
+    expect(await says("save", "x", "--context", "a=1", "--context", "a=2")).toContain('repeats the key "a"');
     expect(await says("save", "x", "--context", `a=${"v".repeat(501)}`)).toContain("--context (a): must have at most 500");
     expect(await says("save", "two", "words")).toContain('Unexpected argument "words". Put text with spaces in quotes.');
-    expect(await says("save", "x", "--summary", "y")).toContain("--summary was given twice");
+    expect(await says("save", "x", "--summary", "y")).toContain("--summary may be given only once");
     expect(await says("list", "--limit")).toContain("--limit needs a value");
     expect(await says("save", "x", "--tags", "--json")).toContain("--tags=--json");
     expect(await says("list", "--json=yes")).toContain("--json takes no value");

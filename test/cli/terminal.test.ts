@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { progressBar } from "../../src/cli/terminal/progress-bar.ts";
 import { relativeTime } from "../../src/cli/terminal/relative-time.ts";
-import { harmless, styleFor } from "../../src/cli/terminal/style.ts";
+import { escapeControls, styleFor } from "../../src/cli/terminal/style.ts";
 import { table } from "../../src/cli/terminal/table.ts";
 import { cutToWidth, textWidth, wrapText } from "../../src/cli/terminal/width.ts";
 import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
@@ -134,14 +134,14 @@ describe("the measures of text", () => {
   it("cuts any text to any width", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 40 }), (text, width) => {
-        expect(textWidth(cutToWidth(harmless(text), width))).toBeLessThanOrEqual(width);
+        expect(textWidth(cutToWidth(escapeControls(text), width))).toBeLessThanOrEqual(width);
       }),
     );
   });
 
   it("shows the lines of a Windows file as they are, and what could steer the terminal as a sign", () => {
-    expect(harmless("a\r\n\tb\r")).toBe("a\n\tb");
-    expect(harmless(`a\rb${ESCAPE}[2J`)).toBe("a\uFFFDb\uFFFD[2J");
+    expect(escapeControls("a\r\n\tb\r")).toBe("a\n\tb");
+    expect(escapeControls(`a\rb${ESCAPE}[2J`)).toBe("a\uFFFDb\uFFFD[2J");
   });
 
   it("wraps without losing a word", () => {

@@ -45,7 +45,7 @@ describe("the tour", () => {
         if (page && stdout.includes("Stop with")) found(page);
       });
     });
-    expect(stdout).toContain(`Port ${port} is in use, so this is port ${new URL(url).port}.`);
+    expect(stdout).toContain(`Port ${port} is in use; serving on port ${new URL(url).port}.`);
     expect(await (await fetch(`${url}/health`)).json()).toMatchObject({ status: expect.any(String) });
     const token = spawnSync("sh", ["-c", /Bearer \$\((.*?)\)/.exec(stdout.slice(stdout.indexOf("Or look around")))![1]!], {
       encoding: "utf8",

@@ -58,7 +58,7 @@ it.each([
   [["checkpoint", "import"], 2, /<file> is missing/],
   [["checkpoint", "import", "nowhere.jsonl"], 3, /no file or folder/],
   [["checkpoint", "export", "nowhere/out.jsonl"], 3, /no file or folder/],
-  [["checkpoint", "export", "--json"], 2, /name a file/],
+  [["checkpoint", "export", "--json"], 2, /needs a <file>/],
 ] as const)("refuses %s", async (argv, code, said) => {
   const outcome = await cairn(argv, { env });
   expect(outcome.stderr).toMatch(said);

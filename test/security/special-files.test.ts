@@ -60,7 +60,7 @@ describe("a path that names a FIFO, a device or a huge sparse file", () => {
   it("does not fill the memory of an import that has no line breaks", async () => {
     const { code, stderr } = await cairn(["checkpoint", "import", sparse], { env });
     expect(code).toBe(2);
-    expect(stderr).toMatch(/no export of Cairn/);
+    expect(stderr).toMatch(/not an export of Cairn/);
     const zeros = Readable.from(
       (function* () {
         for (;;) yield Buffer.alloc(1_000_000);
@@ -104,7 +104,7 @@ describe("a standard input that never ends", () => {
     try {
       const done = withStdin(["hook", "session-start"], new PassThrough());
       await vi.advanceTimersByTimeAsync(10_000);
-      expect(await done).toMatchObject({ code: 0, stderr: expect.stringMatching(/did not come within 10 s/) });
+      expect(await done).toMatchObject({ code: 0, stderr: expect.stringMatching(/did not end within 10 s/) });
     } finally {
       vi.useRealTimers();
     }

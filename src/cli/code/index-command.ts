@@ -5,11 +5,11 @@ import { findProject } from "../project.ts";
 
 const base = operationCommand(codeIndex);
 
-/** `cairn code index [path]`: a folder of the project may be given without a flag. */
+/** `cairn code index [path]`: the folder may be given without a flag. */
 export const indexCommand: Command = {
   ...base,
-  description: "Begins in the background and says the job; --wait stays until it is done. The whole repository of the folder is indexed.",
-  flags: [{ ...PROJECT_FLAG, name: "path", description: "A folder of the project; the same as --project." }, ...base.flags],
+  description: "Runs in the background and prints the job; --wait waits until it has ended. Indexes the whole repository of the folder.",
+  flags: [{ ...PROJECT_FLAG, name: "path", description: "A folder of the project, as --project." }, ...base.flags],
   positional: ["path"],
   run: ({ values: { path, ...values }, ...call }) => base.run({ ...call, values, ...(path !== undefined && named(String(path), call)) }),
 };

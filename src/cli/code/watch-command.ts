@@ -2,11 +2,17 @@ import type { Command } from "../command.ts";
 import { print, printJson } from "../host.ts";
 import { styleFor } from "../terminal/style.ts";
 
-/** `cairn code watch`: keeps the index up to date until it is stopped. */
+/** `cairn code watch`: keeps the index up to date until stopped. */
 export const watchCommand: Command = {
   path: ["code", "watch"],
-  summary: "Index the project, and again whenever files change, until stopped.",
-  flags: [{ name: "include-ignored", kind: "switch", description: "Also what .gitignore, .cairnignore and the built-in rules leave out." }],
+  summary: "Index the project now and whenever files change, until stopped.",
+  flags: [
+    {
+      name: "include-ignored",
+      kind: "switch",
+      description: "Also index files that .gitignore, .cairnignore and the built-in rules exclude.",
+    },
+  ],
   positional: [],
   examples: ["cairn code watch", "cairn code watch --project ~/app"],
   usesProject: true,
@@ -20,8 +26,8 @@ export const watchCommand: Command = {
       signal: host.signal,
       onChange({ status, counts, failedFiles }) {
         if (json) return printJson(host, { at: host.now().toISOString(), status, counts, failed_files: failedFiles });
-        const told = Object.entries(counts).filter(([name, count]) => count > 0 && name !== "unchanged" && name !== "bytes");
-        print(host, `${style.dim(host.now().toLocaleTimeString())}  ${told.map(([name, count]) => `${count} ${name}`).join(", ")}`);
+        const changed = Object.entries(counts).filter(([name, count]) => count > 0 && name !== "unchanged" && name !== "bytes");
+        print(host, `${style.dim(host.now().toLocaleTimeString())}  ${changed.map(([name, count]) => `${count} ${name}`).join(", ")}`);
       },
       onProblem: (message) => void host.stderr.write(`cairn: ${message}\n`),
     });

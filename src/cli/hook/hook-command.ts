@@ -9,27 +9,27 @@ import { type Host, print } from "../host.ts";
 import { HOOK_EVENTS } from "../init/entries.ts";
 import { isObject, type JsonObject } from "../init/json-file.ts";
 import { findProject } from "../project.ts";
-import { harmless } from "../terminal/style.ts";
+import { escapeControls } from "../terminal/style.ts";
 import { sessionCheckpoint } from "./session-checkpoint.ts";
 import { readTranscript } from "./transcript.ts";
 
 const EVENTS = Object.values(HOOK_EVENTS);
 const INPUT_BYTES = 1024 * 1024;
-/** Milliseconds until the input must have ended: a program that leaves the pipe open must not make the agent wait. */
+/** Milliseconds until standard input must end: a program that leaves the pipe open must not make the agent wait. */
 const INPUT_MS = 10_000;
-/** What a session is given unasked; it can ask for more. */
+/** Checkpoints and tokens that a session gets at its start. It can request more. */
 const OFFERED = 3;
 const OFFERED_TOKENS = 1_500;
 
 /**
- * `cairn hook <event>`: what Claude Code runs. A hook that fails disturbs the agent, and some exit codes even stop it, so
- * whatever goes wrong is a line on stderr and the exit code is 0.
+ * `cairn hook <event>`: runs as a hook of Claude Code. A failing hook disturbs the agent, and some exit codes stop it. So every error is
+ * one line on stderr, and the exit code is 0.
  */
 export const hookCommand: Command = {
   path: ["hook"],
-  summary: "Save or offer checkpoints when an agent's session compacts, ends or starts. `cairn init --hooks` sets it up.",
-  description: "Reads the hook's JSON from standard input. Never fails the agent: problems are told on stderr, and the exit code is 0.",
-  flags: [{ name: "event", kind: "text", description: "Which moment.", choices: EVENTS, required: true }],
+  summary: "Save or offer checkpoints when a session is compacted, ends or starts. Set up by: cairn init --hooks",
+  description: "Reads the JSON of the hook from standard input. Errors are printed on stderr, and the exit code is always 0.",
+  flags: [{ name: "event", kind: "text", description: "The event of the session.", choices: EVENTS, required: true }],
   positional: ["event"],
   examples: ["cairn hook session-start < hook.json"],
   usesProject: true,
@@ -39,13 +39,13 @@ export const hookCommand: Command = {
       const answer = await runHook(call);
       if (answer ?? json) print(host, JSON.stringify(answer ?? {}));
     } catch (error) {
-      const message = harmless(error instanceof Error ? error.message : String(error));
+      const message = escapeControls(error instanceof Error ? error.message : String(error));
       host.stderr.write(json ? `${JSON.stringify({ error: { message } })}\n` : `cairn hook: ${message}\n`);
     }
   },
 };
 
-/** What Claude Code reads on stdout, if there is anything to say. */
+/** Runs the hook. Returns what Claude Code reads on stdout, if anything. */
 async function runHook(call: Call): Promise<JsonObject | undefined> {
   const { host, values } = call;
   const event = EVENTS.find((one) => one === values.event);
@@ -71,7 +71,7 @@ async function save(
   input: JsonObject,
 ): Promise<void> {
   const path = textOf(input.transcript_path);
-  if (!path) throw new Error("The input names no transcript, so nothing was saved");
+  if (!path) throw new Error("Nothing was saved: the input has no transcript_path");
   const sessionId = textOf(input.session_id);
   const checkpoint = sessionCheckpoint({ projectPath, tree }, readTranscript(path), {
     event,
@@ -80,7 +80,7 @@ async function save(
   });
   if (!checkpoint) return;
   const { checkpoints } = await cairn.checkpoints.list({ projectPath, limit: 1, tags: ["auto"] });
-  // A session that is compacted and then ended at once would be saved twice.
+  // A session that ends right after a compaction would be saved twice.
   if (checkpoints[0]?.context.session_id === sessionId && checkpoints[0]?.description === redactSecrets(checkpoint.description ?? "").text)
     return;
   await cairn.checkpoints.save(checkpoint);
@@ -90,23 +90,21 @@ async function offer(cairn: Cairn, projectPath: string, { source }: JsonObject):
   const { checkpoints, total } = await cairn.checkpoints.list({ projectPath, limit: OFFERED });
   const [latest, ...older] = checkpoints;
   if (!latest) return undefined;
-  // After a compaction the session has lost its details, and the newest checkpoint holds them.
+  // After a compaction the session has lost its details; the newest checkpoint holds them.
   const level = source === "compact" ? "full" : "context";
   const { text } = await cairn.checkpoints.resume({ projectPath, id: latest.id, level, maxTokens: OFFERED_TOKENS });
   const additionalContext = [
-    `Cairn keeps ${total} checkpoints of this project. The newest one:`,
+    `Cairn has ${total} checkpoints of this project. The newest:`,
     text,
-    ...(older.length > 0
-      ? [`Before it:\n${older.map(({ id, createdAt, summary }) => `- ${createdAt} ${summary} (${id})`).join("\n")}`]
-      : []),
-    "These are notes of earlier sessions: compare them with the files as they are. checkpoint_resume and checkpoint_search give more.",
+    ...(older.length > 0 ? [`Earlier:\n${older.map(({ id, createdAt, summary }) => `- ${createdAt} ${summary} (${id})`).join("\n")}`] : []),
+    "These are notes of earlier sessions; check them against the current files. checkpoint_resume and checkpoint_search return more.",
   ].join("\n\n");
   return { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } };
 }
 
 async function readInput({ stdin }: Host): Promise<JsonObject> {
   if (stdin.isTTY) throw new Error("The hook's JSON is expected on standard input");
-  const deadline = setTimeout(() => stdin.destroy(new Error("The hook's JSON did not come within 10 s, so nothing was done")), INPUT_MS);
+  const deadline = setTimeout(() => stdin.destroy(new Error("Nothing was done: standard input did not end within 10 s")), INPUT_MS);
   try {
     return await readJson(stdin);
   } finally {

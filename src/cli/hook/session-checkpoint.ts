@@ -10,7 +10,7 @@ export interface SessionMoment {
   readonly why?: string | undefined;
 }
 
-/** A checkpoint made from a session's own words; `undefined` where nothing was asked in it. */
+/** Makes a checkpoint from the transcript of a session. Returns `undefined` if the session has no request. */
 export function sessionCheckpoint(
   { projectPath, tree }: { readonly projectPath: string; readonly tree: string },
   { requests, answer, files, branch }: SessionFacts,
@@ -39,7 +39,7 @@ export function sessionCheckpoint(
 
 const oneLine = (text: string) => text.replace(/\s+/g, " ").trim();
 
-/** What cannot be stored is left out, and half a character too. */
+/** Shortens a text. Removes characters that cannot be stored, and a surrogate that was cut in half. */
 function clip(text: string, limit: number): string {
   const clean = text.replaceAll("\0", "");
   return (clean.length <= limit ? clean : `${clean.slice(0, limit - 1)}…`).toWellFormed();

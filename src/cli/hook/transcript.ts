@@ -2,18 +2,18 @@ import { closeSync, fstatSync, readSync } from "node:fs";
 import { openRegularFile } from "../../files/regular-file.ts";
 import { parseJson } from "../../text/json.ts";
 
-/** What a session was about, as far as its transcript tells. */
+/** The last requests, reply and files of a session. */
 export interface SessionFacts {
-  /** The person's last requests, oldest first. */
+  /** The last requests of the user, oldest first. */
   readonly requests: readonly string[];
-  /** The last words of the agent. */
+  /** The last text of the agent. */
   readonly answer: string;
-  /** Files that were written, the latest last. */
+  /** Files that were written, the most recent last. */
   readonly files: readonly string[];
   readonly branch?: string | undefined;
 }
 
-/** The end of a transcript says where the work is; long sessions have tens of megabytes. */
+/** Bytes that are read from the end of a transcript: long sessions have tens of megabytes. */
 const TAIL_BYTES = 8 * 1024 * 1024;
 const REQUESTS = 5;
 const FILES = 30;
@@ -30,7 +30,7 @@ function lastLines(path: string): string[] {
     const bytes = Buffer.alloc(size - start);
     const read = readSync(file, bytes, 0, bytes.length, start);
     const lines = bytes.toString("utf8", 0, read).split("\n");
-    return start > 0 ? lines.slice(1) : lines; // the first is cut somewhere
+    return start > 0 ? lines.slice(1) : lines; // the first line is incomplete
   } finally {
     closeSync(file);
   }
@@ -45,7 +45,7 @@ interface Entry {
   readonly message?: { readonly content?: unknown };
 }
 
-/** Lines that are not understood are passed over: the format belongs to another program and grows. */
+/** Unknown lines are skipped: the format belongs to another program and changes. */
 export function sessionFacts(lines: readonly string[]): SessionFacts {
   const requests: string[] = [];
   const files = new Set<string>();
@@ -72,7 +72,7 @@ export function sessionFacts(lines: readonly string[]): SessionFacts {
             ? (input?.file_path ?? input?.notebook_path)
             : undefined;
         if (typeof path !== "string") continue;
-        files.delete(path); // the latest last
+        files.delete(path); // the most recent last
         files.add(path);
       }
     }

@@ -1,22 +1,22 @@
 import { CairnError } from "../../model/errors.ts";
 import { isObject, type JsonObject } from "./json-file.ts";
 
-/** How a client starts Cairn: a program and its first arguments. */
+/** The command by which a client starts Cairn: a program and its first arguments. */
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];
 }
 
-/** The events of Claude Code that matter, and what `cairn hook` calls them. */
+/** Events of Claude Code, and their names in `cairn hook`. */
 export const HOOK_EVENTS = { SessionStart: "session-start", PreCompact: "pre-compact", SessionEnd: "session-end" } as const;
 
-/** Embedding with a cold local model takes seconds on a slow machine. */
+/** Seconds until Claude Code ends a hook. Loading the local model takes seconds on a slow machine. */
 const HOOK_TIMEOUT_S = 60;
 
-/** By its name, or by the file that a checkout is started with. */
+/** Matches the command of Cairn: its name, or the start file of a checkout. */
 const OURS = /cairn|cli[\\/]main\.js/;
 
-/** `.mcp.json` with Cairn in it. */
+/** Returns `.mcp.json` with Cairn in it. */
 export function withServer(content: JsonObject, { command, args }: Launch): JsonObject {
   const servers = group(content, "mcpServers");
   if (servers.cairn !== undefined && !isOurServer(servers.cairn))
@@ -41,7 +41,7 @@ function isOurServer(entry: unknown): boolean {
   return isObject(entry) && Array.isArray(entry.args) && entry.args.includes("mcp") && OURS.test([entry.command, ...entry.args].join(" "));
 }
 
-/** `.claude/settings.json` with our hooks, each once. */
+/** Returns `.claude/settings.json` with the hooks of Cairn, each once. */
 export function withHooks(content: JsonObject, launch: Launch): JsonObject {
   const hooks = group(withoutHooks(content), "hooks");
   const ours = Object.entries(HOOK_EVENTS).map(([event, name]) => {
@@ -51,7 +51,7 @@ export function withHooks(content: JsonObject, launch: Launch): JsonObject {
   return { ...content, hooks: { ...hooks, ...Object.fromEntries(ours) } };
 }
 
-/** Takes out our commands and what is empty without them; everything else stays. */
+/** Removes the hooks of Cairn and objects that become empty; everything else stays. */
 export function withoutHooks(content: JsonObject): JsonObject {
   if (!("hooks" in content)) return content;
   const hooks: JsonObject = {};
@@ -84,14 +84,14 @@ function isOurHook(hook: unknown): boolean {
 function group(content: JsonObject, key: string): JsonObject {
   const value = content[key] ?? {};
   if (!isObject(value))
-    throw new CairnError("conflict", `"${key}" is not an object there, so the file was left alone. Repair it, then try again.`);
+    throw new CairnError("conflict", `"${key}" is not an object, so the file was not changed. Repair it, then try again.`);
   return value;
 }
 
 function list(hooks: JsonObject, event: string): readonly unknown[] {
   const value = hooks[event] ?? [];
   if (!Array.isArray(value))
-    throw new CairnError("conflict", `"hooks.${event}" is not a list there, so the file was left alone. Repair it, then try again.`);
+    throw new CairnError("conflict", `"hooks.${event}" is not a list, so the file was not changed. Repair it, then try again.`);
   return value;
 }
 

@@ -10,23 +10,23 @@ import { otherClients } from "./other-clients.ts";
 
 const LAUNCHERS = ["auto", "npx", "node"] as const;
 
-/** `cairn init`: tells the agents of a project about Cairn, and takes it back. */
+/** `cairn init`: adds Cairn to the agent configuration of a project, or removes it. */
 export const initCommand: Command = {
   path: ["init"],
-  summary: "Connect a project's agents: write .mcp.json, and hooks for Claude Code if asked.",
-  description: "What others wrote in these files stays. `--remove` takes out exactly what was put in.",
+  summary: "Connect the agents of a project: write .mcp.json and, with --hooks, hooks for Claude Code.",
+  description: "Other content of these files stays. --remove removes exactly what init added.",
   flags: [
     {
       name: "hooks",
       kind: "switch",
-      description: "Also save a checkpoint before compaction and at the end of a session, and offer the latest at the start.",
+      description: "Also save a checkpoint before compaction and at the end of a session, and offer the newest at the start.",
       fallback: false,
     },
-    { name: "remove", kind: "switch", description: "Undo: take Cairn out of both files.", fallback: false },
+    { name: "remove", kind: "switch", description: "Remove Cairn from both files.", fallback: false },
     {
       name: "launch",
       kind: "text",
-      description: "Start through npx, or by the path of this installation. auto: npx unless this is a checkout.",
+      description: "Start Cairn by npx, or by the path of this installation. auto: npx, unless this is a checkout.",
       choices: LAUNCHERS,
       fallback: "auto",
     },
@@ -56,13 +56,13 @@ export const initCommand: Command = {
     print(host, files.map(({ path, change }) => `${change.padEnd(10)}${path}`).join("\n"));
     if (values.remove === true) return;
     print(host, `\nClaude Code and other clients that read .mcp.json find Cairn when they start in ${folder}.`);
-    if (values.hooks !== true) print(host, "With --hooks, Claude Code also saves and offers checkpoints by itself.");
+    if (values.hooks !== true) print(host, "With --hooks, Claude Code also saves and offers checkpoints automatically.");
     print(host, "\nFor other clients, paste:");
     for (const { client, where, text } of others) print(host, `\n${style.bold(client)} ${style.dim(where)}\n${text.replace(/^/gm, "  ")}`);
   },
 };
 
-/** A file that goes into the repository should name no path of this machine; a checkout can be started in no other way. */
+/** A committed file should not contain a path of this machine. A checkout has no other command.  */
 function launchOf(chosen = "auto"): Launch {
   const main = fileURLToPath(new URL("../main.js", import.meta.url));
   const installed = main.split(sep).includes("node_modules");
@@ -70,11 +70,11 @@ function launchOf(chosen = "auto"): Launch {
   return through === "npx" ? { command: "npx", args: ["-y", "cairn-memory"] } : { command: "node", args: [main] };
 }
 
-/** The folder that was made for the hooks goes with them, unless others keep something in it. */
+/** Removes the folder of the hooks if it is empty. */
 function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // It holds something else.
+    // It is not empty.
   }
 }

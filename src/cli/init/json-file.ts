@@ -7,9 +7,9 @@ export type JsonObject = Record<string, unknown>;
 export type Change = "created" | "changed" | "unchanged" | "removed";
 
 /**
- * Changes a JSON file that others write too: what they put there stays, in their order and their indentation. A file that
- * cannot be read as JSON is left alone. Written under another name first, so that nobody ever sees half of it. A repository may hold
- * symbolic links that lead to files of the user elsewhere: nothing outside `root`, a real path, is read or written.
+ * Changes a JSON file that other programs write too: their content keeps its order and indentation. A file that is not JSON is not
+ * changed. The file is replaced atomically. A repository may contain symbolic links to other files of the user, so nothing outside `root`,
+ * a real path, is read or written.
  */
 export function editJsonFile(root: string, file: string, edit: (content: JsonObject) => JsonObject | undefined): Change {
   const path = join(root, file);
@@ -29,10 +29,10 @@ export function editJsonFile(root: string, file: string, edit: (content: JsonObj
   return before === undefined ? "created" : "changed";
 }
 
-/** Bytes of a settings file of an agent. */
+/** Bytes of a settings file, at most. */
 const FILE_BYTES = 16 * 1024 * 1024;
 
-/** Follows every folder on the way to the file, and the file itself, as far as they exist. */
+/** Checks every existing folder on the path, and the file. */
 function assertInside(root: string, file: string): void {
   let path = root;
   for (const part of relative(root, join(root, file)).split(sep)) {
@@ -71,9 +71,9 @@ function parse(path: string, text: string): JsonObject {
     const content: unknown = text.trim() === "" ? {} : JSON.parse(text.replace(/^\uFEFF/, ""));
     if (isObject(content)) return content;
   } catch {
-    // The same to the person as a file that holds something else.
+    // Reported as a file without a JSON object.
   }
-  throw new CairnError("conflict", `${path} does not hold a JSON object, so it was left alone. Repair it, then try again.`);
+  throw new CairnError("conflict", `${path} does not contain a JSON object, so it was not changed. Repair it, then try again.`);
 }
 
 function write(path: string, text: string, isNew: boolean): void {

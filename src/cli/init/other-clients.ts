@@ -6,7 +6,7 @@ export interface ClientText {
   readonly text: string;
 }
 
-/** What to paste for clients whose settings are not in the project. They start Cairn somewhere else, so the project is named. */
+/** Returns the entries to paste for clients whose settings are outside the project. They start Cairn in another folder, so the entries name the project. */
 export function otherClients({ command, args }: Launch, project: string): ClientText[] {
   const all = [...args, "mcp", "--project", project];
   const servers = JSON.stringify({ mcpServers: { cairn: { command, args: all } } }, null, 2);

@@ -1,17 +1,17 @@
 import type { Host } from "../host.ts";
-import { harmless } from "./style.ts";
+import { escapeControls } from "./style.ts";
 import { cutToWidth } from "./width.ts";
 
 export interface ProgressBar {
   update(done: number, total: number | undefined, message?: string): void;
-  /** Wipes the bar, so that what is printed next stands alone. */
+  /** Removes the bar before other output. */
   clear(): void;
 }
 
 const CELLS = 24;
 const REDRAW_MS = 80;
 
-/** A bar on stderr, and only where a person watches. */
+/** Returns a progress bar on stderr. It prints nothing if stderr is not a terminal. */
 export function progressBar(host: Host): ProgressBar {
   if (!host.stderr.isTTY || host.env.TERM === "dumb") return { update: () => {}, clear: () => {} };
   let drawnAt = 0;
@@ -24,7 +24,7 @@ export function progressBar(host: Host): ProgressBar {
       drawnAt = now;
       visible = true;
       const line = `${bar(done, total)} ${message}`;
-      host.stderr.write(`\r\u001B[2K${cutToWidth(harmless(line).replaceAll("\n", " "), (host.stderr.columns ?? 80) - 1)}`);
+      host.stderr.write(`\r\u001B[2K${cutToWidth(escapeControls(line).replaceAll("\n", " "), (host.stderr.columns ?? 80) - 1)}`);
     },
     clear() {
       if (visible) host.stderr.write("\r\u001B[2K");

@@ -7,7 +7,7 @@ const STEPS: readonly (readonly [seconds: number, name: string])[] = [
   [60, "min"],
 ];
 
-/** `3 hours ago`: what a person wants to know of a time. */
+/** Formats a time relative to now: `3 hours ago`. */
 export function relativeTime(iso: string, now: Date): string {
   const seconds = Math.round((now.getTime() - Date.parse(iso)) / 1_000);
   if (!Number.isFinite(seconds)) return iso;

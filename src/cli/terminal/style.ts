@@ -1,4 +1,4 @@
-/** Colours where they are wanted, and plain text elsewhere. */
+/** Colours of terminal output; plain text if colours are off. */
 export interface Style {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;
@@ -7,7 +7,7 @@ export interface Style {
   readonly cyan: (text: string) => string;
 }
 
-/** NO_COLOR and FORCE_COLOR decide; without them, a terminal gets colours and a pipe none. */
+/** Returns colours as NO_COLOR and FORCE_COLOR request; without them, for terminals only. */
 export function styleFor(stream: { readonly isTTY?: boolean }, env: Readonly<Record<string, string | undefined>>): Style {
   const forced = env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "" && env.FORCE_COLOR !== "0";
   const on = env.NO_COLOR ? false : forced || (stream.isTTY === true && env.TERM !== "dumb");
@@ -15,8 +15,8 @@ export function styleFor(stream: { readonly isTTY?: boolean }, env: Readonly<Rec
   return { bold: wrap(1, 22), dim: wrap(2, 22), red: wrap(31, 39), green: wrap(32, 39), cyan: wrap(36, 39) };
 }
 
-/** Stored text may come from anywhere: what could steer the terminal is made visible instead. Line breaks, also those of Windows, and tabs stay. */
-export function harmless(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to look for.
+/** Escapes control characters: stored text could otherwise control the terminal. Line breaks and tabs stay. */
+export function escapeControls(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to escape.
   return text.replace(/\r(?=\n|$)/g, "").replace(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g, "\uFFFD");
 }

@@ -3,7 +3,7 @@ import { cutToWidth, pad, textWidth } from "./width.ts";
 
 export interface Column {
   readonly title: string;
-  /** Cut short when the terminal is narrow. What must be copied whole (an id) is not. */
+  /** Shortened if the terminal is narrow. Ids are not, because users copy them. */
   readonly flexible: boolean;
   readonly right?: boolean;
 }
@@ -11,7 +11,7 @@ export interface Column {
 const GAP = "  ";
 const NARROWEST = 8;
 
-/** A table that fits the terminal; `width` is `undefined` where nobody looks, and then nothing is cut. */
+/** Formats a table that fits the terminal. Without `width` (no terminal), nothing is shortened. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[], width: number | undefined, style: Style): string {
   const natural = columns.map((column, index) => Math.max(textWidth(column.title), ...rows.map((row) => textWidth(row[index] ?? ""))));
   const widths = width === undefined ? natural : shrink(columns, natural, width);
@@ -32,7 +32,7 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
   ].join("\n");
 }
 
-/** Takes from the widest flexible column until all fit, or nothing can be taken any more. */
+/** Narrows the widest flexible column until all columns fit or none can shrink further. */
 function shrink(columns: readonly Column[], natural: readonly number[], width: number): number[] {
   const widths = [...natural];
   const gaps = GAP.length * (columns.length - 1);

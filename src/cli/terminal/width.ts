@@ -5,7 +5,7 @@ const WIDE =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\u33FF\u3400-\u4DBF\u4E00-\u9FFF\uA000-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|^\p{Emoji_Presentation}|\uFE0F/u;
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
-/** How many cells of a terminal a text takes. */
+/** Returns the number of terminal cells of a text. */
 export function textWidth(text: string): number {
   if (/^[\x20-\x7E]*$/.test(text)) return text.length;
   let width = 0;
@@ -13,7 +13,7 @@ export function textWidth(text: string): number {
   return width;
 }
 
-/** The text if it fits, else as much of it as fits with an ellipsis. */
+/** Shortens a text to a width, with an ellipsis. */
 export function cutToWidth(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   let taken = "";
@@ -30,7 +30,7 @@ export function pad(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - textWidth(text)));
 }
 
-/** Lines of at most this width, broken at spaces where there are any. */
+/** Wraps a text at spaces into lines of at most this width. */
 export function wrapText(text: string, width: number): string[] {
   return text.split("\n").flatMap((line) => {
     const lines: string[] = [];

@@ -1,31 +1,31 @@
 import { basename } from "node:path";
 import { currentBranch, identifyProject } from "../../files/git-repository.ts";
 
-/** What a step can do. Everything it shows really happens. */
+/** The functions of a step. Everything it shows is executed. */
 export interface Tour {
-  /** The repository that the tour is about. */
+  /** Path of the repository of the tour. */
   readonly project: string;
-  /** Where HTTP and MCP are served meanwhile. */
+  /** Address of the HTTP and MCP server of the tour. */
   readonly url: string;
-  /** Shows a command line, runs it, shows what it prints, and gives that back. */
+  /** Prints a command line, runs it, prints its output, and returns the output. */
   cairn(...args: string[]): Promise<string>;
-  /** Shows a request as the `curl` line that makes it, makes it, and gives the answer. */
+  /** Prints a request as a `curl` command, sends it, and returns the response. */
   post(path: string, body: unknown): Promise<unknown>;
   show(text: string): void;
 }
 
 export interface TourStep {
   readonly title: string;
-  /** One or two sentences: why anybody would want this. */
+  /** One or two sentences on the purpose of the step. */
   readonly why: string;
   run(tour: Tour): Promise<void>;
 }
 
-/** The guided tour. Each capability adds a few steps of its own. */
+/** The steps of the guided tour. */
 export const tourSteps: readonly TourStep[] = [
   {
     title: "Save where you are",
-    why: "An agent's session ends, is compacted or crashes. A checkpoint is on disk before the call returns, so the next session can go on.",
+    why: "Sessions end, are compacted or crash. A checkpoint is durable when the call returns, so the next session can continue.",
     async run({ cairn, project }) {
       await cairn(
         "checkpoint",
@@ -48,20 +48,20 @@ export const tourSteps: readonly TourStep[] = [
     },
   },
   {
-    title: "Find it by meaning, and go on",
-    why: "A later session asks in its own words: none of these stand in the checkpoint. Resuming gives as much as it wants to read.",
+    title: "Find it by semantic search, and resume",
+    why: "A later session searches in its own words, none of which are in the checkpoint. Resuming returns as much detail as it asks for.",
     async run({ cairn }) {
       await cairn("checkpoint", "search", "what should I attempt afterwards", "--top-k", "2");
       await cairn("checkpoint", "resume", "--level", "context");
     },
   },
   {
-    title: "See what there is",
-    why: "Checkpoints belong to a project, and each project has a database file of its own: nothing leaks from one to another.",
+    title: "List checkpoints",
+    why: "Checkpoints belong to a project, and each project has its own database file.",
     run: async ({ cairn }) => void (await cairn("checkpoint", "list")),
   },
   {
-    title: "Read one in full",
+    title: "Get one checkpoint",
     why: "Add --json to any command to get exactly one JSON document for programs.",
     async run({ cairn }) {
       const listed = await cairn("checkpoint", "list", "--limit", "1", "--json");
@@ -69,23 +69,23 @@ export const tourSteps: readonly TourStep[] = [
     },
   },
   {
-    title: "Find one again",
-    why: "By meaning and by words, within this project. The score is the likeness in meaning, where an embedding model is at hand.",
+    title: "Search checkpoints",
+    why: "Semantic and keyword search within this project. The score is the semantic similarity, if an embedding model is available.",
     run: async ({ cairn }) => void (await cairn("checkpoint", "search", "what was the last change about")),
   },
   {
     title: "Index the code",
-    why: "A repository's code becomes searchable within seconds, on this machine. A second run over the same tree reads only what changed.",
+    why: "The code of a repository becomes searchable within seconds, on this machine. A second run reads only changed files.",
     run: async ({ cairn }) => void (await cairn("code", "index", "--wait")),
   },
   {
-    title: "Ask where something is",
-    why: "Words, meaning and symbol names rank together; each hit has its lines and says why it matched.",
+    title: "Search the code",
+    why: "Keywords, semantic similarity and symbol names are ranked together. Each hit has its lines and the reason why it matched.",
     run: async ({ cairn }) => void (await cairn("code", "search", "where is the retry with backoff", "--top-k", "2")),
   },
   {
     title: "The same over HTTP",
-    why: "Every command is also a call of the HTTP API, described once and documented from the same source.",
+    why: "Every command is also a call of the HTTP API. Its documentation is generated from the same description.",
     async run({ post, project, show }) {
       const { total } = (await post("/v1/checkpoint/list", { project_path: identifyProject(project).repository, limit: 1 })) as {
         total: number;
@@ -95,7 +95,7 @@ export const tourSteps: readonly TourStep[] = [
   },
   {
     title: "The same for an agent, over MCP",
-    why: "These are the tools that an MCP client is offered. A project starts with few, because every tool costs the agent context.",
+    why: "These are the tools of the MCP server. The default set is small, because every tool takes up context of the agent.",
     async run({ post, show }) {
       const { result } = (await post("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" })) as {
         result: { tools: { name: string; description: string }[] };

@@ -18,25 +18,25 @@ export interface TourOptions {
   readonly host: Host;
   readonly config: Config;
   readonly project: string;
-  /** End after the tour instead of staying to serve. */
+  /** Ends after the tour isOtherPort of serving. */
   readonly once: boolean;
-  /** Runs a command line as the person would. */
+  /** Runs a command line. */
   readonly run: (argv: readonly string[], host: Host) => Promise<number>;
-  /** Told once the steps are done; with an address if it stays. */
-  readonly onDone: (told: { readonly steps: readonly string[]; readonly url?: string }) => void;
+  /** Called after the last step, with the address if the server stays. */
+  readonly onDone: (result: { readonly steps: readonly string[]; readonly url?: string }) => void;
 }
 
-/** A newcomer's first minutes: each step really happens, on data of its own that is thrown away at the end. */
-export async function giveTour({ host, config, project, once: endAfter, run, onDone }: TourOptions): Promise<void> {
+/** Runs the guided tour. Each step is executed on separate data, which is removed at the end. */
+export async function runTour({ host, config, project, once: endAfter, run, onDone }: TourOptions): Promise<void> {
   const style = styleFor(host.stdout, host.env);
   const dataDir = mkdtempSync(join(tmpdir(), "cairn-tour-"));
   let server: LocalServer | undefined;
   try {
-    const serving = await serveSomewhere({ ...config, dataDir, storage: "sqlite", log: { level: "warn" } }, endAfter);
+    const serving = await startOnFreePort({ ...config, dataDir, storage: "sqlite", log: { level: "warn" } }, endAfter);
     server = serving.server;
     print(
       host,
-      `${style.bold("Cairn")}: durable memory for AI agents. A short tour, on ${project}\n${style.dim("Everything below really runs, on data of its own that is removed at the end.")}`,
+      `${style.bold("Cairn")}: durable memory for AI agents. A short tour, on ${project}\n${style.dim("Every command below is executed, on separate data that is removed at the end.")}`,
     );
     const tour = guide(host, dataDir, project, server.url, run);
     for (const [index, step] of tourSteps.entries()) {
@@ -46,8 +46,8 @@ export async function giveTour({ host, config, project, once: endAfter, run, onD
     }
     onDone({ steps: tourSteps.map(({ title }) => title), ...(!endAfter && { url: server.url }) });
     if (endAfter)
-      return print(host, `\n${style.green("That was the tour.")} Without --once it stays and serves HTTP, MCP and the API page.`);
-    if (serving.instead) print(host, `\nPort ${config.http.port} is in use, so this is port ${server.port}.`);
+      return print(host, `\n${style.green("End of the tour.")} Without --once it continues to serve HTTP, MCP and the API page.`);
+    if (serving.isOtherPort) print(host, `\nPort ${config.http.port} is in use; serving on port ${server.port}.`);
     print(host, `\n${connectText(server.url, dataDir, style)}`);
     if (!host.signal.aborted) await once(host.signal, "abort");
   } finally {
@@ -56,36 +56,36 @@ export async function giveTour({ host, config, project, once: endAfter, run, onD
   }
 }
 
-/** On the usual port, or on any other if something is there already. */
-async function serveSomewhere(config: Config, anyPort: boolean): Promise<{ server: LocalServer; instead: boolean }> {
+/** Starts the server on the configured port, or on another port if that is in use. */
+async function startOnFreePort(config: Config, anyPort: boolean): Promise<{ server: LocalServer; isOtherPort: boolean }> {
   const onAny: Config = { ...config, http: { ...config.http, port: 0 } };
-  if (anyPort) return { server: await startServer(onAny), instead: false };
+  if (anyPort) return { server: await startServer(onAny), isOtherPort: false };
   try {
-    return { server: await startServer(config), instead: false };
+    return { server: await startServer(config), isOtherPort: false };
   } catch (error) {
     const inUse = error instanceof CairnError && (error.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
     if (!inUse) throw error;
-    return { server: await startServer(onAny), instead: true };
+    return { server: await startServer(onAny), isOtherPort: true };
   }
 }
 
 function guide(host: Host, dataDir: string, project: string, url: string, run: TourOptions["run"]): Tour {
   const style = styleFor(host.stdout, host.env);
-  const indented = (text: string) => text.trimEnd().replace(/^/gm, "  ");
+  const indent = (text: string) => text.trimEnd().replace(/^/gm, "  ");
   const prompt = (line: string) => print(host, `\n${style.green(`  $ ${line}`)}`);
   return {
     project,
     url,
-    show: (text) => print(host, indented(text)),
+    show: (text) => print(host, indent(text)),
     async cairn(...args) {
       prompt(["cairn", ...args.map(shellWord)].join(" "));
       const { stdout, text } = recorder(host);
-      // An environment of its own, so that the person's settings neither change the tour nor are changed by it.
+      // A separate environment: the settings of the user must not affect the tour, nor the tour them.
       const env = { ...host.env, CAIRN_DATA_DIR: dataDir, CAIRN_STORAGE: "sqlite", CAIRN_POSTGRES_URL: "" };
       const code = await run([...args, "--project", project], { ...host, stdout, env });
       if (code !== 0 && code !== EXIT_ATTENTION)
-        throw new CairnError("internal", `The tour stopped: cairn ${args.join(" ")} ended with ${code}.`);
-      print(host, indented(text()));
+        throw new CairnError("internal", `The tour stopped: cairn ${args.join(" ")} exited with code ${code}.`);
+      print(host, indent(text()));
       return text();
     },
     async post(path, body) {
@@ -99,14 +99,15 @@ function guide(host: Host, dataDir: string, project: string, url: string, run: T
       };
       const response = await fetch(`${url}${path}`, { method: "POST", headers, body: json, signal: host.signal });
       const answer = await response.text();
-      if (!response.ok) throw new CairnError("internal", `The tour stopped: ${path} answered ${response.status}.`, { details: { answer } });
-      // A stream of events holds the answer as the data of its only event.
+      if (!response.ok)
+        throw new CairnError("internal", `The tour stopped: ${path} returned status ${response.status}.`, { details: { answer } });
+      // An event stream has the response as the data of its only event.
       return JSON.parse(/^data: (.*)$/m.exec(answer)?.[1] ?? answer);
     },
   };
 }
 
-/** A stdout that looks like the real one, a little narrower for the indent, and remembers. */
+/** Returns a stdout that records its output, narrower by the indent. */
 function recorder({ stdout: real }: Host) {
   let written = "";
   const stdout = new Writable({
