@@ -113,8 +113,8 @@ function nest(settings: readonly ResolvedSetting[]): Record<string, unknown> {
 }
 
 function refuse(problems: readonly Problem[]): never {
-  const shown = problems.slice(0, 10).map(({ where, key, problem }) => `${where}: ${key ? `${key} ` : ""}${problem}`);
-  throw new CairnError("invalid_input", `The configuration has a mistake. ${shown.join("; ")}`, {
+  const lines = problems.slice(0, 10).map(({ where, key, problem }) => `${where}: ${key ? `${key} ` : ""}${problem}`);
+  throw new CairnError("invalid_input", `The configuration has a mistake. ${lines.join("; ")}`, {
     details: { issues: problems.slice(0, 10).map(({ where, key, problem }) => ({ source: where, field: key, problem })) },
   });
 }

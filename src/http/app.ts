@@ -23,7 +23,7 @@ import { limited, readJson, readQuery } from "./input.ts";
 import { openApi } from "./openapi.ts";
 import { hasBody, type Route, routeOf } from "./routes.ts";
 
-/** What a mounted handler is told about the request: it was let in, and this is who calls. */
+/** What a mounted handler gets with a request that was admitted. */
 export interface MountContext {
   readonly caller: Caller;
   readonly requestId: string;
@@ -45,18 +45,18 @@ export interface HttpOptions {
   readonly allowedOrigins?: readonly string[];
   /** Per key, or per client address where a request has no valid credential. `false` for no limit. The local token has none. */
   readonly rateLimit?: RateLimit | false;
-  /** More requests than this at once are answered with 503. */
+  /** Requests in flight above which the server returns 503. */
   readonly maxConcurrent?: number;
-  /** More requests than this of one caller at once are answered with 429; by default a quarter of `maxConcurrent`. */
+  /** Requests in flight of one caller above which it gets 429; by default a quarter of `maxConcurrent`. */
   readonly maxConcurrentPerCaller?: number;
-  /** Event streams that one caller may have open; more are answered with 429. */
+  /** Event streams that one caller may have open. Above that it gets 429. */
   readonly maxStreamsPerCaller?: number;
   /** Whole handlers under a path, such as `/mcp`. They are only called for callers that were let in. */
   readonly mount?: Readonly<Record<string, MountedHandler>>;
   /** The text of `/metrics`; without it there is no such page. */
   readonly metrics?: () => Promise<string>;
   readonly log?: Log;
-  /** Whether the server is on its way down; then it says so to whoever asks for its health. */
+  /** Whether the server is shutting down. Its health then reports it as not ready. */
   readonly isDraining?: () => boolean;
   /** A clock for the rate limits, for tests. */
   readonly nowMs?: () => number;
@@ -80,7 +80,7 @@ export function httpHandler(options: HttpOptions): HttpHandler {
   let running = 0;
 
   return async (request, connection = {}) => {
-    const requestId = sane(request.headers.get("x-request-id")) ?? newId();
+    const requestId = safeRequestId(request.headers.get("x-request-id")) ?? newId();
     let response: Response;
     running++;
     const isOver = running > maxConcurrent; // decided on arrival, not after later requests have been counted
@@ -92,7 +92,7 @@ export function httpHandler(options: HttpOptions): HttpHandler {
       refuseOtherSites(request, allowedOrigins);
       response = await app.fetch(request, { requestId, identity });
     } catch (error) {
-      response = refused(error, request, requestId, log);
+      response = refuse(error, request, requestId, log);
     } finally {
       running--;
     }
@@ -191,29 +191,28 @@ function routes(options: HttpOptions): Hono<Env> {
 
   app.notFound((c) => {
     const allowed = METHODS.filter((method) => app.router.match(method === "HEAD" ? "GET" : method, c.req.path)[0].length > 0);
-    if (allowed.length === 0)
-      throw new CairnError("not_found", "There is nothing at this path. /openapi.json and /docs list what there is.");
+    if (allowed.length === 0) throw new CairnError("not_found", "There is nothing at this path. /openapi.json and /docs list the paths.");
     const allow = [...allowed, "OPTIONS"].join(", ");
     if (c.req.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
     throw new HttpRefusal(405, `${c.req.method} is not possible here. Use ${allow}.`, { allow });
   });
-  app.onError((error, c) => refused(error, c.req.raw, c.env.requestId, log));
+  app.onError((error, c) => refuse(error, c.req.raw, c.env.requestId, log));
   return app;
 }
 
 async function inputOf(c: Context<Env>, operation: Operation, route: Route): Promise<unknown> {
   const url = new URL(c.req.url);
   const path = Object.fromEntries(route.pathFields.map((field) => [field, c.req.param(field)]));
-  const given = hasBody(route)
+  const input = hasBody(route)
     ? await readJson(c.req.raw, operation.limits.bodyBytes ?? LIMITS.bodyBytes)
     : readQuery(operation.input, url.searchParams);
-  if (route.pathFields.length === 0 || typeof given !== "object" || given === null || Array.isArray(given)) return given;
-  const twice = route.pathFields.find((field) => Object.hasOwn(given, field));
-  if (twice) throw new CairnError("invalid_input", `${twice}: is given by the path; leave it out elsewhere.`);
-  return { ...given, ...path };
+  if (route.pathFields.length === 0 || typeof input !== "object" || input === null || Array.isArray(input)) return input;
+  const twice = route.pathFields.find((field) => Object.hasOwn(input, field));
+  if (twice) throw new CairnError("invalid_input", `${twice}: the path names it already. Leave it out of the body and the query.`);
+  return { ...input, ...path };
 }
 
-/** The documents about the API are the same for everybody and made once, when first asked for. */
+/** Returns the pages about the API. They are the same for every caller and built by the first request. */
 function documents(operations: readonly Operation[]): Record<string, (request: Request) => Response> {
   let description: string | undefined;
   let page: DocsPage | undefined;
@@ -236,8 +235,8 @@ function json(body: unknown, status: number): Response {
   return new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json; charset=utf-8" } });
 }
 
-/** A client's id is kept if it can stand in a header and a log line without harm. */
-function sane(id: string | null): string | undefined {
+/** Returns the request id of a client if it is safe in a header and a log line. */
+function safeRequestId(id: string | null): string | undefined {
   return id !== null && /^[A-Za-z0-9._:-]{1,128}$/.test(id) ? id : undefined;
 }
 
@@ -245,7 +244,7 @@ function sane(id: string | null): string | undefined {
 const LOGGED_PATH_CHARS = 200;
 
 /** Reports a request that reached no operation. */
-function refused(thrown: unknown, request: Request, requestId: string, log: Log | undefined): Response {
+function refuse(thrown: unknown, request: Request, requestId: string, log: Log | undefined): Response {
   const error = asCairnError(thrown);
   recordRefusal(error.code);
   const fields = {

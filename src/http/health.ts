@@ -12,7 +12,7 @@ export interface Health {
   readonly uptime_seconds: number;
   /** Why it is not ready, for callers that may know. */
   readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly reason?: string }>>;
-  /** How much of the shared knowledge can be found by meaning; what cannot be is found by words, so this alone does not make it unready. */
+  /** How much of the shared knowledge semantic search covers. Keyword search covers the rest, so a low figure does not make the server unready. */
   readonly knowledge?: KnowledgeReadiness | undefined;
 }
 

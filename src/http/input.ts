@@ -4,7 +4,7 @@ import { definitionOf, unwrap } from "../operations/zod-schema.ts";
 import { parseJson } from "../text/json.ts";
 import { HttpRefusal } from "./errors.ts";
 
-/** The JSON body of a request, or an empty object where there is none. Never reads more than the limit. */
+/** Returns the JSON body of a request, or an empty object without one. Reads at most `limitBytes`. */
 export async function readJson(request: Request, limitBytes: number): Promise<unknown> {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity")
@@ -87,16 +87,16 @@ function tooLarge(limitBytes: number): CairnError {
   });
 }
 
-/** A query holds only text; the schema says which fields are numbers, booleans, lists or JSON. What does not fit is left for the schema to refuse. */
+/** Reads a query by the schema: it states which fields are numbers, booleans, lists or JSON. A value that does not fit stays text, and the schema rejects it. */
 export function readQuery(schema: z.ZodObject, query: URLSearchParams): Record<string, unknown> {
   const input: Record<string, unknown> = {};
-  const given = new Map<string, string[]>(); // in one pass: getAll for each of thousands of names would be quadratic
+  const fields = new Map<string, string[]>(); // in one pass: getAll for each of thousands of names would be quadratic
   for (const [name, value] of query) {
-    const values = given.get(name);
+    const values = fields.get(name);
     if (values) values.push(value);
-    else given.set(name, [value]);
+    else fields.set(name, [value]);
   }
-  for (const [name, values] of given) {
+  for (const [name, values] of fields) {
     const field = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined;
     const value = field ? coerce(field, values) : values[0];
     Object.defineProperty(input, name, { value, enumerable: true, configurable: true, writable: true }); // a field named __proto__ is just unknown
@@ -107,7 +107,7 @@ export function readQuery(schema: z.ZodObject, query: URLSearchParams): Record<s
 function coerce(schema: z.ZodType, values: readonly string[]): unknown {
   const { type, element, options } = definitionOf(unwrap(schema));
   if (type === "array") return values.map((value) => coerce(element!, [value]));
-  if (values.length > 1) return values; // given twice; no scalar takes a list
+  if (values.length > 1) return values; // repeated; no scalar takes a list
   const value = values[0]!;
   switch (type) {
     case "number":

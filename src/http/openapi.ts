@@ -154,8 +154,8 @@ function healthOperation(): Record<string, unknown> {
   const answer = (description: string) => ({ description, content: { "application/json": { schema: { type: "object" } } } });
   return {
     operationId: "health",
-    summary: "Whether the server lives and can work, with reasons.",
+    summary: "Report whether the server is alive and ready, with reasons.",
     security: [{}],
-    responses: { 200: answer("It can work."), 503: answer("It cannot; `checks` says why.") },
+    responses: { 200: answer("Ready."), 503: answer("Not ready; `checks` has the reasons.") },
   };
 }

@@ -37,14 +37,14 @@ export function checkpointPrompts(defaultProject?: string): Prompt[] {
         return [
           `Resume the work on ${where.project_path}. These are its ${query ? `checkpoints about ${JSON.stringify(query)}` : "latest checkpoints, newest first"}:`,
           ...found.map(({ checkpoint }) => inFull(checkpoint)),
-          "Compare them with the files as they are now, say in a few words where the work stands, then go on with what comes next.",
+          "Compare them with the files as they are now, say in a few words where the work stands, then continue with the next step.",
         ].join("\n\n");
       },
     },
     {
       name: "checkpoint",
       title: "Checkpoint",
-      description: "Save where this session is, so that a later one can go on.",
+      description: "Save where this session is, so that a later session can continue.",
       arguments: [{ name: "note", description: "What must not be forgotten." }],
       text: ({ note }) =>
         [

@@ -23,7 +23,7 @@ export const MCP_ERROR: Record<ErrorCode, McpError> = {
   timeout: { rpcCode: ProtocolErrorCode.InternalError, advice: "" },
 };
 
-/** Under this key of `_meta` a failed result tells programs what went wrong. */
+/** The key of `_meta` under which a failed result has the error for programs. */
 const ERROR_META_KEY = "cairn/error";
 
 /**

@@ -20,15 +20,15 @@ export interface McpHttpOptions extends GuardOptions, SessionOptions {
 }
 
 export interface McpHttpHandler {
-  /** Serves one request for a caller that the HTTP edge has already recognised. */
+  /** Serves one request of a caller that the HTTP surface has authenticated. */
   fetch(request: Request, caller: Caller): Promise<Response>;
-  /** Tells clients that listen (2026 protocol) what has changed. */
+  /** Notifies clients that subscribed (2026 protocol) of changes. */
   readonly notify: ServerNotifier;
   /** Ends all sessions and calls under way. */
   close(): Promise<void>;
 }
 
-/** The Streamable HTTP edge, for both protocol eras, as a plain function of a request. */
+/** Serves Streamable HTTP for both protocol eras, as a plain function of a request. */
 export function mcpHttpHandler(factory: McpServerFactory, options: McpHttpOptions = {}): McpHttpHandler {
   const { onError, maxBodyBytes = LIMITS.bodyBytes } = options;
   const modern = createMcpHandler(factory, { legacy: "reject", ...(onError && { onerror: onError }) });
@@ -41,8 +41,8 @@ export function mcpHttpHandler(factory: McpServerFactory, options: McpHttpOption
       if (foreign) return foreign;
       const body = request.method === "POST" ? await readJson(request, maxBodyBytes) : undefined;
       if (body instanceof Response) return body;
-      const given = { authInfo: authInfoOf(caller), ...(body && { parsedBody: body.json }) };
-      return (await isLegacyRequest(request, body?.json)) ? legacy.fetch(request, given, caller) : modern.fetch(request, given);
+      const context = { authInfo: authInfoOf(caller), ...(body && { parsedBody: body.json }) };
+      return (await isLegacyRequest(request, body?.json)) ? legacy.fetch(request, context, caller) : modern.fetch(request, context);
     },
     async close() {
       await Promise.all([modern.close(), legacy.close()]);

@@ -24,15 +24,15 @@ import { chooseOperations, toolOf } from "./tools.ts";
 export interface McpServerOptions {
   readonly cairn: Cairn;
   readonly operations: readonly Operation[];
-  /** Which groups of tools are offered; `core` unless told. */
+  /** Which groups of tools are offered; by default `core`. */
   readonly toolsets?: readonly Toolset[] | undefined;
-  /** The project meant when a call names none. Only the local side knows one. */
+  /** The project meant when a call names none. Only the client side has one. */
   readonly defaultProject?: string | undefined;
-  /** What the client is told about when to use Cairn. */
+  /** Tells the model when to use Cairn; MCP calls this `instructions`. */
   readonly instructions?: string | undefined;
   /** Most tools in one answer to tools/list. */
   readonly pageSize?: number | undefined;
-  /** Where calls are told about. Must not write to stdout. */
+  /** The log of calls. Must not write to stdout. */
   readonly log?: Log | undefined;
 }
 

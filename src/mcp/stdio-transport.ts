@@ -103,7 +103,7 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
     transport.onclose?.();
   }
 
-  /** Waits for a slow reader; gives up when the connection ends, so that nobody waits for ever. */
+  /** Waits for a slow reader; gives up when the connection ends, so that no write waits for ever. */
   function write(text: string): Promise<void> {
     return new Promise((resolve, reject) => output.write(text, (error) => (error ? reject(error) : resolve())));
   }

@@ -38,7 +38,7 @@ function inputSchema(operation: Operation, defaultProject: string | undefined): 
   return schema;
 }
 
-/** JSON Schema without what costs a model tokens and tells it nothing. */
+/** Returns the JSON Schema without parts that cost a model tokens and carry no information. */
 function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,

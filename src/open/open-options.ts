@@ -22,7 +22,7 @@ export interface OpenOptions {
   readonly implicitStateDir?: boolean | undefined;
   /** Where backups are kept; default `backups` in `dataDir`. */
   readonly backupDir?: string | undefined;
-  /** When a system has outgrown its file, and what else deserves attention; what is left out has a default. */
+  /** Thresholds of the doctor. Each has a default. */
   readonly doctor?: Partial<Omit<DoctorSettings, "commitsPerSecond">> | undefined;
   /** Write budget and snapshots of the systems that `cairn.systems.open` opens. */
   readonly systems?: SystemSettings | undefined;
@@ -43,7 +43,7 @@ export interface OpenOptions {
   };
   /** Hosts, with a port unless it is 5432, to which callers with an API key may migrate databases; default none. */
   readonly migrate?: { readonly allowedHosts?: readonly string[] | undefined } | undefined;
-  /** Told once, in words for a person, when something is not as good as it could be; default: a process warning. */
+  /** Receives each notice once, such as a model that cannot run here; default: a process warning. */
   readonly onNotice?: (message: string) => void;
   readonly now?: Clock;
   readonly newId?: () => string;

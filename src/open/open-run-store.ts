@@ -24,7 +24,7 @@ type StoredWhere =
   /** The schema `runs` of a PostgreSQL database. */
   | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
 
-/** What says where each kind keeps its runs. */
+/** The option that locates the runs of each kind. */
 const PLACE: Readonly<Record<string, string | undefined>> = { file: "folder", sqlite: "path", postgres: "url" };
 
 /** Opens a run store of the kind asked for. Only what is used is loaded. */

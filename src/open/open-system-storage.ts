@@ -19,7 +19,7 @@ export type SystemStorageOptions = StoredWhere & {
 type StoredWhere =
   /** Gone when the process ends. */
   | { readonly storage: "memory" }
-  /** One SQLite file per system, `{stateDir}/checkpoints/{systemId}.db`. `poolMax` counts for those that have moved to PostgreSQL. */
+  /** One SQLite file per system, `{stateDir}/checkpoints/{systemId}.db`. `poolMax` applies to systems that were migrated to PostgreSQL. */
   | {
       readonly storage: "sqlite";
       readonly stateDir?: string | undefined;
@@ -70,9 +70,9 @@ async function openStorage(options: StoredWhere): Promise<SystemStorage | Sqlite
           return record && isMigrated(record) ? record.where : undefined;
         },
         listMigrated() {
-          const away = listMigrated(folder);
-          if (away.length > 0) trusted(stateDir);
-          return away;
+          const migrated = listMigrated(folder);
+          if (migrated.length > 0) trusted(stateDir);
+          return migrated;
         },
         openMigrated: (url) => openSystemStorage({ storage: "postgres", url, poolMax }),
         findAbandoned: (systemId) => findAbandonedMigration(fileOf(systemId), databaseFlags({ kind: "system", id: systemId })),

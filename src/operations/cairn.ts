@@ -14,24 +14,24 @@ import type { Embeddings } from "../recall/embeddings.ts";
 import type { Runs } from "../runs/service.ts";
 import type { Systems } from "../systems/service.ts";
 
-/** Everything Cairn can do, as a library. `open()` gives one. */
+/** Everything Cairn can do, as a library. `open()` returns it. */
 export interface Cairn {
   readonly checkpoints: Checkpoints;
   readonly knowledge: KnowledgeBase;
   readonly code: Code;
   /** Code that is accepted at once and indexed in the background. */
   readonly indexing: Indexing;
-  /** Who may call over HTTP. */
+  /** API keys of the HTTP surface. */
   readonly keys: Keys;
-  /** What to do when a project's database may be damaged. */
+  /** Checks, repairs and quarantines the databases of projects. */
   readonly databases: Databases;
-  /** Copies of databases that can be trusted, and the way back from them. */
+  /** Verified backups of databases, and restoring them. */
   readonly backups: Backups;
-  /** Whether a system has outgrown its file, and what else deserves attention. */
+  /** Reports systems that have outgrown their files, and other findings. */
   readonly doctor: Doctor;
   /** A project as one file. */
   readonly transfer: Transfer;
-  /** Moves databases between SQLite and PostgreSQL. */
+  /** Migrates databases between SQLite and PostgreSQL. */
   readonly migrations: Migrations & MigrationRules;
   readonly embeddings: Embeddings;
   /** Counts, sizes and costs. */
@@ -40,11 +40,11 @@ export interface Cairn {
   readonly runs: Runs;
   /** Inboxes, offsets and snapshots: see `cairn-memory/systems` for the systems that make them. */
   readonly systems: Systems;
-  /** Jobs that index trees of this machine. Only the edges beside the files have it, never a server. */
+  /** Jobs that index folders of this machine. Only the client side has them, never a server. */
   readonly indexJobs?: IndexJobs | undefined;
   /** The ids of all projects that have stored something. */
   projects(): Promise<readonly string[]>;
-  /** Raises `unavailable`, saying why, when the storage cannot be used. */
+  /** Raises `unavailable` with the reason when the storage cannot be used. */
   check(): Promise<void>;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch, databaseOf } from "../model/place.ts";
 import { PlaceFields, text } from "./schemas.ts";
 
-/** Which databases are meant: the project's unless another is named. */
+/** Selects databases: the project's by default. */
 export const SelectionFields = {
   ...PlaceFields,
   runs: z.boolean().default(false).describe("The database of runs."),
@@ -28,10 +28,10 @@ interface Rights {
   readonly allProjects: boolean;
 }
 
-/** One of them; the project is what is meant when nothing else is named. */
+/** Returns the selected databases: the project's when nothing else is named. */
 export function selectionOf({ projectPath, scope, runs, system, all }: Selection, rights: Rights): DatabaseSelection {
   const named = [scope === "shared", runs, system !== undefined, all].filter(Boolean).length;
-  if (named > 1) throw new CairnError("invalid_input", "Name one: a project, scope shared, runs, a system, or all.");
+  if (named > 1) throw new CairnError("invalid_input", "Select one of: a project, scope shared, runs, a system, or all.");
   if (runs || system !== undefined || all) assertAllProjects(rights);
   if (all) return "all";
   if (runs) return { kind: "runs", id: "runs" };

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-/** What is wrong with one field, in words for whoever sent it. */
+/** Describes the problem of one field for the caller. */
 export function problemOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "unrecognized_keys":
@@ -32,7 +32,7 @@ function unknownFields(keys: readonly string[]): string {
   return `unknown field ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** Whether a schema has words of its own for it, or the library's. */
+/** Whether the schema has its own message instead of zod's. */
 function isOwn({ message, origin }: z.core.$ZodIssueTooBig | z.core.$ZodIssueTooSmall, general: string): boolean {
   return (origin !== "number" && origin !== "int") || !message.startsWith(general);
 }

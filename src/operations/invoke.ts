@@ -8,7 +8,7 @@ import { problemOf } from "./describe-issue.ts";
 import { type Access, hasProject, type Operation } from "./operation.ts";
 import { toCamel, toWire } from "./wire.ts";
 
-/** Who calls: what it may do, and which projects it may touch. */
+/** A caller with its access and its projects. */
 export interface Caller {
   readonly access: Access;
   readonly projects: "all" | readonly string[];
@@ -23,12 +23,12 @@ export interface Invocation {
   readonly caller: Caller;
   readonly signal?: AbortSignal | undefined;
   readonly progress?: ((done: number, total: number | undefined, message?: string) => void) | undefined;
-  /** The project meant when the call names none; only the local side knows one. */
+  /** The project of calls that name none. Only the client side has one. */
   readonly defaultProject?: string | undefined;
   /** W3C trace context of the caller, from HTTP headers or MCP `_meta`. */
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;
-  /** Where the call is told about; nowhere without it. */
+  /** The log of the call, if any. */
   readonly log?: Log | undefined;
   readonly edge?: "http" | "mcp" | "cli" | undefined;
   readonly requestId?: string | undefined;
@@ -36,7 +36,7 @@ export interface Invocation {
 
 const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
 
-/** The one way from an edge into an operation: checks the input, the caller and the time, runs it, checks the output, and tells of it all. */
+/** Runs an operation for a surface: authorises the caller, validates input and output once, limits the time, and records the call. */
 export function invoke(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
   const call = { ...invocation, operation: operation.name, keyId: invocation.caller.keyId };
   const answered = beginCall();
@@ -48,13 +48,13 @@ async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocat
   if (RANK[caller.access] < RANK[operation.access])
     throw new CairnError(
       "forbidden",
-      `This key may only ${caller.access}; ${operation.name} needs ${operation.access} access. Use another key.`,
+      `This key has ${caller.access} access, and ${operation.name} needs ${operation.access} access. Use another key.`,
     );
   const input = parseInput(operation, resolveProject(operation, raw, invocation.defaultProject));
   const mayTouch = (projectId: string) => caller.projects === "all" || caller.projects.includes(projectId);
   const { project_path: project } = input;
   if (typeof project === "string" && !mayTouch(project))
-    throw new CairnError("forbidden", "This key is not for that project. Use a key that names it.");
+    throw new CairnError("forbidden", "This key is not valid for that project. Use a key of the project.");
 
   const context = { progress: progress ?? (() => {}), mayTouch, allProjects: caller.projects === "all", keyId: caller.keyId };
   try {
@@ -70,7 +70,7 @@ async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocat
   }
 }
 
-/** Ends work when its time is up or its caller goes away, also work that does not watch its signal. */
+/** Ends the call when its time is up or its caller disconnects, also when the work ignores its signal. */
 async function untilAborted<T>(timeoutMs: number, caller: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   // One controller and a timer that is cleared: AbortSignal.timeout would keep its own for the whole time limit of every call.
   const controller = new AbortController();
@@ -113,7 +113,7 @@ function parseInput(operation: Operation, raw: unknown): Record<string, unknown>
   });
 }
 
-/** JSON may name a field `__proto__`, and schemas drop it without a word: something sent would not be stored. */
+/** Whether a field is named `__proto__`. Schemas drop it silently, so a part of the input would not be stored. */
 function hasProtoKey(raw: unknown): boolean {
   const pending = [raw];
   while (pending.length > 0) {

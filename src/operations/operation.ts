@@ -12,7 +12,7 @@ export type Toolset = "core" | "code" | "knowledge" | "runs" | "systems" | "admi
 export interface CallContext {
   /** Aborted when the caller went away or the operation's time is up. */
   readonly signal: AbortSignal;
-  /** Tells the caller how far long work has come. */
+  /** Reports the progress of long work to the caller. */
   readonly progress: (done: number, total: number | undefined, message?: string) => void;
   /** Whether this caller may see that project. Operations over several projects must ask. */
   readonly mayTouch: (projectId: string) => boolean;
@@ -61,7 +61,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   readonly run: (cairn: Cairn, input: Camel<z.output<Input>>, context: CallContext) => Promise<unknown>;
 }
 
-/** As far as the terminal has it. */
+/** Text styles, as far as the terminal supports them. */
 export interface TextStyle {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;
@@ -70,7 +70,7 @@ export interface TextStyle {
 /** A table of the items in one field of the output, or the output's own fields line by line. Fields in the order given. */
 export type View = { readonly table: string; readonly columns: readonly string[] } | { readonly record: readonly string[] };
 
-/** What clients may assume about a call, as MCP tells them. */
+/** Hints for clients, as MCP defines them. */
 export interface Annotations {
   readonly readOnly: boolean;
   /** Removes or overwrites something. */

@@ -38,7 +38,7 @@ export const ProjectId = text(LIMITS.projectPathChars, 1)
   .check((context) => {
     const id = context.value;
     const refuse = (message: string) => context.issues.push({ code: "custom", message, input: id });
-    if (id === SHARED_PROJECT_ID) refuse('"shared" is no project; it holds knowledge only');
+    if (id === SHARED_PROJECT_ID) refuse('"shared" is not a project; it holds knowledge only');
     else if (/[\\/]/.test(id)) for (const { message } of ProjectPath.safeParse(id).error?.issues ?? []) refuse(message);
     else if (!/^[A-Za-z0-9][\w.-]{0,199}$/.test(id)) refuse("must be an absolute path, or a name of letters, digits, dots, - and _");
   })
@@ -52,7 +52,7 @@ export const Context = z
 
 export const Id = text(LIMITS.idChars, 1);
 
-/** How long an answer may be; what does not fit is cut, and a note says how to get it. */
+/** Tokens that an answer may cost. A longer answer is cut, and its note has the call that returns the rest. */
 export const MaxTokens = z
   .int()
   .min(LIMITS.answerTokensMin)

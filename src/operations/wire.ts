@@ -37,8 +37,8 @@ function rename(schema: z.ZodType, value: unknown, target: (key: string) => stri
   if (def.shape && typeof value === "object") {
     const renamed: Record<string, unknown> = {};
     for (const [key, field] of Object.entries(def.shape)) {
-      const given = (value as Record<string, unknown>)[source(key)];
-      if (given !== undefined) renamed[target(key)] = rename(field, given, target, source);
+      const member = (value as Record<string, unknown>)[source(key)];
+      if (member !== undefined) renamed[target(key)] = rename(field, member, target, source);
     }
     return renamed;
   }

@@ -23,7 +23,7 @@ export function observeSystems(measure: () => Promise<readonly SystemReport[]>):
   const meter = metrics.getMeter("cairn", VERSION);
   let last: { readonly atMs: number; readonly reports: Promise<readonly SystemReport[]> } | undefined;
   const recent = () => {
-    // A system that cannot be looked at must not keep the other metrics from being collected; the doctor tells of it.
+    // A system that cannot be read must not stop the collection of other metrics; the doctor reports it.
     if (!last || performance.now() - last.atMs > REMEMBER_MS) last = { atMs: performance.now(), reports: measure().catch(() => []) };
     return last.reports;
   };

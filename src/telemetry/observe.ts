@@ -5,7 +5,7 @@ import type { Log } from "../ports/log.ts";
 import { recordCall } from "./operation-metrics.ts";
 import { redact } from "./redact.ts";
 
-/** How loud each kind of failure is. A new code does not compile until it has a level. */
+/** The log level of each error code. A new code does not compile until it has a level. */
 export const LOG_LEVEL: Record<ErrorCode, "error" | "warn" | "info" | "debug"> = {
   internal: "error",
   unavailable: "error",
@@ -15,7 +15,7 @@ export const LOG_LEVEL: Record<ErrorCode, "error" | "warn" | "info" | "debug"> =
   forbidden: "warn",
   conflict: "warn",
   too_large: "warn",
-  rate_limited: "debug", // whoever is limited must not be able to fill the log; the metrics count it
+  rate_limited: "debug", // a limited caller must not be able to fill the log; the metrics count it
   not_found: "info",
   cancelled: "info",
 };
@@ -41,7 +41,7 @@ export async function observe<T>(call: ObservedCall, run: () => Promise<T>): Pro
   };
   return trace.getTracer("cairn", VERSION).startActiveSpan(operation, options, parentOf(call), async (span) => {
     const startedAt = performance.now();
-    log?.debug(fields, `${operation} begins`);
+    log?.debug(fields, `${operation} started`);
     try {
       const result = await run();
       const durationMs = performance.now() - startedAt;
@@ -54,10 +54,10 @@ export async function observe<T>(call: ObservedCall, run: () => Promise<T>): Pro
       const durationMs = performance.now() - startedAt;
       recordCall(operation, durationMs, error.code);
       span.setAttributes({ "cairn.duration_ms": durationMs, "error.type": error.code });
-      tellSpan(span, error);
-      const told = { ...fields, ...traceOf(span), duration_ms: rounded(durationMs), code: error.code };
+      recordFailure(span, error);
+      const failure = { ...fields, ...traceOf(span), duration_ms: rounded(durationMs), code: error.code };
       log?.[LOG_LEVEL[error.code]](
-        error.code === "internal" ? { ...told, err: error.cause ?? error } : told,
+        error.code === "internal" ? { ...failure, err: error.cause ?? error } : failure,
         `${operation}: ${error.message}`,
       );
       throw error;
@@ -72,7 +72,7 @@ function parentOf({ traceparent, tracestate }: ObservedCall) {
   return propagation.extract(context.active(), { traceparent, ...(tracestate === undefined ? {} : { tracestate }) });
 }
 
-function tellSpan(span: Span, error: CairnError): void {
+function recordFailure(span: Span, error: CairnError): void {
   if (!span.isRecording()) return;
   span.setStatus({ code: SpanStatusCode.ERROR, message: redact(`${error.code}: ${error.message}`) });
   if (error.code !== "internal") return;

@@ -12,7 +12,7 @@ function echo(changes: Partial<Operation> = {}): Operation {
   return {
     ...operation({
       name: "echo_find",
-      summary: "Gives back what it was given.",
+      summary: "Returns its input.",
       input: z.strictObject({
         id: z.string(),
         count: z.int().default(1),
@@ -162,7 +162,7 @@ describe("the HTTP API", () => {
     }
   });
 
-  it("tells browsers of allowed origins that they may call, and no others", async () => {
+  it("allows browsers of allowed origins to call, and no others", async () => {
     const { call } = await api({ allowedOrigins: ["http://localhost:5173"] });
     const allowed = await call("OPTIONS", "/v1/checkpoint/save", undefined, { headers: { origin: "http://localhost:5173" } });
     expect(allowed.headers.get("access-control-allow-origin")).toBe("http://localhost:5173");
@@ -274,7 +274,7 @@ describe("the HTTP API", () => {
     expect([status, headers.get("retry-after")]).toEqual([503, "3"]);
   });
 
-  it("refuses more requests at once than it may have, and still tells its health", async () => {
+  it("returns 503 above the limit of requests in flight, and still reports its health", async () => {
     let finish = () => {};
     const gate = new Promise<void>((resolve) => {
       finish = resolve;
@@ -323,7 +323,7 @@ describe("health", () => {
     expect((await call("GET", "/health")).body).toMatchObject({ status: "ok", live: true, ready: true, checks: { storage: { ok: true } } });
   });
 
-  it("says why it cannot work, to those who may know", async () => {
+  it("reports why it is not ready to callers of all projects", async () => {
     const cairn = {
       ...(await api()).cairn,
       check: async () => Promise.reject(new CairnError("unavailable", "The folder /x cannot be written.")),

@@ -66,7 +66,7 @@ describe("any request at all", () => {
     );
   });
 
-  it("that saves gives back what was sent", async () => {
+  it("that saves returns what was sent", async () => {
     const { call } = await api();
     await fc.assert(
       fc.asyncProperty(nearlyRight, async (content) => {

@@ -94,8 +94,8 @@ describe("API keys on disk", () => {
       });
       await new Promise((resolve) => child.on("close", resolve));
       acknowledged.push(...output.split("\n").slice(0, -1));
-      const kept = (await server.cairn.keys.list()).map(({ id }) => id);
-      expect(kept).toEqual(expect.arrayContaining(acknowledged));
+      const ids = (await server.cairn.keys.list()).map(({ id }) => id);
+      expect(ids).toEqual(expect.arrayContaining(acknowledged));
       // The lock of a process that was killed under it counts as left behind after ten seconds; here the clock is moved instead.
       await utimes(join(dataDir, "keys.json.lock"), new Date(0), new Date(0)).catch(() => {});
     }
@@ -183,7 +183,7 @@ describe("callers", () => {
     for (const path of [other, "/home/me/absent"]) {
       expect((await save(mine.key, path)).status).toBe(403);
       const { status, body } = await list(bearer(mine.key), path);
-      expect([status, body.error.message]).toEqual([403, "This key is not for that project. Use a key that names it."]);
+      expect([status, body.error.message]).toEqual([403, "This key is not valid for that project. Use a key of the project."]);
     }
     expect(await server.cairn.projects()).toEqual([other]);
     expect((await server.cairn.checkpoints.list({ projectPath: other })).total).toBe(1);

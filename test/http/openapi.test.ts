@@ -47,7 +47,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("says where each field goes and what it may be", () => {
+  it("states the location and the type of each field", () => {
     const document: Document = openApi(operations);
     const save = document.paths["/v1/checkpoint/save"].post;
     expect(save.requestBody.content["application/json"].schema).toMatchObject({

@@ -3,7 +3,7 @@ import { rateLimiter } from "../../src/scheduling/rate-limit.ts";
 import { api, REMOTE } from "./api.ts";
 
 describe("rate limits", () => {
-  it("allow a burst, then so many a second, and say how long to wait", async () => {
+  it("allow a burst, then perSecond calls, and report how long to wait", async () => {
     let clock = 0;
     const take = rateLimiter({ perSecond: 2, burst: 3 }, () => clock);
     const attempt = () => {
@@ -49,8 +49,8 @@ describe("rate limits", () => {
     const as = (key: string) =>
       call("POST", "/v1/checkpoint/list", { project_path: "/p" }, { headers: { authorization: `Bearer ${key}` }, connection: REMOTE });
     expect([(await as(a!.key)).status, (await as(a!.key)).status]).toEqual([200, 200]);
-    const refused = await as(a!.key);
-    expect([refused.status, refused.body.error.name, refused.headers.get("retry-after")]).toEqual([429, "RATE_LIMITED", "2"]);
+    const rejected = await as(a!.key);
+    expect([rejected.status, rejected.body.error.name, rejected.headers.get("retry-after")]).toEqual([429, "RATE_LIMITED", "2"]);
     expect((await as(b!.key)).status).toBe(200);
     clock += 2_000;
     expect((await as(a!.key)).status).toBe(200);

@@ -60,7 +60,7 @@ const health = async (url: string) => (await fetch(`${url}/health`)).status;
 const post = (url: string, path: string, body: unknown) =>
   fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { ...authorized, "content-type": "application/json" } });
 
-/** Sends text as it is, and gives what comes back until the other side closes. */
+/** Sends raw text and returns the answer until the other side closes. */
 function raw(port: number, text: string): { readonly socket: Socket; readonly answer: Promise<string> } {
   const socket = connect(port, "127.0.0.1");
   socket.write(text);
@@ -182,15 +182,15 @@ describe("the server", () => {
     const { state, wait } = gated();
     const server = await start({ operations: [wait], maxConcurrent: 8, maxConcurrentPerCaller: 8 });
     const calls = Array.from({ length: 40 }, () => fetch(`${server.url}/v1/gate/wait`, { headers: authorized }));
-    const refused: Response[] = [];
-    for (const call of calls) void call.then((response) => response.status === 503 && refused.push(response));
-    await expect.poll(() => refused.length).toBe(32);
+    const rejected: Response[] = [];
+    for (const call of calls) void call.then((response) => response.status === 503 && rejected.push(response));
+    await expect.poll(() => rejected.length).toBe(32);
     expect(await health(server.url)).toBe(200);
     state.open();
     const statuses = (await Promise.all(calls)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(8);
     expect(state.most).toBe(8);
-    expect(refused.every(({ headers }) => headers.get("retry-after") === "1")).toBe(true);
+    expect(rejected.every(({ headers }) => headers.get("retry-after") === "1")).toBe(true);
   });
 
   it("lets requests in progress end before it closes, and takes no new ones", async () => {

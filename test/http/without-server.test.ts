@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { expect, it } from "vitest";
 import { builtCommand } from "../cli/stage.ts";
 
-/** The whole program of a host that knows only fetch. It tells what it saw as one line of JSON. */
+/** The whole program of a host that knows only fetch. It prints its results as one line of JSON. */
 const PROGRAM = `
 const { Response: own } = globalThis;
 const { open } = await import(process.env.LIBRARY);

@@ -12,7 +12,7 @@ describe.each(WAYS)("MCP over $name", ({ connect }) => {
   afterAll(() => connection?.close());
   const call = (name: string, args: Record<string, unknown> = {}) => connection.client.callTool({ name, arguments: args });
 
-  it("introduces itself and says when to use it", async () => {
+  it("introduces itself and states when to use it", async () => {
     expect(connection.client.getServerVersion()).toMatchObject({ name: "cairn", title: "Cairn" });
     expect(connection.client.getInstructions()).toMatch(/memory/);
   });
@@ -50,7 +50,7 @@ describe.each(WAYS)("MCP over $name", ({ connect }) => {
     expect((await call("checkpoint_list", { project_path })).structuredContent).toMatchObject({ total: 0 });
   });
 
-  it("tells what is missing, to people and to programs", async () => {
+  it("reports missing fields to people and to programs", async () => {
     const result = await call("checkpoint_get", { project_path, id: "nowhere" });
     expect(result.isError).toBe(true);
     expect(result.content).toEqual([{ type: "text", text: expect.stringMatching(/^NOT_FOUND: .*"nowhere"/) }]);
@@ -86,7 +86,7 @@ describe.each(WAYS)("MCP over $name", ({ connect }) => {
     expect(await readdir(connection.dataDir)).toEqual(before);
   });
 
-  it("answers an unknown tool with a protocol error and goes on", async () => {
+  it("answers an unknown tool with a protocol error and continues", async () => {
     await expect(call("no_such_tool")).rejects.toMatchObject({ code: -32602, message: expect.stringContaining("no_such_tool") });
     expect((await call("probe_aborted")).isError).toBeFalsy();
   });

@@ -113,7 +113,7 @@ describe("whatever arguments a tool is called with", () => {
   });
 });
 
-it("whatever bytes arrive on stdin, every line is answered and the server goes on", async () => {
+it("answers every line of arbitrary bytes on stdin and continues", async () => {
   const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
   const input = new PassThrough();
   const output = new PassThrough();

@@ -116,8 +116,8 @@ describe("the HTTP edge", () => {
     const as = (caller: string) => connectAs(server, era, caller);
     const before = await readdir(server.dataDir, { recursive: true });
     const reader = await as("reader");
-    const refused = await reader.callTool({ name: "checkpoint_save", arguments: { project_path, summary: "No" } });
-    expect(refused).toMatchObject({ isError: true, _meta: { "cairn/error": { code: "FORBIDDEN" } } });
+    const rejected = await reader.callTool({ name: "checkpoint_save", arguments: { project_path, summary: "No" } });
+    expect(rejected).toMatchObject({ isError: true, _meta: { "cairn/error": { code: "FORBIDDEN" } } });
     const mine = await as("mine");
     for (const name of ["checkpoint_save", "checkpoint_list", "checkpoint_get", "checkpoint_delete"]) {
       const args = {

@@ -41,7 +41,7 @@ describe("the stdio server", () => {
     ["a number", "7\n", -32600],
     ["another protocol", '{"hello":"world"}\n', -32600],
     ["an id that is no id", '{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}\n', -32600],
-  ])("answers %s with an error and goes on", async (_, line, code) => {
+  ])("answers %s with an error and continues", async (_, line, code) => {
     await server.write(line);
     expect(await server.next()).toMatchObject({ jsonrpc: "2.0", error: { code, message: expect.any(String) } });
     await stillServes();

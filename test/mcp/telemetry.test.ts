@@ -22,7 +22,7 @@ afterEach(() => {
   propagation.disable();
 });
 
-it.each(["2025-11-25", "2026-07-28"] as const)("goes on with the caller's trace and tells the log (%s)", async (era) => {
+it.each(["2025-11-25", "2026-07-28"] as const)("continues the caller's trace and logs the call (%s)", async (era) => {
   const lines: string[] = [];
   const write = (_: unknown, message: string) => void lines.push(message);
   const log: Log = { error: write, warn: write, info: write, debug: write };
@@ -39,7 +39,7 @@ it.each(["2025-11-25", "2026-07-28"] as const)("goes on with the caller's trace 
   await server.close();
 });
 
-it.each(["2025-11-25", "2026-07-28"] as const)("tells of a cancelled call as cancelled, whatever the reason given (%s)", async (era) => {
+it.each(["2025-11-25", "2026-07-28"] as const)("reports a cancelled call as cancelled for any reason (%s)", async (era) => {
   const codes: unknown[] = [];
   const write = (fields: Readonly<Record<string, unknown>>) => void codes.push(fields.code);
   const server = await startHttp({ log: { error: write, warn: write, info: write, debug: () => {} } });

@@ -31,7 +31,7 @@ it("offers every verb on checkpoints and knowledge as a tool of some toolset", (
   expect(offered).toEqual(expect.arrayContaining(described));
 });
 
-it("beside the files, saves a checkpoint only for a folder that is there; a server cannot tell", async () => {
+it("saves a checkpoint only for an existing folder on the client side", async () => {
   const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
   const save = (from: readonly (typeof operations)[number][], project_path: string) =>
     invoke(cairn, from.find(({ name }) => name === "checkpoint_save")!, { project_path, summary: "s" }, { caller: LOCAL_CALLER });

@@ -25,7 +25,7 @@ describe("the log", () => {
   it("writes one JSON object a line, with causes, at or above its level", () => {
     const lines: string[] = [];
     const log = logger({ level: "warn", pretty: false, write: (line) => lines.push(line) });
-    log.info({}, "not told");
+    log.info({}, "not logged");
     log.error(
       { request_id: "r", err: new Error("outer", { cause: new Error("postgres://u:hunter2@db") }), headers: { authorization: "x y" } },
       "failed",
@@ -48,8 +48,8 @@ describe("the log", () => {
 
   it("never writes to standard output", () => {
     const module = join(import.meta.dirname, "../../dist/telemetry/logger.js");
-    const script = `const { logger } = await import(${JSON.stringify(module)}); logger({ level: "debug" }).warn({ a: 1 }, "told");`;
+    const script = `const { logger } = await import(${JSON.stringify(module)}); logger({ level: "debug" }).warn({ a: 1 }, "logged");`;
     const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
-    expect([stdout, JSON.parse(stderr).msg]).toEqual(["", "told"]);
+    expect([stdout, JSON.parse(stderr).msg]).toEqual(["", "logged"]);
   });
 });

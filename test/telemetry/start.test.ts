@@ -50,7 +50,7 @@ describe("telemetry", () => {
     expect(trace.getTracer("x").startSpan("after").isRecording()).toBe(false);
   });
 
-  it("sends only the share of traces it is told to", async () => {
+  it("sends only the configured share of traces", async () => {
     const { sent, endpoint } = await collecting();
     const telemetry = await startTelemetry({ otlpEndpoint: endpoint, sampleRatio: 0 });
     await saveOne();
@@ -77,7 +77,7 @@ describe("telemetry", () => {
     await telemetry.close();
   });
 
-  it("tells of a single command too, as part of the trace it was started in", async () => {
+  it("records a single command as part of the trace it was started in", async () => {
     const { sent, endpoint } = await collecting();
     const dataDir = await mkdtemp(join(tmpdir(), "cairn-telemetry-"));
     const env = {
