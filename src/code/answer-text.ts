@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { TextStyle } from "../operations/operation.ts";
 import type { ContextOutput, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
 
-/** Answers about code as text: whole for an agent, a few lines of each for a terminal. */
+/** Renders code answers as text: complete for an agent, a few lines per hit for a terminal. */
 
 type Search = z.output<typeof SearchOutput>;
 type Hit = Search["results"][number];
@@ -10,20 +10,20 @@ type Site = z.output<typeof UsagesOutput>["references"][number];
 
 const PLAIN: TextStyle = { bold: (text) => text, dim: (text) => text };
 
-export function searchText({ results, note, degraded }: Search, style: TextStyle = PLAIN, linesOfEach = Number.MAX_SAFE_INTEGER): string {
+export function searchText({ results, note, degraded }: Search, style: TextStyle = PLAIN, linesPerHit = Number.MAX_SAFE_INTEGER): string {
   return [
-    ...results.map((hit) => hitText(hit, style, linesOfEach)),
-    ...(results.length === 0 && !note ? ["Nothing was found. Use other words, or fewer filters."] : []),
+    ...results.map((hit) => hitText(hit, style, linesPerHit)),
+    ...(results.length === 0 && !note ? ["No results. Try other keywords or fewer filters."] : []),
     ...(note ? [note] : []),
     ...degraded.map((part) => `Note: ${part}.`),
   ].join("\n\n");
 }
 
-function hitText(hit: Hit, style: TextStyle, linesOfEach: number): string {
+function hitText(hit: Hit, style: TextStyle, linesPerHit: number): string {
   const place = `${hit.path}:${hit.start_line}-${hit.end_line}`;
   const symbol = hit.symbol === undefined ? "" : `  ${[...hit.parents, hit.symbol].join(" › ")}`;
-  const facts = [hit.kind, hit.language, whyText(hit), hit.stale ? "changed since" : ""].filter(Boolean).join(", ");
-  return `${style.bold(place)}${symbol}  ${style.dim(`(${facts})`)}\n${numbered(hit.text, hit.text_start_line, style, linesOfEach, hit.symbol)}`;
+  const facts = [hit.kind, hit.language, whyText(hit), hit.stale ? "stale" : ""].filter(Boolean).join(", ");
+  return `${style.bold(place)}${symbol}  ${style.dim(`(${facts})`)}\n${numberLines(hit.text, hit.text_start_line, style, linesPerHit, hit.symbol)}`;
 }
 
 function whyText({ found }: Hit): string {
@@ -32,16 +32,16 @@ function whyText({ found }: Hit): string {
   return reasons.filter(Boolean).join(", ");
 }
 
-/** Lines with their numbers; of many, those from the line before the symbol's name, where a comment may stand. */
-function numbered(text: string, startLine: number, style: TextStyle, most: number, symbol?: string): string {
+/** Numbers the lines. Of more than `most`, it shows those from the line before the symbol's name, which may hold its comment. */
+function numberLines(text: string, startLine: number, style: TextStyle, most: number, symbol?: string): string {
   const lines = text.split("\n").map((line, index) => ({ line, number: startLine + index }));
   const named = symbol === undefined ? -1 : lines.findIndex(({ line }) => line.includes(symbol));
   const first = lines.length <= most ? 0 : Math.max(0, named - 1);
-  const shown = lines.slice(first, first + most);
+  const visible = lines.slice(first, first + most);
   const width = String(lines.at(-1)!.number).length;
-  const left = lines.at(-1)!.number - (shown.at(-1)?.number ?? 0);
+  const left = lines.at(-1)!.number - (visible.at(-1)?.number ?? 0);
   return [
-    ...shown.map(({ line, number }) => `${style.dim(String(number).padStart(width))}  ${line}`.trimEnd()),
+    ...visible.map(({ line, number }) => `${style.dim(String(number).padStart(width))}  ${line}`.trimEnd()),
     ...(left > 0 ? [style.dim(`${" ".repeat(width)}  … ${left} more lines`)] : []),
   ].join("\n");
 }
@@ -51,13 +51,13 @@ export function usagesText(
   style: TextStyle = PLAIN,
 ): string {
   const site = ({ path, line, column, text, stale }: Site, ...about: string[]) => {
-    const facts = [about.filter(Boolean).join(" in "), stale ? "changed since" : ""].filter(Boolean).join(", ");
+    const facts = [about.filter(Boolean).join(" in "), stale ? "stale" : ""].filter(Boolean).join(", ");
     return `  ${style.bold(`${path}:${line}:${column}`)}  ${text.trim()}${facts && `  ${style.dim(`(${facts})`)}`}`;
   };
   return [
-    ...(definitions.length > 0 ? ["Defined:"] : []),
+    ...(definitions.length > 0 ? ["Definitions:"] : []),
     ...definitions.map((one) => site(one, one.kind, one.parents.join(" › "))),
-    ...(references.length > 0 ? [`Used in ${total_references} ${total_references === 1 ? "place" : "places"}:`] : []),
+    ...(references.length > 0 ? [`${total_references} ${total_references === 1 ? "reference" : "references"}:`] : []),
     ...references.map((one) => site(one)),
     ...(note ? [note] : []),
   ].join("\n");
@@ -67,8 +67,8 @@ export function contextText({ contexts, note }: z.output<typeof ContextOutput>, 
   return [
     ...contexts.map(({ path, start_line, end_line, text, language, stale }) =>
       [
-        `${style.bold(`${path}:${start_line}-${end_line}`)}  ${style.dim(`(${language}${stale ? ", changed since" : ""})`)}`,
-        numbered(text, start_line, style, Number.MAX_SAFE_INTEGER),
+        `${style.bold(`${path}:${start_line}-${end_line}`)}  ${style.dim(`(${language}${stale ? ", stale" : ""})`)}`,
+        numberLines(text, start_line, style, Number.MAX_SAFE_INTEGER),
       ].join("\n"),
     ),
     ...(note ? [note] : []),

@@ -6,7 +6,7 @@ export interface Excerpt {
   readonly text: string;
 }
 
-/** The lines from `from` to `to` of a file, as far as it has them; `chunks` are all of the file's, in order. */
+/** Returns the lines `from` to `to` of a file, as far as it has them, or `undefined`. `chunks` are those of the file, in order. */
 export function excerpt(chunks: readonly CodeChunk[], from: number, to: number): Excerpt | undefined {
   const last = chunks.at(-1)?.endLine ?? 0;
   const startLine = Math.max(1, from);
@@ -21,7 +21,7 @@ export function excerpt(chunks: readonly CodeChunk[], from: number, to: number):
   return { startLine, endLine, text: text.replace(/\n$/, "") };
 }
 
-/** The chunks that together are the definition which `chunk` is a part of. */
+/** Returns the chunks of the definition that `chunk` is a part of. */
 export function wholeDefinition(chunks: readonly CodeChunk[], chunk: CodeChunk): readonly CodeChunk[] {
   const same = (other: CodeChunk | undefined) =>
     other !== undefined && other.name === chunk.name && other.kind === chunk.kind && other.parents.join("\n") === chunk.parents.join("\n");

@@ -13,20 +13,20 @@ import type { CodeAnswer } from "./search.ts";
 import type { CodeContext } from "./service.ts";
 import { ContextOutput, FilePath, FilterFields, Glob, MaxTokens, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
 
-/** Lines of each hit that a person sees; the editor has the rest. */
+/** Lines of each hit in a terminal. */
 const TERMINAL_LINES = 8;
 
 export const codeSearch = operation({
   name: "code_search",
-  summary: "Search the indexed code by meaning, words and symbol names.",
-  description: "Ask in words, or name a symbol. Hits have file, lines and symbol; code_context shows more of them.",
+  summary: "Search the indexed code by semantic, keyword and symbol search.",
+  description: "Use a question or a symbol name. Hits have file, lines and symbol; code_context reads more.",
   input: z.strictObject({
     project_path: ProjectId,
     query: text(LIMITS.queryChars, 1),
     top_k: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
     ...FilterFields,
-    include: z.array(z.enum(PATH_ROLES)).max(PATH_ROLES.length).optional().describe("Files not to rank down."),
+    include: z.array(z.enum(PATH_ROLES)).max(PATH_ROLES.length).optional().describe("File roles to rank normally."),
     context_lines: z.int().min(0).max(LIMITS.codeContextLines).default(0).describe("Lines around each hit."),
     max_tokens: MaxTokens,
   }),
@@ -47,13 +47,13 @@ export const codeSearch = operation({
   render: (output) => searchText(output),
   async run(cairn, { projectPath, query, topK, mode, include, contextLines, maxTokens, ...filter }, { signal }) {
     const asked = { projectPath, query, topK, mode, include, contextLines, maxTokens, ...filterOf(filter) };
-    return shown(await cairn.code.search(asked, { signal }), async () => (await cairn.code.stats({ projectPath })).files);
+    return toSearchOutput(await cairn.code.search(asked, { signal }), async () => (await cairn.code.stats({ projectPath })).files);
   },
 });
 
 export const codeSimilar = operation({
   name: "code_similar",
-  summary: "Find code that resembles a text, or what stands at a line of a file.",
+  summary: "Find code similar to a text or to a line of a file.",
   input: z.strictObject({
     project_path: ProjectId,
     text: text(LIMITS.answerChars, 1).optional(),
@@ -75,18 +75,17 @@ export const codeSimilar = operation({
   },
   render: (output) => searchText(output),
   async run(cairn, { projectPath, text: like, path, line, topK, maxTokens, ...filter }, { signal }) {
-    if ((like === undefined) === (path === undefined))
-      throw new CairnError("invalid_input", "Give a text, or a path with a line: exactly one of the two.");
+    if ((like === undefined) === (path === undefined)) throw new CairnError("invalid_input", "Set exactly one of text and path.");
     const what = path === undefined ? { text: like! } : { path, line: line ?? 1 };
     const answer = await cairn.code.similar({ projectPath, topK, ...filterOf(filter), ...what }, { signal });
     const hits = withinBudget(answer.hits, maxTokens, (hit) => estimateTokens(hit.text) + 20);
-    return shown({ ...answer, hits, leftOut: answer.hits.length - hits.length });
+    return toSearchOutput({ ...answer, hits, omitted: answer.hits.length - hits.length });
   },
 });
 
 export const codeUsages = operation({
   name: "code_usages",
-  summary: "Where a symbol is defined and used, exactly, by syntax.",
+  summary: "List the definitions and references of a symbol, exactly, by syntax.",
   input: z.strictObject({
     project_path: ProjectId,
     symbol: text(LIMITS.symbolChars, 1),
@@ -113,11 +112,11 @@ export const codeUsages = operation({
     const none = definitions.length + references.length === 0;
     const more =
       totalReferences > references.length
-        ? `Shown: ${references.length}. Ask with a glob, or a higher limit (at most ${LIMITS.listMax}).`
+        ? `Showing ${references.length}. Use a glob or a higher limit (at most ${LIMITS.listMax}) for the rest.`
         : undefined;
     return {
       ...found,
-      note: none ? `Nothing in the index is called ${JSON.stringify(bare)}. Search for it in words with code_search.` : more,
+      note: none ? `No symbol ${JSON.stringify(bare)} in the index. Try code_search.` : more,
     };
   },
 });
@@ -146,17 +145,16 @@ export const codeContext = operation({
   },
   render: (output) => contextText(output),
   async run(cairn, { projectPath, path, startLine, endLine, symbol, glob, maxTokens }) {
-    if ((path === undefined) === (symbol === undefined))
-      throw new CairnError("invalid_input", "Give a path or a symbol: exactly one of the two.");
+    if ((path === undefined) === (symbol === undefined)) throw new CairnError("invalid_input", "Set exactly one of path and symbol.");
     if (startLine !== undefined && endLine !== undefined && startLine > endLine)
       throw new CairnError("invalid_input", "end_line: must not be before start_line.");
-    if (path !== undefined) return fitted(await cairn.code.context({ projectPath, path, startLine, endLine }), maxTokens);
+    if (path !== undefined) return fitContexts(await cairn.code.context({ projectPath, path, startLine, endLine }), maxTokens);
     const define = (name: string) => cairn.code.context({ projectPath, symbol: name, glob });
     const found = await define(symbol!);
     const contexts = found.length > 0 ? found : await define(bareName(symbol!));
     if (contexts.length === 0)
-      throw new CairnError("not_found", `Nothing in the index defines ${JSON.stringify(symbol)}. Search for it in words with code_search.`);
-    return fitted(contexts, maxTokens);
+      throw new CairnError("not_found", `No definition of ${JSON.stringify(symbol)} in the index. Try code_search.`);
+    return fitContexts(contexts, maxTokens);
   },
 });
 
@@ -170,13 +168,13 @@ interface WireFilter {
 }
 
 function filterOf({ glob, languages, kinds, changedSince }: WireFilter): CodeFilter {
-  const strange = kinds?.find((kind) => !(CODE_KINDS as readonly string[]).includes(kind));
-  if (strange !== undefined)
-    throw new CairnError("invalid_input", `kinds: ${JSON.stringify(strange)} is not one of ${CODE_KINDS.join(", ")}`);
+  const unknown = kinds?.find((kind) => !(CODE_KINDS as readonly string[]).includes(kind));
+  if (unknown !== undefined)
+    throw new CairnError("invalid_input", `kinds: ${JSON.stringify(unknown)} is not one of ${CODE_KINDS.join(", ")}`);
   return { glob, languages, kinds: kinds as readonly CodeKind[] | undefined, changedSince };
 }
 
-/** `JobQueue.run()` is stored as `run`. */
+/** Returns the name under which a symbol is stored: `run` for `JobQueue.run()`. */
 function bareName(name: string): string {
   return (
     name
@@ -187,11 +185,11 @@ function bareName(name: string): string {
   );
 }
 
-async function shown({ hits, leftOut, ...answer }: CodeAnswer, indexedFiles?: () => Promise<number>) {
-  const rest = leftOut > 0 ? `${leftOut} more fit the question but not max_tokens. Ask with a higher one, or with filters.` : undefined;
+async function toSearchOutput({ hits, omitted, ...answer }: CodeAnswer, indexedFiles?: () => Promise<number>) {
+  const rest = omitted > 0 ? `${omitted} more hits exceed max_tokens. Use a higher limit or filters.` : undefined;
   const none =
     hits.length === 0 && (await indexedFiles?.()) === 0
-      ? "Nothing is indexed in this project yet. Index it with code_index (cairn code index)."
+      ? "Nothing is indexed in this project yet. Run code_index (cairn code index)."
       : undefined;
   return {
     ...answer,
@@ -204,26 +202,26 @@ async function shown({ hits, leftOut, ...answer }: CodeAnswer, indexedFiles?: ()
   };
 }
 
-/** Whole lines as far as they fit, at least one; the note says how to go on. */
-function fitted(contexts: readonly CodeContext[], maxTokens: number) {
-  let room = maxTokens;
-  const kept: CodeContext[] = [];
+/** Returns the whole lines that fit, at least one, with a note on how to continue. */
+function fitContexts(contexts: readonly CodeContext[], maxTokens: number) {
+  let budget = maxTokens;
+  const fitting: CodeContext[] = [];
   for (const context of contexts) {
     const lines = context.text.split("\n");
-    const fitting = withinBudget(lines, Math.max(1, room), (line) => estimateTokens(`${line}\n`) + 2);
-    if (kept.length > 0 && fitting.length < lines.length)
+    const whole = withinBudget(lines, Math.max(1, budget), (line) => estimateTokens(`${line}\n`) + 2);
+    if (fitting.length > 0 && whole.length < lines.length)
       return {
-        contexts: kept,
-        note: `${contexts.length - kept.length} more definitions did not fit. Ask with a glob, or a higher max_tokens.`,
+        contexts: fitting,
+        note: `${contexts.length - fitting.length} more definitions exceed max_tokens. Use a glob or a higher max_tokens.`,
       };
-    const endLine = context.startLine + fitting.length - 1;
-    kept.push({ ...context, endLine, text: fitting.join("\n") });
-    if (fitting.length < lines.length)
+    const endLine = context.startLine + whole.length - 1;
+    fitting.push({ ...context, endLine, text: whole.join("\n") });
+    if (whole.length < lines.length)
       return {
-        contexts: kept,
-        note: `Cut at line ${endLine} of ${context.endLine}. Go on with path ${context.path} and start_line ${endLine + 1}.`,
+        contexts: fitting,
+        note: `Cut at line ${endLine} of ${context.endLine}. Continue with path ${context.path} and start_line ${endLine + 1}.`,
       };
-    room -= lines.reduce((sum, line) => sum + estimateTokens(`${line}\n`) + 2, 0);
+    budget -= lines.reduce((sum, line) => sum + estimateTokens(`${line}\n`) + 2, 0);
   }
-  return { contexts: kept };
+  return { contexts: fitting };
 }

@@ -1,4 +1,4 @@
-/** What a file is for, as far as its path tells. Such files are rarely the answer, unless they are asked for. */
+/** Roles of files, by path. Such files are rarely the answer unless the query asks for them. */
 export const PATH_ROLES = ["test", "example", "vendored", "generated", "legacy", "declarations", "header", "docs", "entry"] as const;
 
 export type PathRole = (typeof PATH_ROLES)[number];
@@ -8,7 +8,7 @@ export function pathRoles(path: string): ReadonlySet<PathRole> {
   return new Set(RULES.flatMap(({ role, inPath, inName }) => (inPath?.test(path) || inName?.test(name) ? [role] : [])));
 }
 
-/** Patterns of the path, most of them of its folders, and of the file's name alone. */
+/** Patterns of the whole path and of the file name alone. */
 const RULES: readonly { readonly role: PathRole; readonly inPath?: RegExp; readonly inName?: RegExp }[] = [
   {
     role: "test",

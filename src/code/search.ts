@@ -12,17 +12,17 @@ export interface CodeSearch extends CodeFilter {
   readonly query: string;
   readonly topK: number;
   readonly mode?: SearchMode | undefined;
-  /** Kinds of files that are not to be ranked down. */
+  /** Roles of files that keep their full score. */
   readonly include?: readonly PathRole[] | undefined;
-  /** So many lines before and after each hit. */
+  /** Lines to show before and after each hit. */
   readonly contextLines?: number | undefined;
-  /** About so many tokens of text in all; at least one hit is given. */
+  /** Approximate tokens of all hits together; at least one hit is returned. */
   readonly maxTokens?: number | undefined;
 }
 
 export interface CodeHit {
   readonly path: string;
-  /** Of the hit itself; `text` begins at `textStartLine`. */
+  /** Lines of the hit itself; `text` starts at `textStartLine`. */
   readonly startLine: number;
   readonly endLine: number;
   readonly textStartLine: number;
@@ -31,21 +31,21 @@ export interface CodeHit {
   readonly kind: CodeKind;
   readonly name?: string | undefined;
   readonly parents: readonly string[];
-  /** How good among the hits of this answer: 1 for the best. */
+  /** Score relative to the best hit of this answer, which has 1. */
   readonly score: number;
   readonly found: Found & { readonly definition?: true | undefined };
-  /** Of the file when it was indexed, so that whoever has the file can tell whether the hit is stale. */
+  /** Hash of the file when it was indexed, so that a client with the file can detect a stale hit. */
   readonly contentHash: string;
   readonly indexedAt: string;
 }
 
 export interface CodeAnswer {
   readonly hits: readonly CodeHit[];
-  /** What was missing, in words a person understands; empty when nothing was. */
+  /** What the search had to do without; empty when nothing was missing. */
   readonly degraded: readonly string[];
   readonly model?: string | undefined;
-  /** Hits that the budget left out. */
-  readonly leftOut: number;
+  /** Hits that did not fit into `maxTokens`. */
+  readonly omitted: number;
 }
 
 /** Definitions of a common name that are read, and of those that the query means, how many are ranked. */
@@ -154,12 +154,12 @@ export async function toHits(
   const hits: CodeHit[] = [];
   for (const { chunk, score } of ranked) {
     const { id, path, startLine, endLine, language, kind, name, parents, contentHash, indexedAt } = chunk;
-    let shown = { startLine, text: chunk.text.replace(/\n$/, "") };
+    let lines = { startLine, text: chunk.text.replace(/\n$/, "") };
     if (contextLines > 0) {
       const whole = files.get(path) ?? (await store.chunksOf(path));
       files.set(path, whole);
       // In another generation the lines may differ: then the hit is shown without its surroundings.
-      if (whole[0]?.generation === chunk.generation) shown = excerpt(whole, startLine - contextLines, endLine + contextLines) ?? shown;
+      if (whole[0]?.generation === chunk.generation) lines = excerpt(whole, startLine - contextLines, endLine + contextLines) ?? lines;
     }
     const relative = top > 0 ? score / top : 0;
     const names = { language, kind, ...(name !== undefined && { name }), parents };
@@ -167,8 +167,8 @@ export async function toHits(
       path,
       startLine,
       endLine,
-      textStartLine: shown.startLine,
-      text: shown.text,
+      textStartLine: lines.startLine,
+      text: lines.text,
       ...names,
       score: relative,
       found: found(id),
@@ -179,8 +179,8 @@ export async function toHits(
   return hits;
 }
 
-function fitHits(hits: readonly CodeHit[], maxTokens: number | undefined): { hits: readonly CodeHit[]; leftOut: number } {
-  if (maxTokens === undefined) return { hits, leftOut: 0 };
+function fitHits(hits: readonly CodeHit[], maxTokens: number | undefined): { hits: readonly CodeHit[]; omitted: number } {
+  if (maxTokens === undefined) return { hits, omitted: 0 };
   const fitting = withinBudget(hits, maxTokens, ({ text, path }) => estimateTokens(text) + estimateTokens(path) + 10);
-  return { hits: fitting, leftOut: hits.length - fitting.length };
+  return { hits: fitting, omitted: hits.length - fitting.length };
 }

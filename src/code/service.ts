@@ -46,14 +46,14 @@ export interface Usage {
   readonly column: number;
   /** The line itself. */
   readonly text: string;
-  /** Of the file when it was indexed. */
+  /** Hash of the file when it was indexed. */
   readonly contentHash: string;
 }
 
 export interface Usages {
   readonly definitions: readonly (Usage & { readonly kind: CodeKind; readonly parents: readonly string[] })[];
   readonly references: readonly Usage[];
-  /** All there are, shown or not. */
+  /** Number of all references, returned or not. */
   readonly totalReferences: number;
 }
 
@@ -68,30 +68,30 @@ export interface CodeStats extends CodeCounts {
   readonly embeddings: readonly (EmbeddingVersion & { readonly vectors: number })[];
 }
 
-/** A project's source code: content comes in, nothing is read from disk here. */
+/** The code index of projects. Callers send content; the service reads no files. */
 export interface Code {
-  /** A batch of files. Each comes in whole or not at all; one that was renamed, together with the end of its old path. */
+  /** Indexes a batch of files. Each file is committed atomically; a renamed file together with the removal of its old path. */
   indexBatch(
     batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
     options?: CallOptions & HashOptions,
   ): Promise<BatchResult>;
-  /** Checks a batch and makes of it what a queue may hold. */
+  /** Validates a batch, removes secrets and returns work for a queue. */
   prepare(
     batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
     options?: HashOptions,
   ): Promise<IndexWork>;
-  /** Does what a queue held: a batch, or a page of a manifest. */
+  /** Performs queued work: a batch, or a page of a manifest. */
   perform(work: IndexWork, options?: CallOptions): Promise<IndexResult>;
-  /** Ends a full index: files that are not in the manifest are removed, within its range if it is a page of several. */
+  /** Completes a full index run: removes indexed files that are missing from the manifest, within the range of its page. */
   finish(end: InProject & ManifestPage): Promise<{ readonly removed: readonly string[]; readonly renamed: readonly FileRename[] }>;
-  /** The content hash of each of these paths that is in the index and was read as it should be. */
+  /** Returns the content hash of each of these paths that is indexed without problems. */
   hashes(of: InProject & { readonly paths: readonly string[] }): Promise<Readonly<Record<string, string>>>;
   search(query: InProject & Omit<CodeSearch, "topK"> & { readonly topK?: number | undefined }, options?: CallOptions): Promise<CodeAnswer>;
-  /** Code that resembles a text, or what stands at a line of a file. */
+  /** Finds code that resembles a text or the chunk at a line of a file. */
   similar(query: InProject & SimilarQuery, options?: CallOptions): Promise<CodeAnswer>;
-  /** Exact, by the syntax: where a name is defined and where it is used. */
+  /** Returns exactly, by syntax, where a symbol is defined and referenced. */
   usages(of: InProject & CodeFilter & { readonly symbol: string; readonly limit?: number | undefined }): Promise<Usages>;
-  /** Lines of a file, or the whole definition of a symbol; several where several files define it. */
+  /** Returns lines of a file, or the whole definition of a symbol in each file that defines it. */
   context(
     of: InProject &
       (
@@ -100,9 +100,9 @@ export interface Code {
       ),
   ): Promise<readonly CodeContext[]>;
   stats(of: InProject): Promise<CodeStats>;
-  /** Removes the files that the glob names, or all. */
+  /** Removes the files that match the glob, or all, from the index. */
   clean(what: InProject & { readonly glob?: string | undefined }): Promise<{ readonly removed: number }>;
-  /** Removes what belongs to nothing, forgets old renames, tidies the index of words and gives room on the disk back. */
+  /** Removes orphaned rows and old renames, optimises the full-text index and frees disk space. */
   compact(of: InProject): Promise<Compacted & { readonly orphans: CodeOrphans }>;
 }
 
@@ -114,9 +114,9 @@ export interface CodeDeps extends IndexDeps {
 }
 
 const KEEP_RENAMES = 1_000;
-/** Paths of removed files that a job names; it counts them all. */
-const TOLD_PATHS = 1_000;
-const EMPTY: CodeAnswer = { hits: [], degraded: [], leftOut: 0 };
+/** Limit of removed paths that a job reports; it counts all of them. */
+const REPORTED_PATHS = 1_000;
+const EMPTY: CodeAnswer = { hits: [], degraded: [], omitted: 0 };
 const NOTHING: CodeStats = {
   ...{ files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, renames: 0, generation: 0, languages: [] },
   embeddings: [],
@@ -131,14 +131,14 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   }
   const reconciled = new Set<string>();
 
-  /** What another program or a damaged disk left behind is put right when a process first writes to the project. */
+  /** Returns the store for writing. Reconciles the index on the first write of the process, in case another program or a disk error changed it. */
   async function writable(projectPath: string): Promise<CodeStore> {
     assertProject(projectPath);
     const { code: store } = await storage.create(projectPath);
     if (!reconciled.has(projectPath)) {
       await rebuilding(store, () => store.reconcile());
       reconciled.add(projectPath);
-      backfiller.schedule(`code ${projectPath}`, store.embeddings); // an earlier process may have been killed before it did so
+      backfiller.schedule(`code ${projectPath}`, store.embeddings); // an earlier process may have been killed before it embedded every chunk
     }
     return store;
   }
@@ -161,7 +161,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
 
   const finish: Code["finish"] = async ({ projectPath, ...page }) => {
     if (page.manifest.length === 0)
-      throw new CairnError("invalid_input", "manifest: an empty one would remove every file. To do so, clean the index.");
+      throw new CairnError("invalid_input", "manifest: an empty manifest would remove every file. Use code_clean for that.");
     const store = await find(projectPath);
     return store ? rebuilding(store, () => removeMissing(store, page, now())) : { removed: [], renamed: [] };
   };
@@ -170,7 +170,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     if (work.kind === "manifest") {
       const { removed, renamed } = await finish(work);
       const paths = [...removed, ...renamed.map(({ oldPath }) => oldPath)];
-      return { files: [], embeddedTexts: 0, removed: paths.length, removedPaths: paths.slice(0, TOLD_PATHS), renamed: renamed.length };
+      return { files: [], embeddedTexts: 0, removed: paths.length, removedPaths: paths.slice(0, REPORTED_PATHS), renamed: renamed.length };
     }
     const store = await writable(work.projectPath);
     const result = await rebuilding(store, () => indexFiles(store, deps, work, signal));
@@ -210,14 +210,18 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       const { kinds: _, ...files } = filter;
       const { sites, total } = await store.references(symbol, files, limit);
       const lineOf = lineReader(store, [...definitions, ...sites]);
-      const shown = async <Site extends { path: string; line: number; column: number }>({ path, line, column }: Site) => ({
+      const withLine = async <Site extends { path: string; line: number; column: number }>({ path, line, column }: Site) => ({
         path,
         line,
         column,
         ...(await lineOf(path, line)),
       });
-      const defined = await inTurn(definitions, async (site) => ({ ...(await shown(site)), kind: site.kind, parents: site.parents }));
-      return { definitions: defined, references: await inTurn(sites, shown), totalReferences: total };
+      const defined = await mapInOrder(definitions, async (site) => ({
+        ...(await withLine(site)),
+        kind: site.kind,
+        parents: site.parents,
+      }));
+      return { definitions: defined, references: await mapInOrder(sites, withLine), totalReferences: total };
     },
 
     async context({ projectPath, ...of }) {
@@ -225,20 +229,20 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       if (!store) return [];
       if ("path" in of) {
         const chunks = await store.chunksOf(of.path);
-        if (chunks.length === 0) throw new CairnError("not_found", `There is no ${JSON.stringify(of.path)} in the index.`);
+        if (chunks.length === 0) throw new CairnError("not_found", `${JSON.stringify(of.path)} is not in the index.`);
         const lines = excerpt(chunks, of.startLine ?? 1, of.endLine ?? Number.MAX_SAFE_INTEGER);
         if (!lines) throw new CairnError("not_found", `${of.path} has ${chunks.at(-1)!.endLine} lines.`);
         return [toContext(chunks[0]!, lines)];
       }
       const definitions = await store.definitions([of.symbol], { glob: of.glob }, of.limit ?? LIMITS.listDefault);
-      return (await inTurn(definitions, (site) => definitionOf(store, site))).flat();
+      return (await mapInOrder(definitions, (site) => definitionOf(store, site))).flat();
     },
 
     async stats({ projectPath }) {
       const store = await find(projectPath);
       if (!store) return NOTHING;
       const versions = await store.embeddings.versions();
-      const embeddings = await inTurn(versions, async (version) => ({
+      const embeddings = await mapInOrder(versions, async (version) => ({
         ...version,
         vectors: (await store.embeddings.counts(version.versionId)).vectors,
       }));
@@ -264,7 +268,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
 async function definitionOf(store: CodeStore, { path, chunkId }: DefinitionSite): Promise<CodeContext[]> {
   const chunks = await store.chunksOf(path);
   const chunk = chunks.find(({ id }) => id === chunkId);
-  if (!chunk) return []; // changed since
+  if (!chunk) return []; // the file was indexed again meanwhile
   const parts = wholeDefinition(chunks, chunk);
   const lines = excerpt(chunks, parts[0]!.startLine, parts.at(-1)!.endLine);
   return lines ? [toContext(chunk, lines)] : [];
@@ -274,7 +278,7 @@ function toContext({ path, language, contentHash, indexedAt }: CodeChunk, lines:
   return { path, ...lines, language, contentHash, indexedAt };
 }
 
-/** The lines at these sites, each file read once and only where they are. Sites come by path. */
+/** Returns a reader of the lines at these sites. It reads each file once, and only the chunks with these lines. Sites are sorted by path. */
 function lineReader(
   store: CodeStore,
   sites: readonly { readonly path: string; readonly line: number }[],
@@ -288,7 +292,7 @@ function lineReader(
   };
 }
 
-async function inTurn<In, Out>(items: readonly In[], work: (item: In) => Promise<Out>): Promise<Out[]> {
+async function mapInOrder<In, Out>(items: readonly In[], work: (item: In) => Promise<Out>): Promise<Out[]> {
   const done: Out[] = [];
   for (const item of items) done.push(await work(item));
   return done;

@@ -38,7 +38,7 @@ export async function similarCode(
       return { hits: await toHits(store, ranked, found, 0), incomplete: chunks.length < nearest.length };
     },
   });
-  return { hits, degraded, model: version?.model, leftOut: 0 };
+  return { hits, degraded, model: version?.model, omitted: 0 };
 }
 
 async function chunkAt(store: CodeStore, path: string, line: number) {

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { text } from "../operations/schemas.ts";
 
-/** What the operations on code have in common on the wire. */
+/** Wire schemas that the code operations share. */
 
-/** Relative to the project, with `/`. What it may hold is checked where it is used. */
+/** Path relative to the project, with `/`. The operations validate it further. */
 export const FilePath = text(LIMITS.projectPathChars, 1);
 
 export const JobOutput = z.object({
@@ -28,9 +28,9 @@ export const JobOutput = z.object({
         }),
       ),
       embedded_texts: z.int(),
-      not_embedded: z.string().optional().describe("Why some of it is found by words only, for now."),
+      not_embedded: z.string().optional().describe("Why some chunks are found by keyword only, for now."),
       removed: z.int(),
-      removed_paths: z.array(z.string()).describe("The first of them."),
+      removed_paths: z.array(z.string()).describe("The first ones."),
       renamed: z.int(),
     })
     .optional(),
@@ -38,9 +38,9 @@ export const JobOutput = z.object({
 
 export const Glob = text(LIMITS.globChars, 1);
 
-/** Which files and which pieces of them. */
+/** Filter of files and chunks. */
 export const FilterFields = {
-  glob: Glob.optional().describe("src/**/*.ts, or !test/** for all others."),
+  glob: Glob.optional().describe("Such as src/**/*.ts, or !test/** to exclude."),
   languages: z.array(text(LIMITS.labelChars, 1)).max(LIMITS.tags).optional(),
   kinds: z.array(z.string().max(LIMITS.labelChars)).max(LIMITS.tags).optional().describe("function, class, method, type …"),
   changed_since: z.iso.datetime({ offset: true }).optional(),

@@ -10,12 +10,12 @@ export interface CacheStats {
 }
 
 export interface CacheOptions {
-  /** How long a vector is good for; the seed's quarter of an hour. */
+  /** Milliseconds that a vector stays valid; default 15 minutes. */
   readonly ttlMs?: number;
-  /** How many vectors are kept; 10,000 of 384 dimensions are 15 MB. */
+  /** Limit of cached vectors; 10,000 of 384 dimensions take 15 MB. */
   readonly entries?: number;
   readonly now?: () => number;
-  /** Told what was found and what had to be embedded. */
+  /** Called with the texts that the cache had and those that had to be embedded. */
   readonly onUse?: ((use: { readonly hits: readonly string[]; readonly misses: readonly string[] }) => void) | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface CachedEmbedder extends Embedder {
   stats(): CacheStats;
 }
 
-/** Keeps recent vectors in memory, the least recently used going first. Equal texts that are asked for at the same time share one call. */
+/** Caches vectors in memory and evicts the least recently used. Concurrent requests for equal texts share one call. */
 export function cachedEmbedder(
   inner: Embedder,
   { ttlMs = 15 * 60_000, entries = 10_000, now = Date.now, onUse }: CacheOptions = {},
@@ -31,14 +31,14 @@ export function cachedEmbedder(
   const cache = new Map<string, { readonly vector: Promise<Float32Array>; readonly until: number }>();
   let hits = 0;
   let misses = 0;
-  // What stands between model and text cannot be part of either.
+  // The separator occurs in no model name, so two keys cannot collide.
   const keyOf = (text: string, purpose: string) => sha256Hex(`${inner.model}\n${inner.version}\n${inner.dimension}\n${purpose}\n${text}`);
 
-  /** A wrong vector must not be remembered for a quarter of an hour. */
-  async function checked(texts: readonly string[], options: EmbedOptions): Promise<Float32Array[]> {
+  /** Embeds and validates, so that the cache never holds an invalid vector. */
+  async function embedValid(texts: readonly string[], options: EmbedOptions): Promise<Float32Array[]> {
     const vectors = await inner.embed(texts, options);
     const problem = vectorProblem(vectors, texts.length, inner.dimension);
-    if (problem) throw new CairnError("unavailable", `The model ${inner.model} is not to be trusted: ${problem}.`);
+    if (problem) throw new CairnError("unavailable", `The model ${inner.model} returned invalid vectors: ${problem}.`);
     return vectors;
   }
 
@@ -70,8 +70,8 @@ export function cachedEmbedder(
       misses += wanted.size;
       onUse?.({ hits: texts.filter((_, index) => !wanted.has(keys[index]!)), misses: [...wanted.values()] });
       if (wanted.size > 0) {
-        // One caller's abort must not spoil the vector for others who wait for the same text: they would ask again.
-        const asked = checked([...wanted.values()], options);
+        // The abort of one caller must not fail the others that wait for the same text: they embed it again.
+        const asked = embedValid([...wanted.values()], options);
         for (const [index, key] of [...wanted.keys()].entries()) {
           const vector = asked.then((all) => all[index]!);
           vectors.set(key, vector);
@@ -92,7 +92,7 @@ export function cachedEmbedder(
           } catch (error) {
             signal?.throwIfAborted();
             if (wanted.has(key) || !isAbort(error)) throw error;
-            return (await inner.embed([texts[index]!], options))[0]!; // the other caller gave up, we did not
+            return (await inner.embed([texts[index]!], options))[0]!; // the other caller aborted, this one did not
           }
         }),
       );

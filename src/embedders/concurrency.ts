@@ -3,11 +3,11 @@ import type { Embedder } from "../ports/embedder.ts";
 
 export interface ConcurrencyOptions {
   readonly atOnce?: number;
-  /** Calls that may wait; more are refused at once, so that a stuck model does not fill the memory. */
+  /** Limit of waiting calls. Further calls fail at once, so that a stuck model does not exhaust memory. */
   readonly waiting?: number;
 }
 
-/** Lets only so many calls through at once; the rest wait in order. */
+/** Limits concurrent calls; further calls wait in order. */
 export function limitedEmbedder(inner: Embedder, { atOnce = 4, waiting = 1_000 }: ConcurrencyOptions = {}): Embedder {
   const queue: (() => void)[] = [];
   let running = 0;
@@ -18,7 +18,7 @@ export function limitedEmbedder(inner: Embedder, { atOnce = 4, waiting = 1_000 }
       return;
     }
     if (queue.length >= waiting)
-      throw new CairnError("unavailable", `${queue.length} embedding calls wait already. Try again later.`, { retryAfterMs: 1_000 });
+      throw new CairnError("unavailable", `${queue.length} embedding calls are waiting. Try again later.`, { retryAfterMs: 1_000 });
     await new Promise<void>((resolve, reject) => {
       const start = () => {
         signal?.removeEventListener("abort", giveUp);

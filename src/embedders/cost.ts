@@ -1,7 +1,7 @@
 import type { Embedder } from "../ports/embedder.ts";
 import { estimateTokens } from "../text/budget.ts";
 
-/** What embedding has cost, and what the cache has saved. */
+/** Tokens and cost of embedding, and what the cache has saved. */
 export interface Cost {
   readonly texts: number;
   readonly tokens: number;
@@ -13,7 +13,7 @@ export interface Cost {
 export interface CostMeter {
   /** Counts the texts that reach the model: the tokens that the provider billed, or an estimate where it reports none. Sits inside the cache. */
   metered(embedder: Embedder): Embedder;
-  /** Counts what the cache answered instead. */
+  /** Counts the texts that the cache answered. */
   saved(texts: readonly string[]): void;
   read(): Cost;
 }

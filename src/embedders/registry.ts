@@ -1,25 +1,25 @@
 import type { Embedder } from "../ports/embedder.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
 
-/** An embedder that is made when it is first needed. */
+/** An embedder that is opened on first use. */
 export interface EmbedderEntry {
-  /** What a person types: `minilm`, `static`, `openai`. */
+  /** Name in the configuration: `minilm`, `static`, `openai`. */
   readonly name: string;
-  /** Raises or gives `undefined` when it cannot be had on this machine. */
+  /** Raises or returns `undefined` when it is not available on this machine. */
   readonly open: () => Promise<Embedder | undefined>;
-  /** Whether it really runs here; asked only before a new collection starts with it. */
+  /** Checks whether it runs on this machine; called only before a new collection starts with it. */
   readonly usable?: () => Promise<boolean>;
 }
 
 export interface RegistryOptions {
   readonly entries: readonly EmbedderEntry[];
-  /** Names in order of preference: the first that can be had is taken. */
+  /** Names in order of preference; the first available one is used. */
   readonly preferred: (collection: CollectionName) => readonly string[];
-  /** The same for an upgrade, which may take its time. */
+  /** The same for an upgrade, where a slow model is acceptable. */
   readonly best: (collection: CollectionName) => readonly string[];
 }
 
-/** The embedders of this process, each opened at most once. */
+/** Manages the embedders of this process and opens each at most once. */
 export function embedderRegistry({ entries, preferred, best }: RegistryOptions): Embedders {
   const opened = new Map<string, Promise<Embedder | undefined>>();
   const open = (name: string): Promise<Embedder | undefined> => {
@@ -29,7 +29,7 @@ export function embedderRegistry({ entries, preferred, best }: RegistryOptions):
     if (!opening) {
       opening = entry.open();
       opened.set(name, opening);
-      opening.catch(() => opened.delete(name)); // tried again at the next use
+      opening.catch(() => opened.delete(name)); // the next use tries again
     }
     return opening;
   };

@@ -3,22 +3,22 @@ import type { GptEncoding } from "gpt-tokenizer/GptEncoding";
 import { builtFile } from "../files/built-file.ts";
 import { estimateTokens } from "../text/budget.ts";
 
-/** How many tokens a text costs a language model, by a real byte-pair encoding. The tables load on first use. */
+/** Counts the tokens of a text with a byte-pair encoding. The tables load on first use. */
 export async function countTokens(text: string): Promise<number> {
   return (await encoding()).countTokens(text, AS_TEXT);
 }
 
-/** The text, cut to so many tokens, and how many it has. Short texts cannot exceed the limit and are not even counted. */
+/** Cuts a text to a limit of tokens and returns their number. Short texts cannot exceed the limit and are not counted. */
 export async function cutToTokens(text: string, max: number): Promise<{ text: string; tokens: number }> {
   if (Buffer.byteLength(text) <= max) return { text, tokens: estimateTokens(text) };
   const { encode, decode } = await encoding();
   const tokens = encode(text, AS_TEXT);
-  // The other vocabularies in use need up to a fifth more tokens for the same text.
-  const kept = Math.floor(max * 0.8);
-  return tokens.length <= kept ? { text, tokens: tokens.length } : { text: decode(tokens.slice(0, kept)), tokens: kept };
+  // Other vocabularies need up to a fifth more tokens for the same text.
+  const limit = Math.floor(max * 0.8);
+  return tokens.length <= limit ? { text, tokens: tokens.length } : { text: decode(tokens.slice(0, limit)), tokens: limit };
 }
 
-/** Special tokens in user text are just text. */
+/** Encodes special tokens in user text as plain text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 
 let loading: Promise<GptEncoding> | undefined;

@@ -1,6 +1,6 @@
 import { queryWords, searchWords } from "./words.ts";
 
-/** Okapi BM25 over texts held in memory: the in-memory stores' ranking by words, and the benchmark's baseline. */
+/** Ranks texts in memory by Okapi BM25: the keyword ranking of the in-memory stores and the baseline of the benchmark. */
 export function bm25(
   documents: ReadonlyMap<string, string>,
   query: string,

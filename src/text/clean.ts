@@ -1,4 +1,4 @@
-/** Why a text cannot be stored faithfully everywhere, or `undefined` if it can. PostgreSQL has no NUL, UTF-8 no lone surrogates. */
+/** Returns why a text cannot be stored on every engine, or `undefined` if it can. PostgreSQL has no NUL, UTF-8 no lone surrogates. */
 export function unstorable(text: string): string | undefined {
   if (text.includes("\u0000")) return "contains a NUL character; remove it";
   if (!text.isWellFormed()) return "contains half of a surrogate pair, which is not valid Unicode; remove it";
@@ -6,8 +6,8 @@ export function unstorable(text: string): string | undefined {
 }
 
 /**
- * Whether a text shows nothing: only white space, control characters and characters that are not displayed, such as zero-width spaces.
- * One pass over the text.
+ * Returns whether a text has no visible character: only white space, control characters and invisible ones such as zero-width spaces.
+ * Takes one pass over the text.
  */
 export function isBlank(text: string): boolean {
   return !/[^\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text);

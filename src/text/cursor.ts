@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 
-/** A page: records that a store read for it, one more than the page has room for, and those that it shows. */
+/** A page of a list: the records that a store read, one more than the limit, and the records that the page shows. */
 export interface ListPage<RecordType> {
   readonly read: readonly RecordType[];
   readonly shown: readonly RecordType[];

@@ -1,17 +1,17 @@
 import type { Chunk } from "../model/code-chunk.ts";
 import { normaliseError } from "./normalise-error.ts";
 
-/** What is embedded of a checkpoint: the summary carries the key ideas, the description the rest. Context pairs are too noisy. */
+/** Returns the text to embed for a checkpoint: summary and description. Context pairs are too noisy. */
 export function checkpointText({ summary, description }: { readonly summary: string; readonly description: string }): string {
   return description ? `${summary}\n\n${description}` : summary;
 }
 
-/** What is embedded of knowledge: the question alone, since that is what people ask again. Answers are found by their words. */
+/** Returns the text to embed for knowledge: the question, because that is what people ask again. Answers are found by keyword. */
 export function knowledgeText({ kind, question }: { readonly kind: string; readonly question: string }): string {
   return kind === "remediation" ? normaliseError(question) || question : question;
 }
 
-/** The words under which knowledge is found. A remediation's error counts both as it was and without what changes each time. */
+/** Returns the text of the full-text index for knowledge. The error of a remediation is indexed both as it is and normalised. */
 export function knowledgeWords(content: {
   readonly kind: string;
   readonly category: string;

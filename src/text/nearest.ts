@@ -1,4 +1,4 @@
-/** The word a person most likely meant, or `undefined` when none is close. For "did you mean …?". */
+/** Returns the most similar word for "did you mean …?", or `undefined` when none is close. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   const given = word.toLowerCase().slice(0, MAX_CHARS);
   let best: { readonly candidate: string; readonly distance: number } | undefined;
@@ -6,14 +6,14 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
     const distance = editDistance(given, candidate.toLowerCase());
     if (!best || distance < best.distance) best = { candidate, distance };
   }
-  // A third of the letters may be wrong: more would be a guess, not a hint.
+  // A third of the letters may be wrong; more would be a guess.
   return best && best.distance <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
 }
 
-/** No name is longer; the cost grows with the square of the length. */
+/** Characters compared at most: the cost grows with the square of the length. */
 const MAX_CHARS = 100;
 
-/** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */
+/** Counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

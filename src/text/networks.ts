@@ -11,7 +11,7 @@ export function isNetwork(text: string): boolean {
   return parseNetwork(text) !== undefined;
 }
 
-/** Returns a function that tells whether an address lies in one of these networks. Texts that are no network match nothing. */
+/** Returns a test of whether an address lies in one of these networks. Texts that are no network match nothing. */
 export function networkMatcher(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const text of networks) {

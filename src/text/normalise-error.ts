@@ -2,12 +2,12 @@ import { stripVTControlCharacters } from "node:util";
 import { sha256Hex } from "../model/ids.ts";
 
 /**
- * An error text without what differs from one occurrence to the next: times, ids, addresses and numbers become `#`, which no
- * search takes for a word, and paths shrink to their last name. Applying it twice changes nothing more.
+ * Removes from an error what differs between occurrences: times, ids, addresses and numbers become `#`, which is no search term, and
+ * paths are cut to their last name. The function is idempotent.
  */
 export function normaliseError(text: string): string {
   let before = stripVTControlCharacters(text.slice(0, MAX_CHARS));
-  // What one pass leaves may meet its neighbours anew, as in "1/2/3"; two or three passes settle it.
+  // A replacement may create a new match, as in "1/2/3"; two or three passes suffice.
   for (let pass = 0; pass < MAX_PASSES; pass++) {
     const after = onePass(before);
     if (after === before) break;
@@ -32,8 +32,8 @@ function onePass(text: string): string {
 }
 
 /**
- * Two errors with one signature are the same kind of error: frames of the stack are left out, quoted values too. Empty for a text
- * in which nothing telling is left.
+ * Returns the signature of an error, without stack frames and quoted values. Errors with equal signatures are the same kind of error.
+ * Empty for a text without distinctive words.
  */
 export function errorSignature(text: string): string {
   const lines = normaliseError(text).split("\n");
@@ -47,13 +47,13 @@ export function errorSignature(text: string): string {
   return /\p{L}/u.test(words) ? sha256Hex(words) : "";
 }
 
-/** Pasted logs may be long; what an error is stands near its beginning. */
+/** Characters read: a pasted log may be long, and the error is near its beginning. */
 const MAX_CHARS = 20_000;
 const MAX_PASSES = 20;
 
 /**
- * Slashes or backslashes between names, from a root, a drive, a dot or a URL. A fraction such as 1/2 is none. The pattern takes a
- * whole run of names, and the caller looks at what follows: a condition inside the pattern would read the run once per slash.
+ * Matches a path: slashes or backslashes between names, from a root, a drive, a dot or a URL, but not a fraction such as 1/2. The
+ * pattern takes a whole run of names, and the caller checks what follows: a condition in the pattern would read the run once per slash.
  */
 const PATH = /(?:[a-z][a-z0-9+.-]{0,20}:\/\/[\p{L}\p{N}_.@:-]+|~|\.{1,2}|[A-Za-z]:)?(?:[\\/][\p{L}\p{N}_.@+-]+)+/giu;
 
@@ -63,6 +63,6 @@ function baseName(path: string): string {
   return path.split(/[\\/]/).at(-1) ?? path;
 }
 
-/** Frames as JavaScript, Java, Python, Rust, Go and .NET print them, and the lines around them. */
+/** Matches stack frames of JavaScript, Java, Python, Rust, Go and .NET, and the lines around them. */
 const FRAME =
   /^\s*(?:at .+|File ".*", line #.*|File \S+, line #.*|Traceback \(most recent call last\):?|\d+: .+::.+|\.\.\. # more|goroutine # .*|\S+\.go:#.*|stack backtrace:|#?\d* ?#? in .+)$/is;

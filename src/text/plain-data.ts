@@ -2,8 +2,8 @@ import { CairnError } from "../model/errors.ts";
 import type { StoredState } from "../model/run.ts";
 
 /**
- * States as text, and back. JSON, plus tags for what JSON cannot say: dates, big integers, bytes, maps, sets, `undefined` in lists, and
- * numbers such as NaN. Functions, class instances and prototype keys are refused on the way in and on the way out: what comes back is only data.
+ * Encodes states as text and decodes them: JSON, plus tags for dates, big integers, bytes, maps, sets, `undefined` in lists, and numbers
+ * such as NaN. Functions, class instances and prototype keys are rejected in both directions, so a decoded state is only data.
  */
 export function encodeText(value: unknown): string {
   return isJson(value, "state", 0) ? JSON.stringify(value) : TAGGED + JSON.stringify(tag(value));
@@ -21,7 +21,7 @@ export function decodeText(text: string): unknown {
   try {
     value = JSON.parse(tagged ? text.slice(TAGGED.length) : text);
   } catch (cause) {
-    throw new CairnError("unavailable", "A stored state is damaged: it is not what was written. Resume from an earlier checkpoint.", {
+    throw new CairnError("unavailable", "A stored state is damaged. Resume from an earlier run checkpoint.", {
       cause,
       details: { kind: "damaged" },
     });
@@ -31,12 +31,12 @@ export function decodeText(text: string): unknown {
   return tagged ? untag(value) : value;
 }
 
-/** No JSON text begins like this. */
+/** Prefix of an encoded state with tags; no JSON text starts with it. */
 const TAGGED = "#1";
-/** Deeper nesting is a cycle, or would overflow the stack of a reader. */
+/** Limit of nesting: deeper values are cycles, or would overflow the stack. */
 const DEPTH_MAX = 500;
 
-/** Whether plain JSON says it all. Raises for what must not be stored. */
+/** Returns whether plain JSON represents the value. Raises for a value that must not be stored. */
 function isJson(value: unknown, path: string, depth: number): boolean {
   switch (typeof value) {
     case "string":
@@ -51,10 +51,10 @@ function isJson(value: unknown, path: string, depth: number): boolean {
     case "object":
       break;
     default:
-      throw refused(path, `a ${typeof value}`);
+      throw unstorableValue(path, `a ${typeof value}`);
   }
   if (value === null) return true;
-  if (depth > DEPTH_MAX) throw refused(path, "nested too deeply, or contains itself");
+  if (depth > DEPTH_MAX) throw unstorableValue(path, "nested too deeply, or contains itself");
   if (Array.isArray(value)) {
     let plain = true;
     for (let i = 0; i < value.length; i++) if (!isJson(value[i], path, depth + 1)) plain = false;
@@ -64,9 +64,9 @@ function isJson(value: unknown, path: string, depth: number): boolean {
   if (prototype === Object.prototype || prototype === null) {
     let plain = true;
     for (const key of Object.keys(value)) {
-      if (key === "__proto__") throw refused(path, 'an object with the key "__proto__"');
+      if (key === "__proto__") throw unstorableValue(path, 'an object with the key "__proto__"');
       const item = (value as Record<string, unknown>)[key];
-      // As in JSON, a property that is undefined is the same as one that is not there.
+      // As in JSON, an undefined property equals an absent one.
       if (item !== undefined && !isJson(item, key, depth + 1)) plain = false;
       if (key === "$") plain = false;
     }
@@ -84,7 +84,7 @@ function isJson(value: unknown, path: string, depth: number): boolean {
     return false;
   }
   if (value instanceof Date || value instanceof Uint8Array) return false;
-  throw refused(path, `an instance of ${prototype.constructor?.name || "a class"}`);
+  throw unstorableValue(path, `an instance of ${prototype.constructor?.name || "a class"}`);
 }
 
 /** Every tagged value is `{"$": [kind, …]}`; an object that has a key `$` of its own is written as a list of pairs. */
@@ -140,7 +140,7 @@ function untag(value: unknown): unknown {
   }
 }
 
-function refused(path: string, what: string): CairnError {
+function unstorableValue(path: string, what: string): CairnError {
   return new CairnError(
     "invalid_input",
     `The state cannot be stored: ${JSON.stringify(path)} is ${what}. A state holds plain data only: objects, lists, text, numbers, dates, maps, sets and bytes.`,

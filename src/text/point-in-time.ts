@@ -1,7 +1,7 @@
 const HOUR_MS = 3_600_000;
 const UNIT_MS: Readonly<Record<string, number>> = { h: HOUR_MS, d: 24 * HOUR_MS, w: 7 * 24 * HOUR_MS };
 
-/** `30d`, `12h`, `4w` before now, or a time as ISO 8601 writes it; `undefined` for anything else. */
+/** Parses `30d`, `12h` or `4w` before now, or an ISO 8601 time. Returns `undefined` for anything else. */
 export function pointInTime(text: string, now: string): string | undefined {
   const [, count, unit] = /^(\d{1,6})([hdw])$/.exec(text) ?? [];
   const at = unit ? new Date(Date.parse(now) - Number(count) * UNIT_MS[unit]!) : /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : undefined;

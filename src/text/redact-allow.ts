@@ -1,7 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 
 const PATTERN_CHARS_MAX = 500;
-/** A longer value is always a secret. Keys and tokens are shorter; only key blocks and long web tokens are not. */
+/** Characters of a value that a pattern may allow. A longer value, such as a key block, is always a secret. */
 const VALUE_CHARS_MAX = 4_000;
 /** Repetitions without a fixed count in one pattern: with two, the time is at most the square of the length of one value. */
 const REPETITIONS_MAX = 2;

@@ -1,6 +1,6 @@
 import { type Redact, type RedactorOptions, redactor } from "./redact.ts";
 
-/** How secrets are found, and whether they are also taken out of the states of runs and systems and of messages. */
+/** Options of redaction, and whether it also applies to states of runs and systems and to messages. */
 export interface RedactionOptions extends Pick<RedactorOptions, "allow"> {
   readonly state?: boolean | undefined;
 }

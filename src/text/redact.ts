@@ -3,7 +3,7 @@ import { COMMAND_RULES } from "./redact-commands.ts";
 import { NAMED_RULES } from "./redact-named.ts";
 import { SECRET_RULES } from "./redact-rules.ts";
 
-/** What was taken out of a text; never the value itself. */
+/** Secrets that were removed from a text; never their values. */
 export interface RedactedKind {
   readonly kind: string;
   readonly count: number;
@@ -14,27 +14,27 @@ export interface Redacted {
   readonly found: readonly RedactedKind[];
 }
 
-/** Takes secrets out of texts, before anything is stored, embedded or logged. */
+/** Removes secrets from a text before it is stored, embedded or logged. */
 export type Redact = (text: string) => Redacted;
 
 const RULES = [...SECRET_RULES, ...COMMAND_RULES, ...NAMED_RULES];
 
-/** Characters before a secret that a rule may look at. */
+/** Characters before a secret that a rule may read. */
 const BEFORE_CHARS = 2_000;
 
-/** Every kind there is, each once. */
+/** Every kind of secret, each once. */
 export const SECRET_KINDS: readonly string[] = [...new Set(RULES.map(({ kind }) => kind))];
 
 const NOTHING: readonly RedactedKind[] = [];
 
 export interface RedactorOptions {
-  /** Regular expressions of values that are no secrets here, such as keys of test accounts. */
+  /** Regular expressions of values that are not secret, such as keys of test accounts. */
   readonly allow?: readonly string[] | undefined;
-  /** A secret of several lines leaves as many behind, so that the numbers of the lines after it stay right. */
+  /** Keeps the number of lines: a secret of several lines is replaced by as many. */
   readonly keepLines?: boolean | undefined;
 }
 
-/** Returns a function that replaces secrets by marks such as `[redacted:github-token]`. Applying it twice changes nothing more. */
+/** Returns a function that replaces secrets by placeholders such as `[redacted:github-token]`. It is idempotent. */
 export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}): Redact {
   const isAllowed = allowMatcher(allow);
   return (text) => {
@@ -58,5 +58,5 @@ export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}
   };
 }
 
-/** With every rule and no exception. */
+/** Redacts with every rule and no exception. */
 export const redactSecrets: Redact = redactor();

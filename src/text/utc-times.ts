@@ -7,9 +7,9 @@ const TIME_FIELDS = ["createdFrom", "createdBefore", "changedSince"] as const;
 export function utcTimes<Filter extends object>(filter: Filter): Filter {
   const times: Record<string, string> = {};
   for (const field of TIME_FIELDS) {
-    const given = (filter as Record<string, unknown>)[field];
-    if (given === undefined) continue;
-    const time = new Date(given as string);
+    const value = (filter as Record<string, unknown>)[field];
+    if (value === undefined) continue;
+    const time = new Date(value as string);
     if (Number.isNaN(time.getTime())) throw new CairnError("invalid_input", `${field}: not a time. Use one such as 2026-01-31T00:00:00Z.`);
     times[field] = time.toISOString();
   }

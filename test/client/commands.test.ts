@@ -109,7 +109,7 @@ describe("cairn code index", SLOW, () => {
     expect(await s.run("code", "cancel")).toMatchObject({ code: 3, stderr: expect.stringContaining("No index job") });
   });
 
-  it("finds with code search what it indexed, and says which hits have changed since", async () => {
+  it("finds with code search what it indexed, and marks stale hits", async () => {
     s.write("retry.py", "def retry_with_backoff(work):\n    return work()\n");
     s.write("other.py", "def other():\n    return retry_with_backoff(other)\n");
     await s.run("code", "index", "--wait");
@@ -119,10 +119,10 @@ describe("cairn code index", SLOW, () => {
     expect(fresh.map(({ path, stale }) => `${path} ${stale}`)).toEqual(expect.arrayContaining(["retry.py false", "other.py false"]));
     s.write("retry.py", "def retry_with_backoff(work):\n    return None\n");
     expect((await search()).find(({ path }) => path === "retry.py")).toMatchObject({ stale: true });
-    expect((await s.run("code", "search", "retry_with_backoff")).stdout).toContain("changed since");
+    expect((await s.run("code", "search", "retry_with_backoff")).stdout).toContain("stale");
     const used = json(await s.run("code", "usages", "retry_with_backoff", "--json"));
     expect(used).toMatchObject({ definitions: [{ path: "retry.py", stale: true }], references: [{ path: "other.py", stale: false }] });
-    expect((await s.run("code", "usages", "retry_with_backoff")).stdout).toMatch(/retry\.py:1:5 .*\(function, changed since\)$/m);
+    expect((await s.run("code", "usages", "retry_with_backoff")).stdout).toMatch(/retry\.py:1:5 .*\(function, stale\)$/m);
     await s.run("code", "index", "--wait");
     expect((await search()).find(({ path }) => path === "retry.py")).toMatchObject({ stale: false });
   });

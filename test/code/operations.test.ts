@@ -96,7 +96,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     await http.cairn.code.indexBatch({ projectPath: A, files: [{ path: "long.py", content: `${long}\n` }] });
     const first = await post("/context", { path: "long.py", max_tokens: 500 });
     const { end_line } = first.contexts[0];
-    expect(first.note).toBe(`Cut at line ${end_line} of 200. Go on with path long.py and start_line ${end_line + 1}.`);
+    expect(first.note).toBe(`Cut at line ${end_line} of 200. Continue with path long.py and start_line ${end_line + 1}.`);
     const second = await post("/context", { path: "long.py", start_line: end_line + 1, max_tokens: 20_000 });
     expect(`${first.contexts[0].text}\n${second.contexts[0].text}`).toBe(long);
     expect(second.note).toBeUndefined();
@@ -117,8 +117,8 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect((await post("/usages", { symbol: "JobQueue.run()" })).definitions).toMatchObject([
       { path: "src/queue.ts", line: 4, parents: ["JobQueue"] },
     ]);
-    expect((await post("/usages", { symbol: "retryWithBackoff", limit: 1 })).note).toMatch(/Shown: 1/);
-    expect((await post("/usages", { symbol: "nowhere" })).note).toMatch(/Nothing .*nowhere/);
+    expect((await post("/usages", { symbol: "retryWithBackoff", limit: 1 })).note).toMatch(/Showing 1/);
+    expect((await post("/usages", { symbol: "nowhere" })).note).toMatch(/No symbol .*nowhere/);
   });
 
   it("reads lines of a file, and whole definitions", async () => {

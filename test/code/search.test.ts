@@ -77,11 +77,11 @@ describe("code search", () => {
     expect(text.split("\n")[0]).toBe(lines[textStartLine - 1]);
     const small = await cairn.code.search({ projectPath, query: "retry with backoff", maxTokens: 1 });
     expect(small.hits).toHaveLength(1);
-    expect(small.leftOut).toBeGreaterThan(0);
+    expect(small.omitted).toBeGreaterThan(0);
   });
 
   it("knows nothing of a project that was never indexed", async () => {
-    expect(await cairn.code.search({ projectPath: "/other", query: "x" })).toEqual({ hits: [], degraded: [], leftOut: 0 });
+    expect(await cairn.code.search({ projectPath: "/other", query: "x" })).toEqual({ hits: [], degraded: [], omitted: 0 });
     expect((await cairn.code.stats({ projectPath: "/other" })).files).toBe(0);
     expect(await cairn.projects()).toEqual([projectPath]);
   });

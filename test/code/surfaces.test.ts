@@ -70,7 +70,7 @@ describe("code on the command line", () => {
 
   it("tells usages and reads context", async () => {
     const usages = await cairn("usages", "retryWithBackoff");
-    expect(usages.stdout).toMatch(/^Defined:\n {2}src\/retry\.ts:4:23 {2}export async function/);
+    expect(usages.stdout).toMatch(/^Definitions:\n {2}src\/retry\.ts:4:23 {2}export async function/);
     expect(usages.stdout).toContain("  src/queue.ts:5:11  await retryWithBackoff(job);");
     expect((await cairn("context", "src/retry.ts", "4", "5")).stdout).toBe(
       "src/retry.ts:4-5  (typescript)\n4  export async function retryWithBackoff(work: () => Promise<void>) {\n5    for (let delay = 10; ; delay *= 2) {\n",

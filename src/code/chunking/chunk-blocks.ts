@@ -14,10 +14,10 @@ export interface Span {
  * of `bench -- code-recall` best, and there is a sixth less to embed and to store than with 24.
  */
 const OWN_TOKENS = 48;
-/** Single values are looked up less than functions and types: only big ones stand alone. */
+/** Tokens from which a single value is a chunk of its own: values are looked up less than functions and types. */
 const OWN_VALUE_TOKENS = 80;
 const VALUES: ReadonlySet<CodeKind> = new Set(["constant", "variable", "field", "macro", "key"]);
-/** Loose lines below this say too little to be found by; they go along with a neighbour. */
+/** Tokens below which loose lines are merged with a neighbour: they say too little to be found. */
 const TINY_TOKENS = 24;
 
 /**
@@ -65,7 +65,7 @@ function openBlocks(context: Context, blocks: readonly Block[], from: number, to
   const first = groups[0]!.startLine;
   if (first > from) pieces.push(...splitLines(context, from, first - 1, owner));
   for (const [index, group] of groups.entries()) {
-    // Lines between two groups, and the closing ones after the last, go with the group before them.
+    // Lines between two groups, and the closing ones after the last, belong to the group before them.
     const end = index + 1 < groups.length ? groups[index + 1]!.startLine - 1 : to;
     pieces.push(...piecesOf(context, group, end, owner));
   }
@@ -151,7 +151,7 @@ function splitLines({ lines, budget }: Context, from: number, to: number, owner:
   return pieces;
 }
 
-/** Merges neighbours that are small, then lets loose lines go along with the next piece, or the one before. */
+/** Merges small neighbours, then merges loose lines with the next piece, or the previous one. */
 function pack(pieces: readonly Piece[], { lines, budget }: Context, owner: BlockDefinition | undefined): Piece[] {
   const fits = (a: Piece, b: Piece): boolean => lines.tokens(a.startLine, b.endLine) <= budget;
   const packed: Piece[] = [];
@@ -184,7 +184,7 @@ function join(a: Piece, b: Piece, owner: BlockDefinition | undefined): Piece {
   return { startLine: a.startLine, endLine: b.endLine, definitions, plain: a.plain || b.plain, own: false };
 }
 
-/** The tiny piece goes along; the bigger one keeps its identity. */
+/** Merges a tiny piece into a larger one, which keeps its identity. */
 function carry(tiny: Piece, host: Piece): Piece {
   return { ...host, startLine: Math.min(tiny.startLine, host.startLine), endLine: Math.max(tiny.endLine, host.endLine) };
 }

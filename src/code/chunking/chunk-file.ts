@@ -6,7 +6,7 @@ import { type Lines, linesOf } from "./lines.ts";
 import { markdownOutline } from "./markdown-outline.ts";
 import type { Outline } from "./outline.ts";
 
-/** Long enough for most functions whole, short enough for an embedding model's window with its prefix. */
+/** Tokens per chunk: enough for most functions, few enough for the window of an embedding model with the prefix. */
 export const DEFAULT_BUDGET_TOKENS = 450;
 const MAX_DEFINES = 20;
 

@@ -1,11 +1,11 @@
-/** The language of a file by its name, then its first line; `text` where neither says. */
+/** Returns the language of a file by its name, then by its first line; `text` if neither decides. */
 export function languageOf(path: string, content = ""): string {
   const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
   const byName = FILE_NAMES.get(name) ?? FILE_NAMES.get(name.split(".")[0] ?? "");
   const dot = name.lastIndexOf(".");
   const byExtension = dot >= 0 ? EXTENSIONS.get(name.slice(dot + 1)) : undefined;
   const language = byExtension ?? byName ?? byFirstLine(content) ?? "text";
-  // Headers do not say which of the two languages they are; C has no classes, namespaces or templates.
+  // A header may be C or C++; C has no classes, namespaces or templates.
   if (language === "c" && name.endsWith(".h") && CPP_ONLY.test(content.slice(0, 200_000))) return "cpp";
   return language;
 }
@@ -83,7 +83,7 @@ const EXTENSIONS = new Map(
     json: "json jsonc json5 webmanifest geojson",
     yaml: "yaml yml",
     markdown: "md markdown mdx mdown",
-    // Known by name only; their files are cut by lines.
+    // Languages without a grammar; their files are split by lines.
     vue: "vue",
     svelte: "svelte",
     scss: "scss sass",

@@ -1,6 +1,6 @@
 import type { CodeKind, SymbolEntry } from "../../model/code-chunk.ts";
 
-/** What a block is by name, as far as chunks care. */
+/** The definition of a block, as far as chunks need it. */
 export interface BlockDefinition {
   readonly kind: CodeKind;
   readonly name: string;

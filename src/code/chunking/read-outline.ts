@@ -5,13 +5,13 @@ import type { Lines } from "./lines.ts";
 import type { Block, BlockDefinition, Outline } from "./outline.ts";
 import type { NodeTypes, SyntaxCursor } from "./syntax.ts";
 
-/** Blocks nested deeper than this are not told apart; real code stays far below, and recursion over blocks stays safe. */
+/** Limit of nested blocks: real code stays far below, and recursion over blocks stays safe. */
 const MAX_BLOCK_DEPTH = 120;
-/** Deeper nesting of definitions is generated code; its outer names say enough. */
+/** Limit of nested definitions: deeper nesting is generated code, and its outer names suffice. */
 const MAX_PARENTS = 12;
-/** No name that people search for is longer; data that looks like a name can be. */
+/** Limit of a name in characters: longer ones are data that looks like a name. */
 const MAX_NAME_CHARS = 200;
-/** Words for the current object, and the blank: nobody looks up their uses, and they would be a tenth of all references. */
+/** Names for the current object, and the blank identifier: they would be a tenth of all references, and nobody looks them up. */
 const NO_NAMES: ReadonlySet<string> = new Set(["self", "cls", "this", "_"]);
 
 /**

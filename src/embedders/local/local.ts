@@ -3,26 +3,26 @@ import { type MinilmEmbedder, type MinilmOptions, minilmEmbedder, minilmObstacle
 import { staticEmbedder } from "./static.ts";
 
 export interface LocalOptions extends MinilmOptions {
-  /** Told when MiniLM cannot run here, in words for a person. */
+  /** Called with a message for people when MiniLM cannot run on this machine. */
   readonly onNotice?: (message: string) => void;
 }
 
-/** The best embedder that runs here without network: MiniLM, or the static table where the native runtime is missing. */
+/** Opens the best local embedder: MiniLM, or the static table where the native runtime is missing. */
 export async function localEmbedder(options: LocalOptions = {}): Promise<Embedder> {
   return (await minilmIfPossible(options)) ?? staticEmbedder();
 }
 
-/** MiniLM, or `undefined` and a notice where its native runtime cannot be loaded. */
+/** Opens MiniLM, or returns `undefined` with a notice where its native runtime cannot be loaded. */
 export async function minilmIfPossible({ onNotice, ...options }: LocalOptions = {}): Promise<MinilmEmbedder | undefined> {
   const reason = await obstacle(options);
   if (reason === undefined) return minilmEmbedder(options);
   onNotice?.(
-    `The local model all-MiniLM-L6-v2 cannot run here; the simpler built-in model is used, with less exact results. Reason: ${reason.split("\n")[0]}`,
+    `The local model all-MiniLM-L6-v2 cannot run on this machine. The static model is used instead, with less accurate results. Reason: ${reason.split("\n")[0]}`,
   );
   return undefined;
 }
 
-// Trying starts a process. What it finds does not change while this one runs, so each folder is tried once.
+// The check starts a process, and its result does not change while this one runs, so each folder is checked once.
 const tried = new Map<string | undefined, Promise<string | undefined>>();
 function obstacle(options: MinilmOptions): Promise<string | undefined> {
   let found = tried.get(options.modelDir);

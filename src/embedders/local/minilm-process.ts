@@ -1,18 +1,18 @@
 // Runs all-MiniLM-L6-v2 in a process of its own; minilm.ts starts it and speaks to it. Not to be imported.
 //
 // A process and not a thread: the native runtime can be loaded only once per process, so a thread could not be ended to
-// give back its memory and started again later; and a crash inside native code must not take an agent session along.
+// free its memory and be started again later; and a crash in native code must not end an agent session.
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { type WordPiece, wordPiece } from "./wordpiece.ts";
 
-/** What the parent sends: texts to embed. Without texts: only say whether the runtime can be loaded. */
+/** A request of the parent: texts to embed. Without texts, the process only reports whether the runtime can be loaded. */
 export interface MinilmRequest {
   readonly texts?: readonly string[];
 }
 
-/** What comes back: all vectors end to end, or the reason why there are none. */
+/** The reply: all vectors concatenated, or the reason of the failure. */
 export type MinilmReply = { readonly vectors: Float32Array } | { readonly failure: string } | { readonly ready: true };
 
 /** The part of onnxruntime-node that is used here; its package comes without type declarations. */
@@ -28,7 +28,7 @@ interface Runtime {
   };
 }
 
-// The model was trained on texts of up to 256 tokens; more adds cost and no meaning.
+// The model was trained on texts of up to 256 tokens; more add cost and no accuracy.
 const MAX_TOKENS = 256;
 const DIMENSION = 384;
 const modelDir = process.argv[2] ?? "";
@@ -41,7 +41,7 @@ process.on("message", (request: MinilmRequest) => {
     (error: unknown) => process.send?.({ failure: error instanceof Error ? error.message : String(error) } satisfies MinilmReply),
   );
 });
-// The parent ended, by whatever means: nothing may stay behind.
+// The parent has ended: this process must not outlive it.
 process.on("disconnect", () => process.exit(0));
 
 async function answer({ texts }: MinilmRequest): Promise<MinilmReply> {
@@ -64,10 +64,10 @@ async function loadModel(): Promise<(text: string) => Promise<Float32Array>> {
   const { InferenceSession, Tensor } = loadRuntime();
   const tokenizer: WordPiece = wordPiece(JSON.parse(await readFile(join(modelDir, "tokenizer.json"), "utf8")));
   const session = await InferenceSession.create(join(modelDir, "model.onnx"), {
-    // One thread: more would spin between texts and take cores from other sessions on the same machine.
+    // One thread: more would spin between texts and use cores that other sessions need.
     intraOpNumThreads: 1,
     interOpNumThreads: 1,
-    // Buffers are given back after each text instead of being kept at the size of the longest.
+    // Frees buffers after each text instead of keeping the size of the longest.
     enableCpuMemArena: false,
     enableMemPattern: false,
   });

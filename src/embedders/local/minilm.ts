@@ -5,9 +5,9 @@ import type { MinilmReply, MinilmRequest } from "./minilm-process.ts";
 import { modelProcess } from "./model-process.ts";
 
 export interface MinilmOptions {
-  /** How long the model stays in memory without work; default five minutes. */
+  /** Milliseconds that an idle model stays in memory; default five minutes. */
   readonly idleMs?: number;
-  /** Where model.onnx and tokenizer.json are; default: those of the build. */
+  /** Folder of model.onnx and tokenizer.json; default: the files of the build. */
   readonly modelDir?: string;
 }
 
@@ -19,10 +19,10 @@ export interface MinilmEmbedder extends Embedder {
 const ENTRY = builtFile("embedders/local/minilm-process.js");
 const IDLE_MS = 5 * 60_000;
 const DIMENSION = 384;
-// One request to the process: small enough that a question never waits long behind an index being built.
+// Texts per request to the process, few enough that a query never waits long for an index run.
 const SLICE_TEXTS = 16;
 const SLICE_CHARS = 8_000;
-// 256 tokens lie well within this many characters; the rest of a long text never has to cross the process border.
+// Characters sent per text: 256 tokens never need more.
 const TEXT_CHARS = 8_000;
 const MAX_WAITING_TEXTS = 100_000;
 
@@ -34,7 +34,7 @@ interface Job {
   readonly reject: (reason: unknown) => void;
 }
 
-/** all-MiniLM-L6-v2 with int8 weights, in a process of its own that is started on first use and ended when idle. */
+/** Opens all-MiniLM-L6-v2 with int8 weights, in a process of its own that starts on first use and ends when idle. */
 export function minilmEmbedder({ idleMs = IDLE_MS, modelDir = builtFile("models/minilm") }: MinilmOptions = {}): MinilmEmbedder {
   const model = modelProcess<MinilmRequest, MinilmReply>({ entry: ENTRY, args: [modelDir], idleMs });
   const jobs: Job[] = [];
@@ -42,7 +42,7 @@ export function minilmEmbedder({ idleMs = IDLE_MS, modelDir = builtFile("models/
   let waitingTexts = 0;
   let closed = false;
 
-  /** Works through the jobs in turns, one slice each, so that a small one is not stuck behind a large one. */
+  /** Serves the requests round-robin, one slice each, so that a small one does not wait for a large one. */
   async function work(): Promise<void> {
     working = true;
     for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) {
@@ -51,15 +51,16 @@ export function minilmEmbedder({ idleMs = IDLE_MS, modelDir = builtFile("models/
       try {
         if (closed) throw closedError();
         const reply = await model.ask({ texts });
-        if ("failure" in reply) throw new CairnError("unavailable", `The local embedding model cannot run here: ${reply.failure}`);
+        if ("failure" in reply)
+          throw new CairnError("unavailable", `The local embedding model cannot run on this machine: ${reply.failure}`);
         if (!("vectors" in reply) || reply.vectors.length !== texts.length * DIMENSION)
-          throw new CairnError("internal", "The local embedding process gave a wrong number of values.");
+          throw new CairnError("internal", "The local embedding process returned a wrong number of values.");
         for (let start = 0; start < reply.vectors.length; start += DIMENSION)
           job.vectors.push(reply.vectors.slice(start, start + DIMENSION));
         if (job.vectors.length < job.texts.length) jobs.push(job);
         else job.resolve(job.vectors);
       } catch (error) {
-        // What broke one job would break the others; each caller decides whether to try again.
+        // The failure affects every request; each caller decides whether to retry.
         for (const failed of [job, ...jobs.splice(0)]) failed.reject(error);
       }
     }
@@ -72,7 +73,7 @@ export function minilmEmbedder({ idleMs = IDLE_MS, modelDir = builtFile("models/
       signal?.throwIfAborted();
       if (texts.length === 0) return resolve([]);
       if (waitingTexts + texts.length > MAX_WAITING_TEXTS)
-        throw new CairnError("rate_limited", "Too many texts are waiting to be embedded. Wait for some to finish.", {
+        throw new CairnError("rate_limited", "Too many texts are waiting to be embedded. Try again later.", {
           retryAfterMs: 1_000,
         });
 
@@ -108,7 +109,7 @@ export function minilmEmbedder({ idleMs = IDLE_MS, modelDir = builtFile("models/
   };
 }
 
-/** Why the native runtime cannot be loaded on this machine; undefined when it can. */
+/** Returns why the native runtime cannot be loaded on this machine, or `undefined` if it can. */
 export async function minilmObstacle({
   modelDir = builtFile("models/minilm"),
 }: Pick<MinilmOptions, "modelDir"> = {}): Promise<string | undefined> {

@@ -5,13 +5,13 @@ export interface ModelProcessOptions {
   /** The JavaScript file that runs in the process, and its arguments. */
   readonly entry: string;
   readonly args?: readonly string[];
-  /** How long the process may stay without work before it is ended and its memory given back. */
+  /** Milliseconds after which an idle process ends and frees its memory. */
   readonly idleMs: number;
 }
 
-/** A process that answers one request at a time: started on first use, ended when idle, started again after a crash. */
+/** A process that serves one request at a time. It starts on first use, ends when idle and restarts after a crash. */
 export interface ModelProcess<Request, Reply> {
-  /** Rejects with `unavailable` when the process dies before it answers. Call only when the last answer is in. */
+  /** Rejects with `unavailable` when the process dies before it replies. Call it only after the previous reply. */
   ask(request: Request): Promise<Reply>;
   /** The process id while one is running. */
   pid(): number | undefined;
@@ -27,14 +27,14 @@ export function modelProcess<Request extends object, Reply>(options: ModelProces
     const started = fork(options.entry, options.args ?? [], {
       serialization: "advanced",
       stdio: ["ignore", "ignore", "ignore", "ipc"],
-      // Flags of the parent (a debugger port, a loader) are not meant for this process.
+      // Flags of the parent, such as a debugger port or a loader, do not apply to this process.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "" },
     });
     const ended = (how: string, cause?: Error): void => {
       if (child !== started) return;
       child = undefined;
-      settle()?.reject(new CairnError("unavailable", `The local embedding process ${how}. It is started again on next use.`, { cause }));
+      settle()?.reject(new CairnError("unavailable", `The local embedding process ${how}. It restarts on next use.`, { cause }));
     };
     started.on("message", (reply) => settle()?.resolve(reply as Reply));
     started.on("error", (error) => ended("could not be reached", error));
@@ -45,7 +45,7 @@ export function modelProcess<Request extends object, Reply>(options: ModelProces
   function settle(): typeof pending {
     const settled = pending;
     pending = undefined;
-    // Idle, the process must not keep this one alive; at work, it must, or the answer would never arrive.
+    // The process keeps this one alive only while a reply is pending.
     child?.unref();
     child?.channel?.unref();
     clearTimeout(idleTimer);
@@ -63,7 +63,7 @@ export function modelProcess<Request extends object, Reply>(options: ModelProces
     if (stopping === undefined || stopping.exitCode !== null || stopping.signalCode !== null) return;
     const gone = new Promise<void>((resolve) => stopping.once("exit", () => resolve()));
     stopping.ref();
-    stopping.kill("SIGKILL"); // It holds nothing worth saving.
+    stopping.kill("SIGKILL"); // it holds no state
     await gone;
   }
 

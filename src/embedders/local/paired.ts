@@ -2,8 +2,8 @@ import type { Embedder } from "../../ports/embedder.ts";
 import { splitIdentifiers } from "./static.ts";
 
 /**
- * Two models as one, for code: their vectors end to end, so that the cosine is the mean of both cosines. MiniLM was trained on prose
- * and reads the first 256 tokens, the static table on words of code and reads twice as many; they err on different questions.
+ * Combines two models for code by concatenating their vectors, so that the cosine is the mean of both cosines. MiniLM was trained on
+ * prose and reads the first 256 tokens; the static table was trained on code and reads 512. They fail on different queries.
  */
 export function pairedEmbedder(minilm: Embedder, table: Embedder): Embedder {
   const dimension = minilm.dimension + table.dimension;
@@ -12,7 +12,7 @@ export function pairedEmbedder(minilm: Embedder, table: Embedder): Embedder {
     version: `${minilm.version}+${table.version}`,
     dimension,
     async embed(texts, options) {
-      // The table splits identifiers by itself. Without it MiniLM would read parseJSONFile as pieces that mean nothing.
+      // MiniLM needs identifiers split: it would read parseJSONFile as meaningless pieces. The table splits them itself.
       const read = texts.map((text) => splitIdentifiers(text).replaceAll("_", " "));
       const [deep, quick] = await Promise.all([minilm.embed(read, options), table.embed(texts, options)]);
       return texts.map((_, index) => {

@@ -8,20 +8,20 @@ import { yieldToCalls } from "../../scheduling/yield.ts";
 import { type WordPiece, wordPiece } from "./wordpiece.ts";
 
 export interface StaticOptions {
-  /** Where static.json and static.bin are; default: those of the build. */
+  /** Folder of static.json and static.bin; default: the files of the build. */
   readonly modelDir?: string;
-  /** Where tokenizer.json is; default: MiniLM's, from the build. */
+  /** Folder of tokenizer.json; default: that of MiniLM, from the build. */
   readonly tokenizerFile?: string;
 }
 
-/** static.json: how the table beside it was made. */
+/** static.json: the parameters of the table in static.bin. */
 interface TableDescription {
   readonly dimension: number;
-  /** Words that are tokens of their own, numbered on from the tokenizer's vocabulary. */
+  /** Words that are tokens of their own, numbered after the tokenizer's vocabulary. */
   readonly words: readonly string[];
   /** A token at this position counts half as much as the first: names and summaries come first. */
   readonly halfLife: number;
-  /** Repetition counts with this power: the tenth `self` adds little. */
+  /** Exponent of a token's count: the tenth `self` adds little. */
   readonly tfPower: number;
 }
 
@@ -31,17 +31,17 @@ interface Table extends TableDescription {
   readonly codes: Int8Array;
 }
 
-/** At most this many tokens of a text are read. */
+/** Tokens of a text that are read. */
 export const STATIC_TOKENS = 512;
-// No token needs more characters than this on average; the rest of a huge text is not even looked at.
+// Characters per token, on the high side; the rest of a huge text is not read.
 const TEXT_CHARS = 16_000;
-// Texts between two turns of the event loop: a few milliseconds of work.
+// Texts per turn of the event loop: a few milliseconds of work.
 const SLICE_TEXTS = 16;
 const MODEL = "cairn-static";
 const VERSION = "1";
 const DIMENSION = 256;
 
-/** A table of token vectors distilled from MiniLM, in plain JavaScript: thousands of texts per second, less exact. */
+/** Opens a table of token vectors distilled from MiniLM, in plain JavaScript: thousands of texts per second, less accurate. */
 export function staticEmbedder({ modelDir, tokenizerFile }: StaticOptions = {}): Embedder {
   let table: Promise<Table> | undefined;
   let closed = false;
@@ -54,7 +54,7 @@ export function staticEmbedder({ modelDir, tokenizerFile }: StaticOptions = {}):
       signal?.throwIfAborted();
       table ??= load(modelDir ?? builtFile("models/static"), tokenizerFile ?? builtFile("models/minilm/tokenizer.json"));
       const loaded = await table.catch((error: unknown) => {
-        table = undefined; // Files may be put right; the next call tries again.
+        table = undefined; // the next call reads the files again
         throw new CairnError("unavailable", "The static embedding table cannot be read. Run the build again.", { cause: error });
       });
       const vectors: Float32Array[] = [];
@@ -75,7 +75,7 @@ export function staticEmbedder({ modelDir, tokenizerFile }: StaticOptions = {}):
   };
 }
 
-/** Words inside identifiers stand on their own: parseJSONFile reads as parse JSON File. */
+/** Splits identifiers into words: parseJSONFile becomes parse JSON File. */
 export function splitIdentifiers(text: string): string {
   return text.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/([A-Z])([A-Z][a-z])/g, "$1 $2");
 }
@@ -115,7 +115,7 @@ function embedText({ tokenizer, scales, codes, halfLife, tfPower }: Table, text:
   return unit(vector);
 }
 
-/** A text without any known token still gets a vector, always the same, that resembles nothing in particular. */
+/** Returns the constant vector of a text without any known token. */
 function unit(vector: Float32Array): Float32Array {
   let sum = 0;
   for (const value of vector) sum += value * value;

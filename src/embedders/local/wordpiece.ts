@@ -20,9 +20,9 @@ export interface TokenizerFile {
 
 const CLS = 101;
 const SEP = 102;
-// Words repeat: remembering their pieces makes tokenizing several times faster. Bounded, and simply emptied when full.
+// Limit of cached words: words repeat, so the cache makes tokenizing several times faster. It is cleared when full.
 const REMEMBERED_WORDS = 50_000;
-// Special tokens written out in the text stand for themselves, as in the reference implementation.
+// Special tokens written in the text are read as such, as in the reference implementation.
 const SPECIAL_TOKEN = /(\[(?:PAD|UNK|CLS|SEP|MASK)\])/;
 const HAS_SPECIAL_TOKEN = /\[(?:PAD|UNK|CLS|SEP|MASK)\]/;
 const WORD = /[^\s\p{P}$+<=>^`|~]+|[\p{P}$+<=>^`|~]/gu;
@@ -47,7 +47,7 @@ export function wordPiece(file: TokenizerFile): WordPiece {
   const unknown = starts.get(unk_token) ?? 100;
   const remembered = new Map<string, readonly number[]>();
 
-  /** Greedy: the longest piece from the left each time; one place without a piece makes the whole word unknown. */
+  /** Splits a word greedily into its longest pieces from the left. A word with an unknown piece is unknown as a whole. */
   function split(word: string): readonly number[] {
     if (word.length > longestWord && [...word].length > longestWord) return [unknown];
     const ids: number[] = [];
@@ -83,7 +83,7 @@ export function wordPiece(file: TokenizerFile): WordPiece {
   }
 
   function pieces(text: string, limit: number): number[] {
-    // No token is shorter than a character, but spaces are free: a generous cut keeps huge inputs cheap.
+    // No token is shorter than a character, but spaces take none: a generous cut bounds the cost of huge inputs.
     const ids: number[] = [];
     if (!HAS_SPECIAL_TOKEN.test(text)) addWords(text, limit, ids);
     else

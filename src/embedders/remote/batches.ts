@@ -5,7 +5,7 @@ export interface BatchLimits {
   readonly tokens: number;
 }
 
-/** Cuts texts into requests that keep both limits, in order. A text beyond the token limit goes alone. */
+/** Splits texts into requests within both limits, in order. A text above the token limit gets a request of its own. */
 export function batches(costs: readonly number[], limits: BatchLimits): { readonly start: number; readonly end: number }[] {
   const cut: { start: number; end: number }[] = [];
   let start = 0;
@@ -22,7 +22,7 @@ export function batches(costs: readonly number[], limits: BatchLimits): { readon
   return cut;
 }
 
-/** Asks for a batch; one that turns out too large for the provider is halved until it fits. */
+/** Sends a batch, and halves it while the provider reports that it is too large. */
 export async function askHalving<Answer>(
   texts: readonly string[],
   ask: (texts: readonly string[]) => Promise<Answer[]>,

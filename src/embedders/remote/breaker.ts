@@ -1,8 +1,8 @@
 import { CairnError } from "../../model/errors.ts";
 
-/** Stops asking a provider that keeps failing, so that saves do not wait for it one by one. After a while one call may try again. */
+/** Circuit breaker: stops calls to a provider that keeps failing, so that saves do not wait for it. After a pause one call tries again. */
 export interface Breaker {
-  /** Raises `unavailable` at once while the provider is taken to be down. */
+  /** Raises `unavailable` while the breaker is open. */
   assertClosed(name: string): void;
   succeeded(): void;
   failed(): void;
@@ -21,11 +21,11 @@ export function breaker({ failures = 5, pauseMs = 30_000, now = Date.now }: Brea
     assertClosed(name) {
       const waitMs = openUntil - now();
       if (waitMs <= 0) {
-        // The next call is a trial: others are still turned away until it has answered.
+        // The next call is a trial; further calls fail until it has ended.
         if (openUntil > 0) openUntil = now() + pauseMs;
         return;
       }
-      throw new CairnError("unavailable", `${name} failed ${inARow} times in a row and is left alone for ${Math.ceil(waitMs / 1_000)} s.`, {
+      throw new CairnError("unavailable", `${name} failed ${inARow} times in a row and is not called for ${Math.ceil(waitMs / 1_000)} s.`, {
         retryAfterMs: waitMs,
       });
     },

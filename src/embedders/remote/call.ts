@@ -4,32 +4,32 @@ import { redactMessage } from "../../text/redact-message.ts";
 import type { Breaker } from "./breaker.ts";
 import type { Pace } from "./pace.ts";
 
-/** A refusal by the provider, as it worded it. */
+/** An error response of the provider, in its words. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
-  /** The provider's own word on whether the same call may succeed later; otherwise the status decides. */
+  /** Whether the provider states that a retry may succeed; otherwise the status decides. */
   readonly retry?: boolean | undefined;
 }
 
 export interface CallPolicy {
-  /** Tries after the first. */
+  /** Retries after the first attempt. */
   readonly retries: number;
   readonly firstDelayMs: number;
   readonly longestDelayMs: number;
-  /** For one try. */
+  /** Milliseconds for one attempt. */
   readonly timeoutMs: number;
 }
 
 export const DEFAULT_POLICY: CallPolicy = { retries: 4, firstDelayMs: 500, longestDelayMs: 20_000, timeoutMs: 30_000 };
 
 export interface ProviderOptions {
-  /** For messages: «OpenAI», «TEI». */
+  /** Name in messages: OpenAI, TEI. */
   readonly name: string;
   readonly policy?: Partial<CallPolicy>;
   readonly breaker: Breaker;
   readonly pace: Pace;
-  /** Reads the provider's error body; what it cannot read it describes. */
+  /** Parses the provider's error body, or describes a body that it cannot parse. */
   readonly refusalOf: (status: number, body: string) => Refusal;
   readonly fetch?: typeof fetch;
   readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -44,12 +44,12 @@ export interface CallRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Raised when the request is too big for the provider, so that the caller can split it. */
+/** Raised when the request is too large for the provider, so that the caller can split it. */
 export class RequestTooLarge extends Error {
   override readonly name = "RequestTooLarge";
 }
 
-/** Answers larger than this are not read: 2,048 vectors of 3,072 numbers as text are about 130 MB. */
+/** Limit of a response in bytes: 2,048 vectors of 3,072 numbers as text are about 130 MB. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Makes one JSON call to a provider: rate-limited, timed and retried with back-off. Fails at once while the breaker is open. */
@@ -67,7 +67,7 @@ export async function callProvider(options: ProviderOptions, request: CallReques
       return outcome.answer;
     }
     if (outcome.refusal.status === 413) throw new RequestTooLarge(outcome.refusal.message);
-    isRetryable = outcome.refusal.retry ?? isPassing(outcome.refusal.status);
+    isRetryable = outcome.refusal.retry ?? isTransient(outcome.refusal.status);
     if (isRetryable) breaker.failed();
     throw failure(name, outcome.refusal, isRetryable, outcome.retryAfterMs);
   };
@@ -99,11 +99,11 @@ async function tryOnce(options: ProviderOptions, policy: CallPolicy, request: Ca
     });
     const text = await readText(response);
     if (!response.ok)
-      return { refusal: told(response, options.refusalOf(response.status, text)), retryAfterMs: retryAfter(response.headers) };
+      return { refusal: withRetryHeader(response, options.refusalOf(response.status, text)), retryAfterMs: retryAfter(response.headers) };
     try {
       return { answer: JSON.parse(text) };
     } catch {
-      return { refusal: { status: 502, message: "its answer is not JSON" } };
+      return { refusal: { status: 502, message: "its response is not JSON" } };
     }
   } catch (error) {
     request.signal?.throwIfAborted();
@@ -117,19 +117,19 @@ async function readText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const part of response.body ?? []) {
     bytes += part.byteLength;
-    if (bytes > ANSWER_BYTES_MAX) throw new Error("the answer is larger than 256 MB");
+    if (bytes > ANSWER_BYTES_MAX) throw new Error("the response is larger than 256 MB");
     parts.push(part);
   }
   return Buffer.concat(parts).toString("utf8");
 }
 
-/** The provider's header overrides what its status would mean. */
-function told(response: Response, refusal: Refusal): Refusal {
+/** Adds the provider's header on retries, which overrides the status. */
+function withRetryHeader(response: Response, refusal: Refusal): Refusal {
   const header = response.headers.get("x-should-retry");
   return header === "true" || header === "false" ? { ...refusal, retry: header === "true" } : refusal;
 }
 
-function isPassing(status: number): boolean {
+function isTransient(status: number): boolean {
   return status === 408 || status === 409 || status === 424 || status === 429 || status >= 500;
 }
 
@@ -144,7 +144,7 @@ function retryAfter(headers: Headers): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
-/** Providers quote the request in their errors, the key included, and the error may be stored as the reason of a failure. */
+/** Makes the error of a failed call, without secrets: providers quote the request with its key, and the reason may be stored. */
 function failure(name: string, { status, message: said }: Refusal, passing: boolean, retryAfterMs: number | undefined): CairnError {
   const message = redactMessage(said);
   if (status === 401 || status === 403)

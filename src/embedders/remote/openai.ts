@@ -11,18 +11,18 @@ import { toUnitVectors } from "./vectors.ts";
 
 export interface OpenAiOptions extends Partial<Pick<ProviderOptions, "policy" | "breaker" | "pace" | "fetch" | "sleep" | "random">> {
   readonly apiKey: string | undefined;
-  /** Any server that speaks the same interface. */
+  /** URL of any server with the same API. */
   readonly baseUrl?: string | undefined;
   readonly model?: string | undefined;
-  /** Shorter vectors than the model's own, where it can give them. */
+  /** Shorter vectors than the model's default, where it supports them. */
   readonly dimensions?: number | undefined;
 }
 
-/** The interface's limits: texts a request, tokens a text, tokens a request. The last is kept with a margin, since we estimate. */
+/** Limits of the API: texts per request, tokens per text, tokens per request. The last has a margin, because tokens are estimated. */
 const TEXTS_MAX = 2_048;
 const TEXT_TOKENS_MAX = 8_191;
 const REQUEST_TOKENS_MAX = 250_000;
-/** The lowest paid tier's requests a minute. */
+/** Requests per minute of the lowest paid tier. */
 const PER_MINUTE = 3_000;
 
 const OWN_DIMENSIONS: Readonly<Record<string, number>> = {
@@ -31,25 +31,25 @@ const OWN_DIMENSIONS: Readonly<Record<string, number>> = {
   "text-embedding-ada-002": 1536,
 };
 
-/** Compatible servers may leave the count out or report nonsense; neither makes their vectors useless. */
+/** Token count of the response. Compatible servers may omit it or report an invalid one; their vectors are used all the same. */
 const Tokens = z.int().min(0).optional().catch(undefined);
 const Answer = z.object({
   data: z.array(z.object({ index: z.int(), embedding: z.union([z.string(), z.array(z.number())]) })),
   usage: z.object({ total_tokens: Tokens, prompt_tokens: Tokens }).optional().catch(undefined),
 });
 
-/** Embeddings by OpenAI, or by any server with the same interface. */
+/** Opens an embedder that calls OpenAI or a server with the same API. */
 export function openAiEmbedder(options: OpenAiOptions): Embedder {
   const { apiKey, baseUrl = "https://api.openai.com/v1", model = "text-embedding-3-small", dimensions } = options;
   const dimension = dimensions ?? OWN_DIMENSIONS[model];
   if (dimension === undefined)
-    throw new CairnError("invalid_input", `embedder.dimensions: say how many dimensions the vectors of ${JSON.stringify(model)} have.`);
+    throw new CairnError("invalid_input", `embedder.dimensions: set the number of dimensions of ${JSON.stringify(model)}.`);
   const provider: ProviderOptions = {
     name: "The OpenAI embeddings service",
     breaker: options.breaker ?? breaker(),
     pace: options.pace ?? pace({ perMinute: PER_MINUTE }),
     refusalOf,
-    ...given(options),
+    ...callOptions(options),
   };
 
   async function ask(texts: readonly string[], { signal, onTokens }: EmbedOptions): Promise<Float32Array[]> {
@@ -62,8 +62,7 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
         signal,
       }),
     );
-    if (!answer.success)
-      throw new CairnError("unavailable", "The OpenAI embeddings service gave an answer of another form than documented.");
+    if (!answer.success) throw new CairnError("unavailable", "The OpenAI embeddings service returned an unexpected response.");
     const { total_tokens, prompt_tokens } = answer.data.usage ?? {};
     onTokens?.(total_tokens ?? prompt_tokens ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0));
     const inOrder = answer.data.data
@@ -77,7 +76,7 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
     version: dimensions === undefined ? "1" : `1-${dimensions}`,
     dimension,
     async embed(texts, options = {}) {
-      const sized = await Promise.all(texts.map((text) => cutToTokens(text || " ", TEXT_TOKENS_MAX))); // an empty text is refused by the service
+      const sized = await Promise.all(texts.map((text) => cutToTokens(text || " ", TEXT_TOKENS_MAX))); // the service rejects empty texts
       const vectors: Float32Array[] = [];
       for (const { start, end } of batches(
         sized.map(({ tokens }) => tokens),
@@ -98,11 +97,11 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
 function refusalOf(status: number, body: string): Refusal {
   try {
     const { error } = JSON.parse(body);
-    // A quota that is used up answers 429 too, and waiting does not help.
+    // An exhausted quota returns 429 too, and a retry does not help.
     if (typeof error?.message === "string")
       return { status, message: error.message, retry: error.code === "insufficient_quota" ? false : undefined };
   } catch {
-    // A proxy's page instead of the service's error: the status must do.
+    // Not the service's JSON, such as a page of a proxy: the status is all there is.
   }
   return { status, message: `status ${status}` };
 }
@@ -114,6 +113,6 @@ function fromBase64(text: string): Float32Array {
   return vector;
 }
 
-function given({ policy, fetch, sleep, random }: OpenAiOptions): Partial<ProviderOptions> {
+function callOptions({ policy, fetch, sleep, random }: OpenAiOptions): Partial<ProviderOptions> {
   return { ...(policy && { policy }), ...(fetch && { fetch }), ...(sleep && { sleep }), ...(random && { random }) };
 }

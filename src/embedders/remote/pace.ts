@@ -1,13 +1,13 @@
 import { setTimeout as sleepFor } from "node:timers/promises";
 
-/** Spaces calls out to a provider's rate limit: callers wait for their turn, in order. */
+/** Spaces calls to respect a provider's rate limit; callers wait in order. */
 export interface Pace {
   turn(signal?: AbortSignal): Promise<void>;
 }
 
 export interface PaceOptions {
   readonly perMinute: number;
-  /** Calls that may go at once after a quiet time. */
+  /** Calls allowed at once after an idle period. */
   readonly burst?: number;
   readonly now?: () => number;
   readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;

@@ -11,12 +11,12 @@ import { toUnitVectors } from "./vectors.ts";
 export interface TeiOptions extends Partial<Pick<ProviderOptions, "policy" | "breaker" | "pace" | "fetch" | "sleep" | "random">> {
   readonly baseUrl: string;
   readonly apiKey?: string | undefined;
-  /** What the server runs; `/info` must say the same. */
+  /** The model of the server; `/info` must report the same. */
   readonly model?: string | undefined;
   readonly dimensions?: number | undefined;
 }
 
-/** The server's body limit is 2 MB; with JSON's escapes this stays below it. */
+/** Characters per request: with JSON escapes it stays below the server's body limit of 2 MB. */
 const REQUEST_TOKENS_MAX = 300_000;
 const TEXTS_DEFAULT = 32;
 const DIMENSION = 384;
@@ -28,7 +28,7 @@ const Info = z.object({
 });
 const Vectors = z.array(z.array(z.number()));
 
-/** Embeddings by a Text Embeddings Inference server. */
+/** Opens an embedder that calls a Text Embeddings Inference server. */
 export function teiEmbedder(options: TeiOptions): Embedder {
   const { apiKey, model = "BAAI/bge-small-en-v1.5", dimensions = DIMENSION } = options;
   const baseUrl = options.baseUrl.replace(/(?<!\/)\/+$/, "");
@@ -49,11 +49,11 @@ export function teiEmbedder(options: TeiOptions): Embedder {
   async function readInfo(signal: AbortSignal | undefined): Promise<z.output<typeof Info>> {
     const parsed = Info.safeParse(await callProvider(provider, { url: `${baseUrl}/info`, method: "GET", headers, signal }));
     if (!parsed.success)
-      throw new CairnError("unavailable", "The TEI server's /info has another form than documented. Is it a TEI server?");
+      throw new CairnError("unavailable", "The TEI server returned an unexpected /info. Check that embedder.base_url names a TEI server.");
     if (parsed.data.model_id !== model)
       throw new CairnError(
         "unavailable",
-        `The TEI server runs ${parsed.data.model_id}, not ${model}. Set embedder.model, or start the other one: vectors of two models are never mixed.`,
+        `The TEI server runs ${parsed.data.model_id}, not ${model}. Set embedder.model, or start the server with that model.`,
       );
     return parsed.data;
   }
@@ -63,7 +63,7 @@ export function teiEmbedder(options: TeiOptions): Embedder {
     const parsed = Vectors.safeParse(
       await callProvider(provider, { url: `${baseUrl}/embed`, method: "POST", headers, body, signal }).catch(batchTooLarge),
     );
-    if (!parsed.success) throw new CairnError("unavailable", "The TEI server gave an answer of another form than documented.");
+    if (!parsed.success) throw new CairnError("unavailable", "The TEI server returned an unexpected response.");
     return toUnitVectors("The TEI server", parsed.data, texts.length, dimensions);
   }
 
@@ -74,7 +74,7 @@ export function teiEmbedder(options: TeiOptions): Embedder {
     async embed(texts, { signal } = {}) {
       info ??= readInfo(signal);
       const { max_client_batch_size } = await info.catch((error) => {
-        info = undefined; // asked again next time
+        info = undefined; // the next call asks again
         throw error;
       });
       const sized = texts.map((text) => text || " ");
@@ -87,7 +87,7 @@ export function teiEmbedder(options: TeiOptions): Embedder {
   };
 }
 
-/** An oversized batch is refused as a validation error; it is worth splitting all the same. */
+/** Turns the validation error for an oversized batch into one that makes the caller split it. */
 function batchTooLarge(error: unknown): never {
   if (error instanceof CairnError && error.details?.status === 422 && /batch size/i.test(error.message))
     throw new RequestTooLarge(error.message);
@@ -99,7 +99,7 @@ function refusalOf(status: number, body: string): Refusal {
     const { error, error_type } = JSON.parse(body);
     if (typeof error === "string") return { status, message: error_type ? `${error_type}: ${error}` : error };
   } catch {
-    // Such as the 413 of the body limit, which is not TEI's own JSON.
+    // Not TEI's JSON, such as the 413 of the body limit.
   }
   return { status, message: `status ${status}` };
 }

@@ -5,7 +5,7 @@ import { waitLimitMs } from "../../scheduling/time-limit.ts";
 export interface QdrantOptions {
   readonly url: string;
   readonly apiKey?: string | undefined;
-  /** For one request; default five seconds. */
+  /** Milliseconds for one request; default five seconds. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -15,24 +15,24 @@ export interface QdrantPoint {
   readonly payload: { readonly id: string };
 }
 
-/** What Cairn asks of a Qdrant server, by its REST interface (1.10 and newer: `/points/query`). */
+/** The part of the REST API of Qdrant that Cairn uses (1.10 and newer: `/points/query`). */
 export interface QdrantClient {
-  /** The names of all collections on the server. */
+  /** Returns the names of all collections on the server. */
   collections(signal?: AbortSignal): Promise<readonly string[]>;
   createCollection(name: string, dimension: number, signal?: AbortSignal): Promise<void>;
   deleteCollection(name: string, signal?: AbortSignal): Promise<void>;
-  /** Returns when the points can be found. */
+  /** Resolves when the points are searchable. */
   upsert(name: string, points: readonly QdrantPoint[], signal?: AbortSignal): Promise<void>;
   remove(name: string, ids: readonly number[], signal?: AbortSignal): Promise<void>;
   count(name: string, signal?: AbortSignal): Promise<number>;
-  /** Ids in order, and where the next page starts. */
+  /** Returns ids in order, and the start of the next page. */
   scroll(
     name: string,
     offset: number | undefined,
     limit: number,
     signal?: AbortSignal,
   ): Promise<{ ids: number[]; next: number | undefined }>;
-  /** The record ids of the nearest points, best first, among the records given or among all. */
+  /** Returns the record ids of the nearest points, best first, among the given records or all. */
   query(name: string, vector: Float32Array, limit: number, among: readonly string[] | undefined, signal?: AbortSignal): Promise<string[]>;
 }
 
@@ -56,7 +56,7 @@ export function qdrantClient({ url, apiKey, timeoutMs = TIMEOUT_MS }: QdrantOpti
     body: unknown,
     signal: AbortSignal | undefined,
   ): Promise<z.output<Schema>> {
-    // The database can answer instead, as long as the call has time left for it.
+    // The database can answer instead if the call has time left.
     const limitMs = Math.floor(Math.min(timeoutMs, waitLimitMs(Number.POSITIVE_INFINITY) / 2));
     const timeout = AbortSignal.timeout(limitMs);
     let response: Response;
@@ -80,7 +80,7 @@ export function qdrantClient({ url, apiKey, timeoutMs = TIMEOUT_MS }: QdrantOpti
         details: { status: response.status },
       });
     const parsed = schema.safeParse(readJson(text));
-    if (!parsed.success) throw new CairnError("unavailable", "Qdrant gave an answer of another form than documented.");
+    if (!parsed.success) throw new CairnError("unavailable", "Qdrant returned an unexpected response.");
     return parsed.data;
   }
 
@@ -92,7 +92,7 @@ export function qdrantClient({ url, apiKey, timeoutMs = TIMEOUT_MS }: QdrantOpti
     },
     async createCollection(name, dimension, signal) {
       await call(Done, "PUT", at(name), { vectors: { size: dimension, distance: "Cosine" } }, signal);
-      // Searches under a filter look records up by their id.
+      // Filtered searches select records by id.
       await call(Done, "PUT", `${at(name)}/index?wait=true`, { field_name: "id", field_schema: "keyword" }, signal);
     },
     async deleteCollection(name, signal) {
@@ -126,7 +126,7 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // a proxy's page; the schema refuses it
+    return undefined; // not JSON, such as a page of a proxy
   }
 }
 

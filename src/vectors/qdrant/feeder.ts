@@ -2,10 +2,10 @@ import { retryDelayMs } from "../../scheduling/retry.ts";
 import type { QdrantClient } from "./client.ts";
 import { type Mirrored, sync } from "./sync.ts";
 
-/** Copies changes to Qdrant in the background, one pass per collection at a time; never keeps the process alive. */
+/** Copies changes to Qdrant in the background. Runs one pass per collection at a time and never keeps the process alive. */
 export interface Feeder {
   schedule(mirrored: Mirrored): void;
-  /** Tries once more, for a short time, to copy what waits; the rest stays in the outbox for the next process. */
+  /** Copies pending changes for a short time; the rest stays in the outbox for the next process. */
   close(): Promise<void>;
 }
 
@@ -20,11 +20,11 @@ export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayM
   const stop = new AbortController();
   const waiting = new Map<string, { readonly mirrored: Mirrored; readonly timer: NodeJS.Timeout }>();
   const running = new Map<string, Promise<void>>();
-  /** Changes that came while a pass was under way may have been missed by it. */
+  /** Requests that arrived during a pass, which may have missed their changes. */
   const again = new Map<string, Mirrored>();
   let closing = false;
 
-  function later(mirrored: Mirrored, attempt: number): void {
+  function scheduleAfter(mirrored: Mirrored, attempt: number): void {
     if (closing) return;
     const before = waiting.get(mirrored.prefix);
     if (before) return void waiting.set(mirrored.prefix, { ...before, mirrored: both(before.mirrored, mirrored) });
@@ -37,7 +37,7 @@ export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayM
     waiting.delete(mirrored.prefix);
     const pass = sync(client, mirrored, stop.signal).then(
       () => true,
-      () => false, // Qdrant or the database is away: tried again later
+      () => false, // Qdrant or the database is unavailable: the next pass tries again
     );
     running.set(
       mirrored.prefix,
@@ -45,8 +45,8 @@ export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayM
         running.delete(mirrored.prefix);
         const more = again.get(mirrored.prefix);
         again.delete(mirrored.prefix);
-        if (!done) later(mirrored, attempt + 1);
-        else if (more) later(more, 1);
+        if (!done) scheduleAfter(mirrored, attempt + 1);
+        else if (more) scheduleAfter(more, 1);
       }),
     );
   }
@@ -54,7 +54,7 @@ export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayM
   return {
     schedule(mirrored) {
       if (running.has(mirrored.prefix)) again.set(mirrored.prefix, both(again.get(mirrored.prefix), mirrored));
-      else later(mirrored, 1);
+      else scheduleAfter(mirrored, 1);
     },
     async close() {
       closing = true;
@@ -69,7 +69,7 @@ export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayM
   };
 }
 
-/** The newer of two orders, as thorough as either. */
+/** Merges two requests: the newer one, and thorough if either is. */
 function both(before: Mirrored | undefined, mirrored: Mirrored): Mirrored {
   return before?.thorough ? { ...mirrored, thorough: true } : mirrored;
 }

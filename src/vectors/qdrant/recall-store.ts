@@ -3,27 +3,27 @@ import type { VectorOutbox } from "../../ports/vector-outbox.ts";
 import type { QdrantClient } from "./client.ts";
 import { nameOf } from "./sync.ts";
 
-/** With more changes waiting than this, Qdrant is too far behind to be asked. */
+/** Pending changes above which Qdrant is too far behind to be queried. */
 const BEHIND_MAX = 500;
-/** A filter goes to Qdrant as the records it lets through; with more than these the database filters faster. */
+/** Records that pass a filter, up to which they are sent to Qdrant. Above, the database filters faster. */
 const AMONG_MAX = 10_000;
 
-/** Against a collection that changes faster than it can be asked, the database answers from one snapshot. */
+/** Queries of a collection that changes meanwhile, after which the database answers from one snapshot. */
 const ROUNDS_MAX = 4;
 
 export interface QdrantSearch {
   readonly client: QdrantClient;
   readonly prefix: string;
   readonly outbox: VectorOutbox;
-  /** Told that Qdrant is behind or lacks something. */
+  /** Called when Qdrant is behind or lacks points. */
   readonly onBehind: () => void;
-  /** Why Qdrant is not to be asked now. */
+  /** Returns why Qdrant is not queried now, and records failures. */
   readonly pause: { reason(): string | undefined; failed(reason: string): void };
 }
 
 /**
- * Candidates by meaning from Qdrant; everything else, the scores included, from the database. Changes that Qdrant does not have yet
- * are compared by the database, so a search finds what was saved a moment ago. Without Qdrant the database does it all, and says so.
+ * Returns semantic candidates from Qdrant; everything else, scores included, comes from the database. The database ranks changes that
+ * Qdrant does not have yet, so a search finds records that were just saved. Without Qdrant the database answers, and reports it.
  */
 export function qdrantCandidates<Filter>(
   store: RecallStore<Filter>,
@@ -34,11 +34,11 @@ export function qdrantCandidates<Filter>(
     degraded: `${reason}, so the database searched its own vectors`,
   });
 
-  /** One look: what Qdrant and the outbox name, and which of it the database knows. Several steps, and so not of one moment. */
-  async function look(
+  /** Queries Qdrant and the outbox, and scores their ids in the database. The steps do not share a snapshot. */
+  async function queryOnce(
     { filter, limit: wordsLimit, semanticLimit: limit = wordsLimit, signal }: CandidateQuery<Filter>,
     { versionId, vector }: QueryVector,
-  ): Promise<Look> {
+  ): Promise<QueryOutcome> {
     const among = await store.matching?.(filter, AMONG_MAX);
     if (among === undefined || among === "many") return { answer: "database" };
     const changed = await outbox.pendingIds(versionId, BEHIND_MAX + 1);
@@ -62,7 +62,7 @@ export function qdrantCandidates<Filter>(
     const allowed = among === "all" ? undefined : new Set(among);
     const asked = new Set([...near, ...changed.filter((id) => !allowed || allowed.has(id))]);
     const scores = await store.similarities(versionId, vector, [...asked]);
-    // Points of records that are gone took the places of others, which only the database can name.
+    // Points of deleted records displaced others, which only the database can find.
     if (near.length >= limit && near.some((id) => !scores.has(id))) return { answer: "database" };
     return { answer: "scores", scores, gone: [...asked].filter((id) => !scores.has(id)).join() };
   }
@@ -73,9 +73,9 @@ export function qdrantCandidates<Filter>(
     const paused = pause.reason();
     if (paused !== undefined) return byDatabase(query, paused);
     for (let round = 1, before = ""; round <= ROUNDS_MAX; round++) {
-      const seen = await look(query, semantic);
+      const seen = await queryOnce(query, semantic);
       if (seen.answer === "database") return seen.because === undefined ? store.candidates(query) : byDatabase(query, seen.because);
-      // Records that are gone by now may have been replaced between two steps. Once the same ones are missing twice, none was.
+      // A missing record may have been replaced between two steps. If the same ones are missing twice, they were deleted.
       if (seen.gone !== before) {
         before = seen.gone;
         continue;
@@ -90,6 +90,6 @@ export function qdrantCandidates<Filter>(
 
 type QueryVector = NonNullable<CandidateQuery<unknown>["semantic"]>;
 
-type Look =
+type QueryOutcome =
   | { readonly answer: "scores"; readonly scores: ReadonlyMap<string, number>; readonly gone: string }
   | { readonly answer: "database"; readonly because?: string };

@@ -7,11 +7,11 @@ import { type FeederOptions, feeder } from "./feeder.ts";
 import { qdrantCandidates } from "./recall-store.ts";
 
 export interface QdrantStorageOptions extends QdrantOptions, FeederOptions {
-  /** How long a server that failed is not asked again; default five seconds. */
+  /** Milliseconds that a failed server is not queried; default five seconds. */
   readonly pauseMs?: number;
 }
 
-/** The same storage with searches by meaning answered by Qdrant. The database keeps all vectors; Qdrant's are derived from them. */
+/** Wraps a storage so that Qdrant answers semantic searches. The database keeps all vectors; those of Qdrant are derived. */
 export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): Storage {
   const client = qdrantClient(options);
   const feed = feeder(client, options);
@@ -29,15 +29,15 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
     if (!outbox || !store.matching) return store;
     const prefix = `cairn_${projectDatabaseName(projectPath)}_${await outbox.enable()}_${collection}_v`;
     const onBehind = () => feed.schedule({ prefix, embeddings, outbox });
-    if (!met.has(prefix)) onBehind(); // what an earlier process left waiting
+    if (!met.has(prefix)) onBehind(); // an earlier process may have left changes in the outbox
     met.add(prefix);
     const candidates = qdrantCandidates(store, { client, prefix, outbox, onBehind, pause });
     return {
-      ...afterwards(store, changing, onBehind),
+      ...notifyAfter(store, changing, onBehind),
       candidates,
-      embeddings: afterwards<EmbeddingStore>(
-        afterwards<EmbeddingStore>(embeddings, ["putVectors", "dropVersion"], onBehind),
-        ["dropDamaged"], // `embeddings verify` begins so
+      embeddings: notifyAfter<EmbeddingStore>(
+        notifyAfter<EmbeddingStore>(embeddings, ["putVectors", "dropVersion"], onBehind),
+        ["dropDamaged"], // the first step of `embeddings verify`
         () => feed.schedule({ prefix, embeddings, outbox, thorough: true }),
       ),
     };
@@ -64,14 +64,14 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
   };
 }
 
-/** The store with these verbs followed by a notice. */
-function afterwards<Store extends object>(store: Store, verbs: readonly (keyof Store)[], then: () => void): Store {
+/** Wraps a store so that these verbs call `notify` when they are done. */
+function notifyAfter<Store extends object>(store: Store, verbs: readonly (keyof Store)[], notify: () => void): Store {
   const copy = { ...store };
   for (const verb of verbs) {
     const call = store[verb] as (...args: unknown[]) => Promise<unknown>;
     copy[verb] = (async (...args: unknown[]) => {
       const result = await call(...args);
-      then();
+      notify();
       return result;
     }) as Store[typeof verb];
   }

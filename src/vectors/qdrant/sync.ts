@@ -2,25 +2,25 @@ import type { EmbeddingStore, EmbeddingVersion } from "../../ports/embedding-sto
 import type { VectorOutbox } from "../../ports/vector-outbox.ts";
 import type { QdrantClient } from "./client.ts";
 
-/** One collection of one project, as it is to be found in Qdrant. */
+/** One collection of one project and its copy in Qdrant. */
 export interface Mirrored {
-  /** Starts the names of its Qdrant collections; no other collection of any project has a name that starts so. */
+  /** Prefix of its Qdrant collections, unique among all collections of all projects. */
   readonly prefix: string;
   readonly embeddings: EmbeddingStore;
   readonly outbox: VectorOutbox;
-  /** Compare point by point even where the counts agree. */
+  /** Compares point by point even where the counts agree. */
   readonly thorough?: boolean | undefined;
 }
 
-/** The Qdrant collection of one version. Each has its own, so that no search can meet vectors of another project or model. */
+/** Returns the name of the Qdrant collection of a version. Each has its own, so that no search returns vectors of another project or model. */
 export const nameOf = ({ prefix }: Pick<Mirrored, "prefix">, versionId: number): string => `${prefix}${versionId}`;
 
 const BATCH = 256;
 const PAGE = 1_000;
 
 /**
- * Brings Qdrant to where the database is: collections of versions that are gone are deleted, missing ones made, waiting changes
- * copied, and where the counts differ after that, what differs is found and copied too. Killed at any point, the next pass goes on.
+ * Synchronises Qdrant with the database: deletes collections of deleted versions, creates missing ones, copies pending changes and,
+ * where the counts still differ, finds and copies the differences. An interrupted pass is completed by the next one.
  */
 export async function sync(client: QdrantClient, mirrored: Mirrored, signal: AbortSignal): Promise<void> {
   const { embeddings, outbox, prefix } = mirrored;
@@ -40,7 +40,7 @@ export async function sync(client: QdrantClient, mirrored: Mirrored, signal: Abo
   }
 }
 
-/** What the database holds now is what is copied, so a change that is copied twice does no harm. */
+/** Copies the current vectors of the database, so copying a change twice is harmless. */
 async function copyChanges(client: QdrantClient, mirrored: Mirrored, { versionId }: EmbeddingVersion, signal: AbortSignal): Promise<void> {
   const name = nameOf(mirrored, versionId);
   for (;;) {
@@ -48,15 +48,15 @@ async function copyChanges(client: QdrantClient, mirrored: Mirrored, { versionId
     const changes = await mirrored.outbox.pending(versionId, BATCH);
     if (changes.length === 0) return;
     const points = changes.flatMap(({ key, id, vector }) => (id !== undefined && vector ? [{ id: key, vector, payload: { id } }] : []));
-    const kept = new Set(points.map(({ id }) => id));
-    const gone = changes.map(({ key }) => key).filter((key) => !kept.has(key));
+    const present = new Set(points.map(({ id }) => id));
+    const gone = changes.map(({ key }) => key).filter((key) => !present.has(key));
     if (points.length > 0) await client.upsert(name, points, signal);
     if (gone.length > 0) await client.remove(name, gone, signal);
     await mirrored.outbox.done(versionId, changes);
   }
 }
 
-/** Keys that only one side has are written down as changed; copying them then brings in the missing and removes the orphans. */
+/** Records keys that only one side has as changed; copying them adds missing points and removes orphans. */
 async function markDifferences(
   client: QdrantClient,
   mirrored: Mirrored,
