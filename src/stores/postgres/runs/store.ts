@@ -1,14 +1,8 @@
-import {
-  CHECKPOINT_VERSION,
-  type NewRunCheckpoint,
-  type Run,
-  type RunCheckpoint,
-  type RunCheckpointInfo,
-  type RunStatus,
-} from "../../../model/run.ts";
+import { CHECKPOINT_VERSION, type NewRunCheckpoint, type Run, type RunCheckpoint, type RunCheckpointInfo } from "../../../model/run.ts";
 import * as rules from "../../../model/run-rules.ts";
 import type { RunStore } from "../../../ports/run-store.ts";
 import { type Payload, type PayloadEncoding, packState, payloadBytes, unpackState } from "../../rows/run-payload.ts";
+import { type RunRow, toRun } from "../../rows/run-row.ts";
 import { openPostgres, type PgValue, type PostgresDatabase, type PostgresOptions } from "../driver/driver.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
 import { prunePostgresRuns } from "./prune.ts";
@@ -198,23 +192,6 @@ interface CheckpointRow extends InfoRow {
   data: Uint8Array;
 }
 
-interface RunRow {
-  run_id: string;
-  graph: string;
-  fingerprint: string;
-  project: string | null;
-  status: RunStatus;
-  note: string | null;
-  parent_run_id: string | null;
-  parent_sequence: number | null;
-  last_sequence: number;
-  fence: number;
-  lease_owner: string | null;
-  lease_until: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
 function checkpointParams(checkpoint: NewRunCheckpoint, payload: Payload): PgValue[] {
   const info = rules.checkpointInfo(checkpoint, 0, "", payload.size);
   return [
@@ -255,22 +232,4 @@ function toInfo(row: InfoRow): RunCheckpointInfo {
 
 async function withState(row: CheckpointRow): Promise<RunCheckpoint> {
   return { ...toInfo(row), state: await unpackState(row) };
-}
-
-function toRun(row: RunRow): Run {
-  return {
-    runId: row.run_id,
-    graph: row.graph,
-    fingerprint: row.fingerprint,
-    project: row.project,
-    status: row.status,
-    note: row.note,
-    parent: row.parent_run_id === null ? null : { runId: row.parent_run_id, sequence: row.parent_sequence! },
-    lastSequence: row.last_sequence,
-    fence: row.fence,
-    leaseOwner: row.lease_owner,
-    leaseUntil: row.lease_until,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
 }

@@ -1,7 +1,8 @@
 import { systemDatabaseName } from "../../../model/ids.ts";
-import type { SnapshotInfo, SnapshotMode, SnapshotPart } from "../../../model/system.ts";
+import type { SnapshotPart } from "../../../model/system.ts";
 import { noSuchSnapshot } from "../../../model/system-rules.ts";
 import type { LoadedComponent, LoadedPort, MessageKey, SystemStore } from "../../../ports/system-store.ts";
+import { type SnapshotRow, toSnapshot } from "../../rows/snapshot-row.ts";
 import { type PgValue, type PostgresDatabase, type PostgresTx, quoteName, type WriteOptions } from "../driver/driver.ts";
 import { isGone } from "../driver/errors.ts";
 import { toTimestamp } from "../driver/time.ts";
@@ -174,30 +175,4 @@ async function findMessage(tx: PostgresTx, component: string, key: MessageKey) {
       ? await tx.get<HeadRow>(`${HEAD} AND message_id = $3`, component, key.port, key.id)
       : await tx.get<HeadRow>(`${HEAD} AND "offset" = $3 LIMIT 1`, component, key.port, key.offset);
   return row && toHead(row);
-}
-
-interface SnapshotRow {
-  id: string;
-  created_at: string;
-  mode: SnapshotMode;
-  complete: boolean;
-  components: number;
-  messages: number;
-  state_keys: number;
-  bytes: number;
-  checksum: string | null;
-}
-
-function toSnapshot(row: SnapshotRow): SnapshotInfo {
-  return {
-    id: row.id,
-    createdAt: row.created_at,
-    mode: row.mode,
-    complete: row.complete,
-    checksum: row.checksum,
-    components: row.components,
-    messages: row.messages,
-    stateKeys: row.state_keys,
-    bytes: row.bytes,
-  };
 }

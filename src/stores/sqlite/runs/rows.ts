@@ -1,23 +1,6 @@
-import type { Run, RunCheckpoint, RunCheckpointInfo, RunStatus, StoredState } from "../../../model/run.ts";
+import type { RunCheckpoint, RunCheckpointInfo, StoredState } from "../../../model/run.ts";
 import { assertKnownVersion } from "../../../model/run-rules.ts";
 import { type PayloadEncoding, unpackState } from "../../rows/run-payload.ts";
-
-export interface RunRow {
-  run_id: string;
-  graph: string;
-  fingerprint: string;
-  project: string | null;
-  status: RunStatus;
-  note: string | null;
-  parent_run_id: string | null;
-  parent_sequence: number | null;
-  last_sequence: number;
-  fence: number;
-  lease_owner: string | null;
-  lease_until: string | null;
-  created_at: string;
-  updated_at: string;
-}
 
 /** A checkpoint without its state as the table holds it. */
 export interface InfoRow {
@@ -46,22 +29,4 @@ export function toCheckpoint(runId: string, nodeId: string, envelope: string, da
   const state = unpacked instanceof Promise ? "" : unpacked;
   const whole = { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note, state };
   return unpacked instanceof Promise ? unpacked.then((state) => ({ ...whole, state })) : whole;
-}
-
-export function toRun(row: RunRow): Run {
-  return {
-    runId: row.run_id,
-    graph: row.graph,
-    fingerprint: row.fingerprint,
-    project: row.project,
-    status: row.status,
-    note: row.note,
-    parent: row.parent_run_id === null ? null : { runId: row.parent_run_id, sequence: row.parent_sequence! },
-    lastSequence: row.last_sequence,
-    fence: row.fence,
-    leaseOwner: row.lease_owner,
-    leaseUntil: row.lease_until,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
 }

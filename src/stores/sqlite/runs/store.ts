@@ -3,10 +3,11 @@ import * as rules from "../../../model/run-rules.ts";
 import { type Clock, systemClock } from "../../../ports/clock.ts";
 import type { RunStore } from "../../../ports/run-store.ts";
 import { type Payload, packState } from "../../rows/run-payload.ts";
+import { type RunRow, toRun } from "../../rows/run-row.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import { singleDatabase } from "../driver/single.ts";
 import { pruneSqliteRuns } from "./prune.ts";
-import { type InfoRow, type RunRow, toCheckpoint, toEnvelope, toInfo, toRun } from "./rows.ts";
+import { type InfoRow, toCheckpoint, toEnvelope, toInfo } from "./rows.ts";
 import { BURY, runSchema } from "./schema.ts";
 
 export interface SqliteRunStoreOptions {

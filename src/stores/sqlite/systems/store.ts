@@ -1,6 +1,7 @@
-import type { MessageHead, SnapshotInfo, SnapshotMode, SnapshotPart } from "../../../model/system.ts";
+import type { MessageHead, SnapshotPart } from "../../../model/system.ts";
 import { noSuchSnapshot } from "../../../model/system-rules.ts";
 import type { ComponentChange, MessageKey, SystemStore } from "../../../ports/system-store.ts";
+import { type SnapshotRow, toSnapshot } from "../../rows/snapshot-row.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import { noteWrite } from "../driver/write-activity.ts";
@@ -195,32 +196,6 @@ function applyChange(tx: SqliteTx, { component, version, at, messages, ports, st
     if (value === null) tx.run("DELETE FROM state WHERE component_name = ? AND key = ?", component, key);
     else putState(tx, component, key, value);
   return true;
-}
-
-interface SnapshotRow {
-  id: string;
-  created_at: string;
-  mode: SnapshotMode;
-  complete: number;
-  components: number;
-  messages: number;
-  state_keys: number;
-  bytes: number;
-  checksum: string | null;
-}
-
-function toSnapshot(row: SnapshotRow): SnapshotInfo {
-  return {
-    id: row.id,
-    createdAt: row.created_at,
-    mode: row.mode,
-    complete: row.complete === 1,
-    checksum: row.checksum,
-    components: row.components,
-    messages: row.messages,
-    stateKeys: row.state_keys,
-    bytes: row.bytes,
-  };
 }
 
 function assertSnapshot(tx: SqliteTx, id: string): void {

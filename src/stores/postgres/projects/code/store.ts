@@ -1,4 +1,3 @@
-import type { CodeKind } from "../../../../model/code-chunk.ts";
 import {
   type CodeChunk,
   type CodeCounts,
@@ -10,6 +9,7 @@ import {
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { chunkText } from "../../../../text/embedding-text.ts";
+import { type ChunkRow, type NameColumns, namesOf, type TextColumns } from "../../../rows/chunk-row.ts";
 import { unpack } from "../../../rows/text-blocks.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";
@@ -18,7 +18,7 @@ import type { ProjectTables } from "../project-tables.ts";
 import { conditions } from "./filter.ts";
 import { countOrphans, removeOrphans } from "./orphans.ts";
 import { findDefinitions, findReferences } from "./symbols.ts";
-import { commitCode, type TextColumns, textReader, waitForCommits } from "./write.ts";
+import { commitCode, textReader, waitForCommits } from "./write.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "code",
@@ -150,34 +150,6 @@ async function readFiles(tables: ProjectTables, where: string, ...params: readon
     tx.all<IndexedFile & { notice: string | null }>(`SELECT ${FILE} FROM indexed_files ${where} ORDER BY file_path`, ...params),
   );
   return rows.map(({ notice, ...file }) => (notice === null ? file : { ...file, notice }));
-}
-
-interface NameColumns {
-  kind: CodeKind;
-  name: string | null;
-  parents: string;
-  defines: string;
-}
-
-interface ChunkRow extends NameColumns, TextColumns {
-  id: string;
-  generation: number;
-  chunk_index: number;
-  start_line: number;
-  end_line: number;
-  file_path: string;
-  language: string;
-  content_hash: string;
-  indexed_at: string;
-}
-
-function namesOf({ kind, name, parents, defines }: NameColumns) {
-  return {
-    kind,
-    ...(name !== null && { name }),
-    parents: JSON.parse(parents) as string[],
-    defines: JSON.parse(defines) as string[],
-  };
 }
 
 /** In the order asked. */

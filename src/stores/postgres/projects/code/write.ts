@@ -1,5 +1,6 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
+import type { TextColumns } from "../../../rows/chunk-row.ts";
 import { chunkWords, packSymbols } from "../../../rows/index-text.ts";
 import { packTexts, unpack } from "../../../rows/text-blocks.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
@@ -220,12 +221,6 @@ export async function removeChunks(tx: PostgresTx, keys: string, ...params: read
 async function removeSymbols(tx: PostgresTx, fileKey: number): Promise<void> {
   await tx.run("DELETE FROM code_symbols WHERE file_key = $1", fileKey);
   await tx.run("DELETE FROM code_outlines WHERE file_key = $1", fileKey);
-}
-
-export interface TextColumns {
-  readonly text_key: number;
-  readonly text_start: number;
-  readonly text_length: number;
 }
 
 /** Reads the texts of these chunks; a block that several share is unpacked once. */

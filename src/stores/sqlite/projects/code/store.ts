@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import type { CodeKind } from "../../../../model/code-chunk.ts";
 import { type CodeChunk, type CodeOutline, chunkPrint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
 import { chunkText } from "../../../../text/embedding-text.ts";
+import { type ChunkRow, type NameColumns, namesOf, type TextColumns } from "../../../rows/chunk-row.ts";
 import { unpack } from "../../../rows/text-blocks.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
 import { type KnownKeys, knownKeys } from "../../driver/known-keys.ts";
@@ -17,7 +17,7 @@ import type { CodeDatabase } from "./database.ts";
 import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
 import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
 import { findDefinitions, findReferences } from "./symbols.ts";
-import { CODE_WORDS, type TextColumns, textReader } from "./write.ts";
+import { CODE_WORDS, textReader } from "./write.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "code",
@@ -210,34 +210,6 @@ interface Totals {
   renames: number;
   generation: number;
   lastIndexedAt: string | null;
-}
-
-interface NameColumns {
-  kind: CodeKind;
-  name: string | null;
-  parents: string;
-  defines: string;
-}
-
-interface ChunkRow extends NameColumns, TextColumns {
-  id: string;
-  generation: number;
-  chunk_index: number;
-  start_line: number;
-  end_line: number;
-  file_path: string;
-  language: string;
-  content_hash: string;
-  indexed_at: string;
-}
-
-function namesOf({ kind, name, parents, defines }: NameColumns) {
-  return {
-    kind,
-    ...(name !== null && { name }),
-    parents: JSON.parse(parents) as string[],
-    defines: JSON.parse(defines) as string[],
-  };
 }
 
 /** In the order asked. They come as one text, which takes a third of the time of as many rows. */

@@ -1,6 +1,7 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
 import { yieldToCalls } from "../../../../scheduling/yield.ts";
+import type { TextColumns } from "../../../rows/chunk-row.ts";
 import { chunkWords, type PackedSymbols, unpackOutline } from "../../../rows/index-text.ts";
 import { unpack } from "../../../rows/text-blocks.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
@@ -223,12 +224,6 @@ function removeSymbols(tx: SqliteTx, fileKey: number): void {
     return;
   }
   for (const name of names) tx.run("DELETE FROM code_symbols WHERE name = ? AND file_key = ?", name, fileKey);
-}
-
-export interface TextColumns {
-  readonly text_key: number;
-  readonly text_start: number;
-  readonly text_length: number;
 }
 
 /** Reads texts within one snapshot; a block that several chunks share is unpacked once. */
