@@ -1,4 +1,4 @@
-/** A crawler that is killed in the middle of its work, and goes on where it was. Run it with: npm run example -- crawler */
+/** A crawler that is killed in the middle of its work, and resumes. Run it with: npm run example -- crawler */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -57,7 +57,7 @@ if (process.env.CRAWL_FOLDER) {
   assert.equal(signal, "SIGKILL");
   console.log("killed after:", readFileSync(log, "utf8").trim().split("\n").join(" "));
 
-  // Its lease runs out a few seconds later; then whoever asks first may go on.
+  // Its lease runs out a few seconds later; then the first process that asks may continue.
   let recovered: Awaited<ReturnType<ReturnType<typeof crawl>["recover"]>> = [];
   while (recovered.length === 0) {
     await sleep(100);

@@ -1,4 +1,4 @@
-/** One session saves where it is; the next finds it and goes on. Run it with: npm run example -- hand-over */
+/** One session saves its context; the next finds it and resumes. Run it with: npm run example -- hand-over */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ const second = await open({ dataDir });
 const { checkpoints } = await second.checkpoints.list({ projectPath, limit: 1 });
 const last = checkpoints[0];
 assert.equal(last?.context.branch, "lexer");
-console.log(`Going on from: ${last.summary} (branch ${last.context.branch})`);
+console.log(`Resuming from: ${last.summary} (branch ${last.context.branch})`);
 await second.close();
 
 rmSync(dataDir, { recursive: true });

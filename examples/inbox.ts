@@ -37,7 +37,7 @@ await monday.close();
 const tuesday = open();
 const ledger = tuesday.component("ledger");
 const inbox = ledger.port<Payment>("payments");
-console.log("the source may go on after offset", (await inbox.position()).position);
+console.log("the source continues after offset", (await inbox.position()).position);
 for (const message of source.toReversed()) console.log(message.id, (await inbox.receive(message, book)).outcome);
 assert.deepEqual([await ledger.get("ada"), await ledger.get("grace")], [1_500, 250]);
 

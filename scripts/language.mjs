@@ -21,7 +21,10 @@ const BARRED = [
   [/\b(come|comes|came) to rest\b|(?<!encrypt\w{0,5} )\bat rest\b/i, "idle"],
   [/\balike\b/i, "similar, both"],
   [/\blearnt\b/i, "knowledge, learned"],
-  [/\b(const|let|function|async) (kept|given|meant|later|examining|shown|refused|told)\b/, "a noun for a value, a verb for a function"],
+  [
+    /\b(function|const) (kept|given|meant|shown|refused|told)\b(\(| = (async )?\([^)]*\)[^=]*=>)|\b(const|let) (learnt|later|examining)\b/,
+    "a noun for a value, a verb for a function",
+  ],
   [/\bbeside the files\b|\blocal side\b/i, "client side"],
   [/(?<!code\.)\bdeepen/i, "re-embed"],
   [/\bhalf as \w+ again\b/i, "1.5 times as …"],

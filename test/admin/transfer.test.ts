@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const refused = async (file: string, code: string, said: RegExp) => {
+const expectRefusal = async (file: string, code: string, said: RegExp) => {
   const before = statSync(path(file), { throwIfNoEntry: false })?.isFile() ? readFileSync(path(file)) : undefined;
   const error = await cairn.transfer.import({ projectPath: "/q", file: path(file) }).then(
     () => undefined,
@@ -38,36 +38,36 @@ const refused = async (file: string, code: string, said: RegExp) => {
   if (before) expect(readFileSync(path(file)).equals(before)).toBe(true);
 };
 
-it("refuses files that are no sound project, says why, and changes nothing", async () => {
+it("refuses files that are no sound project, reports why, and changes nothing", async () => {
   writeFileSync(path("lines.jsonl"), '{"cairn_export":1}\n');
-  await refused("lines.jsonl", "invalid_input", /not a database file.*checkpoint import/);
-  await refused("nowhere.db", "not_found", /no file or folder/);
-  await refused("data", "invalid_input", /is a folder, not a regular file/);
+  await expectRefusal("lines.jsonl", "invalid_input", /not a database file.*checkpoint import/);
+  await expectRefusal("nowhere.db", "not_found", /no file or folder/);
+  await expectRefusal("data", "invalid_input", /is a folder, not a regular file/);
 
   copyFileSync(path("good.db"), path("torn.db"));
   truncateSync(path("torn.db"), statSync(path("good.db")).size - 3_000);
-  await refused("torn.db", "invalid_input", /damaged/);
+  await expectRefusal("torn.db", "invalid_input", /damaged/);
   const bytes = readFileSync(path("good.db"));
   bytes.fill(0x5a, bytes.length / 2, bytes.length / 2 + 8_192);
   writeFileSync(path("scribbled.db"), bytes);
-  await refused("scribbled.db", "invalid_input", /damaged/);
+  await expectRefusal("scribbled.db", "invalid_input", /damaged/);
 
   const other = await openSqlite({ path: path("other.db") });
   await other.write((tx) => tx.exec("CREATE TABLE things (id)"));
   other.close();
-  await refused("other.db", "invalid_input", /not that of a project/);
+  await expectRefusal("other.db", "invalid_input", /not that of a project/);
 
   copyFileSync(path("good.db"), path("newer.db"));
   const newer = await openSqlite({ path: path("newer.db") });
   await newer.write((tx) => tx.run("INSERT INTO schema_migrations (migration_id, migration_name, checksum) VALUES (999, 'later', 'x')"));
   newer.close();
-  await refused("newer.db", "unavailable", /newer/);
+  await expectRefusal("newer.db", "unavailable", /newer/);
 
   copyFileSync(path("good.db"), path("trigger.db"));
   const planted = await openSqlite({ path: path("trigger.db") });
   await planted.write((tx) => tx.exec("CREATE TRIGGER sly AFTER INSERT ON schema_migrations BEGIN DELETE FROM checkpoints; END"));
   planted.close();
-  await refused("trigger.db", "unavailable", /"sly", a trigger or view that Cairn did not make/);
+  await expectRefusal("trigger.db", "unavailable", /"sly", a trigger or view that Cairn did not make/);
 });
 
 it("checks every record of a file that someone prepared, and takes out its secrets", async () => {

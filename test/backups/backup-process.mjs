@@ -1,4 +1,4 @@
-// Backs a system up, or restores it, and says how that went. Runs from dist/.
+// Backs a system up, or restores it, and reports how that went. Runs from dist/.
 //   node backup-process.mjs backup|restore <data folder> <state folder> <backup folder>
 import { open } from "../../dist/index.js";
 

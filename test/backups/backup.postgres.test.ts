@@ -31,7 +31,7 @@ describe("on PostgreSQL", () => {
     await cairn.close();
   });
 
-  it("the doctor says when the server is away, instead of failing", async () => {
+  it("the doctor reports when the server is away, instead of failing", async () => {
     const cairn = await open({ storage: "postgres://nobody@127.0.0.1:1/none", embedder: [] });
     expect(await cairn.doctor.examine()).toMatchObject({ healthy: false, findings: [{ check: "storage", severity: "problem" }] });
     await cairn.close();

@@ -83,7 +83,7 @@ describe("a backup", () => {
     expect(readdirSync(closed)).toEqual([]);
   });
 
-  it("of all leaves out a damaged database, says so, and keeps the others", async () => {
+  it("of all leaves out a damaged database, reports it, and keeps the others", async () => {
     const cairn = await at.open();
     await cairn.checkpoints.save({ projectPath: PROJECT, summary: "One" });
     await cairn.checkpoints.save({ projectPath: "/other", summary: "Two" });

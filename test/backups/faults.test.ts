@@ -118,7 +118,7 @@ describe("a backup", () => {
   it.each([
     ["the disk is full", "ENOSPC" as const, /disk that holds .* is full|Reading or writing/],
     ["the disk fails", "EIO" as const, /cannot be written|Reading or writing|not sound|differs/],
-  ])("that finds at any write that %s says so and leaves nothing, or is whole", { timeout: 900_000 }, async (_, mode, words) => {
+  ])("that finds at any write that %s reports it and leaves nothing, or is complete", { timeout: 900_000 }, async (_, mode, words) => {
     const { points, clear } = await withFault({ action: "backup", path: "/backups/", nth: 0, mode });
     clear();
     const said: string[] = [];
@@ -171,7 +171,7 @@ describe("a restore", () => {
       const cairn = await open({ ...run.places, embedder: [] });
       await cairn.backups.restore({ which, overwrite: true });
       expect(await valueIn(live)).toBe("backed up");
-      // What was there before the first try is kept, once.
+      // The database before the first attempt is kept, once.
       const aside = join(run.places.stateDir, "replaced");
       const kept = await Promise.all(readdirSync(aside).map((name) => valueIn(join(aside, name))));
       expect(

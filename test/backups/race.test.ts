@@ -70,7 +70,7 @@ describe("a restore among processes that come, write and go", () => {
   });
 });
 
-describe("a restore in a process that goes on working", () => {
+describe("a restore in a process that continues to work", () => {
   it("is done or refused as in use, and no save that was acknowledged is lost", async () => {
     const cairn = await at.open();
     await cairn.checkpoints.save({ projectPath: PROJECT, summary: "First" });
@@ -83,7 +83,7 @@ describe("a restore in a process that goes on working", () => {
           acknowledged.push((await cairn.checkpoints.save({ projectPath: PROJECT, summary: "Work" })).id);
           await nextTurn(); // as a server's requests do
         } catch (error) {
-          if (!(error instanceof CairnError && error.code === "unavailable")) throw error; // it was told, and can be tried again
+          if (!(error instanceof CairnError && error.code === "unavailable")) throw error; // the caller can try again
           await sleep(5);
         }
       }

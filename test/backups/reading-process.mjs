@@ -1,4 +1,4 @@
-// A process that keeps a project's database open. Says on stdout what it holds, at the start and whenever it is told.
+// A process that keeps a project's database open. Says on stdout what it holds, at the start and on request.
 //   node reading-process.mjs <data folder> <project>
 import { open } from "../../dist/index.js";
 

@@ -16,7 +16,7 @@ afterEach(() => at.clear());
 const project = { kind: "project", id: PROJECT } as const;
 const save = (cairn: Awaited<ReturnType<typeof at.open>>, summary: string) => cairn.checkpoints.save({ projectPath: PROJECT, summary });
 
-/** A process that has the database open and reads it when told; it says what it sees. */
+/** A process that has the database open and reads it on request and prints what it sees. */
 async function reader(dataDir: string) {
   const child = spawn(process.execPath, [join(import.meta.dirname, "reading-process.mjs"), dataDir, PROJECT], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -47,7 +47,7 @@ async function reader(dataDir: string) {
 }
 
 describe("a restore", () => {
-  it("refuses to overwrite without being told, and keeps what it replaces", async () => {
+  it("refuses to overwrite without permission, and keeps what it replaces", async () => {
     const cairn = await at.open();
     await save(cairn, "Kept");
     await cairn.backups.create(project);

@@ -110,7 +110,7 @@ describe("over HTTP", () => {
 });
 
 describe("elsewhere", () => {
-  it("memory is not backed up, and says so; the doctor still answers", async () => {
+  it("memory is not backed up, and reports it; the doctor still answers", async () => {
     const cairn = await open({ storage: "memory", embedder: [] });
     await expect(cairn.backups.create("all")).rejects.toMatchObject({ code: "conflict", message: expect.stringContaining("memory") });
     expect(await cairn.doctor.examine()).toMatchObject({ healthy: true, versions: { database: "memory" }, systems: [] });

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it("a filter that leaves 3 of 100,000 records finds those 3, by meaning and by words", { timeout: 1_800_000 }, async () => {
+it("a filter that leaves 3 of 100,000 records finds those 3, in semantic and keyword search", { timeout: 1_800_000 }, async () => {
   const projectPath = "/large";
   const embedder = testEmbedder({ dimension: 8 });
   const storage = postgresStorage({ url: database.url, now: systemClock });

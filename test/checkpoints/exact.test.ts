@@ -10,7 +10,7 @@ import { countsExactly, createdAt, findsTheRare, MANY, RARE } from "./exact.ts";
 const folder = mkdtempSync(join(tmpdir(), "cairn-exact-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-it("a filter that leaves 3 of 100,000 records finds those 3, by meaning and by words", { timeout: 1_800_000 }, async () => {
+it("a filter that leaves 3 of 100,000 records finds those 3, in semantic and keyword search", { timeout: 1_800_000 }, async () => {
   const dataDir = join(folder, "large");
   const projectPath = "/large";
   const embedder = testEmbedder({ dimension: 8 });

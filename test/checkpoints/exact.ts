@@ -29,7 +29,7 @@ export async function findsTheRare(options: OpenOptions, projectPath: string): P
   }
 }
 
-/** Two write and delete while a third lists: what it is told as the total is what it is given. */
+/** Two write and delete while a third lists: the total equals the number of rows. */
 export async function countsExactly(options: OpenOptions): Promise<void> {
   const projectPath = "/busy";
   const writers = await Promise.all([1, 2].map(() => open({ ...options, embedder: { kind: "none" } })));

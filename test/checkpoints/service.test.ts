@@ -60,7 +60,7 @@ describe("checkpoint_resume", () => {
     expect(full).not.toHaveProperty("note");
   });
 
-  it("stays within its tokens and says how to get the rest", async () => {
+  it("stays within its tokens and reports how to get the rest", async () => {
     const { call } = await fresh();
     await call("checkpoint_save", { project_path, summary: "Long", description: "many words ".repeat(900) });
     const cut = await call("checkpoint_resume", { project_path, level: "full", max_tokens: 300 });
@@ -177,7 +177,7 @@ describe("checkpoint_prune", () => {
 });
 
 describe("export and import", () => {
-  it("page by cursor, and an import may be repeated and goes to the project it is told", async () => {
+  it("page by cursor, and an import may be repeated and goes to the named project", async () => {
     const { call } = await fresh();
     for (let index = 0; index < 7; index++)
       await call("checkpoint_save", {
@@ -208,7 +208,7 @@ describe("export and import", () => {
     const { call } = await fresh();
     const good = { id: "a", summary: "Good", created_at: "2026-01-01T00:00:00Z" };
     const { secret } = plantedSecrets(9).find(({ kind }) => kind === "github-token")!;
-    const told = await call("checkpoint_import", {
+    const reported = await call("checkpoint_import", {
       project_path,
       records: [
         good,
@@ -219,8 +219,8 @@ describe("export and import", () => {
         good,
       ],
     });
-    expect(told).toMatchObject({ imported: 2, present: 1, redacted: [{ kind: "github-token", field: "description", count: 1 }] });
-    expect(told.problems.map(({ record }: { record: number }) => record)).toEqual([2, 3, 4]);
+    expect(reported).toMatchObject({ imported: 2, present: 1, redacted: [{ kind: "github-token", field: "description", count: 1 }] });
+    expect(reported.problems.map(({ record }: { record: number }) => record)).toEqual([2, 3, 4]);
     expect(JSON.stringify(await call("checkpoint_export", { project_path }))).not.toContain(secret);
   });
 });

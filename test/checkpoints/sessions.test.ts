@@ -33,7 +33,7 @@ async function session(project: string) {
   };
 }
 
-it("a session saves and is killed; a new one finds it by meaning and resumes it at each level", async () => {
+it("a session saves and is killed; a new one finds it by semantic search and resumes it at each level", async () => {
   const first = await session(folder);
   const saved = await first.call("checkpoint_save", {
     summary: "auth specs are red since we rotate JWTs",

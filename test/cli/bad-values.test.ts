@@ -60,7 +60,7 @@ describe.each(operationsOnly.map((command) => ({ name: command.path.join(" "), c
     }
   });
 
-  it("says which value is missing", async () => {
+  it("reports which value is missing", async () => {
     for (const flag of command.flags.filter((one) => one.required)) {
       const { code, stderr } = await s.cairn([...command.path, ...required(command, flag), "--storage", "memory"]);
       expect(code).toBe(EXIT_CODE.invalid_input);

@@ -64,7 +64,7 @@ describe("the command tree", () => {
     expect(await says("--limit", "3")).toContain("needs a command");
   });
 
-  it("tells its version", async () => {
+  it("prints its version", async () => {
     expect((await s.cairn(["--version"])).stdout).toBe(`${VERSION}\n`);
     expect((await s.cairn(["-V"])).stdout).toBe(`${VERSION}\n`);
     expect(JSON.parse((await s.cairn(["--version", "--json"])).stdout)).toEqual({ version: VERSION });

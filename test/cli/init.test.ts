@@ -14,7 +14,7 @@ afterAll(clear);
 const content = (path: string) => JSON.parse(readFileSync(path, "utf8"));
 
 describe("cairn init", () => {
-  it("writes .mcp.json once, and tells what to paste elsewhere", async () => {
+  it("writes .mcp.json once, and prints what to paste elsewhere", async () => {
     const { code, stdout } = await cairn(["init", "--launch", "npx"]);
     expect(code).toBe(0);
     expect(content(mcp)).toEqual({ mcpServers: { cairn: { command: "npx", args: ["-y", "cairn-memory", "mcp"] } } });

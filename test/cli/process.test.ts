@@ -57,7 +57,7 @@ describe("the cairn process", () => {
     const child = spawn(main, ["checkpoint", "save", "half", "--description", "-"], { cwd: s.project, env: environment() });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
-    // It reads its input only after everything is loaded, so a full pipe that drains tells that it is there.
+    // It reads its input only after everything is loaded, so a full pipe that drains shows that it runs.
     await new Promise<void>((resolve) => child.stdin.write("x".repeat(1024 * 1024), () => resolve()));
     child.kill("SIGINT");
     const code = await new Promise((resolve) => child.on("exit", resolve));

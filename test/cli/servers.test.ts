@@ -113,7 +113,7 @@ describe("cairn serve", () => {
     });
   });
 
-  it("tells a person where to look", async () => {
+  it("prints the address", async () => {
     const stop = new AbortController();
     setTimeout(() => stop.abort(), 500);
     const { code, stdout, stderr } = await s.cairn(["serve", "--port", "0"], { signal: stop.signal });

@@ -44,7 +44,7 @@ describe("what a person sees", () => {
     expect((await s.cairn(["checkpoint", "list"])).stdout).toContain(summary);
   });
 
-  it("says how to go on, and what there is when there is nothing", async () => {
+  it("prints the next command, also for an empty list", async () => {
     expect((await s.cairn(["checkpoint", "list"])).stdout).toBe("No checkpoints.\n");
     for (const summary of ["one", "two", "three"]) await s.cairn(["checkpoint", "save", summary]);
     const { stdout } = await s.cairn(["checkpoint", "list", "--limit", "2"]);

@@ -48,10 +48,10 @@ it("names the lines that could not be stored and stores the others", async () =>
   const good = (id: string) => JSON.stringify({ id, summary: "Good", created_at: "2026-01-01T00:00:00Z" });
   writeFileSync(file, `\uFEFF${good("x1")}\n\nnot json\n[1]\n{"id":"x2"}\n${good("x3")}\r\n"${"y".repeat(1_100_000)}"\n${good("x4")}`);
   const { stdout, code } = await cairn(["checkpoint", "import", file, "--json"], { env });
-  const told = JSON.parse(stdout);
-  expect(told).toMatchObject({ imported: 3, failed: 4 });
+  const reported = JSON.parse(stdout);
+  expect(reported).toMatchObject({ imported: 3, failed: 4 });
   expect(code).toBe(11);
-  expect(told.problems.map(({ line }: { line: number }) => line).sort()).toEqual([3, 4, 5, 7]);
+  expect(reported.problems.map(({ line }: { line: number }) => line).sort()).toEqual([3, 4, 5, 7]);
 });
 
 it.each([

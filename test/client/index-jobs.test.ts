@@ -84,7 +84,7 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 describe("an index job", () => {
-  it("answers at once, tells how far it is, and writes both down as the seed has them", async () => {
+  it("answers immediately, reports its progress, and writes both files", async () => {
     const { target, pass, open } = gate();
     const one = local(target);
     const begun = await one.index({ projectPath });
@@ -104,13 +104,13 @@ describe("an index job", () => {
       recent_paths: [projectPath],
       last_sync: null,
     });
-    const told: (number | undefined)[][] = [];
-    const waiting = one.index({ projectPath, wait: true }, { progress: (at, of) => told.push([at, of]) });
-    await until(() => told.length > 0);
+    const reported: (number | undefined)[][] = [];
+    const waiting = one.index({ projectPath, wait: true }, { progress: (at, of) => reported.push([at, of]) });
+    await until(() => reported.length > 0);
     open();
     const done = await waiting;
     expect(done).toMatchObject({ jobId: begun.jobId, status: "completed", filesProcessed: 30, counts: { indexed: 30 } });
-    expect(told[0]).toEqual([10, 30]);
+    expect(reported[0]).toEqual([10, 30]);
     await one.close(); // the summary is the last thing that a job writes
     expect(summary()).toMatchObject({ current_jobs: {}, last_sync: done.finishedAt });
     expect(readdirSync(join(dataDir, "jobs")).filter((name) => /lease|lock|tmp|cancel/.test(name))).toEqual([]);
@@ -156,7 +156,7 @@ describe("an index job", () => {
     expect(await local(target).jobs(projectPath)).toMatchObject([{ status: "cancelled" }]);
   });
 
-  it("waits when its process ends, goes on at the next start, and sends nothing twice", async () => {
+  it("waits when its process ends, resumes at the next start, and sends nothing twice", async () => {
     const { target, pass, open, index } = gate();
     const first = local(target);
     const { jobId: id } = await first.index({ projectPath, includeIgnored: true });
@@ -254,7 +254,7 @@ describe("an index job", () => {
     expect(asked).toBe(0);
   });
 
-  it("fails with its reason when nothing can be sent, and the next one goes on", async () => {
+  it("fails with its reason when nothing can be sent, and the next one continues", async () => {
     const { target, open, index } = gate();
     open();
     const refusing: IndexTarget = { ...target, hashes: () => Promise.reject(new Error("no key")) };

@@ -65,7 +65,7 @@ const indexed = async () => Object.keys(await cairn.code.hashes({ projectPath, p
 const allPaths = async () => (await cairn.code.context({ projectPath, symbol: "f", limit: 100 })).map(({ path }) => path);
 
 describe("a pass over a tree", () => {
-  it("sends everything in batches of so many files or bytes, and nothing the next time", async () => {
+  it("sends everything in batches of a limited number of files or bytes, and nothing the next time", async () => {
     for (let n = 0; n < 23; n++) write(`src/f${String(n).padStart(2, "0")}.py`, source(`f${n}`));
     const first = await pass();
     expect(first).toMatchObject({ filesProcessed: 23, filesTotal: 23, counts: { indexed: 23, unchanged: 0, failed: 0 } });
@@ -126,7 +126,7 @@ describe("a pass over a tree", () => {
     expect((await cairn.code.context({ projectPath, symbol: "function_3" })).map(({ path }) => path)).toEqual(["after/part3/f3.py"]);
   });
 
-  it("tells a file in a broken encoding, tries it every time, and keeps what it knew of it", async () => {
+  it("reports a file in a broken encoding, tries it every time, and keeps its older chunks", async () => {
     write("good.py", source("good"));
     write("bad.py", source("was_good"));
     await pass();
@@ -284,7 +284,7 @@ describe("a pass over a tree", () => {
     expect(most).toBe(3);
   });
 
-  it("starts anew where its memory is damaged", async () => {
+  it("starts again when its cache is damaged", async () => {
     write("a.py", source("f"));
     await pass();
     for (const content of ["", "{", '{"version":1}', "\0"]) {

@@ -103,7 +103,7 @@ export function processStage() {
     async clear() {
       await Promise.all([...clients].map((client) => client.close()));
       await Promise.all([...children].map(killProcess));
-      await removeFolder(folder); // a job that goes on by itself may not have ended yet
+      await removeFolder(folder); // a resumed job may not have ended yet
     },
   };
 }

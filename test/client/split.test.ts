@@ -44,7 +44,7 @@ describe("cairn mcp --api-url", SLOW, () => {
     expect(await call(client, "code_usages", { symbol: "helper" })).toMatchObject({ total_references: FILES });
     expect(total_references).toBe(0);
 
-    // The local side sees the disk, so it knows what the server cannot.
+    // The client side reads the disk, which the server cannot.
     s.write("src/part0/f7.py", "def function_7():\n    return other\n");
     const shown = await call(client, "code_context", { symbol: "function_7" });
     expect(shown.contexts).toMatchObject([{ stale: true }]);
@@ -52,7 +52,7 @@ describe("cairn mcp --api-url", SLOW, () => {
     await client.close();
     await server.kill();
 
-    // Nothing of it is on the local side, and the server has each file once and nothing left over.
+    // The client side has no copy, and the server has each file once and nothing left over.
     const storage = sqliteStorage({ dataDir: join(s.folder, "server"), now: systemClock });
     const { code } = (await storage.find(s.project))!;
     expect((await code.files()).length).toBe(FILES);
@@ -63,7 +63,7 @@ describe("cairn mcp --api-url", SLOW, () => {
     await own.close();
   });
 
-  it("carries the command line too, and says when the server is not there", async () => {
+  it("carries the command line too, and reports when the server is not there", async () => {
     s.write("a.py", "def remote_name():\n    pass\n");
     const server = await s.serve();
     const remote = ["--api-url", server.url];

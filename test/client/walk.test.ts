@@ -64,7 +64,7 @@ describe("a walk", () => {
       if (seen.length === 0) for (const name of names.slice(40)) rmSync(join(root, name));
       seen.push(`${entry.type} ${entry.path}`);
     }
-    // Files are looked at a few dozen at a time; those that were looked at before are still given.
+    // Files are looked at a few dozen at a time; earlier ones are still returned.
     expect(seen.filter((line) => !line.startsWith("file "))).toEqual([]);
     expect(seen.slice(0, 41)).toEqual(["file a/first.ts", ...names.slice(0, 40).map((name) => `file ${name}`)]);
     expect(seen.length).toBeLessThan(names.length);
@@ -158,7 +158,7 @@ describe("a walk", () => {
     await first.return();
   });
 
-  it("says so when there is no such folder, or it is a file", async () => {
+  it("reports it when there is no such folder, or it is a file", async () => {
     const root = plant({ "a.ts": "" });
     await expect(entries(join(root, "gone"))).rejects.toMatchObject({ code: "not_found" });
     await expect(entries(join(root, "a.ts"))).rejects.toMatchObject({ code: "invalid_input" });
@@ -170,7 +170,7 @@ describe("a walk", () => {
     expect(await lines(root)).toEqual(["a.ts", "pipe: special"]);
   });
 
-  it("reports a folder that may not be read, and goes on", async () => {
+  it("reports a folder that may not be read, and continues", async () => {
     const root = plant({ "a/x.ts": "", "b.ts": "", "locked/secret.ts": "" });
     chmodSync(root, 0o755);
     chmodSync(join(root, "locked"), 0o000);
@@ -184,7 +184,7 @@ describe("a walk", () => {
     }
   });
 
-  it("keeps odd names as they are, and reports those that are not UTF-8", async () => {
+  it("keeps odd names as they are, and reports names that are not UTF-8", async () => {
     const names = [
       "new\nline.ts",
       "tab\t.ts",
@@ -216,7 +216,7 @@ describe("a walk", () => {
     execFileSync("rm", ["-rf", root]);
   });
 
-  it("goes on when folders vanish under it", async () => {
+  it("continues when folders vanish during the walk", async () => {
     const root = plant({ "a/x.ts": "", "b/y.ts": "", "c.ts": "" });
     const found: string[] = [];
     for await (const entry of walk(root)) {
@@ -241,7 +241,7 @@ describe("a walk", () => {
   });
 });
 
-/** Root may read everything; then the test goes on as nobody for a while. */
+/** Root may read everything; then the test runs as the user nobody for a while. */
 function asOrdinaryUser(): () => void {
   if (process.geteuid?.() !== 0) return () => {};
   process.seteuid!(65_534);

@@ -150,7 +150,7 @@ describe("a watch", () => {
     await until(() => runs > before + 2);
   });
 
-  it("goes on when the tree was away for a moment", async () => {
+  it("continues when the tree was missing for a moment", async () => {
     write("a.py", "a");
     const failures: unknown[] = [];
     await watch({ rescanMs: 30, onIndexed: (outcome) => void (outcome instanceof CairnError && failures.push(outcome.code)) });
@@ -162,7 +162,7 @@ describe("a watch", () => {
     await until(() => has("b.py", "b"));
   });
 
-  it("goes on after a failure of the index", async () => {
+  it("continues after a failure of the index", async () => {
     write("a.py", "a");
     let fails = 2;
     await watch({

@@ -1,5 +1,5 @@
 // A tree that is another one in each round: files are edited, grow and shrink, move, go and come back. Each part of a file says what
-// it belongs to, so that whoever finds one can tell whether the others should be there too.
+// it belongs to, so that a reader can check whether the others exist too.
 const STABLE = 10;
 const WANDERERS = 5;
 const FLICKERING = 6;
@@ -15,7 +15,7 @@ export function treeAt(round) {
   // Moved with a name for it; every second one is edited at the same time.
   for (let k = 0; k < WANDERERS; k++) tree.set(wandererPath(k, round), content(`wanderer${k}`, k % 2 === 0 ? 7 : round, false));
   for (let k = 0; k < FLICKERING; k++) if ((round + k) % 4 < 2) tree.set(`flickering/file${k}.txt`, content(`flickering${k}`, k, false));
-  // Moved without a word: only the manifest at the end tells.
+  // Renamed without notice: only the manifest at the end shows it.
   for (let k = 0; k < DRIFTING; k++) tree.set(`drift${Math.floor(round / 2)}/file${k}.txt`, content(`drifting${k}`, 1, false));
   return tree;
 }

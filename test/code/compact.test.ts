@@ -9,7 +9,7 @@ import { testEmbedder } from "../support/embedders.ts";
 
 const projectPath = "/srv/compacted";
 
-it("gives the room of removed files back and says how much, while others read and write", { timeout: 600_000 }, async () => {
+it("frees the space of removed files and reports how much, while others read and write", { timeout: 600_000 }, async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "cairn-compact-"));
   const path = join(dataDir, "projects", `${projectDatabaseName(projectPath)}.db`);
   const onDisk = () => ["", "-wal"].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0);
@@ -43,7 +43,7 @@ it("gives the room of removed files back and says how much, while others read an
   expect(meanwhile).toBeGreaterThan(0);
   expect(orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
   expect(freedBytes).toBeGreaterThan(0);
-  // In peace there is nothing left to give back but what the others wrote meanwhile.
+  // While idle, only the space of concurrent writes can be freed.
   await cairn.code.compact({ projectPath });
   const small = onDisk();
   expect((await cairn.code.compact({ projectPath })).freedBytes).toBeLessThan(100_000);

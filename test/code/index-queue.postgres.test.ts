@@ -20,7 +20,7 @@ indexQueueContract("on PostgreSQL", async (perform, options) => open(perform, op
 
 describe("the queue on PostgreSQL, when processes end", () => {
   const DONE: IndexOutcome = { status: "completed", result: { files: [], embeddedTexts: 0, removed: 0, removedPaths: [], renamed: 0 } };
-  /** Ends only when it is told to stop. */
+  /** Ends only on cancellation. */
   const endless: PerformIndexWork = async (_, signal) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     return { status: "cancelled" };
@@ -86,7 +86,7 @@ describe("the queue on PostgreSQL, when processes end", () => {
     await queue.close();
   });
 
-  it("gives up on work that ended its process again and again, and says so", async () => {
+  it("fails work that ended its process repeatedly, with the reason", async () => {
     let begun = 0;
     const queue = open((piece, signal) => {
       begun++;

@@ -42,7 +42,7 @@ describe("indexing a batch", () => {
     expect(await cairn.code.hashes({ projectPath, paths: ["src/retry.ts", "never.ts"] })).toEqual({ "src/retry.ts": sha256Hex(RETRY) });
   });
 
-  it("tells of each file that cannot be taken in, keeps what was there, and takes the others", async () => {
+  it("reports each file that cannot be indexed, keeps its older chunks, and indexes the others", async () => {
     await index({ "a.ts": RETRY });
     const { files } = await cairn.code.indexBatch({
       projectPath,
@@ -116,7 +116,7 @@ describe("indexing a batch", () => {
     expect((await cairn.code.stats({ projectPath })).renames).toBe(1);
   });
 
-  it("takes files in while the embedding model is down, and finds them by words", async () => {
+  it("takes files in while the embedding model is down, and finds them by keyword search", async () => {
     embedder.mood = "down";
     const result = await index({ "src/retry.ts": RETRY });
     expect(result.files[0]!.status).toBe("indexed");

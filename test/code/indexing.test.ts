@@ -59,7 +59,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     rmSync(dataDir, { recursive: true });
   });
 
-  it("accepts files with 202, indexes them, and tells what each came to", async () => {
+  it("accepts files with 202, indexes them, and reports the result of each", async () => {
     const accepted = await call("POST", "/index", {
       project_path: A,
       files: [
@@ -203,7 +203,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect((await call("GET", `/index/jobs/${first.body.job_id}?wait_ms=${LIMITS.codeJobWaitMs + 1}`)).status).toBe(400);
   });
 
-  it("refuses with 503 and Retry-After when too much waits, loses nothing that it accepted, and goes on", async () => {
+  it("refuses with 503 and Retry-After when too much waits, loses nothing that it accepted, and continues", async () => {
     const usual = http;
     http = await api({ cairn: await open({ storage: database?.url ?? kind, dataDir, embedder: [embedder], code: { queueJobs: 3 } }) });
     const answers = await Promise.all(

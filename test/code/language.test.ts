@@ -45,7 +45,7 @@ describe("the language of a file", () => {
     ["template <typename T>\nT max(T a, T b);", "cpp"],
     ["std::string name();", "cpp"],
     ["/* a class of its own */\nstruct s { int x; };", "c"],
-  ])("tells C from C++ headers by what they use (%j)", (content, language) => {
+  ])("distinguishes C from C++ headers by what they use (%j)", (content, language) => {
     expect(languageOf("include/a.h", content)).toBe(language);
   });
 });

@@ -32,7 +32,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
   let dataDir: string;
   let database: TestDatabase | undefined;
   let storage: Storage;
-  let later: Backfiller;
+  let backfill: Backfiller;
   /** The other process, which changes the model. */
   let other: Cairn;
   let service: Code;
@@ -50,13 +50,13 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a model that
         return { ...project, code: { ...project.code, commit: async (batch) => beforeCommit().then(() => project.code.commit(batch)) } };
       },
     };
-    later = backfiller({ embedders, firstDelayMs: 20 });
+    backfill = backfiller({ embedders, firstDelayMs: 20 });
     const redact = (text: string) => ({ text, found: [] });
-    service = code({ storage: held, embedders, parsers, backfiller: later, redact, now: systemClock });
+    service = code({ storage: held, embedders, parsers, backfiller: backfill, redact, now: systemClock });
     other = await open({ storage: database?.url ?? "sqlite", dataDir, embedder: models });
   });
   afterEach(async () => {
-    await later.close();
+    await backfill.close();
     await parsers.close();
     await other.close();
     await storage.close();

@@ -83,7 +83,7 @@ describe("the parser pool", () => {
     expect(await parsers.chunk({ path: "notes.md", content: "# One\n\ntwo" })).toMatchObject({ how: "syntax", language: "markdown" });
   });
 
-  it("rejects what is cancelled while it waits or runs, and goes on", async () => {
+  it("rejects what is cancelled while it waits or runs, and continues", async () => {
     const parsers = pool({ workerUrl: misbehaving });
     const controller = new AbortController();
     const running = parsers.chunk(file("ok"), { signal: controller.signal });

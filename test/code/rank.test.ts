@@ -87,7 +87,7 @@ describe("ranking code", () => {
   });
 });
 
-describe("what a path tells", () => {
+describe("the roles of a path", () => {
   it.each([
     ["src/db/impl.cc", []],
     ["db/db_test.cc", ["test"]],

@@ -101,7 +101,7 @@ async function expectExactly(code: CodeStore, tree: ReadonlyMap<string, string>,
   const [version] = await code.embeddings.versions();
   const { records, vectors } = await code.embeddings.counts(version!.versionId);
   expect(vectors).toBe(records);
-  // By words: every chunk is found by what all have in common, and none that is not there any more.
+  // Keyword search: every chunk is found by the common term, and none that is not there any more.
   const { keyword } = await code.candidates({ filter: {}, limit: 1_000, text: "filler" });
   expect(keyword).toHaveLength(records);
   expect(await code.getMany(keyword.map(({ id }) => id))).toHaveLength(records);

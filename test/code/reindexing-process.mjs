@@ -1,4 +1,4 @@
-// Brings the index to the rounds of the changing tree that it is told on stdin, each as a client would: what changed in small
+// Brings the index to the rounds of the changing tree that it reads from stdin, each as a client would: what changed in small
 // batches, then the manifest. Says each round back when it is done. Runs from dist/.
 import { createHash } from "node:crypto";
 import { writeSync } from "node:fs";

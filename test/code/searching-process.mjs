@@ -1,4 +1,4 @@
-// Searches without a pause and looks at every answer: what is always there must be in it once, and whole. Tells what it saw when its
+// Searches without a pause and looks at every answer: what is always there must be in it once, and whole. Reports what it saw when its
 // stdin ends. Runs from dist/.
 import { writeSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";

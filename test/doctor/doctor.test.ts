@@ -19,7 +19,7 @@ const clock = () => new Date(NOON).toISOString();
 /** A machine that is short of room must not decide these tests. */
 const roomy = { freeDiskMinBytes: 0 };
 
-/** So many commits, spread over the last so many seconds before noon. */
+/** Returns N commits, spread over the last seconds before noon. */
 async function commits(count: number, { system = "shop", spreadSeconds = 30, bytes = 10 } = {}): Promise<void> {
   const storage = sqliteSystemStorage({ stateDir: at.stateDir });
   const store = await storage.create(system);
@@ -159,7 +159,7 @@ describe("general health", () => {
     expect(found).toEqual([`problem integrity project ${basename(at.file(), ".db")}`]);
   });
 
-  it("tells of too little room, of a large project, and of a schema from the future", async () => {
+  it("reports a full disk, a large project and a newer schema", async () => {
     const cairn = await at.open();
     await cairn.checkpoints.save({ projectPath: PROJECT, summary: "One" });
     await cairn.close();
@@ -187,7 +187,7 @@ describe("general health", () => {
     mkdirSync(join(at.dataDir, "replaced"));
     linkSync(at.file(), join(at.dataDir, "replaced", "second.db"));
     const { healthy, found } = await findings({}, true);
-    expect(healthy).toBe(true); // it can wait
+    expect(healthy).toBe(true); // a note does not change it
     expect(found.map((line) => line.replace(at.folder, ""))).toEqual([
       "note leftovers /data/projects/project_0123456789abcdef.db-wal",
       `note leftovers /data/projects/${basename(at.file())}.restoring-${id}${dead}`,
@@ -197,7 +197,7 @@ describe("general health", () => {
     ]);
   });
 
-  it("tells of runs whose process is gone, after a while", async () => {
+  it("reports runs whose process ended, after a while", async () => {
     const store = sqliteRunStore({ path: join(at.dataDir, "runs.db"), now: () => new Date(NOON - 600_000).toISOString() });
     await store.start({ runId: "r1", graph: "g", fingerprint: "f", owner: "me", leaseMs: 1_000, first: { nodeId: "a", state: "{}" } });
     await store.close();
@@ -207,7 +207,7 @@ describe("general health", () => {
     expect((await findings({ staleLeaseSeconds: 3_600 }, true)).found).toEqual([]);
   });
 
-  it("tells of records that wait for their vector", async () => {
+  it("reports records without a vector", async () => {
     const { hashEmbedder } = await import("../support/hash-embedder.mjs");
     const cairn = await at.open({ embedder: [hashEmbedder({ model: "hash", dimension: 16 })] });
     await cairn.checkpoints.save({ projectPath: PROJECT, summary: "With a vector" });
@@ -218,7 +218,7 @@ describe("general health", () => {
     expect((await findings({ embeddingBacklogMax: 1 }, true)).found).toEqual([`problem embeddings project ${PROJECT}`]);
   });
 
-  it("tells when a trial restore fails, instead of failing itself", async () => {
+  it("reports a failed trial restore instead of failing", async () => {
     await commits(1);
     writeFileSync(join(at.folder, "taken"), "a file");
     const cairn = await at.open({ now: clock, doctor: roomy, backupDir: join(at.folder, "taken") });

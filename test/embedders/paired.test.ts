@@ -5,13 +5,13 @@ import { testEmbedder } from "../support/embedders.ts";
 
 const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, index) => sum + value * b[index]!, 0);
 
-it("two models as one: the cosine is the mean of both, and words inside of names are told to the one that reads prose", async () => {
-  const told: string[] = [];
+it("two models as one: the cosine is the mean of both, and words inside of names are passed to the model for prose", async () => {
+  const reported: string[] = [];
   const one = testEmbedder({ model: "one", dimension: 64 });
   const deep: Embedder = {
     ...one,
     embed(texts, options) {
-      told.push(...texts);
+      reported.push(...texts);
       return one.embed(texts, options);
     },
   };
@@ -29,5 +29,5 @@ it("two models as one: the cosine is the mean of both, and words inside of names
   expect(dot(a, a)).toBeCloseTo(1, 5);
   expect(dot(a, b)).toBeCloseTo((dot(a1, b1) + dot(a2, b2)) / 2, 5);
   await both.embed(["parseJSONFile of my_own_reader"]);
-  expect(told.at(-1)).toBe("parse JSON File of my own reader");
+  expect(reported.at(-1)).toBe("parse JSON File of my own reader");
 });

@@ -84,7 +84,7 @@ describe("the OpenAI embedder", () => {
     expect(server.requests[1]!.body.input[2]!.length).toBeLessThan(60_000);
   });
 
-  it("waits as long as the service asks, then goes on", async () => {
+  it("waits as long as the service asks, then continues", async () => {
     const { waits, options } = noted();
     const limited = (headers: Record<string, string>) => (_: unknown, response: Parameters<typeof json>[0]) =>
       json(
@@ -128,7 +128,7 @@ describe("the OpenAI embedder", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("halves a batch that is too large, and says so when a single text is", async () => {
+  it("halves a batch that is too large, and reports it when a single text is", async () => {
     const tooLarge = (_: unknown, response: Parameters<typeof json>[0]) => void response.writeHead(413).end("too large");
     server.troubles.push(tooLarge);
     expect(await embedder().embed(["a", "b", "c"])).toHaveLength(3);

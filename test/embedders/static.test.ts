@@ -34,7 +34,7 @@ describe("the static embedder", () => {
     }
   });
 
-  it("tells prose about one thing from prose about another", async () => {
+  it("separates prose about different topics", async () => {
     const [a, b, c] = await embedder.embed([
       "The login page rejects valid passwords after the upgrade",
       "Users cannot sign in with correct credentials since the new release",
@@ -63,14 +63,14 @@ describe("the static embedder", () => {
     for (const index of [0, 17, 99, 100]) expect((await embedder.embed([texts[index]!]))[0]).toEqual(together[index]);
   });
 
-  it("lets other work go on during a large batch, and stops when cancelled", async () => {
+  it("lets other work continue during a large batch, and stops when cancelled", async () => {
     const controller = new AbortController();
     const batch = embedder.embed(
       Array.from({ length: 5_000 }, () => "some text ".repeat(100)),
       { signal: controller.signal },
     );
     const outcome = expect(batch).rejects.toMatchObject({ name: "AbortError" });
-    setTimeout(() => controller.abort(), 5); // runs only if the batch gives way
+    setTimeout(() => controller.abort(), 5); // runs only if the batch yields
     await outcome;
   });
 

@@ -98,7 +98,7 @@ describe("the concurrency limit", () => {
     };
   }
 
-  it("lets only so many through, in order, and refuses what would wait too long", async () => {
+  it("limits concurrency, in order, and refuses what would wait too long", async () => {
     const { embedder, open, most } = gated();
     const limited = limitedEmbedder(embedder, { atOnce: 2, waiting: 2 });
     const calls = Array.from({ length: 4 }, () => limited.embed(["x"]));

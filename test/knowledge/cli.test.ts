@@ -20,7 +20,7 @@ it("imports a file by its path, under its name, and again without change", async
   expect((await cairn("import", "faq.csv", "--dry-run")).stdout).toMatch(/Would import: 0 new, 0 changed, 0 removed, 2 unchanged/);
 });
 
-it("reads what is imported from the pipe too, if told its source", async () => {
+it("reads what is imported from the pipe too, with its source", async () => {
   const piped = (...argv: string[]) => s.cairn(["knowledge", "import", "-", ...argv], { env, stdin: '[{"question":"q","answer":"a"}]' });
   expect((await piped("--source", "pipe")).stdout).toMatch(/1 new/);
   expect(await piped()).toMatchObject({ code: 2, stderr: expect.stringContaining("source") });

@@ -37,7 +37,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
     rmSync(dataDir, { recursive: true });
   });
 
-  it("keeps long answers within a budget, and says how to get the rest", async () => {
+  it("keeps long answers within a budget, and reports how to get the rest", async () => {
     for (let i = 0; i < 12; i++) {
       const record = { id: `long-${i}`, question: `long ${i}`, answer: `${i} ${"step by step ".repeat(300)}` };
       expect((await post("save", { project_path: A, ...record })).status).toBe(200);
@@ -103,11 +103,11 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
     expect(saved.status).toBe(400);
   });
 
-  it("tells in /health how ready the shared knowledge is", async () => {
+  it("reports in /health how ready the shared knowledge is", async () => {
     expect((await http.call("GET", "/health")).body).toMatchObject({ ready: true, knowledge: { records: 1, vectors: 1, ready: true } });
   });
 
-  it("stays ready when the shared knowledge alone cannot be read, and says so", async () => {
+  it("stays ready when the shared knowledge alone cannot be read, and reports it", async () => {
     const { cairn } = http;
     const broken = { ...cairn, knowledge: { ...cairn.knowledge, readiness: () => Promise.reject(new Error("damaged")) } };
     const { status, body } = await (await api({ cairn: broken })).call("GET", "/health");

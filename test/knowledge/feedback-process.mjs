@@ -1,4 +1,4 @@
-// A process of its own that gives feedback so many times; half of it, by turns, says that it helped.
+// A process of its own that gives feedback N times, alternately positive and negative.
 import { open } from "../../dist/index.js";
 
 const [storage, dataDir, count] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// A process of its own that imports two versions of one file by turns until it is killed. Says which after each one that is done.
+// A process of its own that imports two versions of one file by turns until it is killed. Reports which after each one that is done.
 import { open } from "../../dist/index.js";
 
 const [storage, dataDir] = process.argv.slice(2);

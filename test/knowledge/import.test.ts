@@ -132,9 +132,9 @@ describe("importing", () => {
         const cairn = await open({ storage: "memory", embedder: [embedder] });
         for (const [records, force] of imports) {
           const before = new Set((await cairn.knowledge.list({ scope: "shared", limit: 100 })).records.map(({ id }) => id));
-          const told = await cairn.knowledge.import({ ...place, records, force });
-          expect(told.added + told.changed + told.unchanged).toBe(records.length);
-          expect(told.removed).toBe([...before].filter((id) => !records.some((one) => one.id === id)).length);
+          const reported = await cairn.knowledge.import({ ...place, records, force });
+          expect(reported.added + reported.changed + reported.unchanged).toBe(records.length);
+          expect(reported.removed).toBe([...before].filter((id) => !records.some((one) => one.id === id)).length);
           const stored = (await cairn.knowledge.list({ scope: "shared", limit: 100 })).records;
           const content = stored.map(({ id, kind, category, subcategory, question, answer }) => ({
             id,

@@ -32,7 +32,7 @@ async function session() {
   return { client, call, kill: () => process.kill(transport.pid!, "SIGKILL") };
 }
 
-it("keeps what one agent learnt for the next: a killed session's remedy is found, used and judged", async () => {
+it("stores one agent's knowledge for the next: a killed session's remediation is found, used and rated", async () => {
   const first = await session();
   const error = "TypeError: Cannot read properties of undefined (reading 'id')\n    at load (/srv/app/db.ts:10:2)";
   const { id } = await first.call("knowledge_save", {

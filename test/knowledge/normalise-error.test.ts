@@ -90,7 +90,7 @@ describe("an error's signature", () => {
     );
   });
 
-  it("tells errors apart, and is empty where nothing is told", () => {
+  it("distinguishes errors, and is empty where nothing identifies an error", () => {
     expect(errorSignature("TypeError: a is not a function")).not.toBe(errorSignature("TypeError: a is not iterable"));
     expect(errorSignature("KeyError: 'a'")).not.toBe(errorSignature("ValueError: 'a'"));
     for (const nothing of ["", "  ", "42", "0x1f\n12:30:00"]) expect(errorSignature(nothing)).toBe("");

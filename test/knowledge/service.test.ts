@@ -55,7 +55,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
     await expect(cairn.knowledge.feedback({ projectPath, id: "release", success: true })).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("embeds anew only what is embedded: a new answer costs no call", async () => {
+  it("embeds again only a changed question: a new answer costs no call", async () => {
     const { id } = await save("How do we release?");
     expect(embedder.calls).toBe(1);
     await cairn.knowledge.update({ projectPath, id, answer: "Push a tag.", category: "ops" });
@@ -65,7 +65,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
     expect((await search("How do we deploy?")).hits[0]!.score).toBeGreaterThan(0.99);
   });
 
-  it("ranks by similarity, or with what helped before, and says how sure it is", async () => {
+  it("ranks by similarity, or with what helped before, and reports how sure it is", async () => {
     await save("restart the cache server now please", { id: "near" });
     await save("restart the cache server", { id: "helpful" });
     await save("weather report", { id: "far" });
@@ -132,7 +132,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
     expect(model).toBe("test, other");
   });
 
-  it("keeps what is saved while the embedder is down, finds it by words, and embeds it later", async () => {
+  it("stores a record while the embedder is down, finds it by keyword, and embeds it later", async () => {
     await save("made while all was well");
     embedder.mood = "down";
     const saved = await save("the exporter writes twice");
@@ -146,7 +146,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("kn
     expect((await search("the exporter writes twice")).hits[0]!.score).toBeGreaterThan(0.99);
   });
 
-  it("tells how ready the shared knowledge is", async () => {
+  it("reports how ready the shared knowledge is", async () => {
     expect(await cairn.knowledge.readiness()).toEqual({ records: 0, vectors: 0, ready: true });
     await save("one", shared);
     embedder.mood = "down";

@@ -4,7 +4,7 @@ const PRODUCTS = ["вклад", "карту", "кредит", "счёт", "ип�
 const ACTIONS = ["открыть", "закрыть", "пополнить", "заблокировать", "оформить", "продлить", "изменить"];
 const PLACES = ["в отделении", "в приложении", "по телефону", "на сайте", "за границей"];
 
-/** So many questions and answers, each different, as a bank's help desk has them. */
+/** N different questions and answers, as a bank's help desk has them. */
 export function templates(count: number): ImportRecord[] {
   return Array.from({ length: count }, (_, index) => {
     const product = PRODUCTS[index % 7]!;

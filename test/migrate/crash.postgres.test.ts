@@ -64,7 +64,7 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
       const point = `${dieAt} ${lines[dieAt - 1]}`;
       expect((await migrator(where, { to, which }, dieAt)).finished, point).toBe(false);
       const undone = dieAt % 2 === 0;
-      // At that point the file is gone and PostgreSQL is not open yet: also whoever means all of them must find it.
+      // At that point the file is gone and PostgreSQL is not open yet: a call for all databases must find it too.
       const meant = lines[dieAt - 1] === "archived" ? "all" : which;
       const after = await where.migrations.migrate(undone ? { rollback: true, which: meant } : { to, which: meant });
       expect(after.databases[0]!.outcome, point).toBe(undone ? "rolled_back" : dieAt === lines.length ? "unchanged" : "migrated");

@@ -15,7 +15,7 @@ export interface Place {
   readonly migrations: Migrations;
 }
 
-/** Gives fresh data folders, and removes them when the tests of the file are done. */
+/** Creates fresh data folders, and removes them when the tests of the file are done. */
 export function places(): () => Place {
   const folder = mkdtempSync(join(tmpdir(), "cairn-migrate-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

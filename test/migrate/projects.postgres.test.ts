@@ -56,7 +56,7 @@ describe("a project that is migrated to PostgreSQL and back", () => {
     for (const table of databases[0]!.tables) expect(table.rows, table.table).toBeGreaterThan(0);
   });
 
-  it("arrives whole, findable by words and by meaning, and its numbers go on", async () => {
+  it("arrives complete, with keyword and semantic search, and its counters continue", async () => {
     const { databases } = await migrations().migrate({ to: database.url, which });
     expect(databases[0]).toMatchObject({ outcome: "migrated", tables });
     expect(existsSync(path)).toBe(false);

@@ -115,7 +115,7 @@ describe("verification", () => {
       expect(existsSync(projectFile(where, project))).toBe(true);
       expect(existsSync(`${projectFile(where, project)}.migration`)).toBe(false);
       const cairn = await open({ dataDir: where.dataDir, embedder: [] });
-      await cairn.checkpoints.save({ projectPath: project, summary: "Writes go on where they were." });
+      await cairn.checkpoints.save({ projectPath: project, summary: "Writes continue on the source." });
       expect((await cairn.checkpoints.list({ projectPath: project })).total).toBe(9);
       await cairn.close();
     });

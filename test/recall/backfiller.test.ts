@@ -50,30 +50,30 @@ function collection(...ids: string[]) {
 }
 
 describe("backfiller", () => {
-  let later: Backfiller;
-  afterEach(() => later.close());
+  let backfill: Backfiller;
+  afterEach(() => backfill.close());
 
   it("embeds a record that was stored while a pass was running", async () => {
-    later = backfiller({ embedders, firstDelayMs: 1 });
+    backfill = backfiller({ embedders, firstDelayMs: 1 });
     const { store, add, hasAll, onPut } = collection("m");
     onPut(async () => {
       onPut(async () => {});
       add("a"); // before the position of the pass, so the pass itself cannot see it
-      later.schedule("checkpoints /srv/app", store);
+      backfill.schedule("checkpoints /srv/app", store);
     });
-    later.schedule("checkpoints /srv/app", store);
+    backfill.schedule("checkpoints /srv/app", store);
     await vi.waitFor(() => expect(hasAll()).toBe(true), { timeout: 10_000 });
   });
 
   it("checks a collection once per process unless a record is known to lack a vector", async () => {
-    later = backfiller({ embedders, firstDelayMs: 1 });
+    backfill = backfiller({ embedders, firstDelayMs: 1 });
     const { store, passes } = collection("a");
-    later.scheduleOnce("code /srv/app", store);
+    backfill.scheduleOnce("code /srv/app", store);
     await vi.waitFor(() => expect(passes()).toBe(1), { timeout: 10_000 });
-    later.scheduleOnce("code /srv/app", store);
-    later.schedule("code /srv/other", store);
+    backfill.scheduleOnce("code /srv/app", store);
+    backfill.schedule("code /srv/other", store);
     await vi.waitFor(() => expect(passes()).toBe(2), { timeout: 10_000 });
-    later.schedule("code /srv/app", store);
+    backfill.schedule("code /srv/app", store);
     await vi.waitFor(() => expect(passes()).toBe(3), { timeout: 10_000 });
   });
 });

@@ -31,7 +31,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
   const save = (summary: string, tags: string[] = []) => cairn.checkpoints.save({ projectPath: project, summary, tags });
   const search = (query: string, more = {}) => cairn.checkpoints.search({ projectPath: project, query, ...more });
 
-  it("finds by meaning and by words, best first, and says which ranking found what", async () => {
+  it("fuses the semantic and the keyword ranking, best first, and reports the rank in each", async () => {
     const wanted = await save("the parser handles nested quotes");
     await save("database pool exhausted under load");
     const { hits, degraded, model } = await search("nested quotes in the parser");
@@ -42,7 +42,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
   });
 
   it.each(["down", "wrong dimension", "not finite", "too few"] as const)(
-    "keeps the checkpoint when the embedder is %s, and finds it by words",
+    "keeps the checkpoint when the embedder is %s, and finds it by keyword search",
     async (mood) => {
       await save("made while all was well");
       embedder.mood = mood;
@@ -78,7 +78,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
     },
   );
 
-  it("searches by what was edited, not by what was there before", async () => {
+  it("searches the edited text, not the earlier one", async () => {
     const saved = await save("alpha beta");
     await cairn.checkpoints.update({ projectPath: project, id: saved.id, summary: "gamma delta" });
     expect((await search("alpha", { mode: "keyword" })).hits).toEqual([]);
@@ -111,7 +111,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
     expect(await cairn.embeddings.list(ref)).toHaveLength(1);
   });
 
-  it("goes on with an upgrade where it was when the provider failed in the middle", async () => {
+  it("resumes an upgrade after the provider failed in the middle", async () => {
     for (let i = 0; i < 40; i++) await save(`note ${i}`);
     const ref = { projectPath: project, collection: "checkpoints" as const };
     await expect(cairn.embeddings.upgrade({ ...ref, model: "nonsense" })).rejects.toMatchObject({ code: "invalid_input" });

@@ -1,4 +1,4 @@
-// Upgrades a project's checkpoints to another model and tells of every batch that is stored, until it is done or killed.
+// Upgrades a project's checkpoints to another model and reports every stored batch, until it is done or killed.
 import { open } from "../../dist/index.js";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
 

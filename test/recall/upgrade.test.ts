@@ -60,12 +60,12 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("a change of 
     let stored = 0;
     for (let kill = 0; kill < KILLS; kill++) {
       const child = upgrade(order);
-      const told = await progressUntil(child, (lines) => lines.length > kill % 4);
+      const reported = await progressUntil(child, (lines) => lines.length > kill % 4);
       await sleep(Math.random() * 60);
       await killProcess(child);
       const version = (await cairn.embeddings.list(ref)).find(({ model }) => model === to)!;
       expect(version.isCurrent).toBe(false);
-      expect(version.vectors, "what was told as stored is stored").toBeGreaterThanOrEqual(told.at(-1)!.done!);
+      expect(version.vectors, "every batch that was reported as stored is stored").toBeGreaterThanOrEqual(reported.at(-1)!.done!);
       expect(version.vectors).toBeGreaterThan(stored);
       stored = version.vectors;
       await client.settled();
@@ -128,7 +128,7 @@ async function idsOf(cairn: Cairn): Promise<string[]> {
   }
 }
 
-interface Told {
+interface ProgressLine {
   readonly done?: number;
   readonly total?: number;
   readonly result?: unknown;
@@ -142,9 +142,9 @@ function upgrade(order: object): ChildProcess {
   return child;
 }
 
-/** Reads what the process tells until there is enough of it. */
-async function progressUntil(child: ChildProcess, enough: (lines: readonly Told[]) => boolean): Promise<Told[]> {
-  const lines: Told[] = [];
+/** Reads the output of the process until it is sufficient. */
+async function progressUntil(child: ChildProcess, enough: (lines: readonly ProgressLine[]) => boolean): Promise<ProgressLine[]> {
+  const lines: ProgressLine[] = [];
   for await (const line of createInterface({ input: child.stdout! })) {
     lines.push(JSON.parse(line));
     if (enough(lines)) return lines;

@@ -81,14 +81,14 @@ describe("planted secrets of every kind", () => {
     const logged = lines.join("");
     expect(logged).toContain("[redacted:github-token]");
     for (const line of lines) expect(() => JSON.parse(line)).not.toThrow();
-    const told = JSON.stringify(answers);
+    const reported = JSON.stringify(answers);
     for (const one of planted) {
       const secret = needle(one);
       const where = {
         disk: [...opened, ...closed].some((content) => content.includes(secret)),
         log: logged.includes(secret),
         embedder: embedder.heard.some((text) => text.includes(secret)),
-        answers: told.includes(secret),
+        answers: reported.includes(secret),
       };
       expect({ kind: one.kind, ...where }).toEqual({ kind: one.kind, disk: false, log: false, embedder: false, answers: false });
     }

@@ -1,4 +1,4 @@
-/** Secrets of every kind, made up anew for each seed, so that none stands in the repository. */
+/** Secrets of every kind, generated for each seed, so that the repository contains none. */
 export interface Planted {
   readonly kind: string;
   /** As it would stand in a note. */

@@ -1,4 +1,4 @@
-// Saves checkpoints in one after the other and says which were acknowledged. What fails is reported, and the next one is tried.
+// Saves checkpoints in one after the other and reports which were acknowledged. What fails is reported, and the next one is tried.
 import { openRunStore } from "../../dist/runs.js";
 
 const options = JSON.parse(process.argv[2]);

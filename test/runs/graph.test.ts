@@ -144,7 +144,7 @@ describe("running a graph", () => {
     await expect(endless.run(zero, { maxIterations: 100_001 })).rejects.toMatchObject({ code: "invalid_input" });
   });
 
-  it("catches whatever a step throws, and says where and with what state", async () => {
+  it("catches whatever a step throws, and reports where and with what state", async () => {
     for (const thrown of [new Error("boom"), "text", undefined, null, 7, { odd: true }]) {
       const failing = graph<Count>()
         .node("a", add("a"))
@@ -213,15 +213,15 @@ describe("running a graph", () => {
     expect(calls).toBe(1);
   });
 
-  it("gives a step only so much time, and tells it to stop", async () => {
-    let told = false;
+  it("limits the time of a step, and aborts it", async () => {
+    let reported = false;
     const slow = graph<Count>()
       .node(
         "slow",
         (_state, { signal }) =>
           new Promise<Count>((_, reject) => {
             signal.addEventListener("abort", () => {
-              told = true;
+              reported = true;
               reject(signal.reason);
             });
           }),
@@ -231,7 +231,7 @@ describe("running a graph", () => {
       .entry("slow")
       .compile();
     await expect(slow.run(zero)).rejects.toMatchObject({ kind: "timeout", code: "timeout", node: "slow", state: zero });
-    expect(told).toBe(true);
+    expect(reported).toBe(true);
   });
 
   it("ends the whole run on cancellation or when its time is up, also in a step that does not listen", async () => {
@@ -319,7 +319,7 @@ describe("forks and sub-graphs", () => {
   const boom = () => {
     throw new Error("left is broken");
   };
-  it("ends the others when one fails, or lets them end and tells the merge", async () => {
+  it("ends the others when one fails, or lets them end and passes the failures to the merge", async () => {
     await expect(fan(boom).run(zero)).rejects.toMatchObject({ kind: "fork", node: "fan", cause: { kind: "node", node: "left" } });
     expect((await fan(boom, "collect").run(zero)).state.path).toEqual(["right", "right2", "failed:left", "join"]);
   });
@@ -372,7 +372,7 @@ describe("watching a run", () => {
     .entry("a")
     .compile();
 
-  it("tells every step as it happens", async () => {
+  it("reports every step as it happens", async () => {
     const seen: string[] = [];
     for await (const event of two.stream(zero)) seen.push(`${event.type}${"node" in event ? ` ${event.node}` : ""}`);
     expect(seen).toEqual([

@@ -24,7 +24,7 @@ const ends = new WeakMap<ChildProcess, Promise<End>>();
 export function work(order: Order): ChildProcess {
   const script = join(import.meta.dirname, "worker-process.mjs");
   const child = spawn(process.execPath, [script, JSON.stringify(order)], { stdio: ["pipe", "pipe", "inherit"] });
-  child.stdin.on("error", () => {}); // it may end before it is told anything
+  child.stdin.on("error", () => {}); // it may end before it reads anything
   // Not when it ends, but when all it has said was read.
   ends.set(child, new Promise((resolve) => child.once("close", (...end) => resolve(end))));
   return child;

@@ -4,7 +4,7 @@ import { END, graph, openRunStore } from "../../src/runs.ts";
 import { ownCluster, postgresWanted } from "../setup/postgres.ts";
 import { soak } from "./processes.ts";
 
-describe.runIf(postgresWanted)("PostgreSQL stopped and started while runs go on", () => {
+describe.runIf(postgresWanted)("PostgreSQL stopped and started while runs are active", () => {
   it("every run has its exact result, and every step was done once", { timeout: soak ? 1_800_000 : 900_000 }, async () => {
     const cluster = await ownCluster();
     const total = soak ? 1_000 : 50;

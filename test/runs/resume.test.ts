@@ -66,7 +66,7 @@ for (const [name, open] of Object.entries(stores))
       await store.close();
     });
 
-    it("goes on after a failure without repeating what was done, and counts the tries", async () => {
+    it("continues after a failure without repeating finished steps, and counts the tries", async () => {
       const store = await open();
       const calls: string[] = [];
       let broken = true;
@@ -100,7 +100,7 @@ for (const [name, open] of Object.entries(stores))
       await store.close();
     });
 
-    it("pauses for a person, keeps the question, and goes on with the answer", async () => {
+    it("pauses for a person, stores the question, and continues with the answer", async () => {
       const store = await open();
       let asked = 0;
       const approval = graph<Trail>({ name: "approval" })
@@ -305,7 +305,7 @@ for (const [name, open] of Object.entries(stores))
       await store.close();
     });
 
-    it("lets only one of two go on with a run, and fences off one that comes back late", async () => {
+    it("lets only one of two continue a run, and fences off one that comes back late", async () => {
       const store = await open();
       const calls: string[] = [];
       let release!: () => void;
@@ -378,7 +378,7 @@ for (const [name, open] of Object.entries(stores))
 describe("a store that fails", () => {
   const flow = graph<Trail>().node("a", step("a")).edge("a", "b").node("b", step("b")).edge("b", END).entry("a").compile();
 
-  it("ends the run by default, and only tells when asked to go on", async () => {
+  it("ends the run by default, and only reports when asked to continue", async () => {
     const store = memoryRunStore();
     const full: RunStore = {
       ...store,
@@ -389,10 +389,10 @@ describe("a store that fails", () => {
       code: "unavailable",
       node: "a",
     });
-    const told: string[] = [];
-    const result = await flow.run(start, { store: full, onCheckpointError: "warn", onEvent: ({ type }) => told.push(type) });
+    const reported: string[] = [];
+    const result = await flow.run(start, { store: full, onCheckpointError: "warn", onEvent: ({ type }) => reported.push(type) });
     expect(result).toMatchObject({ status: "completed", state: { path: ["a", "b"] } });
-    expect(told.filter((type) => type === "checkpoint_failed").length).toBe(2);
+    expect(reported.filter((type) => type === "checkpoint_failed").length).toBe(2);
   });
 
   it("is waited for, and a save whose answer was lost is not made twice", async () => {
@@ -416,7 +416,7 @@ describe("a store that fails", () => {
     expect((await store.history("r", { limit: 10 })).map(({ nodeId }) => nodeId)).toEqual(["b", "a", "__start__"]);
   });
 
-  it("refuses states that are not plain data, and says which part", async () => {
+  it("refuses states that are not plain data, and reports which part", async () => {
     const odd = graph<object>()
       .node("a", () => ({ deep: { fn: () => 1 } }))
       .edge("a", END)

@@ -89,7 +89,7 @@ for (const [name, place] of Object.entries(stores))
         { fence: taken.fence, status: "completed" },
       );
       const before = await look.history("slow", { limit: 10 });
-      sleeper.stdin!.end("go on\n");
+      sleeper.stdin!.end("continue\n");
       sleeper.kill("SIGCONT");
       expect(await finished(sleeper)).toBe(true);
       expect(said.at(-1)).toBe("lease");
@@ -111,7 +111,7 @@ for (const [name, place] of Object.entries(stores))
         timeout: 120_000,
         interval: 100,
       });
-      sleeper.stdin!.end("go on\n");
+      sleeper.stdin!.end("continue\n");
       sleeper.kill("SIGCONT");
       expect(await finished(sleeper)).toBe(true);
       expect(said.at(-1)).toBe("lease");

@@ -1,4 +1,4 @@
-// A process that works on runs and can be told to die at a given write. Runs from dist/, like every child process of the tests.
+// A process that works on runs and can die at a given write. Runs from dist/, like every child process of the tests.
 import { once } from "node:events";
 import { appendFileSync } from "node:fs";
 import * as nodeFiles from "node:fs/promises";
@@ -98,7 +98,7 @@ const mortalFiles = {
   unlink: mortalCall(nodeFiles.unlink),
 };
 
-/** On a busy machine a process may be held up for longer than its lease. Then it is as good as dead: the run is left to whoever recovers it. */
+/** On a busy machine a process may be held up for longer than its lease. Then it is as good as dead: another process recovers the run. */
 function asIfKilled(error) {
   if (error.kind !== "lease") throw error;
   process.kill(process.pid, "SIGKILL");
@@ -117,7 +117,7 @@ switch (order.mode) {
     for (let i = 0; ; i++) {
       if (i === 1) say("begun");
       await work.run(input, { store, runId: `${runId}-${i}`, leaseMs }).catch((error) => {
-        if (error.kind !== "lease") throw error; // held up for too long: it is left to whoever recovers it
+        if (error.kind !== "lease") throw error; // held up for too long: another process recovers it
       });
     }
   case "recover":
@@ -132,7 +132,7 @@ switch (order.mode) {
     for (let i = 0; i < order.count; i++) await approval.run(input, { store, runId: `${runId}-${i}` });
     break;
   case "race":
-    // Both racers are told the moment; whoever holds the run acts.
+    // Both racers receive the moment; the holder of the run acts.
     say("ready");
     process.stdin.setEncoding("utf8");
     for await (const line of process.stdin) {

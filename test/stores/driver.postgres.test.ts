@@ -266,7 +266,7 @@ describe("PostgreSQL storage", () => {
     expect(await storage.projects()).not.toContain(project);
     await (await storage.create(project)).checkpoints.put(put("two", project));
     await admin.query(`DROP SCHEMA ${projectDatabaseName(project)} CASCADE`);
-    // A save through a handle from before makes the project anew: a save is not refused for that.
+    // A save through a handle from before creates the project again: a save is not refused for that.
     await store.checkpoints.put(put("three", project));
     expect((await (await storage.find(project))?.checkpoints.get("three"))?.id).toBe("three");
   });
@@ -287,7 +287,7 @@ describe("PostgreSQL storage", () => {
     expect((await transactions()) - before).toBeLessThan(20);
   });
 
-  it("says when the user may not make schemas", async () => {
+  it("reports when the user may not make schemas", async () => {
     const reader = `${new URL(database.url).pathname.slice(1)}_reader`; // roles are the whole server's, which other runs use as well
     await admin.query(`CREATE ROLE ${reader} LOGIN`);
     const url = new URL(database.url);

@@ -121,7 +121,7 @@ describe.each(DAMAGES)("a file with %s", (_, damage) => {
     damage();
   });
 
-  it("is never reset, and whoever uses it is told how to go on", async () => {
+  it("is never reset, and the error names the commands that help", async () => {
     const before = readFileSync(path);
     const storage = openStorage();
     const outcome = await Promise.resolve()
@@ -161,14 +161,14 @@ describe.each(DAMAGES)("a file with %s", (_, damage) => {
 
     expect(await storage.find(project)).toBeUndefined();
     const { checkpoints } = await storage.create(project);
-    await checkpoints.put(sampleCheckpoint(project, { id: "anew" }));
+    await checkpoints.put(sampleCheckpoint(project, { id: "again" }));
     expect((await checkpoints.list(list)).total).toBe(1);
     expect(await service.check({ projectPath: project })).toMatchObject({ state: "sound", problems: [] });
   });
 });
 
 describe("setting a database aside", () => {
-  it("is refused for a sound one, unless told so", async () => {
+  it("is refused for a sound one, unless requested", async () => {
     await storeSome();
     const service = databases({ storage: openStorage() });
     await expect(service.quarantine({ projectPath: project })).rejects.toMatchObject({ code: "conflict" });

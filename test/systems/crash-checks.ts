@@ -8,7 +8,7 @@ import { dataOf, LAST, scenario } from "./scenario.mjs";
 type Said = { component: "till" | "stock"; offset: number; outcome: string } | { snapshot: string };
 
 /**
- * Kills one process after another, each one write later than the last (or every so many writes), until one comes to its end. Each has a
+ * Kills one process after another, each one write later than the last (or every N writes), until one comes to its end. Each has a
  * place of its own, which is looked at afterwards. Gives the number of deaths.
  */
 export async function killedAtEveryPoint(place: () => { storage: SystemStorageOptions; systemId: string }, step: number): Promise<number> {
@@ -27,7 +27,7 @@ export async function killedAtEveryPoint(place: () => { storage: SystemStorageOp
   }
 }
 
-/** Runs the scenario in a process of its own, to its end or until it dies. Gives what it said before. */
+/** Runs the scenario in a process of its own, to its end or until it dies. Returns its output. */
 async function untilDeath(storage: SystemStorageOptions, systemId: string, dieAt: number): Promise<{ died: boolean; said: Said[] }> {
   const script = join(import.meta.dirname, "crash-process.mjs");
   const child = spawn(process.execPath, [script, JSON.stringify({ storage, systemId, dieAt })], { stdio: ["ignore", "pipe", "inherit"] });
@@ -48,8 +48,8 @@ async function expectSound(storage: SystemStorageOptions, systemId: string, said
   const snapshots = await shop.snapshots();
   const complete = snapshots.filter((snapshot) => snapshot.complete);
   for (const { id } of complete) expect(await shop.verify({ snapshotId: id, level: "full" })).toMatchObject([{ good: true, problems: [] }]);
-  const told = said.findLast((line) => "snapshot" in line);
-  if (told) expect(complete.length).toBeGreaterThan(0);
+  const reported = said.findLast((line) => "snapshot" in line);
+  if (reported) expect(complete.length).toBeGreaterThan(0);
   if (complete.length > 0) {
     // The newest that has its mark, whatever lies half done above it.
     expect((await shop.restore()).snapshotId).toBe(complete[0]!.id);
@@ -70,7 +70,7 @@ async function expectSound(storage: SystemStorageOptions, systemId: string, said
   await shop.close();
 }
 
-/** State, inbox and offsets of a component tell the same story. Gives how often each message had its effect. */
+/** State, inbox and offsets of a component agree. Returns how often each message had its effect. */
 export async function expectSoundComponent(shop: System, name: string): Promise<Record<string, number>> {
   const component = shop.component(name);
   const port = component.port("in");

@@ -7,7 +7,7 @@ import { type SystemStorageOptions, system } from "../../src/systems.ts";
 interface Feeder {
   readonly done: readonly number[];
   readonly ended: Promise<number | null>;
-  /** Resolves after so many receipts. */
+  /** Resolves after N receipts. */
   reached(receipts: number): Promise<void>;
   kill(): void;
 }
@@ -56,9 +56,9 @@ export async function fedByThree(storage: SystemStorageOptions, systemId: string
     expect(await component.get("sum")).toBe(own.reduce((sum, offset) => sum + offset, 0));
     expect(await component.port("in").position()).toMatchObject({ position: own.length - 1, highest: own.length - 1 });
   }
-  // What one was told is done, no other was told; what the killed one was not told may still be done.
-  const told = feeders.flatMap(({ done }) => done);
-  expect(new Set(told).size).toBe(told.length);
+  // No two processes received the same outcome "done"; a message of the killed process may still be done.
+  const reported = feeders.flatMap(({ done }) => done);
+  expect(new Set(reported).size).toBe(reported.length);
   for (const report of await shop.verify({ level: "full" }))
     if (report.problems[0] !== "it was never finished") expect(report.good).toBe(true);
   await shop.close();

@@ -285,7 +285,7 @@ describe.each<[string, () => SystemStorageOptions]>([
     await storage.close();
   });
 
-  it("says when too much waits, instead of growing", async () => {
+  it("reports when too much waits, instead of growing", async () => {
     const { opened, till, orders } = open();
     const all = await Promise.allSettled(
       Array.from({ length: LIMITS.systemQueueMessages + 5 }, (_, i) => orders.receive({ id: `m${i}`, offset: i, data: 1 }, add)),

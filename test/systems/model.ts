@@ -166,10 +166,10 @@ async function expectSame(shop: System, model: Model): Promise<void> {
   const component = shop.component("c");
   const port = component.port("p");
   const row = ([id, { offset, attempts }]: [string, Row]) => ({ id, offset, attempts });
-  const shown = ({ id, offset, attempts }: { id: string; offset: number; attempts: number }) => ({ id, offset, attempts });
+  const selectFields = ({ id, offset, attempts }: { id: string; offset: number; attempts: number }) => ({ id, offset, attempts });
   expect((await component.get("applied")) ?? {}).toEqual(Object.fromEntries(model.applied));
-  expect((await port.pending()).map(shown)).toEqual(withStatus(model, "pending").map(row));
-  expect((await port.deadLetters()).map(shown)).toEqual(withStatus(model, "dead").map(row));
+  expect((await port.pending()).map(selectFields)).toEqual(withStatus(model, "pending").map(row));
+  expect((await port.deadLetters()).map(selectFields)).toEqual(withStatus(model, "dead").map(row));
   const { position, highest, prunedTo } = await port.position();
   expect({ position, highest, prunedTo }).toEqual({
     position: positionOf(model),

@@ -7,7 +7,7 @@ import type { SystemStorageOptions } from "../../src/systems.ts";
 /** The long form runs in `npm run test:soak`. */
 export const soak = process.env.CAIRN_SOAK === "1";
 
-/** Gives fresh folders for SQLite systems, and removes them when the tests of the file are done. */
+/** Creates fresh folders for SQLite systems, and removes them when the tests of the file are done. */
 export function sqlitePlaces(): () => SystemStorageOptions & { storage: "sqlite"; stateDir: string } {
   const folder = mkdtempSync(join(tmpdir(), "cairn-systems-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

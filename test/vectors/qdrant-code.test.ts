@@ -119,7 +119,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("the code ind
     expect(await answer(cairn, "retry_10", { mode: "semantic" })).toEqual(await answer(alone, "retry_10", { mode: "semantic" }));
   });
 
-  it("never gives what is gone, although more of it is still in Qdrant than a search asks for", async () => {
+  it("never returns a removed chunk, although Qdrant still has more of them than the search asks for", async () => {
     const many = Array.from({ length: 450 }, (_, number) => ({
       path: `old/twin${number}.txt`,
       content: `twin of the parser socket ${number}\n`,

@@ -55,8 +55,8 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     );
   const save = (cairn: Cairn, summary: string, tags: string[] = []) => cairn.checkpoints.save({ projectPath: project, summary, tags });
   const search = (cairn: Cairn, query: string, more = {}) => cairn.checkpoints.search({ projectPath: project, query, topK: 10, ...more });
-  const shown = ({ hits }: Awaited<ReturnType<typeof search>>) => hits.map(({ record, score }) => [record.id, score.toFixed(5)]);
-  /** Until Qdrant has exactly so many points in its one collection. */
+  const summarise = ({ hits }: Awaited<ReturnType<typeof search>>) => hits.map(({ record, score }) => [record.id, score.toFixed(5)]);
+  /** Until Qdrant has exactly N points in its one collection. */
   const copied = (count: number) =>
     vi.waitFor(
       async () => {
@@ -81,7 +81,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
       for (const more of [{}, { tags: ["rare"] }, { tags: ["none"] }, { mode: "semantic" }]) {
         const answer = await search(cairn, query, more);
         expect(answer.degraded).toEqual([]);
-        expect(shown(answer)).toEqual(shown(await search(alone, query, more)));
+        expect(summarise(answer)).toEqual(summarise(await search(alone, query, more)));
       }
     if (standIn) expect(standIn.calls.filter((call) => call.endsWith("/points/query")).length).toBeGreaterThan(5);
   });
@@ -98,7 +98,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     }
   });
 
-  it("loses nothing while Qdrant is away: the database answers and says so, and the outbox waits", async () => {
+  it("loses nothing while Qdrant is away: the database answers, reports it, and the outbox waits", async () => {
     let cairn = await start({ url: "http://127.0.0.1:1" });
     const { id } = await save(cairn, "saved without Qdrant");
     const { hits, degraded } = await search(cairn, "saved without Qdrant");
@@ -191,7 +191,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
   });
 
   it.runIf(server === "the stand-in").each(["hang up", "error 500", "garbage"] as const)(
-    "goes on without Qdrant on: %s",
+    "continues without Qdrant on: %s",
     async (trouble) => {
       const cairn = await start();
       const { id } = await save(cairn, "a record");
