@@ -17,12 +17,12 @@ export type {
 export { openSystemStorage, type SystemStorageOptions } from "./open/open-system-storage.ts";
 export type { SystemStorage, SystemStore } from "./ports/system-store.ts";
 export type { Delivery, Effect, EffectState } from "./systems/effect.ts";
-export type { Outcome, Receipt } from "./systems/jobs.ts";
 export type { Retention, SystemOptions } from "./systems/options.ts";
 export type { Message, PageOptions, PendingMessage, Port, WorkReport } from "./systems/port.ts";
 export type { RestoreReport } from "./systems/snapshots.ts";
 export type { Component, System } from "./systems/system.ts";
 export type { VerifyLevel, VerifyReport } from "./systems/verify.ts";
+export type { Outcome, Receipt } from "./systems/writes.ts";
 
 /** Options of `system`. */
 export interface OpenSystemOptions extends SystemOptions {
@@ -34,10 +34,10 @@ export interface OpenSystemOptions extends SystemOptions {
 
 /** Opens a system. Nothing is read or made before its first use. */
 export function system({ systemId, storage = { storage: "sqlite" }, ...options }: OpenSystemOptions): System {
-  const given = "create" in storage ? storage : undefined;
+  const own = "create" in storage ? storage : undefined;
   let opening: Promise<SystemStorage> | undefined;
   const open = (): Promise<SystemStorage> => {
-    opening ??= given ? Promise.resolve(given) : openSystemStorage(storage as SystemStorageOptions);
+    opening ??= own ? Promise.resolve(own) : openSystemStorage(storage as SystemStorageOptions);
     return opening;
   };
   return createSystem(
@@ -46,7 +46,7 @@ export function system({ systemId, storage = { storage: "sqlite" }, ...options }
       store: async () => (await open()).create(systemId),
       scratch: async () => memorySystemStorage(),
       async onClose() {
-        if (!given) await (await opening)?.close();
+        if (!own) await (await opening)?.close();
       },
     },
     options,

@@ -54,7 +54,7 @@ export function databaseFindings(database: ProbedDatabase, problems: readonly st
       subject,
       message:
         schema === "older"
-          ? "It was written by an older version of Cairn. Use that version; the changelog says how to convert the data."
+          ? "It was written by an older version of Cairn. Use that version; the changelog describes how to convert the data."
           : "Its schema was altered. Restore a backup, or use the version of Cairn that wrote it.",
     });
   if (kind !== "system" && bytes > sizeMaxBytes)

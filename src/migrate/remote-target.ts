@@ -1,7 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 
 const PORT = "5432";
-/** User, password, host, port, database and options, in characters that all URL parsers read alike. */
+/** User, password, host, port, database and options, in characters that all URL parsers interpret in the same way. */
 const TARGET =
   /^postgres(?:ql)?:\/\/(?:[\w.~!$&*+,;=%:-]*@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?\/[\w.~%-]*(?:\?([\w.=&-]*))?$/;
 /** Options that name neither another host nor a local file. */

@@ -20,9 +20,9 @@ export interface CompiledGraph<S> {
   readonly definition: GraphDefinition;
   /** Runs from the entry to the end or to a pause; rejects with a `RunError`. */
   run(state: S, options?: RunOptions<S>): Promise<RunResult<S>>;
-  /** The same, told step by step. Leaving the loop cancels the run. */
+  /** Runs the graph and yields its events. Leaving the loop cancels the run. */
   stream(state: S, options?: RunOptions<S>): AsyncGenerator<RunEvent<S>, void, void>;
-  /** Goes on where a run stopped, was killed or paused. A run that is complete gives its result again. */
+  /** Continues a run that stopped, was killed or paused. Returns the result again for a completed run. */
   resume(runId: string, options: ResumeOptions<S>): Promise<RunResult<S>>;
   streamResume(runId: string, options: ResumeOptions<S>): AsyncGenerator<RunEvent<S>, void, void>;
   /** Goes back to an earlier checkpoint and on from there, in the same run or as a new one. */
@@ -68,7 +68,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     } catch (cause) {
       throw new RunError("state", messageOf(cause), { runId, state: line.state, cause });
     }
-    return execution.patient!.start({
+    return execution.retryingStore!.start({
       runId,
       graph: definition.name,
       fingerprint: definition.fingerprint,
@@ -123,17 +123,17 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
       );
     const answered = new Map(lines);
     for (const info of paused) {
-      const given = info.nodeId in inputs ? inputs[info.nodeId] : input;
-      if (given === undefined) continue;
+      const value = info.nodeId in inputs ? inputs[info.nodeId] : input;
+      if (value === undefined) continue;
       const { nodeId, nextNode, previousNode, attempt, branch } = info;
       const { question, answers: before = [] } = noteOf(info.note);
-      const answers = [...before, execution.redact(given)];
+      const answers = [...before, execution.redact(value)];
       const onMain = branch === "";
       const state = onMain ? main.encoded! : (await execution.store!.loadAt(runId, info.sequence)).state;
       const step = onMain ? main.step : info.step;
       const note = encodeText({ question, answers });
       const answer = { runId, nodeId, nextNode, previousNode, attempt, branch, step, kind: "answer", note, state } as const;
-      answered.set(branch, await execution.patient!.save(answer, { fence: lease.fence }));
+      answered.set(branch, await execution.retryingStore!.save(answer, { fence: lease.fence }));
       if (onMain) main.answers = answers;
     }
     return answered;
@@ -161,19 +161,19 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     const { runId } = execution;
     line.state = execution.redact(checkedState(definition, state, runId));
     line.encoded = encodeText(line.state);
-    // Steps go on counting, so that a step done again has another idempotency key than the first time.
+    // Step numbers continue, so that a repeated step has another idempotency key.
     line.step = Math.max(line.step, (await positionOf(execution.store!, runId)).root.step) + 1;
     const { next: nextNode, step, encoded } = line;
-    await execution.patient!.save(
+    await execution.retryingStore!.save(
       { runId, nodeId: line.previous ?? START, nextNode, kind: "rewind", step, state: encoded, note: encodeText({ sequence }) },
       { fence: lease.fence },
     );
   }
 
   /** Takes hold of the run as it was looked at; if another process had it in between, there is a new look to take. */
-  async function hold({ runId, patient, settings: { leaseMs } }: Execution, seen: Run): Promise<RunLease> {
+  async function hold({ runId, retryingStore, settings: { leaseMs } }: Execution, seen: Run): Promise<RunLease> {
     try {
-      return await patient!.acquire(runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint, seen });
+      return await retryingStore!.acquire(runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint, seen });
     } catch (cause) {
       if (isHeld(cause)) throw new RunError("lease", cause.message, { runId, cause });
       throw cause;
@@ -186,7 +186,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
       return await work();
     } catch (error) {
       // If that fails as well, the lease runs out by itself.
-      await execution.patient!.release(lease, { status }).catch(() => {});
+      await execution.retryingStore!.release(lease, { status }).catch(() => {});
       throw error;
     }
   }

@@ -8,7 +8,7 @@ export const END = "__end__";
 export const ROUTE_AGAIN = "__route__";
 export const RESERVED = [START, END, ROUTE_AGAIN];
 
-/** What a step is told about where it stands. */
+/** The context of a step. */
 export interface StepContext {
   readonly runId: string;
   readonly node: string;
@@ -27,7 +27,7 @@ export interface StepContext {
   readonly idempotencyKey: string;
   /** Pauses the run until someone answers with `resume(runId, { input })`. The step then runs again from its beginning, and this call returns the answer. */
   interrupt<Answer = unknown>(question?: unknown): Answer;
-  /** Tells whoever watches the run. */
+  /** Emits an event to the observers of the run. */
   progress(data: unknown): void;
 }
 
@@ -62,7 +62,7 @@ export interface NodeOptions {
 export interface ForkOptions<S, B extends string> {
   /** The branches, each with the node it begins at. They run at the same time, each with a copy of the state. */
   readonly branches: Readonly<Record<B, string>>;
-  /** Where every branch ends, and where the run goes on. */
+  /** The node at which every branch ends and the run continues. */
   readonly join: string;
   /** Makes one state of what the branches came to. In `collect` mode the branches that failed are in `failures`. */
   readonly merge: (before: S, results: Readonly<Record<B, S>>, failures: Readonly<Partial<Record<B, RunError<S>>>>) => S | Promise<S>;
@@ -76,7 +76,7 @@ export interface ForkOptions<S, B extends string> {
 export interface SubgraphOptions<S, T> {
   /** The state the inner graph begins with. */
   readonly enter: (state: S) => T;
-  /** The state the outer graph goes on with. */
+  /** Returns the state with which the outer graph continues. */
   readonly leave: (state: S, result: T) => S;
 }
 

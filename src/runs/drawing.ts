@@ -11,7 +11,7 @@ export interface DrawnStep {
 const MARK: Readonly<Record<string, string>> = { start: "○", node: "●", failed: "✗", pause: "‖", answer: "▸", rewind: "↺" };
 
 /**
- * A run's way through its graph, from top to bottom. What went on beside the main line, in forks and sub-graphs, stands
+ * Draws the path of a run through its graph, from top to bottom. What ran outside the main line, in forks and sub-graphs, stands
  * in a line of its own for each branch; steps repeated in a row are counted.
  */
 export function drawPath(steps: readonly DrawnStep[], status: string): string {

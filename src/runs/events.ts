@@ -1,6 +1,6 @@
 import type { RunError } from "./run-error.ts";
 
-/** What can be seen of a run while it goes on. */
+/** The events of a run. */
 export type RunEvent<S = unknown> =
   | { readonly type: "run_started"; readonly runId: string; readonly resumed: boolean }
   | { readonly type: "step_started"; readonly runId: string; readonly node: string; readonly branch: string; readonly attempt: number }

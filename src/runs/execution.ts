@@ -8,7 +8,7 @@ import { runFork, runSubgraph } from "./fork.ts";
 import { keepLease } from "./heartbeat.ts";
 import type { Line, LineNote } from "./line.ts";
 import { type RunOptions, type RunResult, type Settings, settingsOf } from "./options.ts";
-import { type PatientStore, patientStore } from "./patient-store.ts";
+import { type RetryingStore, retryingStore } from "./retrying-store.ts";
 import { messageOf, RunError, storedReason } from "./run-error.ts";
 import { Scope } from "./scope.ts";
 import { Context, Paused, retryWait } from "./step.ts";
@@ -22,7 +22,7 @@ export class Execution {
   readonly options: RunOptions<never>;
   readonly settings: Settings;
   readonly store: RunStore | undefined;
-  readonly patient: PatientStore | undefined;
+  readonly retryingStore: RetryingStore | undefined;
   readonly scope = new Scope();
   /** Where the lines of a resumed run stand. */
   lines: ReadonlyMap<string, RunCheckpointInfo> = new Map();
@@ -40,7 +40,7 @@ export class Execution {
     this.options = options;
     this.settings = settingsOf(options);
     this.store = options.store;
-    this.patient = options.store && patientStore(options.store, this.settings.storeWaitMs);
+    this.retryingStore = options.store && retryingStore(options.store, this.settings.storeWaitMs);
     this.queue = queue;
     this.#watched = options.onEvent !== undefined || queue !== undefined;
     this.#progress = this.#watched ? ({ node, branch }, data) => this.emit({ type: "progress", runId, node, branch, data }) : undefined;
@@ -154,7 +154,7 @@ export class Execution {
     const { nodeId } = checkpoint;
     try {
       const options = status === undefined ? this.#underLease : { ...this.#underLease, status };
-      const saved = await this.patient!.save(
+      const saved = await this.retryingStore!.save(
         {
           runId: this.runId,
           nodeId,
@@ -248,8 +248,7 @@ export class Execution {
         : node.run(line.state as never, context);
       const state = isPromise(work) ? await scope.race(work) : work;
       if (context.paused) throw context.paused;
-      if (state === undefined)
-        throw new TypeError(`the step ${JSON.stringify(name)} returned nothing; a step returns the state to go on with`);
+      if (state === undefined) throw new TypeError(`the step ${JSON.stringify(name)} returned nothing; a step must return the next state`);
       return state;
     } catch (error) {
       throw context.paused ?? error;
@@ -349,7 +348,7 @@ export class Execution {
   }
 
   async #letGo(status: RunStatus, note: string | null): Promise<void> {
-    if (this.#lease) await this.patient!.release(this.#lease, { status, note });
+    if (this.#lease) await this.retryingStore!.release(this.#lease, { status, note });
   }
 
   async #giveTurn(): Promise<void> {
@@ -373,7 +372,7 @@ export class Execution {
   #unknownNode(line: Line): RunError {
     return new RunError(
       "graph_changed",
-      `The run goes on at ${JSON.stringify(line.next)}, but this graph has no such node. Bring the node back, or use resumeFrom with another checkpoint.`,
+      `The run continues at ${JSON.stringify(line.next)}, but this graph has no such node. Restore the node, or use resumeFrom with another checkpoint.`,
       {
         runId: this.runId,
         node: line.next,

@@ -97,7 +97,7 @@ function forkFaults(
   return faults;
 }
 
-/** Everything that can be reached from a node without going on beyond `stop`. */
+/** Returns the nodes that are reachable from a node without passing `stop`. */
 function reachable(
   from: string,
   stop: string,

@@ -28,7 +28,7 @@ export async function runFork(execution: Execution, fork: NodeDefinition & { typ
       const failure = execution.failure(error, line);
       failures[name] = failure;
       first ??= failure;
-      // Without the lease nothing can be recorded any more, so the others need not go on either.
+      // Without the lease nothing can be recorded, so the other branches stop too.
       if (fork.onError === "fail-fast" || failure.kind === "lease") scope.abort(failure);
     }
   };

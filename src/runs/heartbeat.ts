@@ -3,7 +3,7 @@ import type { RunLease } from "../model/run.ts";
 import type { RunLeaseStore } from "../ports/run-store.ts";
 import type { Scope } from "./scope.ts";
 
-/** Renews the lease while the run goes on, and ends the run's scope when it is lost. The result stops it. */
+/** Renews the lease during the run and aborts the run's scope when the lease is lost. Returns the function that stops it. */
 export function keepLease(store: RunLeaseStore, lease: RunLease, leaseMs: number, scope: Scope): () => void {
   let renewedAt = Date.now();
   let asking = false;

@@ -139,10 +139,10 @@ export const runDelete = operation({
 
 export const runPrune = operation({
   name: "run_prune",
-  summary: "Remove old checkpoints and finished runs by age, by count or both. What unfinished runs need to go on stays.",
+  summary: "Remove old checkpoints and finished runs by age, by count or both. Checkpoints that unfinished runs need to continue stay.",
   input: z.strictObject({
     older_than_days: z.number().min(0).max(36_500).optional().describe("Only what was written longer ago; finished runs go as a whole."),
-    keep_last: z.int().min(0).max(1_000_000).optional().describe("The newest so many checkpoints of each run stay."),
+    keep_last: z.int().min(0).max(1_000_000).optional().describe("Keep the newest N checkpoints of each run."),
     run_id: RunId.optional().describe("Only this run."),
   }),
   output: z.object({ checkpoints: z.int(), runs: z.int(), bytes: z.int() }),

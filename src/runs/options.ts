@@ -17,9 +17,9 @@ export interface RunOptions<S = unknown> {
   readonly maxIterations?: number | undefined;
   /** How long this process may be silent before another may take the run over; renewed three times as often. */
   readonly leaseMs?: number | undefined;
-  /** Keeps about so many checkpoints of the run's history; all by default. */
+  /** Keeps about N checkpoints of the run's history; all by default. */
   readonly keepHistory?: number | undefined;
-  /** Whether a checkpoint that cannot be saved ends the run (default) or is only told. Losing the lease always ends it. */
+  /** Whether a checkpoint that cannot be saved ends the run (default) or is only reported. Losing the lease always ends it. */
   readonly onCheckpointError?: "fail" | "warn" | undefined;
   /** How long to wait for a store that is away, before that counts as a failure; at most the lease. */
   readonly storeWaitMs?: number | undefined;
@@ -45,9 +45,9 @@ export interface ResumeOptions<S = unknown> extends Omit<RunOptions<S>, "runId" 
   readonly input?: unknown;
   /** Answers by node, when several branches are paused at once. */
   readonly inputs?: Readonly<Record<string, unknown>> | undefined;
-  /** Goes on although the graph is no longer the one the run began with. */
+  /** Continues although the graph has changed since the run started. */
   readonly acceptGraphChange?: boolean | undefined;
-  /** Goes on with this state instead of the stored one. */
+  /** Continues with this state instead of the stored one. */
   readonly state?: S | undefined;
 }
 
@@ -59,7 +59,7 @@ export interface ResumeFromOptions<S = unknown> extends Omit<ResumeOptions<S>, "
   readonly node?: string | undefined;
   /** Runs that node itself again, with the state it was given then. */
   readonly replay?: boolean | undefined;
-  /** Leaves the run as it is and goes on as a new one with this id. */
+  /** Leaves the run unchanged and continues as a new run with this id. */
   readonly fork?: string | undefined;
 }
 

@@ -16,7 +16,7 @@ export type Recovery<S> =
   | { readonly runId: string; readonly result: RunResult<S> }
   | { readonly runId: string; readonly error: CairnError };
 
-/** Finds runs whose lease has run out and goes on with each. One that another process takes first is left to it. */
+/** Resumes every run whose lease has expired, except runs that another process acquires first. */
 export async function recoverRuns<S>(
   graph: Pick<CompiledGraph<S>, "name" | "resume">,
   { limit = 1_000, concurrency = 10, ...options }: RecoverOptions<S>,

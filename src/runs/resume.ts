@@ -43,7 +43,7 @@ export async function runOfGraph(store: RunStore, runId: string, graph: GraphDef
   return run;
 }
 
-/** The checkpoint to go back to, and the node to go on with. */
+/** The checkpoint to resume from and the node to continue with. */
 export async function pointOf(
   store: RunStore,
   runId: string,
@@ -77,7 +77,7 @@ export async function pointOf(
   }
   if (!target || replay) throw noSuchCheckpoint(runId, sequence ?? node!);
   const next = target.nextNode;
-  if (next === null) throw new CairnError("invalid_input", `The checkpoint ${target.sequence} does not say where to go on from it.`);
+  if (next === null) throw new CairnError("invalid_input", `The checkpoint ${target.sequence} does not record the next node.`);
   return { checkpoint: await store.loadAt(runId, target.sequence), next };
 }
 

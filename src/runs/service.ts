@@ -6,7 +6,7 @@ import type { PruneReport, RunStore } from "../ports/run-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { decodeState } from "../text/plain-data.ts";
 
-/** Which runs a caller may see: by their project, `null` for those that name none. */
+/** Returns whether a caller may see runs of a project; `null` for runs without one. */
 export type MaySee = (project: string | null) => boolean;
 
 export interface ListRuns {
@@ -32,7 +32,7 @@ export interface RunDetails {
   readonly stateJson?: string | undefined;
 }
 
-/** The runs that are stored, whoever runs them. */
+/** The stored runs of all processes. */
 export interface Runs {
   /** For graphs of your own: hand it to `run` and `resume`. */
   readonly store: RunStore;
@@ -70,16 +70,16 @@ export function runs({ store, now }: { readonly store: RunStore; readonly now: C
     store,
 
     async list({ limit = 20, cursor, ...query }, maySee = everything) {
-      const shown: Run[] = [];
+      const visible: Run[] = [];
       let after = cursor === undefined ? undefined : fromCursor(cursor);
       for (;;) {
         const page = await store.listRuns({ ...query, limit: PAGE, after });
         for (const run of page) {
           if (!maySee(run.project)) continue;
-          if (shown.length === limit) return { runs: shown.map(view), nextCursor: toCursor(shown.at(-1)!) };
-          shown.push(run);
+          if (visible.length === limit) return { runs: visible.map(view), nextCursor: toCursor(visible.at(-1)!) };
+          visible.push(run);
         }
-        if (page.length < PAGE) return { runs: shown.map(view) };
+        if (page.length < PAGE) return { runs: visible.map(view) };
         after = page.at(-1)!;
       }
     },
@@ -95,8 +95,8 @@ export function runs({ store, now }: { readonly store: RunStore; readonly now: C
     async history({ runId, limit = 50, before }, maySee) {
       await visible(runId, maySee);
       const checkpoints = await store.history(runId, { limit: limit + 1, before });
-      const shown = checkpoints.slice(0, limit);
-      return { checkpoints: shown, nextBefore: checkpoints.length > limit ? shown.at(-1)!.sequence : undefined };
+      const page = checkpoints.slice(0, limit);
+      return { checkpoints: page, nextBefore: checkpoints.length > limit ? page.at(-1)!.sequence : undefined };
     },
 
     async delete({ runId }, maySee = everything) {

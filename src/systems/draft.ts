@@ -132,7 +132,7 @@ export class Draft {
   }
 }
 
-/** One port of a draft: how far it would be. */
+/** One port of a draft: its position after the commit. */
 export class PortDraft {
   pending: number;
   #row: PortPosition;
@@ -198,7 +198,7 @@ export class PortDraft {
   }
 }
 
-// Ids hold no NUL, so that no two keys are alike.
+// Ids contain no NUL, so keys are unique.
 function idKey({ port, id }: { readonly port: string; readonly id: string }): string {
   return `${port}\0i${id}`;
 }

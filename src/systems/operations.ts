@@ -27,7 +27,7 @@ const Snapshot = z.object({
 
 const Port = z.object({
   port: z.string(),
-  position: z.int().describe("Every offset up to this one has been received; the source goes on after it."),
+  position: z.int().describe("Every offset up to this one has been received; the source continues after it."),
   highest: z.int(),
   first_offset: z.int(),
   pruned_to: z.int(),
@@ -122,7 +122,7 @@ export const systemSnapshot = operation({
       .enum(["consistent", "per_component"])
       .default("consistent")
       .describe("consistent: one moment for all components. per_component: each at its own moment."),
-    keep: z.int().min(1).max(LIMITS.systemSnapshotsKept).optional().describe("Remove all but the newest so many."),
+    keep: z.int().min(1).max(LIMITS.systemSnapshotsKept).optional().describe("Keep only the newest N."),
   }),
   output: Snapshot,
   access: "admin",
@@ -283,7 +283,7 @@ export const systemPrune = operation({
   summary: "Forget finished messages by age, by count or both. What is above a port's position, waits or failed stays.",
   input: z.strictObject({
     system_id: SystemId,
-    keep_last: z.int().min(0).max(1_000_000_000).optional().describe("The newest so many offsets of each port stay."),
+    keep_last: z.int().min(0).max(1_000_000_000).optional().describe("Keep the newest N offsets of each port."),
     older_than_days: z.number().min(0).max(36_500).optional().describe("Only what was received longer ago."),
   }),
   output: z.object({ messages: z.int() }),

@@ -25,7 +25,7 @@ export interface SystemOptions {
     | undefined;
   /** What is forgotten after each snapshot that is taken by itself; default nothing. */
   readonly retention?: Retention | undefined;
-  /** Told when a snapshot or the retention failed in the background; default: a process warning. */
+  /** Called when a snapshot or the retention fails in the background; default: a process warning. */
   readonly onProblem?: ((error: unknown) => void) | undefined;
   readonly now?: Clock | undefined;
   readonly newId?: (() => string) | undefined;
@@ -33,7 +33,7 @@ export interface SystemOptions {
 
 /** Which finished messages may be forgotten. What both rules allow goes, and never anything above the position of its port. */
 export interface Retention {
-  /** The newest so many offsets of each port stay. */
+  /** Keeps the newest N offsets of each port. */
   readonly keepLast?: number | undefined;
   /** Only what was received longer ago goes. */
   readonly olderThanMs?: number | undefined;

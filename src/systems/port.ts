@@ -4,13 +4,13 @@ import { newPort } from "../model/system-rules.ts";
 import type { SystemStore } from "../ports/system-store.ts";
 import { decodeState } from "../text/plain-data.ts";
 import { assertText, type Effect, encodeValue } from "./effect.ts";
-import { deliver, movePruneMark, type Receipt, requeue } from "./jobs.ts";
 import { assertRetention, type Retention, type Settings, whole } from "./options.ts";
 import type { ComponentWriter } from "./writer.ts";
+import { deliver, movePruneMark, type Receipt, requeue } from "./writes.ts";
 
 /** A message as a source sends it. */
 export interface Message<Data = unknown> {
-  /** Whoever sends a message again sends it under the same id. */
+  /** A message that is sent again must have the same id. */
   readonly id: string;
   /** Its place in its source: whole numbers, each message its own, none left out. */
   readonly offset: number;
@@ -42,15 +42,15 @@ export interface Port<Data = unknown> {
   work(effect: Effect<Data>, options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<WorkReport>;
   /** Whether this message came before. Old ones are known by their offset only. */
   seen(message: { readonly id: string; readonly offset?: number }): Promise<boolean>;
-  /** How far the port is: its source goes on after `position`. */
+  /** Returns the progress of the port: its source continues after `position`. */
   position(): Promise<PortPosition>;
   /** Messages that wait for an effect, in the order of their offsets. */
   pending(options?: PageOptions): Promise<readonly PendingMessage<Data>[]>;
   /** Messages whose effect failed too often. */
   deadLetters(options?: PageOptions): Promise<readonly PendingMessage<Data>[]>;
-  /** Lets dead letters be tried again, all or those named. Says how many. */
+  /** Requeues dead letters, all or the named ones, and returns their number. */
   requeue(ids?: readonly string[]): Promise<number>;
-  /** Forgets finished messages. Says how many. */
+  /** Deletes finished messages and returns their number. */
   prune(retention: Retention, options?: { readonly signal?: AbortSignal }): Promise<number>;
 }
 
@@ -75,14 +75,14 @@ export interface PortDeps {
 
 export function port<Data>({ component, port: name, firstOffset, store, writer, settings }: PortDeps): Port<Data> {
   const { maxAttempts, effectTimeoutMs: timeoutMs, now } = settings;
-  const job = { component, port: name, firstOffset, maxAttempts, timeoutMs, now };
+  const delivery = { component, port: name, firstOffset, maxAttempts, timeoutMs, now };
 
   async function page(status: "pending" | "dead", { limit = PAGE, after }: PageOptions = {}) {
     whole("limit", limit, 1, LIMITS.systemBatchMessages);
     const from = after === undefined ? undefined : { component, port: name, offset: after };
     return (await store()).messages({ component, port: name, status, after: from, limit });
   }
-  const shown = ({ id, offset, timestamp, attempts, reason, data }: Awaited<ReturnType<typeof page>>[number]) => {
+  const toDeadLetter = ({ id, offset, timestamp, attempts, reason, data }: Awaited<ReturnType<typeof page>>[number]) => {
     const value = data === null ? undefined : decodeState(data);
     return { id, offset, timestamp, attempts, reason, data: value as Data };
   };
@@ -94,7 +94,7 @@ export function port<Data>({ component, port: name, firstOffset, store, writer, 
       assertText("id", id, LIMITS.systemMessageIdChars);
       whole("offset", offset, 0, Number.MAX_SAFE_INTEGER - 1);
       const stored = data === undefined ? null : encodeValue(data, LIMITS.systemMessageBytes, "The message");
-      return writer.submit(deliver({ ...job, id, offset, value: data, data: stored, effect: effect as Effect | undefined }), signal);
+      return writer.submit(deliver({ ...delivery, id, offset, value: data, data: stored, effect: effect as Effect | undefined }), signal);
     },
 
     async work(effect, { limit = Number.POSITIVE_INFINITY, signal } = {}) {
@@ -104,7 +104,7 @@ export function port<Data>({ component, port: name, firstOffset, store, writer, 
         const waiting = await page("pending", { limit: Math.min(PAGE, left), ...(after === undefined ? {} : { after }) });
         const receipts = waiting.map(({ id, offset, data }) => {
           const value = data === null ? undefined : decodeState(data);
-          return writer.submit(deliver({ ...job, id, offset, value, data, effect: effect as Effect }), signal);
+          return writer.submit(deliver({ ...delivery, id, offset, value, data, effect: effect as Effect }), signal);
         });
         for (const { outcome } of await Promise.all(receipts)) count[outcome]++;
         if (waiting.length < PAGE) break;
@@ -129,9 +129,9 @@ export function port<Data>({ component, port: name, firstOffset, store, writer, 
       return row;
     },
 
-    pending: async (options) => (await page("pending", options)).map(shown),
+    pending: async (options) => (await page("pending", options)).map(toDeadLetter),
 
-    deadLetters: async (options) => (await page("dead", options)).map(shown),
+    deadLetters: async (options) => (await page("dead", options)).map(toDeadLetter),
 
     async requeue(ids) {
       const wanted = ids ?? (await deadIds(await store(), component, name));

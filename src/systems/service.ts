@@ -33,7 +33,7 @@ export interface DeadLetterQuery extends Named {
 /** What the configuration says about systems. */
 export type SystemSettings = Pick<SystemOptions, "commitsPerSecond" | "snapshots">;
 
-/** The systems that are stored, whoever runs them. */
+/** The stored systems of all processes. */
 export interface Systems {
   /** Opens a system with the configured write budget and snapshots, which `options` may override. Nothing is read before its first use. */
   open(systemId: string, options?: SystemOptions): System;
@@ -44,7 +44,7 @@ export interface Systems {
   }>;
   get(input: Named): Promise<{ readonly systemId: string; readonly components: readonly ComponentOverview[] }>;
   snapshots(input: Named): Promise<{ readonly snapshots: readonly SnapshotInfo[] }>;
-  /** Others are removed only when `keep` says so. */
+  /** With `keep`, removes older snapshots. */
   snapshot(input: Named & { readonly mode?: SnapshotMode | undefined; readonly keep?: number | undefined }): Promise<SnapshotInfo>;
   verify(
     input: Named & { readonly snapshotId?: string | undefined; readonly level?: VerifyLevel | undefined },
@@ -129,10 +129,10 @@ export function systems({ storage, scratch, now, newId, settings }: SystemsDeps)
     async deadLetters({ systemId, component, port, includeData = false, limit = 20, cursor }) {
       const after = cursor === undefined ? undefined : fromCursor(cursor);
       const found = await (await find(systemId)).messages({ status: "dead", component, port, after, limit: limit + 1 });
-      const shown = found.slice(0, limit);
+      const page = found.slice(0, limit);
       return {
-        deadLetters: shown.map((message) => deadLetter(message, includeData)),
-        ...(found.length > limit ? { nextCursor: toCursor(shown.at(-1)!) } : {}),
+        deadLetters: page.map((message) => deadLetter(message, includeData)),
+        ...(found.length > limit ? { nextCursor: toCursor(page.at(-1)!) } : {}),
       };
     },
 
@@ -150,8 +150,8 @@ export function systems({ storage, scratch, now, newId, settings }: SystemsDeps)
 function deadLetter({ component, port, id, offset, timestamp, attempts, reason, data }: ListedMessage, includeData: boolean): DeadLetter {
   const receivedAt = new Date(timestamp * 1_000).toISOString();
   const dataJson = includeData && data ? JSON.stringify(decodeState(data), readable) : undefined;
-  const shown = dataJson !== undefined && dataJson.length <= DATA_SHOWN_CHARS ? { dataJson } : {};
-  return { component, port, id, offset, receivedAt, attempts, reason: reason ?? "", ...shown };
+  const dataField = dataJson !== undefined && dataJson.length <= DATA_SHOWN_CHARS ? { dataJson } : {};
+  return { component, port, id, offset, receivedAt, attempts, reason: reason ?? "", ...dataField };
 }
 
 /** What JSON cannot say, for people. */

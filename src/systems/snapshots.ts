@@ -10,7 +10,7 @@ import { type VerifiedSnapshot, type VerifyLevel, type VerifyReport, verifySnaps
 export interface RestoreReport {
   readonly snapshotId: string;
   readonly createdAt: string;
-  /** Where each port goes on: its source sends everything after this offset again. */
+  /** The position of each port: its source sends everything after this offset again. */
   readonly ports: readonly { readonly component: string; readonly port: string; readonly position: number }[];
   /** Newer snapshots that could not be used, and why. */
   readonly skipped: readonly { readonly snapshotId: string; readonly problems: readonly string[] }[];
@@ -91,7 +91,7 @@ export function snapshots({ store: open, scratch, keep, now, newId, whilePaused 
         await store.completeSnapshot(begun.id, { ...totals, checksum });
         taken = { ...begun, ...totals, checksum, complete: true };
       } catch (error) {
-        await store.deleteSnapshot(begun.id).catch(() => {}); // it has no mark, so that nobody takes it for a snapshot
+        await store.deleteSnapshot(begun.id).catch(() => {}); // it is not marked as complete, so it is never restored
         throw error;
       }
       await retire(store);

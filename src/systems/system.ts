@@ -19,11 +19,11 @@ export interface System {
   snapshot(options?: { readonly mode?: SnapshotMode }): Promise<SnapshotInfo>;
   /** Newest first, the unfinished ones too. */
   snapshots(): Promise<readonly SnapshotInfo[]>;
-  /** Looks at one snapshot or at all; level `checksum` unless told otherwise. */
+  /** Verifies one snapshot or all; default level `checksum`. */
   verify(options?: { readonly snapshotId?: string; readonly level?: VerifyLevel }): Promise<readonly VerifyReport[]>;
   /** Goes back to the snapshot named, or to the newest good one. Sources then send again what comes after each position. */
   restore(options?: { readonly snapshotId?: string }): Promise<RestoreReport>;
-  /** Forgets finished messages of all ports. Says how many. */
+  /** Deletes finished messages of all ports and returns their number. */
   prune(retention: Retention, options?: { readonly signal?: AbortSignal }): Promise<number>;
   /** All components and ports in figures. */
   overview(): Promise<readonly ComponentOverview[]>;
@@ -42,7 +42,7 @@ export interface Component {
 
 export interface SystemDeps {
   readonly systemId: string;
-  /** Gives the store at its first use. */
+  /** Returns the store, opened at its first use. */
   readonly store: () => Promise<SystemStore>;
   /** An empty storage in memory, for trial restores. */
   readonly scratch: () => Promise<SystemStorage>;

@@ -6,12 +6,12 @@ import type { SystemStore } from "../ports/system-store.ts";
 import { poll } from "../scheduling/retry.ts";
 import { waitLimitMs } from "../scheduling/time-limit.ts";
 import { Draft, type View, viewOf } from "./draft.ts";
-import type { Job } from "./jobs.ts";
+import type { ComponentWrite } from "./writes.ts";
 
 /** The one place in this process that changes a component. What waits together shares one commit. */
 export interface ComponentWriter {
   /** Resolves once it is durable. Refuses when too much waits already. */
-  submit<Result>(job: Job<Result>, signal?: AbortSignal): Promise<Result>;
+  submit<Result>(write: ComponentWrite<Result>, signal?: AbortSignal): Promise<Result>;
   /** Resolves when everything submitted so far is done; what comes later waits for `resume`. */
   pause(): Promise<void>;
   resume(): void;
@@ -32,7 +32,7 @@ export interface WriterOptions {
 }
 
 interface Waiting {
-  readonly job: Job<unknown>;
+  readonly write: ComponentWrite<unknown>;
   readonly signal: AbortSignal | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -75,9 +75,9 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
   function take(): Waiting[] {
     let bytes = 0;
     let count = 0;
-    for (const { job } of queue) {
-      if (count === LIMITS.systemBatchMessages || (count > 0 && bytes + job.bytes > LIMITS.systemBatchBytes)) break;
-      bytes += job.bytes;
+    for (const { write } of queue) {
+      if (count === LIMITS.systemBatchMessages || (count > 0 && bytes + write.bytes > LIMITS.systemBatchBytes)) break;
+      bytes += write.bytes;
       count++;
     }
     queuedBytes -= bytes;
@@ -86,14 +86,14 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
 
   async function commitTogether(batch: readonly Waiting[]): Promise<void> {
     for (const { signal, reject } of batch) if (signal?.aborted) reject(signal.reason);
-    const jobs = batch.filter(({ signal }) => !signal?.aborted);
-    if (jobs.length === 0) return;
+    const waiting = batch.filter(({ signal }) => !signal?.aborted);
+    if (waiting.length === 0) return;
     try {
       let attempts = 0;
       const answers = await poll(
         () => {
           attempts++;
-          return attemptCommit(jobs);
+          return attemptCommit(waiting);
         },
         { everyMs: RETRY_MS, limitMs: waitLimitMs() },
       );
@@ -105,20 +105,20 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
       for (const answer of answers) answer();
     } catch (error) {
       view = undefined;
-      for (const { reject } of jobs) reject(error);
+      for (const { reject } of waiting) reject(error);
     }
   }
 
-  /** Gives the answers once they are durable, or nothing when another process was quicker. */
-  async function attemptCommit(jobs: readonly Waiting[]): Promise<(() => void)[] | undefined> {
+  /** Returns the answers once they are durable, or nothing when another process committed first. */
+  async function attemptCommit(waiting: readonly Waiting[]): Promise<(() => void)[] | undefined> {
     const store = await open();
-    const begun = await begin(store, jobs);
+    const begun = await begin(store, waiting);
     if (!begun) return undefined;
     const draft = begun;
     const answers: (() => void)[] = [];
-    for (const { job, resolve, reject } of jobs)
+    for (const { write, resolve, reject } of waiting)
       try {
-        const result = await job.apply(draft);
+        const result = await write.apply(draft);
         answers.push(() => resolve(result));
       } catch (error) {
         answers.push(() => reject(error));
@@ -136,8 +136,8 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
     return answers;
   }
 
-  async function begin(store: SystemStore, jobs: readonly Waiting[]): Promise<Draft | undefined> {
-    const wanted = jobs.flatMap(({ job: { message } }) => message ?? []);
+  async function begin(store: SystemStore, waiting: readonly Waiting[]): Promise<Draft | undefined> {
+    const wanted = waiting.flatMap(({ write: { message } }) => message ?? []);
     const byId = wanted.map(({ port, id }) => ({ port, id }));
     const loaded = await store.load(component, byId, view?.version);
     if (loaded.ports) view = viewOf(loaded.version, loaded.ports);
@@ -158,19 +158,19 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
   }
 
   return {
-    submit<Result>(job: Job<Result>, signal?: AbortSignal) {
+    submit<Result>(write: ComponentWrite<Result>, signal?: AbortSignal) {
       return new Promise<Result>((resolve, reject) => {
         signal?.throwIfAborted();
         if (closed) throw new CairnError("unavailable", "The system was closed. Open it again.");
         const count = queue.length + held.length;
-        if (count >= LIMITS.systemQueueMessages || (count > 0 && queuedBytes + job.bytes > LIMITS.systemQueueBytes))
+        if (count >= LIMITS.systemQueueMessages || (count > 0 && queuedBytes + write.bytes > LIMITS.systemQueueBytes))
           throw new CairnError(
             "rate_limited",
             `${count} messages of the component "${component}" wait to be stored already. Wait for their receipts, then send more.`,
             { details: { kind: "queue" }, retryAfterMs: 100 },
           );
-        queuedBytes += job.bytes;
-        (pauses > 0 ? held : queue).push({ job, signal, resolve: resolve as (result: unknown) => void, reject });
+        queuedBytes += write.bytes;
+        (pauses > 0 ? held : queue).push({ write, signal, resolve: resolve as (result: unknown) => void, reject });
         if (pauses === 0) void work();
       });
     },

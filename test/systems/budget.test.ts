@@ -7,9 +7,9 @@ import { SYSTEM_DEFAULTS } from "../../src/model/system-rules.ts";
 import type { ComponentChange, SystemStore } from "../../src/ports/system-store.ts";
 import { memorySystemStorage } from "../../src/stores/memory/systems.ts";
 import { readActivity } from "../../src/stores/sqlite/driver/write-activity.ts";
-import { deliver } from "../../src/systems/jobs.ts";
 import { settingsOf } from "../../src/systems/options.ts";
 import { componentWriter } from "../../src/systems/writer.ts";
+import { deliver } from "../../src/systems/writes.ts";
 
 /** A writer on a clock that only waiting moves. Records when each commit began. */
 async function clocked(commitsPerSecond: number) {

@@ -5,7 +5,7 @@ import type { CheckpointOutline, ThreadStore } from "./thread-store.ts";
 export interface PruneThreads {
   /** Only checkpoints stored before this time go; threads in which nothing happened since go as a whole. */
   readonly olderThan?: string | Date | undefined;
-  /** The newest so many checkpoints of each thread and namespace stay. */
+  /** Keeps the newest N checkpoints of each thread and namespace. */
   readonly keepLast?: number | undefined;
   readonly threadId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -55,13 +55,13 @@ function outlived(
   { olderThan, keepLast }: { readonly olderThan?: string | undefined; readonly keepLast?: number | undefined },
 ): { gone: string[]; hidden: string[] } {
   const byId = new Map(newestFirst.map((outline) => [outline.checkpointId, outline]));
-  const kept = new Set<string>();
+  const retained = new Set<string>();
   const needed = new Set<string>();
   for (const [rank, outline] of newestFirst.entries()) {
     const old = olderThan === undefined || outline.createdAt < olderThan;
     const beyond = keepLast === undefined || rank >= keepLast;
     if (rank > 0 && old && beyond) continue;
-    kept.add(outline.checkpointId);
+    retained.add(outline.checkpointId);
     for (const home of Object.values(outline.homes)) needed.add(home);
     // Before format 4, what was sent to a checkpoint's tasks stands in its parent's writes.
     if (outline.parentId) needed.add(outline.parentId);
@@ -73,7 +73,7 @@ function outlived(
       }
     }
   }
-  const rest = newestFirst.map(({ checkpointId }) => checkpointId).filter((id) => !kept.has(id));
+  const rest = newestFirst.map(({ checkpointId }) => checkpointId).filter((id) => !retained.has(id));
   return { gone: rest.filter((id) => !needed.has(id)), hidden: rest.filter((id) => needed.has(id)) };
 }
 

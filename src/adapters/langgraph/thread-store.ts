@@ -98,7 +98,7 @@ export interface ThreadStore {
   threads(after: string, limit: number): Promise<readonly string[]>;
   /** Every checkpoint of a thread, newest first in each namespace. */
   outlines(threadId: string): Promise<ReadonlyMap<string, readonly CheckpointOutline[]>>;
-  /** Removes checkpoints with their writes, hides those that only others need, and says how many bytes went. */
+  /** Removes checkpoints with their writes, hides checkpoints that only others need, and returns the freed bytes. */
   remove(threadId: string, namespace: string, gone: readonly string[], hidden: readonly string[]): Promise<number>;
   close(): Promise<void>;
 }

@@ -18,7 +18,7 @@ import type { ProjectTables } from "./projects/project-tables.ts";
 
 export interface PostgresStorageOptions extends PostgresOptions {
   readonly now: () => string;
-  /** Up to this many records a search by meaning compares all of them; above, the index is asked. */
+  /** Up to this many records, semantic search compares all of them; above, it uses the index. */
   readonly exactMax?: number;
 }
 

@@ -31,7 +31,7 @@ export interface SchemaQuarantine {
   readonly problems: readonly string[];
 }
 
-/** Gives a schema another name and writes the reason into its comment. Nothing is deleted. Gives back the new name. */
+/** Renames a schema, writes the reason into its comment and returns the new name. Nothing is deleted. */
 export async function renameSchema(
   database: PostgresDatabase,
   schema: string,

@@ -10,7 +10,7 @@ export type PgValue = string | number | boolean | null | Uint8Array | readonly (
 
 /** Statements inside one transaction, with $1, $2 … as parameters. Each text is prepared once per connection, so texts must be few. */
 export interface PostgresTx {
-  /** Gives the number of rows that changed. */
+  /** Returns the number of changed rows. */
   run(sql: string, ...params: readonly PgValue[]): Promise<number>;
   get<Row>(sql: string, ...params: readonly PgValue[]): Promise<Row | undefined>;
   all<Row>(sql: string, ...params: readonly PgValue[]): Promise<Row[]>;
@@ -74,7 +74,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     options: "-c DateStyle=ISO -c TimeZone=UTC",
     types: TYPES,
   });
-  pool.on("error", () => {}); // an idle connection that breaks is replaced; the next call tells if the server is gone
+  pool.on("error", () => {}); // an idle connection that breaks is replaced; the next call fails if the server is down
   const connections = new Set<pg.PoolClient>();
   pool.on("connect", (client) => connections.add(client));
   pool.on("remove", (client) => connections.delete(client));

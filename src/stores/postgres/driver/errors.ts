@@ -47,10 +47,10 @@ export function translatePostgresError(error: unknown, where: string, outcome: "
   return MEANING[code]?.(error, where, unavailable) ?? error;
 }
 
-/** What pg says when every connection of the pool stayed busy for too long. */
+/** The message of pg when no connection of the pool became free in time. */
 export const POOL_TIMEOUT = "timeout exceeded when trying to connect";
 
-/** Socket errors, and what a server says when it stops, has crashed, or is just starting. */
+/** Socket errors, and the SQLSTATEs of a server that stops, has crashed or is starting. */
 const LOST: ReadonlySet<string> = new Set(
   "ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH 57P01 57P02 57P03 57P05 25P03".split(" "),
 );
@@ -64,8 +64,8 @@ const MEANING: Readonly<Record<string, (error: unknown, where: string, unavailab
   "42501": (_, where, unavailable) =>
     unavailable(`The database user may not do this in ${where}. Grant it CREATE on the database: it makes one schema per project.`),
   "42P01": (_, where, unavailable) =>
-    unavailable(`The project's tables in ${where} are gone: somebody dropped or moved its schema. Try again.`, 1),
-  "3F000": (_, where, unavailable) => unavailable(`The project's schema in ${where} is gone: somebody dropped or moved it. Try again.`, 1),
+    unavailable(`The project's tables in ${where} are missing: the schema was dropped or renamed. Try again.`, 1),
+  "3F000": (_, where, unavailable) => unavailable(`The project's schema in ${where} is missing: it was dropped or renamed. Try again.`, 1),
   "25006": (_, where, unavailable) => unavailable(`${where} is read-only (a standby?). Use the primary server.`),
   "53100": (_, where, unavailable) => unavailable(`The disk of ${where} is full. Nothing was stored; free some space and try again.`),
   "53200": (_, where, unavailable) => unavailable(`${where} is out of memory. Nothing was stored; try again.`, 1_000),

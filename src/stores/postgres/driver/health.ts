@@ -40,7 +40,7 @@ export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
           return { kind, id: name, location: name, bytes: Number(bytes), schema: "current", halfSnapshots: [], fenced };
         });
       }),
-    systems: async () => [], // whoever is here has moved already
+    systems: async () => [], // the triggers only concern systems on SQLite
     check: ({ location }) => connected(async (database) => (await schemaProblems(database, location)) ?? []),
     migrated: async () => [],
     async unfinishedMigrations(databases) {

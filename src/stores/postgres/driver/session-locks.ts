@@ -2,7 +2,7 @@ import pg from "pg";
 
 /**
  * Locks that a process has for as long as it lives: they end with the connection that holds them, so what a killed process held is
- * free at once. One connection holds all of them; if it breaks, `onLoss` is told, and all that was locked may be taken by others.
+ * free at once. One connection holds all of them; if it breaks, `onLoss` is called and other processes may take the locks.
  */
 export interface SessionLocks {
   /** `false` while another process has it, or while there is no connection. Taken already: `false` too. */
@@ -35,7 +35,7 @@ export function sessionLocks(url: string, onLoss: () => void): SessionLocks {
     });
     let over = false;
     const lost = () => {
-      if (over) return; // a connection that breaks says so more than once, and another may have taken its place
+      if (over) return; // a broken connection emits more than one error, and may be replaced already
       over = true;
       connecting = undefined;
       client.end().catch(() => {}); // what it holds, if it lives, must be free for others

@@ -15,7 +15,7 @@ const RETENTION_MINUTES = 14 * 24 * 60;
 
 /**
  * Projects are spread over a fixed number of lanes, each a queue of pg-boss. A lane is worked in by one process at a time, which is
- * what keeps a project's batches in order, and whoever has the lane's lock knows that a job found active there was left by a dead one.
+ * keeps a project's batches in order, and the holder of the lane's lock knows that an active job there belongs to a dead process.
  */
 const LANES = [..."0123456789abcdef"].map((digit) => `code_${digit}`);
 export const laneOf = (projectId: string) => `code_${sha256Hex(projectId)[0]}`;

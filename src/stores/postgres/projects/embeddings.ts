@@ -10,7 +10,7 @@ import { repairMirror } from "./mirror.ts";
 import { postgresOutbox } from "./outbox.ts";
 import type { ProjectTables } from "./project-tables.ts";
 
-/** A table (or view) of records with the columns key, id and revision, and those that make the text to embed. */
+/** A table (or view) of records with the columns key, id and revision, and the columns of the text to embed. */
 export interface EmbeddedRecords {
   readonly collection: CollectionName;
   readonly table: string;
@@ -23,7 +23,7 @@ export interface EmbeddedRecords {
   readonly queue?: (tx: PostgresTx) => Promise<unknown>;
 }
 
-/** How many neighbours the index keeps in view; more than that is asked of it only by going on (iterative scan). */
+/** The hnsw.ef_search of a query; an iterative scan returns further neighbours. */
 const EF_SEARCH = 200;
 
 export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTables): EmbeddingStore {
@@ -175,8 +175,8 @@ export interface NearestQuery {
 }
 
 /**
- * The records nearest to the query, best first. Few candidates are compared exactly; many go through the index, which is told to
- * go on until enough of them pass the filter. The planner would not choose so by itself.
+ * The records nearest to the query, best first. Few candidates are compared exactly; many use the index with an
+ * iterative scan until enough of them pass the filter. The planner would not choose this plan by itself.
  */
 export async function nearest(
   tx: PostgresTx,

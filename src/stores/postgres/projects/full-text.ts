@@ -8,7 +8,7 @@ export interface Where {
   readonly params: readonly PgValue[];
 }
 
-/** Builds a condition whose parameters start after those that are already there. */
+/** Builds a condition whose parameters follow the existing ones. */
 export type WhereFrom = (firstParam: number) => Where | undefined;
 
 /** What goes into a record's `words` column, through to_tsvector. */

@@ -23,7 +23,7 @@ export interface PostgresIndexQueueOptions {
   readonly lookEveryMs?: number;
   /** How long `close` waits for what is under way; then it goes back to the queue. */
   readonly drainMs?: number;
-  /** Told once, until it works again, when waiting work cannot be done. */
+  /** Called once when waiting work fails, and again only after a success. */
   readonly onTrouble?: ((message: string) => void) | undefined;
 }
 
@@ -144,7 +144,7 @@ export function postgresIndexQueue({
     }
   }
 
-  /** Gives the number of jobs that were done. */
+  /** Returns the number of finished jobs. */
   async function workIn(boss: PgBoss, lane: string, signal: AbortSignal): Promise<number> {
     await takeBackOrphans(boss, lane);
     let jobs = 0;
@@ -187,7 +187,7 @@ export function postgresIndexQueue({
     try {
       if (laneSignal.aborted) leave();
       const outcome = await perform(await unpack(row.work), stop.signal);
-      // Left half-way, it is not over: whoever has the lane next does it again.
+      // An interrupted job is not finished: the next holder of the lane repeats it.
       if (outcome.status === "cancelled" && stop.signal.reason === LEFT) return;
       await end(boss, lane, id, outcome);
     } finally {

@@ -1,6 +1,6 @@
 /**
  * `knowledge` is the truth. `embedding_records` holds each record once per embedding version, with its vector, for people who read
- * the database with SQL: triggers write it in the transaction that changes a record or a vector, whoever makes it. Their functions
+ * the database with SQL: triggers write it in the transaction that changes a record or a vector. Their functions
  * keep the schema they were made in, so that no other search path can lead them into another project.
  */
 export const KNOWLEDGE_SCHEMA = `

@@ -23,7 +23,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
   return {
     embeddings: postgresEmbeddings(RECORDS, tables),
 
-    // Whether the id was taken before or by this very call cannot be told after a lost answer, so neither is repeated.
+    // After a lost answer it is unknown whether this call took the id, so the call is not repeated.
     put: (record, vectors = [], { savedAt } = {}) =>
       tables.write(async (tx) => {
         if (savedAt !== undefined) await moveBehind(tx, "knowledge", ["created_order"], savedAt);

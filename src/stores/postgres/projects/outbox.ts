@@ -27,7 +27,7 @@ CREATE TRIGGER vectors_outbox AFTER INSERT OR UPDATE OR DELETE ON vectors FOR EA
 
 /** The changes of one collection's vectors, for an index outside. */
 export function postgresOutbox({ collection, table }: Pick<EmbeddedRecords, "collection" | "table">, tables: ProjectTables): VectorOutbox {
-  const anew = "ON CONFLICT (collection, version_id, key) DO UPDATE SET change = DEFAULT";
+  const requeue = "ON CONFLICT (collection, version_id, key) DO UPDATE SET change = DEFAULT";
   return {
     enable: () =>
       tables.write(
@@ -84,7 +84,7 @@ export function postgresOutbox({ collection, table }: Pick<EmbeddedRecords, "col
         // Changed again since it was read: another process may have copied the newer vector before us, and ours came last.
         if (again.length > 0)
           await tx.run(
-            `INSERT INTO vector_outbox (collection, version_id, key) SELECT $1, $2, unnest($3::bigint[]) ${anew}`,
+            `INSERT INTO vector_outbox (collection, version_id, key) SELECT $1, $2, unnest($3::bigint[]) ${requeue}`,
             collection,
             versionId,
             again,

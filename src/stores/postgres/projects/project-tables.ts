@@ -7,7 +7,7 @@ export interface ProjectTables {
   /** Up to this many records a search compares all of them. */
   readonly exactMax: number;
   read<T>(work: (tx: PostgresTx) => Promise<T>): Promise<T>;
-  /** Gives the room of deleted rows back, as far as PostgreSQL does so without stopping others; says how many bytes. */
+  /** Runs VACUUM, which does not block other processes, and returns the freed bytes. */
   vacuum(names: readonly string[]): Promise<number>;
   write<T>(work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions): Promise<T>;
 }

@@ -6,7 +6,7 @@ import { BURY, MAY_GO_WHOLE, OUTLIVED, removing } from "./sql.ts";
 const BATCH = 500;
 const PAGE = 1_000;
 
-/** Removes in small transactions, so that runs go on saving in between. */
+/** Removes in small transactions, so that runs can save in between. */
 export async function prunePostgresRuns(database: PostgresDatabase, options: PruneOptions): Promise<PruneReport> {
   const { olderThan, keepLast, runId, batch = BATCH, signal } = options;
   const report = { checkpoints: 0, runs: 0, bytes: 0 };

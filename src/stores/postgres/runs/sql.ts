@@ -59,7 +59,7 @@ export const RENEW = `WITH ${CLOCK} UPDATE runs.runs SET lease_until = clock.at 
 export const RELEASE = `WITH ${CLOCK} UPDATE runs.runs SET status = $3::text, note = $4::text, lease_owner = NULL, lease_until = NULL, updated_at = clock.at
   FROM clock WHERE run_id = $1::text AND NOT deleted AND fence = $2::bigint AND lease_until > clock.at RETURNING fence`;
 
-/** Forgets all of a run but its numbers, and fences off whoever holds it. */
+/** Deletes everything of a run but its counters, and fences off its lease holder. */
 export const BURY = `UPDATE runs.runs SET deleted = true, fence = fence + 1, lease_owner = NULL, lease_until = NULL, graph = '', fingerprint = '',
   project = NULL, note = NULL WHERE run_id = $1::text AND NOT deleted`;
 

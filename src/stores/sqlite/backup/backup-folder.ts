@@ -71,7 +71,7 @@ export function backupFolder(folder: string) {
           try {
             return [read(id)];
           } catch (error) {
-            if (error instanceof CairnError) return []; // told by `unusable`
+            if (error instanceof CairnError) return []; // reported by `unusable`
             throw error;
           }
         })

@@ -51,7 +51,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
     throw new CairnError("not_found", `${what}, so nothing was backed up.`);
   }
 
-  /** Those too whose file a move that was killed has archived: they are told as failed. */
+  /** Includes databases whose file a killed migration has archived: they are reported as failed. */
   async function allHere(): Promise<readonly DatabaseFile[]> {
     const listed = await files.list();
     const lost = files.recordedMigrations().filter((one) => !one.isMigrated && !listed.some((other) => sameDatabase(one, other)));
@@ -98,9 +98,9 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
             databases.push(await copyInto(partial, source, { signal, onProgress }));
           } catch (error) {
             if (!isSourceFault(error, source)) throw error;
-            const told = inWords(error, source.path);
-            if (which !== "all" && kind !== "code") throw told;
-            failed.push({ kind, id: of, reason: (told as Error).message });
+            const failure = inWords(error, source.path);
+            if (which !== "all" && kind !== "code") throw failure;
+            failed.push({ kind, id: of, reason: (failure as Error).message });
           }
         }
         if (databases.length === 0) throw new CairnError("unavailable", `No database could be backed up. ${failed[0]?.reason}`);
@@ -197,7 +197,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
   }
 }
 
-/** What has moved to PostgreSQL, or is on its way, is not to be found twice. */
+/** Raises `conflict` for a database that is on PostgreSQL or being migrated. */
 function assertHere(file: DatabaseFile): void {
   if (!hasMigrationRecord(file.path)) return;
   const away = migratedTo(file.path) !== undefined;
@@ -205,7 +205,7 @@ function assertHere(file: DatabaseFile): void {
     "conflict",
     away
       ? `The ${databaseLabel(file)} is on PostgreSQL: back it up with pg_dump, or bring it back with \`cairn migrate --to sqlite\`.`
-      : `The ${databaseLabel(file)} is being moved to PostgreSQL. Let \`cairn migrate\` finish, or undo it with \`cairn migrate --rollback\`.`,
+      : `The ${databaseLabel(file)} is being migrated to PostgreSQL. Let \`cairn migrate\` finish, or undo it with \`cairn migrate --rollback\`.`,
     { details: { path: file.path } },
   );
 }
@@ -221,11 +221,11 @@ async function copyInto(partial: string, source: DatabaseFile, call: ThreadCall)
   if (source.problem !== undefined) throw Object.assign(new Error(`It cannot be read: ${source.problem}`), { code: UNSOUND });
   const file = `${source.kind === "system" ? "system-" : ""}${basename(source.path)}`;
   const { bytes, sha256, tables, schema } = await inFileThread({ kind: "copy", from: source.path, path: join(partial, file) }, call);
-  if (tables.some(({ name }) => name === FENCE_TABLE)) assertHere(source); // a move began meanwhile: the copy would refuse every write
+  if (tables.some(({ name }) => name === FENCE_TABLE)) assertHere(source); // a migration started meanwhile: the copy would refuse every write
   return { kind: source.kind, id: source.id, file, bytes, sha256, schema, tables };
 }
 
-/** Copies a file at rest, and reads back what the disk has. */
+/** Copies a file that no process uses, and verifies the copy from the disk. */
 async function writeCopy(from: string, to: string, { sha256 }: BackupEntry): Promise<void> {
   await copyFile(from, to, constants.COPYFILE_EXCL);
   const written = await open(to, "r+");

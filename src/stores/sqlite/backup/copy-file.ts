@@ -6,7 +6,7 @@ import { loadEngine } from "../driver/engine.ts";
 import { findProblems } from "../driver/find-problems.ts";
 import { countRows, recordedSchemas, tableFacts, tableNames } from "../driver/table-facts.ts";
 
-/** What a database file at rest is and holds. */
+/** Hashes and row counts of a database file that no process uses. */
 export interface FileFacts {
   readonly bytes: number;
   readonly sha256: string;
@@ -14,7 +14,7 @@ export interface FileFacts {
   readonly schema: readonly RecordedSchema[];
 }
 
-/** Pages per step: between two steps progress is told. */
+/** Pages per step; progress is reported between steps. */
 const PAGES_PER_STEP = 2_048;
 
 /**

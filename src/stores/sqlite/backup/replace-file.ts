@@ -24,15 +24,15 @@ export interface ReplaceFile {
 const WAIT_MS = 2_000;
 
 /**
- * Puts a database file in the place of another in one step: whoever looks, also after a kill at any moment, finds the old one
+ * Replaces a database file atomically: every process, also after a crash at any moment, finds the old one
  * or the new one, whole. The old one is kept aside. Refuses while anybody else has the database open, because what they write in
- * that moment would be in neither. Says where the old one is now, if there was one.
+ * that moment would be in neither. Returns the new path of the old one, if there was one.
  */
 export async function replaceFile({ path, by, aside, waitMs = WAIT_MS }: ReplaceFile): Promise<string | undefined> {
   if (hasMigrationRecord(path))
     throw new CairnError(
       "conflict",
-      `The database ${path} was moved to PostgreSQL, or is being moved. Bring it back first with: cairn migrate --to sqlite`,
+      `The database ${path} is on PostgreSQL or being migrated. Migrate it back first with: cairn migrate --to sqlite`,
       { details: { path } },
     );
   removeStaleLinks(path, dirname(aside));
@@ -81,8 +81,8 @@ function placeNew(by: string, path: string): void {
 }
 
 /**
- * Holds the database so that nobody else can open it, or refuses. Leaving WAL mode needs every other connection gone, in
- * this process and others: SQLite itself says whether that is so. Only of a file too damaged to be opened, the system must say it.
+ * Locks the database against every other connection, or raises `conflict`. Leaving WAL mode succeeds only without other
+ * connections, in this process and others. For a file too damaged to open, the operating system reports its users.
  */
 async function takeAlone(path: string, waitMs: number): Promise<() => void> {
   const { DatabaseSync } = await loadEngine();

@@ -52,7 +52,7 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
   return {
     embeddings: postgresEmbeddings(RECORDS, tables),
 
-    // After a lost answer, a repeated removal or rename would be told as not done; the caller looks at the files again in any case.
+    // After a lost answer, a repeated removal or rename would report «not done»; the caller reads the files again in any case.
     commit: (batch) => tables.write((tx) => commitCode(tx, tables, projectId, batch), { idempotent: true }),
 
     filesAt: (paths) => readFiles(tables, "WHERE file_path = ANY ($1::text[])", paths),
@@ -80,7 +80,7 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
         const print = chunkPrint({ ...namesOf(row), text: row.text });
         const entry = { versionId: row.version_id, vector: Float32Array.from(JSON.parse(row.vector) as number[]) };
         const known = found.get(print) ?? [];
-        // Chunks that are alike have a vector each; one of them is enough.
+        // Identical chunks have a vector each; one of them is sufficient.
         if (!known.some(({ versionId }) => versionId === entry.versionId)) found.set(print, [...known, entry]);
       }
       return found;

@@ -85,7 +85,7 @@ async function writeFile(step: Step, file: FileWrite): Promise<void> {
   await putSymbols(tx, fileKey, file);
 }
 
-/** Gives the ids of the chunks. */
+/** Returns the ids of the chunks. */
 async function putChunks({ tx, projectId, generation }: Step, fileKey: number, { path, chunks }: FileWrite): Promise<string[]> {
   const { blocks, places } = packTexts(chunks.map(({ chunk }) => chunk.text));
   const texts = await tx.all<{ key: number }>(

@@ -20,14 +20,14 @@ export interface Receipt {
 }
 
 /** Something to be done to a component. It changes the draft, or raises and leaves the draft as it was. */
-export interface Job<Result> {
+export interface ComponentWrite<Result> {
   /** The message it is about: looked up before it runs. */
   readonly message?: { readonly port: string; readonly id: string; readonly offset?: number } | undefined;
   readonly bytes: number;
   apply(draft: Draft): Promise<Result>;
 }
 
-export interface DeliveryJob {
+export interface DeliveryWrite {
   readonly component: string;
   readonly port: string;
   readonly firstOffset: number;
@@ -42,13 +42,13 @@ export interface DeliveryJob {
 }
 
 /** Takes a message once: the claim, the offset and the effect become true together. */
-export function deliver(job: DeliveryJob): Job<Receipt> {
-  const { component, port: name, id, offset, effect } = job;
+export function deliver(delivery: DeliveryWrite): ComponentWrite<Receipt> {
+  const { component, port: name, id, offset, effect } = delivery;
   return {
     message: { port: name, id, offset },
-    bytes: job.data?.byteLength ?? 0,
+    bytes: delivery.data?.byteLength ?? 0,
     async apply(draft) {
-      const port = draft.port(name, job.firstOffset);
+      const port = draft.port(name, delivery.firstOffset);
       assertInRange(port, offset);
       if (!draft.hasRoomFor(name, LIMITS.systemPorts))
         throw new CairnError("too_large", `A component has at most ${LIMITS.systemPorts} ports. Use another component.`);
@@ -56,21 +56,22 @@ export function deliver(job: DeliveryJob): Job<Receipt> {
       if (!found && port.has(offset)) {
         // Forgotten, or the second offset of a message that was forgotten.
         if (offset <= port.row.prunedTo || !draft.messageAt(name, offset)) return { outcome: "duplicate", attempts: 0 };
-        throw anotherMessage(job, draft.messageAt(name, offset)!);
+        throw anotherMessage(delivery, draft.messageAt(name, offset)!);
       }
       if (found && (found.status !== "pending" || !effect)) {
         port.mark(offset); // sent again under another offset: nothing is missing there
         return receipt(found.status === "dead" ? "dead" : "duplicate", found);
       }
       if (!found && !effect) assertRoom(port);
-      const timestamp = Date.parse(job.now()) / 1_000;
+      const timestamp = Date.parse(delivery.now()) / 1_000;
       const before: MessageHead = found ?? { port: name, id, offset, timestamp, status: "pending", attempts: 0, reason: null };
       // The effect runs first: if the store fails under it, the draft is as it was.
       const attempt = before.attempts + 1;
       // An effect sees the message as it is stored, so a repeated attempt works with the same data as the first.
-      const value = draft.redact(job.value);
-      const data = draft.redacts && job.data ? encodeValue(value, LIMITS.systemMessageBytes, "The message") : job.data;
-      const reason = effect && (await tryEffect(draft, effect, { component, port: name, id, offset, data: value, attempt }, job.timeoutMs));
+      const value = draft.redact(delivery.value);
+      const data = draft.redacts && delivery.data ? encodeValue(value, LIMITS.systemMessageBytes, "The message") : delivery.data;
+      const reason =
+        effect && (await tryEffect(draft, effect, { component, port: name, id, offset, data: value, attempt }, delivery.timeoutMs));
       port.mark(offset);
       if (!effect) {
         draft.put({ ...before, data });
@@ -80,7 +81,7 @@ export function deliver(job: DeliveryJob): Job<Receipt> {
         draft.put({ ...before, status: "done", reason: null, data });
         return receipt("done", { ...before, reason: null });
       }
-      const dead = attempt >= job.maxAttempts;
+      const dead = attempt >= delivery.maxAttempts;
       const failed: MessageHead = { ...before, status: dead ? "dead" : "pending", attempts: attempt, reason };
       draft.put({ ...failed, data });
       return receipt(dead ? "dead" : "failed", failed);
@@ -88,8 +89,8 @@ export function deliver(job: DeliveryJob): Job<Receipt> {
   };
 }
 
-/** A dead letter gets all its attempts again. Says whether there was one. */
-export function requeue({ port, id }: { readonly port: string; readonly id: string }): Job<boolean> {
+/** Resets the attempts of a dead letter. Returns whether there was one. */
+export function requeue({ port, id }: { readonly port: string; readonly id: string }): ComponentWrite<boolean> {
   return {
     message: { port, id },
     bytes: 0,
@@ -102,8 +103,8 @@ export function requeue({ port, id }: { readonly port: string; readonly id: stri
   };
 }
 
-/** Moves the mark below which finished messages may be forgotten; never back, nor above the position. Says where it was to go. */
-export function movePruneMark(port: string, firstOffset: number, to: (position: number) => number): Job<number> {
+/** Raises the mark below which finished messages may be deleted, up to the position at most. Returns the requested mark. */
+export function movePruneMark(port: string, firstOffset: number, to: (position: number) => number): ComponentWrite<number> {
   return {
     bytes: 0,
     async apply(draft) {
@@ -119,7 +120,7 @@ function receipt(outcome: Outcome, { attempts, reason }: Pick<MessageHead, "atte
   return { outcome, attempts, ...(reason === null ? {} : { reason }) };
 }
 
-function anotherMessage({ port, id, offset }: DeliveryJob, there: MessageHead): CairnError {
+function anotherMessage({ port, id, offset }: DeliveryWrite, there: MessageHead): CairnError {
   return new CairnError(
     "conflict",
     `Offset ${offset} of the port "${port}" was received before as the message "${there.id}", so "${id}" cannot have it. The source counts wrong: give every message an offset of its own.`,

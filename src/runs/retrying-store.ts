@@ -5,7 +5,7 @@ import type { AcquireOptions, NewRun, RunStore, SaveOptions } from "../ports/run
 import { retry } from "../scheduling/retry.ts";
 
 /** The writes of the engine. A database that is away for a moment does not cost the run. */
-export interface PatientStore {
+export interface RetryingStore {
   start(run: NewRun): Promise<RunLease>;
   acquire(runId: string, options: AcquireOptions): Promise<RunLease>;
   save(checkpoint: NewRunCheckpoint, options: SaveOptions): Promise<RunCheckpointInfo>;
@@ -16,7 +16,7 @@ export interface PatientStore {
  * Tries again while the store is unavailable. A write whose answer was lost may have been done: before it is repeated, the store is asked,
  * so that a run's history has every step once.
  */
-export function patientStore(store: RunStore, waitMs: number): PatientStore {
+export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
   function again<T>(attempt: () => Promise<T>, done: () => Promise<T | undefined>, triedBefore = 0): Promise<T> {
     const once = async (number: number) => {
       const found = triedBefore + number > 1 ? await done() : undefined;
