@@ -45,7 +45,7 @@ async function hundredThousand(bench: Bench): Promise<void> {
     bench.record({ name: `insert_cpu_us_${name}`, value: await insert(candidate, vectors), unit: "µs CPU/vector" });
   }
   bench.log("Building IVF lists …");
-  bench.record({ name: "lists_cpu_s_100k", value: (await cpuMs(() => cairn.arrange())) / 1_000, unit: "s CPU" });
+  bench.record({ name: "lists_cpu_s_100k", value: (await cpuMs(() => cairn.buildLists())) / 1_000, unit: "s CPU" });
 
   const searches: Record<string, Search> = {
     cairn: (query) => cairn.search(query, LIMIT),
@@ -89,7 +89,7 @@ async function million(bench: Bench): Promise<void> {
   bench.log("Inserting them …");
   bench.record({ name: "insert_cpu_us_1m", value: await insert(cairn, vectors), unit: "µs CPU/vector" });
   bench.log("Building IVF lists …");
-  bench.record({ name: "lists_cpu_s_1m", value: (await cpuMs(() => cairn.arrange())) / 1_000, unit: "s CPU" });
+  bench.record({ name: "lists_cpu_s_1m", value: (await cpuMs(() => cairn.buildLists())) / 1_000, unit: "s CPU" });
 
   const { found, spent } = await inTurns(
     {
@@ -128,7 +128,7 @@ async function realSet(bench: Bench, name: string, embedder: Embedder, texts: re
   const cairn = await cairnVectors(join(bench.scratch(), `${name}.db`), 1_000);
   bench.defer(() => cairn.close());
   await insert(cairn, vectors, dimension);
-  await cairn.arrange();
+  await cairn.buildLists();
   const { found, spent } = await inTurns(
     {
       scan: (query) => cairn.scan(query, LIMIT),

@@ -6,7 +6,7 @@ import type { Candidate } from "./measure.ts";
 
 export interface CairnVectors extends Candidate {
   /** Builds the IVF lists now. */
-  arrange(): Promise<void>;
+  buildLists(): Promise<void>;
   /** Like `search`, with a scan of all vectors. */
   scan(vector: Float32Array, limit: number): Promise<readonly number[]>;
   /** Drops all caches, as in a new process. */
@@ -31,7 +31,7 @@ export async function cairnVectors(path: string, listsAbove?: number): Promise<C
     search: (query, limit) => search(usual, query, limit),
     searchAllowed: (query, limit, keys) => search(usual, query, limit, keys),
     scan: (query, limit) => search(scanning, query, limit),
-    arrange: () => usual.arrange("bench", 1),
+    buildLists: () => usual.buildLists("bench", 1),
     forget: () => usual.close(),
     close() {
       usual.close();

@@ -100,12 +100,12 @@ export const PROJECT_SHAPE = database("project", {
     "schema_migrations",
     "checkpoint_tags", // on PostgreSQL, columns of the checkpoints
     "embedding_records", // a mirror of the knowledge and its vectors, rebuilt in the target
-    "vector_spaces",
-    "vector_recent",
-    "vector_packs",
-    "vector_pack_bodies",
-    "checkpoint_words",
-    "knowledge_words",
+    "vector_collections",
+    "vector_delta",
+    "vector_segments",
+    "vector_segment_bodies",
+    "checkpoint_fts",
+    "knowledge_fts",
     // The code index is derived from the files of the project: an index run builds it again on the other side.
     "code_generation",
     "indexed_files",

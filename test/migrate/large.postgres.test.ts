@@ -58,7 +58,7 @@ async function enlarge(path: string, size: number): Promise<void> {
     "INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, created_order, updated_order, revision, checksum) VALUES (?1, ?2, ?3, '{}', 7, ?4, ?4, ?4, ?4, 1, ?5)",
   );
   const vector = db.prepare(
-    "INSERT INTO vectors (space, key, vector) SELECT id, ?, ? FROM vector_spaces WHERE collection = 'checkpoints' LIMIT 1",
+    "INSERT INTO vectors (collection_id, key, vector) SELECT id, ?, ? FROM vector_collections WHERE collection = 'checkpoints' LIMIT 1",
   );
   const rows = Math.round(size / (128 * 1024));
   for (let n = 0; n < rows; n++) {

@@ -238,14 +238,14 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("damaged reco
       kind === "sqlite"
         ? [
             "UPDATE checkpoint_tags SET folded = 'nonsense'",
-            "DELETE FROM checkpoint_words WHERE rowid = 1",
-            "DELETE FROM knowledge_words",
+            "DELETE FROM checkpoint_fts WHERE rowid = 1",
+            "DELETE FROM knowledge_fts",
             "UPDATE knowledge SET signature = 'nonsense' WHERE id = 'econn'",
           ]
         : [
             "UPDATE checkpoints SET folded_tags = '{nonsense}'",
-            "UPDATE checkpoints SET words = to_tsvector('nonsense')",
-            "UPDATE knowledge SET words = to_tsvector('nonsense')",
+            "UPDATE checkpoints SET terms = to_tsvector('nonsense')",
+            "UPDATE knowledge SET terms = to_tsvector('nonsense')",
             "UPDATE knowledge SET signature = 'nonsense' WHERE id = 'econn'",
           ];
     for (const change of changes) {

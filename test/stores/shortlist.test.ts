@@ -23,7 +23,7 @@ afterAll(() => {
 async function tableOf(records: readonly (readonly string[])[], first = 1): Promise<string> {
   const table = `words_${++tables}`;
   await database.write((tx) => {
-    tx.exec(`CREATE VIRTUAL TABLE ${table} USING fts5 (words, content = '', contentless_delete = 1)`);
+    tx.exec(`CREATE VIRTUAL TABLE ${table} USING fts5 (terms, content = '', contentless_delete = 1)`);
     for (const [index, words] of records.entries()) insertTerms(tx, table, first + index, words.join(" "));
   });
   return table;

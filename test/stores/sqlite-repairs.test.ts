@@ -24,16 +24,14 @@ it("a search that finds damaged codes makes them again, and a person is told onc
   await first.close();
   const [file] = readdirSync(join(dataDir, "projects")).filter((name) => name.endsWith(".db"));
   const behind = await openSqlite({ path: join(dataDir, "projects", file!) });
-  await behind.write((tx) => tx.exec("DELETE FROM vector_recent WHERE key = (SELECT min(key) FROM vector_recent)"));
+  await behind.write((tx) => tx.exec("DELETE FROM vector_delta WHERE key = (SELECT min(key) FROM vector_delta)"));
   behind.close();
   expect(notices).toEqual([]);
 
   const cairn = await open(options);
   for (let round = 0; round < 2; round++)
     expect((await cairn.checkpoints.search({ projectPath, query: "Step 0", mode: "semantic", topK: 100 })).hits).toHaveLength(50);
-  expect(notices).toEqual([
-    expect.stringMatching(/search index of checkpoints .*was made again from 50 stored vectors: .*Nothing was lost/),
-  ]);
+  expect(notices).toEqual([expect.stringMatching(/search index of checkpoints .*was rebuilt from 50 stored vectors: .*Nothing was lost/)]);
   await cairn.close();
 });
 
@@ -44,10 +42,10 @@ it("so does a write, whoever makes it", async () => {
   const entries = (turn: number) =>
     Array.from({ length: 2_000 }, (_, key) => ({ key, vector: Float32Array.of(Math.sin(key + turn), Math.cos(key), 1, key % 7) }));
   await database.write((tx) => vectorWriter(tx).put("checkpoints", 1, entries(0)));
-  await database.write((tx) => tx.exec("UPDATE vector_pack_bodies SET scales = zeroblob(length(scales))"));
+  await database.write((tx) => tx.exec("UPDATE vector_segment_bodies SET scales = zeroblob(length(scales))"));
   await database.write((tx) => vectorWriter(tx).put("checkpoints", 1, entries(1)));
-  expect(notices).toEqual([expect.stringMatching(/search index of checkpoints .*was made again from 2000 stored vectors: .*checksum/)]);
-  const sound = database.read((tx) => tx.all("SELECT 1 FROM vector_pack_bodies WHERE scales = zeroblob(length(scales))"));
+  expect(notices).toEqual([expect.stringMatching(/search index of checkpoints .*was rebuilt from 2000 stored vectors: .*checksum/)]);
+  const sound = database.read((tx) => tx.all("SELECT 1 FROM vector_segment_bodies WHERE scales = zeroblob(length(scales))"));
   expect(sound).toEqual([]);
   database.close();
 });

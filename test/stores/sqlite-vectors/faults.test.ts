@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import type { SqliteTx } from "../../../src/stores/sqlite/driver/driver.ts";
-import { findSpace } from "../../../src/stores/sqlite/vectors/collections.ts";
+import { findCollection } from "../../../src/stores/sqlite/vectors/collections.ts";
 import type { RepairReport } from "../../../src/stores/sqlite/vectors/rebuild.ts";
 import { searchVectors } from "../../../src/stores/sqlite/vectors/search.ts";
 import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
@@ -21,27 +21,27 @@ afterEach(() => {
 describe("codes that were damaged", () => {
   const damages: [string, (tx: SqliteTx) => void, RegExp][] = [
     [
-      "a byte of a pack flipped",
+      "a byte of a segment flipped",
       (tx) => {
-        const { id, codes } = tx.get<{ id: number; codes: Uint8Array }>("SELECT id, codes FROM vector_pack_bodies LIMIT 1")!;
+        const { id, codes } = tx.get<{ id: number; codes: Uint8Array }>("SELECT id, codes FROM vector_segment_bodies LIMIT 1")!;
         codes[1000]! ^= 64;
-        tx.run("UPDATE vector_pack_bodies SET codes = ? WHERE id = ?", codes, id);
+        tx.run("UPDATE vector_segment_bodies SET codes = ? WHERE id = ?", codes, id);
       },
-      /checksum of pack \d+ does not match/,
+      /checksum of segment \d+ does not match/,
     ],
     [
-      "a key of a pack changed",
+      "a key of a segment changed",
       (tx) => {
-        const { id, keys } = tx.get<{ id: number; keys: Uint8Array }>("SELECT id, keys FROM vector_pack_bodies LIMIT 1")!;
+        const { id, keys } = tx.get<{ id: number; keys: Uint8Array }>("SELECT id, keys FROM vector_segment_bodies LIMIT 1")!;
         keys[4]! ^= 1;
-        tx.run("UPDATE vector_pack_bodies SET keys = ? WHERE id = ?", keys, id);
+        tx.run("UPDATE vector_segment_bodies SET keys = ? WHERE id = ?", keys, id);
       },
-      /checksum of pack \d+ does not match/,
+      /checksum of segment \d+ does not match/,
     ],
-    ["a pack cut short", (tx) => tx.exec("UPDATE vector_pack_bodies SET codes = substr(codes, 1, 5000)"), /has not the size/],
-    ["a pack's body missing", (tx) => tx.exec("DELETE FROM vector_pack_bodies WHERE id = 1"), /Pack 1 is missing/],
-    ["a pack missing altogether", (tx) => tx.exec("DELETE FROM vector_packs WHERE id = 1"), /2000 vectors but codes for \d+/],
-    ["all packs missing", (tx) => tx.exec("DELETE FROM vector_packs"), /2000 vectors but codes for 0/],
+    ["a segment cut short", (tx) => tx.exec("UPDATE vector_segment_bodies SET codes = substr(codes, 1, 5000)"), /has not the size/],
+    ["a segment's body missing", (tx) => tx.exec("DELETE FROM vector_segment_bodies WHERE id = 1"), /Segment 1 is missing/],
+    ["a segment missing altogether", (tx) => tx.exec("DELETE FROM vector_segments WHERE id = 1"), /2000 vectors but codes for \d+/],
+    ["all segments missing", (tx) => tx.exec("DELETE FROM vector_segments"), /2000 vectors but codes for 0/],
     ["a vector removed behind their back", (tx) => tx.exec("DELETE FROM vectors WHERE key = 77"), /1999 vectors but codes for 2000/],
   ];
 
@@ -76,7 +76,7 @@ describe("codes that were damaged", () => {
   it("are noticed by a writer too, who makes them again in the same transaction", async () => {
     const database = await openVectors(temporaryFile());
     await database.write((tx) => vectorWriter(tx).put("c", 1, vectorsOf(0, 2_000, DIMENSION)));
-    await database.write((tx) => tx.exec("UPDATE vector_pack_bodies SET scales = zeroblob(length(scales))"));
+    await database.write((tx) => tx.exec("UPDATE vector_segment_bodies SET scales = zeroblob(length(scales))"));
     const reports: RepairReport[] = [];
     const changed = vectorsOf(0, 2_000, DIMENSION).map(({ key }) => ({ key, vector: vectorOf(key + 1, DIMENSION) }));
     await database.write((tx) => vectorWriter(tx, { onRepair: (report) => reports.push(report) }).put("c", 1, changed));
@@ -109,7 +109,7 @@ describe("codes that were damaged", () => {
     const vector = vectorOf(9, 32);
     const allow = Int32Array.from({ length: 300 }, (_, i) => i * 10);
     const slow = (filter?: Int32Array) =>
-      database.read((tx) => searchVectors(tx, findSpace(tx, "c", 1)!, { vector, limit: 20, allow: filter }).map(({ key }) => key));
+      database.read((tx) => searchVectors(tx, findCollection(tx, "c", 1)!, { vector, limit: 20, allow: filter }).map(({ key }) => key));
     expect(slow()).toEqual(bruteForce(model, vector, 20).map(({ key }) => key));
     expect(slow(allow)).toEqual(bruteForce(model, vector, 20, new Set(allow)).map(({ key }) => key));
   });
@@ -182,9 +182,9 @@ describe("the scanning thread", () => {
   });
 });
 
-function startWriter(path: string, rounds: number, arranging = false): ChildProcess {
+function startWriter(path: string, rounds: number, building = false): ChildProcess {
   const script = join(import.meta.dirname, "writer-process.mjs");
-  const child = spawn(process.execPath, [script, path, "64", String(rounds), ...(arranging ? ["arranging"] : [])], {
+  const child = spawn(process.execPath, [script, path, "64", String(rounds), ...(building ? ["building"] : [])], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   started.push(child);

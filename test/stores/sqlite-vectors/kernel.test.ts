@@ -54,9 +54,9 @@ describe("the kernel", () => {
         const allowedMask = allow ? fillSet(ALLOWED, allow.map(key)) : -1;
 
         kernel.begin(HEAP, limit);
-        const pack = [KEYS, SCALES, CODES, codes.length, stride, QUERY, queryScale, GONE, goneMask] as const;
-        if (allow) kernel.scanAllowed(...pack, ALLOWED, allowedMask);
-        else kernel.scan(...pack);
+        const segment = [KEYS, SCALES, CODES, codes.length, stride, QUERY, queryScale, GONE, goneMask] as const;
+        if (allow) kernel.scanAllowed(...segment, ALLOWED, allowedMask);
+        else kernel.scan(...segment);
         const heap = Array.from({ length: kernel.size() }, (_, i) => ({
           key: new Int32Array(buffer, HEAP, 2 * limit)[2 * i + 1]!,
           score: new Float32Array(buffer, HEAP, 2 * limit)[2 * i]!,

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SqliteDatabase } from "../../../src/stores/sqlite/driver/driver.ts";
-import { arrange } from "../../../src/stores/sqlite/vectors/build-lists.ts";
-import { findSpace } from "../../../src/stores/sqlite/vectors/collections.ts";
+import { buildLists } from "../../../src/stores/sqlite/vectors/build-lists.ts";
+import { findCollection } from "../../../src/stores/sqlite/vectors/collections.ts";
 import { randomNumbers } from "../../../src/stores/sqlite/vectors/kmeans.ts";
 import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
 import { vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
@@ -15,7 +15,7 @@ describe("inverted lists", () => {
     const { path, database, model } = await filled();
     const searcher = vectorSearcher({ path, listsAbove: 5_000, onRepair: (report) => expect.fail(report.reason) });
     onTestFinished(() => searcher.close());
-    await searcher.arrange("c", 1);
+    await searcher.buildLists("c", 1);
     expect(shape(database)).toMatchObject({ unlisted: expect.any(Number), listed: expect.any(Number) });
     expect(shape(database).listed).toBeGreaterThan(COUNT * 0.9);
     expect(problems(database)).toEqual([]);
@@ -44,7 +44,7 @@ describe("inverted lists", () => {
     const found = await searcher.search({ collection: "c", versionId: 1, query, limit: 50, allow });
     expect(found.map(({ key }) => key)).toEqual(bruteForce(model, query, 50, new Set(allow)).map(({ key }) => key));
 
-    await searcher.arrange("c", 1);
+    await searcher.buildLists("c", 1);
     expect(problems(database)).toEqual([]);
     expect(await recall(searcher, model)).toBeGreaterThanOrEqual(0.95);
   });
@@ -57,7 +57,7 @@ describe("inverted lists", () => {
       await database.write((tx) => vectorWriter(tx).put("c", 1, entries));
       const searcher = vectorSearcher({ path, listsAbove: 1_000 });
       onTestFinished(() => searcher.close());
-      await searcher.arrange("c", 1);
+      await searcher.buildLists("c", 1);
       const model = new Map(entries.map(({ key, vector }) => [key, vector]));
       let found = 0;
       for (let i = 0; i < 10; i++) {
@@ -67,7 +67,7 @@ describe("inverted lists", () => {
         found += hits.filter(({ key }) => expected.has(key)).length;
       }
       expect(found).toBeGreaterThanOrEqual(98);
-      return database.read((tx) => findSpace(tx, "c", 1)!.patience);
+      return database.read((tx) => findCollection(tx, "c", 1)!.probes);
     };
     const scattered = (seed: number) => {
       const random = randomNumbers(seed + 1);
@@ -115,10 +115,10 @@ describe("inverted lists", () => {
 
   it("lose no change that is made while they are being made", async () => {
     const { database, model } = await filled();
-    const space = () => database.read((tx) => findSpace(tx, "c", 1)!);
+    const collection = () => database.read((tx) => findCollection(tx, "c", 1)!);
     let turns = 0;
     const meddle = async () => {
-      // Writers go on during every pause; many changes at once make them rewrite packs underneath.
+      // Writers go on during every pause; many changes at once make them rewrite segments underneath.
       if (++turns % 9 !== 0) return;
       const from = (turns * 37) % COUNT;
       const replaced = vectorsOf(from, from + 60, DIMENSION).map(({ key }) => ({ key, vector: vectorOf(key + turns, DIMENSION) }));
@@ -130,13 +130,15 @@ describe("inverted lists", () => {
       for (const { key, vector } of replaced) model.set(key, vector);
       for (const key of removed) model.delete(key);
     };
-    expect(await arrange(database, space(), meddle)).toBe(true);
+    expect(await buildLists(database, collection(), meddle)).toBe(true);
     expect(turns).toBeGreaterThan(50);
     expect(problems(database)).toEqual([]);
-    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_packs WHERE ready = 0"))).toEqual({ count: 0 });
+    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_segments WHERE ready = 0"))).toEqual({ count: 0 });
     const { orphans } = database.read(
       (tx) =>
-        tx.get<{ orphans: number }>("SELECT count(*) AS orphans FROM vector_pack_bodies WHERE id NOT IN (SELECT id FROM vector_packs)")!,
+        tx.get<{ orphans: number }>(
+          "SELECT count(*) AS orphans FROM vector_segment_bodies WHERE id NOT IN (SELECT id FROM vector_segments)",
+        )!,
     );
     expect(orphans).toBe(0);
     // Replacing everything folds the overridden codes away again.
@@ -152,31 +154,31 @@ describe("inverted lists", () => {
 
   it("are made by one process at a time, and taken over from one that died", async () => {
     const { database } = await filled(2_000);
-    const space = database.read((tx) => findSpace(tx, "c", 1)!);
+    const collection = database.read((tx) => findCollection(tx, "c", 1)!);
     const idle = async () => {};
-    await database.write((tx) => tx.run("UPDATE vector_spaces SET arranging_until = ?", Date.now() + 60_000));
-    expect(await arrange(database, space, idle)).toBe(false);
-    // What the dead one left behind: a lease that has run out and packs that were never shown.
+    await database.write((tx) => tx.run("UPDATE vector_collections SET building_until = ?", Date.now() + 60_000));
+    expect(await buildLists(database, collection, idle)).toBe(false);
+    // What the dead one left behind: a lease that has run out and segments that were never shown.
     await database.write((tx) => {
-      tx.run("UPDATE vector_spaces SET arranging_until = ?", Date.now() - 1);
-      tx.run("INSERT INTO vector_packs (space, list, count, checksum, ready) VALUES (?, 3, 10, 0, 0)", space.id);
+      tx.run("UPDATE vector_collections SET building_until = ?", Date.now() - 1);
+      tx.run("INSERT INTO vector_segments (collection_id, list, count, checksum, ready) VALUES (?, 3, 10, 0, 0)", collection.id);
     });
     expect(problems(database)).toEqual([]);
-    expect(await arrange(database, space, idle)).toBe(true);
+    expect(await buildLists(database, collection, idle)).toBe(true);
     expect(problems(database)).toEqual([]);
-    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_packs WHERE ready = 0"))).toEqual({ count: 0 });
+    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_segments WHERE ready = 0"))).toEqual({ count: 0 });
   });
 
   it("give way when the collection is dropped or made again underneath", async () => {
     const { database } = await filled(2_000);
-    const space = database.read((tx) => findSpace(tx, "c", 1)!);
+    const collection = database.read((tx) => findCollection(tx, "c", 1)!);
     let turns = 0;
     const drop = async () => {
       if (++turns === 20) await database.write((tx) => vectorWriter(tx).dropVersion("c", 1));
     };
-    expect(await arrange(database, space, drop)).toBe(false);
-    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_pack_bodies"))).toEqual({ count: 0 });
-    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_packs"))).toEqual({ count: 0 });
+    expect(await buildLists(database, collection, drop)).toBe(false);
+    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_segment_bodies"))).toEqual({ count: 0 });
+    expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_segments"))).toEqual({ count: 0 });
   });
 });
 
@@ -208,7 +210,7 @@ function shape(database: SqliteDatabase): { listed: number; unlisted: number } {
     (tx) =>
       tx.get<{ listed: number; unlisted: number }>(
         `SELECT coalesce(sum(count) FILTER (WHERE list >= 0), 0) AS listed,
-                coalesce(sum(count) FILTER (WHERE list IS NULL), 0) AS unlisted FROM vector_packs WHERE ready = 1`,
+                coalesce(sum(count) FILTER (WHERE list IS NULL), 0) AS unlisted FROM vector_segments WHERE ready = 1`,
       )!,
   );
 }

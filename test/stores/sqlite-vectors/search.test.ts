@@ -93,7 +93,7 @@ describe("vectors in SQLite", () => {
     await database.write((tx) => vectorWriter(tx).dropVersion("checkpoints", 1));
     expect(await search("checkpoints", 1, 256)).toEqual([]);
     expect(await search("checkpoints", 2, 384)).toHaveLength(39);
-    expect(database.read((tx) => tx.all("SELECT DISTINCT dimension, collection FROM vector_spaces ORDER BY id"))).toHaveLength(2);
+    expect(database.read((tx) => tx.all("SELECT DISTINCT dimension, collection FROM vector_collections ORDER BY id"))).toHaveLength(2);
     expect(database.read((tx) => vectorReader(tx).count("checkpoints", 1))).toBe(0);
     // The name may be used again, with another dimension.
     await database.write((tx) => vectorWriter(tx).put("checkpoints", 1, vectorsOf(1, 3, 64)));
@@ -172,7 +172,7 @@ describe("vectors in SQLite", () => {
       ).rejects.toMatchObject({ code: "invalid_input" });
     }
     await expect(database.write((tx) => vectorWriter(tx).put("c", 1, [{ key: 2, vector: vectorOf(1, 9) }]))).rejects.toThrow(
-      /holds vectors of 8 components, not 9/,
+      /has vectors of 8 components, not 9/,
     );
     await expect(
       database.write((tx) => vectorWriter(tx).put("c", 2, [{ key: 2, vector: new Float32Array(5000).fill(1) }])),
@@ -225,10 +225,10 @@ describe("vectors in SQLite", () => {
         ),
       );
     }
-    const { codes } = database.read((tx) => tx.get<{ codes: number }>("SELECT sum(length(codes)) AS codes FROM vector_pack_bodies"))!;
-    const { recent } = database.read((tx) => tx.get<{ recent: number }>("SELECT count(*) AS recent FROM vector_recent"))!;
-    expect(codes).toBeLessThanOrEqual(2 * 500 * dimension + recent * dimension);
-    expect(recent).toBeLessThanOrEqual(512);
+    const { codes } = database.read((tx) => tx.get<{ codes: number }>("SELECT sum(length(codes)) AS codes FROM vector_segment_bodies"))!;
+    const { delta } = database.read((tx) => tx.get<{ delta: number }>("SELECT count(*) AS delta FROM vector_delta"))!;
+    expect(codes).toBeLessThanOrEqual(2 * 500 * dimension + delta * dimension);
+    expect(delta).toBeLessThanOrEqual(512);
     expect(problems(database)).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { openSqlite, type SqliteDatabase } from "../../../src/stores/sqlite/driver/driver.ts";
-import { findSpace } from "../../../src/stores/sqlite/vectors/collections.ts";
+import { findCollection } from "../../../src/stores/sqlite/vectors/collections.ts";
 import { randomNumbers } from "../../../src/stores/sqlite/vectors/kmeans.ts";
 import { verifyCodes } from "../../../src/stores/sqlite/vectors/rebuild.ts";
 import { VECTOR_SCHEMA } from "../../../src/stores/sqlite/vectors/schema.ts";
@@ -24,11 +24,11 @@ export async function openVectors(path: string): Promise<SqliteDatabase> {
   return database;
 }
 
-/** What is wrong with the codes of a space; a space that is not there has nothing wrong. */
-export function problems(database: SqliteDatabase, collection = "c", versionId = 1): string[] {
+/** What is wrong with the codes of a collection; a collection that is not there has nothing wrong. */
+export function problems(database: SqliteDatabase, name = "c", versionId = 1): string[] {
   return database.read((tx) => {
-    const space = findSpace(tx, collection, versionId);
-    return space ? verifyCodes(tx, space) : [];
+    const collection = findCollection(tx, name, versionId);
+    return collection ? verifyCodes(tx, collection) : [];
   });
 }
 

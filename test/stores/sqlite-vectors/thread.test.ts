@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { PACK_BYTES } from "../../../src/stores/sqlite/vectors/codes.ts";
-import { findSpace } from "../../../src/stores/sqlite/vectors/collections.ts";
+import { SEGMENT_BYTES } from "../../../src/stores/sqlite/vectors/codes.ts";
+import { findCollection } from "../../../src/stores/sqlite/vectors/collections.ts";
 import type { FromWorker, ToWorker } from "../../../src/stores/sqlite/vectors/protocol.ts";
 import { searchView } from "../../../src/stores/sqlite/vectors/search.ts";
-import { packCache } from "../../../src/stores/sqlite/vectors/segment-cache.ts";
+import { segmentCache } from "../../../src/stores/sqlite/vectors/segment-cache.ts";
 import { serve } from "../../../src/stores/sqlite/vectors/serve.ts";
 import { currentView } from "../../../src/stores/sqlite/vectors/view.ts";
 import { vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
@@ -19,20 +19,20 @@ describe("what the scanning thread remembers", () => {
     const entries = vectorsOf(0, 4_000, DIMENSION);
     await database.write((tx) => vectorWriter(tx).put("c", 1, entries));
     const model = new Map(entries.map(({ key, vector }) => [key, vector]));
-    const cache = packCache(3 * PACK_BYTES);
+    const cache = segmentCache(3 * SEGMENT_BYTES);
     for (const seed of [1, 500, 9_999]) {
       const vector = vectorOf(seed, DIMENSION);
       const allow = Int32Array.from({ length: 400 }, (_, i) => i * 10);
       const search = (filter?: Int32Array) =>
         database.read((tx) => {
           const context = { tx, cache, file: 1, listsAbove: Number.MAX_SAFE_INTEGER };
-          return searchView(context, currentView(tx, findSpace(tx, "c", 1)!, undefined), { vector, limit: 10, allow: filter });
+          return searchView(context, currentView(tx, findCollection(tx, "c", 1)!, undefined), { vector, limit: 10, allow: filter });
         });
       expect(search().map(({ key }) => key)).toEqual(bruteForce(model, vector, 10).map(({ key }) => key));
       expect(search(allow).map(({ key }) => key)).toEqual(bruteForce(model, vector, 10, new Set(allow)).map(({ key }) => key));
     }
     // Three frames, the room for the filter, and what lies below them.
-    expect(cache.bytes).toBeLessThan(8 * PACK_BYTES);
+    expect(cache.bytes).toBeLessThan(8 * SEGMENT_BYTES);
   });
 
   it("is given back when it is told so, and read again when it is needed", async () => {

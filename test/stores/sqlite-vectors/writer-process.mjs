@@ -3,7 +3,7 @@ import { openSqlite } from "../../../dist/stores/sqlite/driver/driver.js";
 import { vectorSearcher } from "../../../dist/stores/sqlite/vectors/searcher.js";
 import { vectorWriter } from "../../../dist/stores/sqlite/vectors/writer.js";
 
-const [path, dimensionText, roundsText, arranging] = process.argv.slice(2);
+const [path, dimensionText, roundsText, building] = process.argv.slice(2);
 const dimension = Number(dimensionText);
 const rounds = Number(roundsText);
 const database = await openSqlite({ path });
@@ -30,7 +30,7 @@ for (let round = 1; round <= rounds; round++) {
     writer.put("marks", 1, [{ key: 1_000_000 + round, vector: Float32Array.from([round, 1]) }]);
   });
   process.stdout.write(`${round}\n`);
-  if (arranging) void searcher.arrange("c", 1).catch(() => {});
+  if (building) void searcher.buildLists("c", 1).catch(() => {});
 }
 database.close();
 searcher.close();

@@ -149,7 +149,7 @@ export function postgresMigrationTarget({
       const found: string[] = [];
       for (const { name, fullText } of shape.tables) {
         if (!fullText) continue;
-        const { rows } = await db.query<{ count: string }>(`SELECT count(*) FROM ${quoteName(name)} WHERE words IS NULL`);
+        const { rows } = await db.query<{ count: string }>(`SELECT count(*) FROM ${quoteName(name)} WHERE terms IS NULL`);
         if (rows[0]!.count !== "0") found.push(`${rows[0]!.count} rows of ${name} are missing in the full-text index.`);
       }
       const { rows: disabled } = await db.query<{ name: string }>(
@@ -201,7 +201,7 @@ async function put(db: pg.Client, table: TableShape, rows: readonly Row[], stage
   const stage = quoteName(`cairn_stage_${table.name}`);
   if (!staged.has(table.name)) {
     await db.query(
-      `CREATE TEMP TABLE ${stage} ON COMMIT DROP AS SELECT ${names}, ''::text AS cairn_words FROM ${quoteName(table.name)} WHERE false`,
+      `CREATE TEMP TABLE ${stage} ON COMMIT DROP AS SELECT ${names}, ''::text AS cairn_terms FROM ${quoteName(table.name)} WHERE false`,
     );
     staged.add(table.name);
   }
@@ -209,7 +209,7 @@ async function put(db: pg.Client, table: TableShape, rows: readonly Row[], stage
   const bytes = encodeRows(table.columns, rows, (row) => wordsText(fullText(named(row))));
   await copyIn(db, `COPY ${stage} FROM STDIN (FORMAT binary)`, bytes);
   await db.query(
-    `INSERT INTO ${quoteName(table.name)} (${names}, words) OVERRIDING SYSTEM VALUE SELECT ${names}, to_tsvector('english', cairn_words) FROM ${stage}`,
+    `INSERT INTO ${quoteName(table.name)} (${names}, terms) OVERRIDING SYSTEM VALUE SELECT ${names}, to_tsvector('english', cairn_terms) FROM ${stage}`,
   );
   await db.query(`TRUNCATE ${stage}`);
 }

@@ -59,7 +59,7 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
       if (!row || !("damaged" in row)) continue;
       await tx.run(
         `INSERT INTO quarantined_records (collection, record_id, reason, quarantined_at, raw)
-         SELECT $2, $3, $4, $5, json_build_object('row', to_jsonb(r) - 'words')::text FROM ${collection} r WHERE r.key = $1`,
+         SELECT $2, $3, $4, $5, json_build_object('row', to_jsonb(r) - 'terms')::text FROM ${collection} r WHERE r.key = $1`,
         key,
         collection,
         id,
@@ -135,7 +135,7 @@ async function wrongTerms(
   if (rows.length === 0) return new Set();
   const found = await tx.all<{ key: number }>(
     `SELECT r.key FROM unnest($1::bigint[], $2::text[]) AS given (key, terms) JOIN ${collection} r ON r.key = given.key
-      WHERE r.words <> to_tsvector('english', given.terms)`,
+      WHERE r.terms <> to_tsvector('english', given.terms)`,
     rows.map(({ key }) => key),
     rows.map(({ record }) => termsOf(record)),
   );
@@ -146,7 +146,7 @@ async function derive(tx: PostgresTx, key: number, record: Checkpoint | Knowledg
   const terms = termsOf(record);
   if (isCheckpoint(record)) {
     const folded = record.tags.map((tag) => tag.toLowerCase());
-    await tx.run("UPDATE checkpoints SET folded_tags = $2, words = to_tsvector('english', $3) WHERE key = $1", key, folded, terms);
+    await tx.run("UPDATE checkpoints SET folded_tags = $2, terms = to_tsvector('english', $3) WHERE key = $1", key, folded, terms);
   } else
-    await tx.run("UPDATE knowledge SET signature = $2, words = to_tsvector('english', $3) WHERE key = $1", key, signatureOf(record), terms);
+    await tx.run("UPDATE knowledge SET signature = $2, terms = to_tsvector('english', $3) WHERE key = $1", key, signatureOf(record), terms);
 }

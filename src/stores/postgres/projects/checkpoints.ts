@@ -123,7 +123,7 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
   };
 }
 
-const EDITABLE = "summary, description, context, tags, folded_tags, token_count, updated_at, updated_order, revision, checksum, words";
+const EDITABLE = "summary, description, context, tags, folded_tags, token_count, updated_at, updated_order, revision, checksum, terms";
 const COLUMNS = ["tags", ...Object.keys(CHECKPOINT_COLUMNS)].join(", ");
 
 /** In the order of EDITABLE. */

@@ -11,7 +11,7 @@ export interface Where {
 /** Builds a condition whose parameters follow the existing ones. */
 export type WhereFrom = (firstParam: number) => Where | undefined;
 
-/** What goes into a record's `words` column, through to_tsvector. */
+/** What goes into a record's `terms` column, through to_tsvector. */
 export function wordsText(text: string): string {
   return searchWords(text).join(" ");
 }
@@ -34,11 +34,11 @@ export async function rankByKeywords(
     `WITH asked AS (SELECT DISTINCT plainto_tsquery('english', word) AS term FROM unnest($1::text[]) AS word),
           weighed AS (
             SELECT term, ln(1 + (all_records.count - found.count + 0.5) / (found.count + 0.5)) AS weight
-              FROM asked, (SELECT count(*) FROM ${records}) AS all_records, LATERAL (SELECT count(*) FROM ${records} r WHERE r.words @@ term) AS found
+              FROM asked, (SELECT count(*) FROM ${records}) AS all_records, LATERAL (SELECT count(*) FROM ${records} r WHERE r.terms @@ term) AS found
              WHERE numnode(term) > 0
           )
-     SELECT r.id, sum(weight * ts_rank(r.words, term, 1))::float8 AS score, count(*)::float8 / (SELECT count(*) FROM weighed) AS matched
-       FROM weighed JOIN ${records} r ON r.words @@ term
+     SELECT r.id, sum(weight * ts_rank(r.terms, term, 1))::float8 AS score, count(*)::float8 / (SELECT count(*) FROM weighed) AS matched
+       FROM weighed JOIN ${records} r ON r.terms @@ term
       WHERE ${where?.sql ?? "true"}
       GROUP BY r.id ORDER BY score DESC, r.id LIMIT $2`,
     words,

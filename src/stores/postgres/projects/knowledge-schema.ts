@@ -22,9 +22,9 @@ CREATE TABLE knowledge (
   created_order timestamptz NOT NULL,
   revision integer NOT NULL,
   checksum text NOT NULL,
-  words tsvector NOT NULL
+  terms tsvector NOT NULL
 );
-CREATE INDEX knowledge_words ON knowledge USING gin (words);
+CREATE INDEX knowledge_terms ON knowledge USING gin (terms);
 CREATE INDEX knowledge_created ON knowledge (created_order DESC, id);
 CREATE INDEX knowledge_category ON knowledge (category, subcategory);
 CREATE INDEX knowledge_signature ON knowledge (signature) WHERE signature <> '';

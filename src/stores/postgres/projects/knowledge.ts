@@ -152,7 +152,7 @@ class AddedMeanwhile extends Error {}
 
 const COLUMNS = Object.keys(KNOWLEDGE_COLUMNS).join(", ");
 const WRITTEN =
-  "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum, words";
+  "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum, terms";
 
 function sound(row: RawRow): Knowledge {
   const stored = readKnowledge(row);

@@ -31,9 +31,9 @@ export const projectSchema: DatabaseSchema = {
       updated_order timestamptz NOT NULL,
       revision integer NOT NULL,
       checksum text NOT NULL,
-      words tsvector NOT NULL
+      terms tsvector NOT NULL
     );
-    CREATE INDEX checkpoints_words ON checkpoints USING gin (words);
+    CREATE INDEX checkpoints_terms ON checkpoints USING gin (terms);
     CREATE INDEX checkpoints_created ON checkpoints (created_order DESC, id);
     CREATE INDEX checkpoints_updated ON checkpoints (updated_order DESC, id);
     CREATE INDEX checkpoints_folded_tags ON checkpoints USING gin (folded_tags);

@@ -43,7 +43,7 @@ const TABLES = "checkpoints|checkpoint_tags|knowledge|embedding_records";
 const PATTERNS = [
   new RegExp(`^(?:NULL|CHECK|[A-Z]+) (?:value|constraint failed) in (?:${TABLES})(?:\\.|$)`),
   /^row \d+ of (?:checkpoint_tags|embedding_records) refers to/,
-  /FTS5 table \S*(?:checkpoint|knowledge)_words/,
+  /FTS5 table \S*(?:checkpoint|knowledge)_fts/,
 ];
 
 /** Only in a project's database: those of runs and systems have tables of the same names. */

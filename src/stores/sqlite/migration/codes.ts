@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { DatabaseShape } from "../../../ports/migration.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
-import { readSpace } from "../vectors/collections.ts";
+import { readCollection } from "../vectors/collections.ts";
 import { rebuild } from "../vectors/rebuild.ts";
 import { CENTROIDS } from "../vectors/segments.ts";
 
@@ -17,22 +17,22 @@ export function vectorCodes(db: DatabaseSync, shape: DatabaseShape): { rebuildCo
     all: <Row>(sql: string, ...params: readonly SqlValue[]) => db.prepare(sql).all(...params) as Row[],
     exec: (sql) => db.exec(sql),
   };
-  const spaces = () => tx.all<{ id: number }>("SELECT id FROM vector_spaces").flatMap(({ id }) => readSpace(tx, id) ?? []);
+  const collections = () => tx.all<{ id: number }>("SELECT id FROM vector_collections").flatMap(({ id }) => readCollection(tx, id) ?? []);
   return {
     rebuildCodes() {
-      for (const space of spaces()) rebuild(tx, space);
+      for (const collection of collections()) rebuild(tx, collection);
     },
     problems: () =>
-      spaces().flatMap(({ id }) => {
-        const { vectors } = tx.get<{ vectors: number }>("SELECT count(*) AS vectors FROM vectors WHERE space = ?", id)!;
+      collections().flatMap(({ id }) => {
+        const { vectors } = tx.get<{ vectors: number }>("SELECT count(*) AS vectors FROM vectors WHERE collection_id = ?", id)!;
         // A recent row stands for the codes in packs that it overrides.
         const { codes } = tx.get<{ codes: number }>(
-          `SELECT coalesce((SELECT sum(count) FROM vector_packs WHERE space = ?1 AND ready = 1 AND list IS NOT ?2), 0)
-             + coalesce((SELECT sum((code IS NOT NULL) - packed) FROM vector_recent WHERE space = ?1), 0) AS codes`,
+          `SELECT coalesce((SELECT sum(count) FROM vector_segments WHERE collection_id = ?1 AND ready = 1 AND list IS NOT ?2), 0)
+             + coalesce((SELECT sum((code IS NOT NULL) - stale) FROM vector_delta WHERE collection_id = ?1), 0) AS codes`,
           id,
           CENTROIDS,
         )!;
-        return vectors === codes ? [] : [`${vectors} vectors of space ${id} have ${codes} codes.`];
+        return vectors === codes ? [] : [`${vectors} vectors of collection ${id} have ${codes} codes.`];
       }),
   };
 }

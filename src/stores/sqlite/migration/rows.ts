@@ -20,7 +20,7 @@ export const ENVELOPE = {
 /** How a table is read where its columns do not stand in a table of that name. */
 const READING: Readonly<Record<string, { from?: string; columns?: Record<string, string> }>> = {
   "project vectors": {
-    from: "vectors t JOIN vector_spaces s ON s.id = t.space",
+    from: "vectors t JOIN vector_collections s ON s.id = t.collection_id",
     columns: { version_id: "s.version_id", collection: "s.collection" },
   },
   "runs checkpoints": {

@@ -116,7 +116,7 @@ export function sqliteMigrationTarget({ path, schema, shape, trace = () => {} }:
         .filter((result) => result !== "ok");
       for (const { name, fullText } of shape.tables) {
         if (!fullText) continue;
-        const index = wordsTable(name);
+        const index = ftsTable(name);
         const missing = db.prepare(`SELECT count(*) AS count FROM ${name} t WHERE t.key NOT IN (SELECT id FROM ${index}_docsize)`).get();
         const { count } = missing as { count: number };
         if (count > 0) found.push(`${count} rows of ${name} are missing in the full-text index.`);
@@ -157,13 +157,13 @@ function setCounters(db: DatabaseSync, counters: Counters): void {
 }
 
 const WORDS_TABLE: Readonly<Record<string, string>> = {
-  checkpoints: "checkpoint_words",
-  knowledge: "knowledge_words",
+  checkpoints: "checkpoint_fts",
+  knowledge: "knowledge_fts",
 };
 
-function wordsTable(table: string): string {
+function ftsTable(table: string): string {
   const found = WORDS_TABLE[table];
-  if (!found) throw new CairnError("internal", `No index of words belongs to ${table}.`);
+  if (!found) throw new CairnError("internal", `There is no full-text index of ${table}.`);
   return found;
 }
 
@@ -178,7 +178,7 @@ function rowWriter(db: DatabaseSync, table: TableShape, path: string): (row: Row
     `INSERT INTO ${table.name} (${stored.map(({ name }) => name).join(", ")}) VALUES (${stored.map(placeholder).join(", ")})`,
   );
   const insertTag = tagged && db.prepare("INSERT INTO checkpoint_tags (checkpoint_key, position, tag, folded) VALUES (?, ?, ?, ?)");
-  const insertWords = table.fullText && db.prepare(`INSERT INTO ${wordsTable(table.name)} (rowid, words) VALUES (?, ?)`);
+  const insertTerms = table.fullText && db.prepare(`INSERT INTO ${ftsTable(table.name)} (rowid, terms) VALUES (?, ?)`);
   const named = namedValues(table);
   return (row) => {
     const { value, text } = named(row);
@@ -189,26 +189,26 @@ function rowWriter(db: DatabaseSync, table: TableShape, path: string): (row: Row
       for (const [position, tag] of (value("tags") as readonly string[]).entries())
         insertTag.run(key, position, tag, folded[position] ?? "");
     }
-    if (insertWords && table.fullText) insertWords.run(key, searchWords(table.fullText({ value, text })).join(" "));
+    if (insertTerms && table.fullText) insertTerms.run(key, searchWords(table.fullText({ value, text })).join(" "));
   };
 }
 
-/** A version's vectors are one space here. */
+/** Inserts vectors: those of one version form one vector collection. */
 function vectorRowWriter(db: DatabaseSync, at: (name: string) => number): (row: Row) => void {
-  const insert = db.prepare("INSERT INTO vectors (space, key, vector) VALUES (?, ?, ?)");
-  const spaces = new Map<bigint, bigint>();
+  const insert = db.prepare("INSERT INTO vectors (collection_id, key, vector) VALUES (?, ?, ?)");
+  const collections = new Map<bigint, bigint>();
   return (row) => {
     const version = row[at("version_id")] as bigint;
     const vector = row[at("vector")] as Uint8Array;
-    let space = spaces.get(version);
-    if (space === undefined) {
+    let collectionId = collections.get(version);
+    if (collectionId === undefined) {
       const made = db
-        .prepare("INSERT INTO vector_spaces (collection, version_id, dimension) VALUES (CAST(? AS TEXT), ?, ?)")
+        .prepare("INSERT INTO vector_collections (collection, version_id, dimension) VALUES (CAST(? AS TEXT), ?, ?)")
         .run(row[at("collection")] as Uint8Array, version, vector.byteLength / 4);
-      space = BigInt(made.lastInsertRowid);
-      spaces.set(version, space);
+      collectionId = BigInt(made.lastInsertRowid);
+      collections.set(version, collectionId);
     }
-    insert.run(space, row[at("key")] as bigint, vector);
+    insert.run(collectionId, row[at("key")] as bigint, vector);
   };
 }
 

@@ -18,7 +18,7 @@ const RECORDS: EmbeddedRecords = {
   textColumns: ["summary", "description"],
   textOf: ({ summary = "", description = "" }) => checkpointText({ summary, description }),
 };
-const WORDS = "checkpoint_words";
+const FTS_TABLE = "checkpoint_fts";
 
 /** The checkpoints of one project in its SQLite file. */
 export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle, vectors: VectorSearcher): CheckpointStore {
@@ -131,7 +131,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
       const where = whereOf(filter);
       const db = await database();
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
-      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, WORDS, "checkpoints", text, where, limit));
+      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, FTS_TABLE, "checkpoints", text, where, limit));
       const { ranked = [], incomplete } = (await near) ?? {};
       return { keyword, semantic: ranked, incomplete };
     },
@@ -177,7 +177,7 @@ function putDerived(tx: SqliteTx, key: number, checkpoint: Checkpoint, vectors: 
       tag,
       tag.toLowerCase(),
     );
-  putTerms(tx, WORDS, key, `${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
+  putTerms(tx, FTS_TABLE, key, `${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
   putRecordVectors(tx, "checkpoints", key, vectors);
 }
 
@@ -185,7 +185,7 @@ function remove(tx: SqliteTx, ids: readonly string[]): number {
   const keys = ids.flatMap((id) => tx.get<{ key: number }>("SELECT key FROM checkpoints WHERE id = ?", id)?.key ?? []);
   removeRecordVectors(tx, "checkpoints", keys);
   for (const key of keys) {
-    removeTerms(tx, WORDS, key);
+    removeTerms(tx, FTS_TABLE, key);
     tx.run("DELETE FROM checkpoints WHERE key = ?", key);
   }
   return keys.length;

@@ -25,8 +25,8 @@ export interface DerivedPart {
 }
 
 export const DERIVED_PARTS: readonly DerivedPart[] = [
-  words("checkpoints", "checkpoint_words", storedCheckpoints, checkpointWords),
-  words("knowledge", "knowledge_words", storedKnowledge, knowledgeWords),
+  fullText("checkpoints", "checkpoint_fts", storedCheckpoints, checkpointWords),
+  fullText("knowledge", "knowledge_fts", storedKnowledge, knowledgeWords),
   {
     name: "checkpoint_tags",
     problem(tx) {
@@ -64,7 +64,7 @@ export const DERIVED_PARTS: readonly DerivedPart[] = [
 
 const MIRRORED = `SELECT k.id AS template_id, s.version_id, v.vector AS embedding_vector, k.category, k.subcategory, k.question AS question_text,
     k.answer AS answer_text, k.content_hash, (k.successes + 1.0) / (k.uses + 2) AS success_rate, k.uses AS usage_count
-  FROM knowledge k JOIN vectors v ON v.key = k.key JOIN vector_spaces s ON s.id = v.space AND s.collection = 'knowledge'`;
+  FROM knowledge k JOIN vectors v ON v.key = k.key JOIN vector_collections s ON s.id = v.collection_id AND s.collection = 'knowledge'`;
 const MIRROR_COLUMNS =
   "template_id, version_id, embedding_vector, category, subcategory, question_text, answer_text, content_hash, success_rate, usage_count";
 
@@ -79,7 +79,7 @@ const MIRROR_DIFFERENCES = `SELECT
     (SELECT 1 FROM embedding_records m WHERE m.template_id = e.template_id AND m.version_id = e.version_id AND ${SAME}
       AND julianday(m.created_at) IS NOT NULL AND julianday(m.updated_at) IS NOT NULL)) +
   (SELECT count(*) FROM embedding_records m WHERE NOT EXISTS
-    (SELECT 1 FROM knowledge k JOIN vectors v ON v.key = k.key JOIN vector_spaces s ON s.id = v.space AND s.collection = 'knowledge'
+    (SELECT 1 FROM knowledge k JOIN vectors v ON v.key = k.key JOIN vector_collections s ON s.id = v.collection_id AND s.collection = 'knowledge'
       WHERE k.id = m.template_id AND s.version_id = m.version_id)) AS wrong`;
 
 function mirrorDifferences(tx: Reader): number {
@@ -98,7 +98,7 @@ export function repairMirror(tx: SqliteTx): number {
   return wrong;
 }
 
-function words<T extends Checkpoint | Knowledge>(
+function fullText<T extends Checkpoint | Knowledge>(
   table: string,
   index: string,
   stored: (tx: Reader) => Iterable<{ key: number; row: StoredRecord<T> }>,

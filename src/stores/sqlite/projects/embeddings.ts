@@ -4,7 +4,7 @@ import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../..
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import type { Keyed, KnownKeys } from "../driver/known-keys.ts";
-import { findSpace } from "../vectors/collections.ts";
+import { findCollection } from "../vectors/collections.ts";
 import { vectorWriter } from "../vectors/writer.ts";
 import { repairMirror } from "./derived-parts.ts";
 import { sqliteOutbox } from "./outbox.ts";
@@ -26,11 +26,11 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
     if (!found) throw new CairnError("not_found", `There is no embedding version ${versionId}. List the versions to see which there are.`);
     return found;
   };
-  /** The space's id, or one that no space has: a version without any vector has no space yet. */
-  const spaceOf = (tx: SqliteTx, versionId: number) => findSpace(tx, collection, versionId)?.id ?? -1;
+  /** Returns the id of the vector collection, or -1 while the version has no vector. */
+  const collectionId = (tx: SqliteTx, versionId: number) => findCollection(tx, collection, versionId)?.id ?? -1;
   // A damaged row gets no vector: its text is not what was saved.
   const readable = collection === "code" ? "" : records.textColumns.map((name) => `AND typeof(r.${name}) = 'text' `).join("");
-  const missingFrom = `FROM ${table} r WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.space = ? AND v.key = r.key)`;
+  const missingFrom = `FROM ${table} r WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.collection_id = ? AND v.key = r.key)`;
 
   return {
     outbox: sqliteOutbox(records, database),
@@ -64,7 +64,7 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
         assertVersion(tx, versionId);
         const rows = tx.all<{ id: string; revision: number } & Record<string, string>>(
           `SELECT r.id, ${safeInteger("r.revision")} AS revision, ${records.textColumns.map((column) => `r.${column}`).join(", ")} ${missingFrom} ${readable}AND r.id > ? ORDER BY r.id LIMIT ?`,
-          spaceOf(tx, versionId),
+          collectionId(tx, versionId),
           afterId,
           limit,
         );
@@ -75,7 +75,8 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
     async counts(versionId) {
       return (await database()).read((tx) => ({
         records: tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)!.count,
-        vectors: tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE space = ?", spaceOf(tx, versionId))!.count,
+        vectors: tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE collection_id = ?", collectionId(tx, versionId))!
+          .count,
       }));
     },
 
@@ -94,7 +95,7 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
     async makeCurrent(versionId) {
       return (await database()).write((tx) => {
         assertVersion(tx, versionId);
-        if (tx.get(`SELECT 1 ${missingFrom} LIMIT 1`, spaceOf(tx, versionId))) return "incomplete";
+        if (tx.get(`SELECT 1 ${missingFrom} LIMIT 1`, collectionId(tx, versionId))) return "incomplete";
         tx.run("UPDATE embedding_versions SET is_current = 0 WHERE collection = ? AND is_current = 1", collection);
         tx.run("UPDATE embedding_versions SET is_current = 1 WHERE version_id = ?", versionId);
         return "switched";
@@ -106,7 +107,10 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
       const dropped = await db.write((tx) => {
         if (assertVersion(tx, versionId).isCurrent)
           throw new CairnError("conflict", "The current embedding version cannot be deleted. Switch to another first.");
-        const { count } = tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE space = ?", spaceOf(tx, versionId))!;
+        const { count } = tx.get<{ count: number }>(
+          "SELECT count(*) AS count FROM vectors WHERE collection_id = ?",
+          collectionId(tx, versionId),
+        )!;
         vectorWriter(tx).dropVersion(collection, versionId);
         tx.run("DELETE FROM embedding_versions WHERE version_id = ?", versionId);
         return count;
@@ -118,12 +122,12 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
     async dropDamaged(versionId) {
       return (await database()).write((tx) => {
         const { dimension } = assertVersion(tx, versionId);
-        const space = spaceOf(tx, versionId);
+        const found = collectionId(tx, versionId);
         const damaged: { key: number; id: string }[] = [];
         for (let after = -1; ; ) {
           const rows = tx.all<{ key: number; id: string; vector: Uint8Array }>(
-            `SELECT v.key, r.id, v.vector FROM vectors v JOIN ${table} r ON r.key = v.key WHERE v.space = ? AND v.key > ? ORDER BY v.key LIMIT 1000`,
-            space,
+            `SELECT v.key, r.id, v.vector FROM vectors v JOIN ${table} r ON r.key = v.key WHERE v.collection_id = ? AND v.key > ? ORDER BY v.key LIMIT 1000`,
+            found,
             after,
           );
           if (rows.length === 0) break;
@@ -170,14 +174,14 @@ export function cosines(
   ids: readonly string[],
   keyOf: KnownKeys["of"] = () => null,
 ): Map<string, number> {
-  const space = findSpace(tx, collection, versionId);
+  const vectors = findCollection(tx, collection, versionId);
   const found = new Map<string, number>();
-  if (!space) return found;
+  if (!vectors) return found;
   for (const id of ids) {
     const row = tx.get<{ vector: Uint8Array }>(
-      `SELECT v.vector FROM ${table} r JOIN vectors v ON v.space = ?1 AND v.key = r.key
+      `SELECT v.vector FROM ${table} r JOIN vectors v ON v.collection_id = ?1 AND v.key = r.key
         WHERE r.key = coalesce(?2, (SELECT key FROM ${table} WHERE id = ?3)) AND r.id = ?3`,
-      space.id,
+      vectors.id,
       keyOf(id),
       id,
     );
@@ -195,10 +199,10 @@ export function cosinesByKey(
   query: Float32Array,
   records: readonly Keyed[],
 ): Map<string, number> {
-  const space = findSpace(tx, collection, versionId);
+  const vectors = findCollection(tx, collection, versionId);
   const found = new Map<string, number>();
-  for (const { key, id } of space ? records : []) {
-    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE space = ? AND key = ?", space!.id, key);
+  for (const { key, id } of vectors ? records : []) {
+    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE collection_id = ? AND key = ?", vectors!.id, key);
     const cosine = row && cosineTo(query, row.vector);
     if (cosine !== undefined) found.set(id, cosine);
   }

@@ -12,11 +12,11 @@ export interface Where {
 
 /** Makes a record's text findable by its words, in place of what was there. Erasing words from the index costs more than comparing them. */
 export function putTerms(tx: SqliteTx, table: string, key: number, text: string): void {
-  const words = searchTerms(text);
-  const before = tx.get<{ words: string }>(`SELECT words FROM ${table} WHERE rowid = ?`, key);
-  if (before?.words === words) return;
+  const terms = searchTerms(text);
+  const before = tx.get<{ terms: string }>(`SELECT terms FROM ${table} WHERE rowid = ?`, key);
+  if (before?.terms === terms) return;
   removeTerms(tx, table, key);
-  insertTerms(tx, table, key, words);
+  insertTerms(tx, table, key, terms);
 }
 
 /** The words of a text as they are stored. */
@@ -24,8 +24,8 @@ export function searchTerms(text: string): string {
   return searchWords(text).join(" ");
 }
 
-export function insertTerms(tx: SqliteTx, table: string, key: number, words: string): void {
-  tx.run(`INSERT INTO ${table} (rowid, words) VALUES (?, ?)`, key, words);
+export function insertTerms(tx: SqliteTx, table: string, key: number, terms: string): void {
+  tx.run(`INSERT INTO ${table} (rowid, terms) VALUES (?, ?)`, key, terms);
 }
 
 export function removeTerms(tx: SqliteTx, table: string, key: number): void {
@@ -89,14 +89,14 @@ function rankFirst(
   tx: SqliteTx,
   table: string,
   records: string,
-  words: readonly string[],
+  terms: readonly string[],
   limit: number,
 ): readonly RankedRow[] | undefined {
-  const worth = shortlist(tx, table, words, limit + SPARE);
+  const worth = shortlist(tx, table, terms, limit + SPARE);
   const best = tx.all<{ key: number; score: number }>(
     `SELECT rowid AS key, -bm25(${table}) AS score FROM ${table}
       WHERE ${table} MATCH ? ${worth ? "AND +rowid IN (SELECT value FROM json_each(?))" : ""} ORDER BY score DESC LIMIT ?`,
-    words.join(" OR "),
+    terms.join(" OR "),
     ...(worth ? [JSON.stringify(worth)] : []),
     limit + SPARE,
   );

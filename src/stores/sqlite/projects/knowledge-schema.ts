@@ -25,11 +25,11 @@ CREATE TABLE knowledge (
 CREATE INDEX knowledge_created ON knowledge (created_order DESC, id);
 CREATE INDEX knowledge_category ON knowledge (category, subcategory);
 CREATE INDEX knowledge_signature ON knowledge (signature) WHERE signature <> '';
--- The words are stored beside the index, because secure-delete must know them to remove them from every page of it.
-CREATE VIRTUAL TABLE knowledge_words USING fts5 (
-  words, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+-- The terms are stored with the index, because secure-delete needs them to erase them from every page.
+CREATE VIRTUAL TABLE knowledge_fts USING fts5 (
+  terms, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
 );
-INSERT INTO knowledge_words (knowledge_words, rank) VALUES ('secure-delete', 1);
+INSERT INTO knowledge_fts (knowledge_fts, rank) VALUES ('secure-delete', 1);
 CREATE TABLE embedding_records (
   record_id INTEGER PRIMARY KEY AUTOINCREMENT,
   template_id TEXT NOT NULL REFERENCES knowledge (id),
@@ -54,24 +54,24 @@ BEGIN
   UPDATE embedding_records SET updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE record_id = NEW.record_id;
 END;
 CREATE TRIGGER knowledge_vector_added AFTER INSERT ON vectors
-  WHEN (SELECT collection FROM vector_spaces WHERE id = NEW.space) = 'knowledge'
+  WHEN (SELECT collection FROM vector_collections WHERE id = NEW.collection_id) = 'knowledge'
 BEGIN
   INSERT OR REPLACE INTO embedding_records
     (template_id, version_id, embedding_vector, category, subcategory, question_text, answer_text, content_hash, success_rate, usage_count)
     SELECT k.id, s.version_id, NEW.vector, k.category, k.subcategory, k.question, k.answer, k.content_hash, (k.successes + 1.0) / (k.uses + 2), k.uses
-      FROM knowledge k JOIN vector_spaces s ON s.id = NEW.space WHERE k.key = NEW.key;
+      FROM knowledge k JOIN vector_collections s ON s.id = NEW.collection_id WHERE k.key = NEW.key;
 END;
 CREATE TRIGGER knowledge_vector_changed AFTER UPDATE OF vector ON vectors
-  WHEN (SELECT collection FROM vector_spaces WHERE id = NEW.space) = 'knowledge'
+  WHEN (SELECT collection FROM vector_collections WHERE id = NEW.collection_id) = 'knowledge'
 BEGIN
   UPDATE embedding_records SET embedding_vector = NEW.vector
-   WHERE template_id = (SELECT id FROM knowledge WHERE key = NEW.key) AND version_id = (SELECT version_id FROM vector_spaces WHERE id = NEW.space);
+   WHERE template_id = (SELECT id FROM knowledge WHERE key = NEW.key) AND version_id = (SELECT version_id FROM vector_collections WHERE id = NEW.collection_id);
 END;
 CREATE TRIGGER knowledge_vector_removed AFTER DELETE ON vectors
-  WHEN (SELECT collection FROM vector_spaces WHERE id = OLD.space) = 'knowledge'
+  WHEN (SELECT collection FROM vector_collections WHERE id = OLD.collection_id) = 'knowledge'
 BEGIN
   DELETE FROM embedding_records
-   WHERE template_id = (SELECT id FROM knowledge WHERE key = OLD.key) AND version_id = (SELECT version_id FROM vector_spaces WHERE id = OLD.space);
+   WHERE template_id = (SELECT id FROM knowledge WHERE key = OLD.key) AND version_id = (SELECT version_id FROM vector_collections WHERE id = OLD.collection_id);
 END;
 CREATE TRIGGER knowledge_changed AFTER UPDATE ON knowledge
 BEGIN

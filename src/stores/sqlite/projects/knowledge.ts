@@ -27,7 +27,7 @@ const RECORDS: EmbeddedRecords = {
   textColumns: ["kind", "question"],
   textOf: ({ kind = "", question = "" }) => knowledgeText({ kind, question }),
 };
-const WORDS = "knowledge_words";
+const FTS_TABLE = "knowledge_fts";
 
 /** The knowledge in one SQLite file: a project's, or the shared one. */
 export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearcher): KnowledgeStore {
@@ -141,7 +141,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       const where = whereOf(filter);
       const db = await database();
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
-      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, WORDS, "knowledge", text, where, limit));
+      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, FTS_TABLE, "knowledge", text, where, limit));
       const { ranked = [], incomplete } = (await near) ?? {};
       return { keyword, semantic: ranked, incomplete };
     },
@@ -229,7 +229,7 @@ function valuesOf(record: Knowledge): SqlValue[] {
 }
 
 function putDerived(tx: SqliteTx, key: number, record: Knowledge, vectors: readonly VersionedVector[]): void {
-  putTerms(tx, WORDS, key, knowledgeWords(record));
+  putTerms(tx, FTS_TABLE, key, knowledgeWords(record));
   putRecordVectors(tx, "knowledge", key, vectors);
 }
 
@@ -237,7 +237,7 @@ function remove(tx: SqliteTx, id: string): boolean {
   const row = tx.get<{ key: number }>("SELECT key FROM knowledge WHERE id = ?", id);
   if (!row) return false;
   removeRecordVectors(tx, "knowledge", [row.key]);
-  removeTerms(tx, WORDS, row.key);
+  removeTerms(tx, FTS_TABLE, row.key);
   tx.run("DELETE FROM knowledge WHERE key = ?", row.key);
   return true;
 }

@@ -2,7 +2,7 @@ import type { Ranked } from "../../../ports/recall-store.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteDatabase, SqliteTx } from "../driver/driver.ts";
 import type { Keyed } from "../driver/known-keys.ts";
-import { findSpace } from "../vectors/collections.ts";
+import { findCollection } from "../vectors/collections.ts";
 import type { VectorSearcher } from "../vectors/searcher.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 import type { Where } from "./full-text.ts";
@@ -49,7 +49,7 @@ export async function nearest(
   { collection, table }: EmbeddedRecords,
   { versionId, vector, limit, where, signal }: NearestQuery,
 ): Promise<NearestRecords> {
-  const change = (tx: SqliteTx) => findSpace(tx, collection, versionId)?.change;
+  const change = (tx: SqliteTx) => findCollection(tx, collection, versionId)?.change;
   const { allow, before } = opened.read((tx) => ({ allow: where && matchingKeys(tx, table, where), before: change(tx) }));
   signal?.throwIfAborted();
   if (allow?.length === 0) return { ranked: [], incomplete: false };

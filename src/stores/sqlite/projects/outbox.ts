@@ -18,7 +18,7 @@ ${["INSERT", "UPDATE", "DELETE"]
     (event) => `CREATE TRIGGER vectors_outbox_${event.toLowerCase()} AFTER ${event} ON vectors
 BEGIN
   INSERT OR REPLACE INTO vector_outbox (collection, version_id, key)
-  SELECT s.collection, s.version_id, ${event === "DELETE" ? "OLD" : "NEW"}.key FROM vector_index JOIN vector_spaces s USING (collection) WHERE s.id = ${event === "DELETE" ? "OLD" : "NEW"}.space;
+  SELECT s.collection, s.version_id, ${event === "DELETE" ? "OLD" : "NEW"}.key FROM vector_index JOIN vector_collections s USING (collection) WHERE s.id = ${event === "DELETE" ? "OLD" : "NEW"}.collection_id;
 END;`,
   )
   .join("\n")}
@@ -40,7 +40,7 @@ export function sqliteOutbox({ collection, table }: Pick<EmbeddedRecords, "colle
         );
         if (changes > 0)
           tx.run(
-            "INSERT OR REPLACE INTO vector_outbox (collection, version_id, key) SELECT s.collection, s.version_id, v.key FROM vectors v JOIN vector_spaces s ON s.id = v.space WHERE s.collection = ?",
+            "INSERT OR REPLACE INTO vector_outbox (collection, version_id, key) SELECT s.collection, s.version_id, v.key FROM vectors v JOIN vector_collections s ON s.id = v.collection_id WHERE s.collection = ?",
             collection,
           );
       });
@@ -53,8 +53,8 @@ export function sqliteOutbox({ collection, table }: Pick<EmbeddedRecords, "colle
           .all<{ change: number; key: number; id: string | null; vector: Uint8Array | null }>(
             `SELECT o.change, o.key, r.id, v.vector FROM vector_outbox o
                LEFT JOIN ${table} r ON r.key = o.key
-               LEFT JOIN vector_spaces s ON s.collection = o.collection AND s.version_id = o.version_id
-               LEFT JOIN vectors v ON v.space = s.id AND v.key = o.key
+               LEFT JOIN vector_collections s ON s.collection = o.collection AND s.version_id = o.version_id
+               LEFT JOIN vectors v ON v.collection_id = s.id AND v.key = o.key
               WHERE o.collection = ? AND o.version_id = ? ORDER BY o.change LIMIT ?`,
             collection,
             versionId,
@@ -106,7 +106,7 @@ export function sqliteOutbox({ collection, table }: Pick<EmbeddedRecords, "colle
       return (await database()).read((tx) =>
         tx
           .all<{ key: number }>(
-            `SELECT v.key FROM vectors v JOIN vector_spaces s ON s.id = v.space
+            `SELECT v.key FROM vectors v JOIN vector_collections s ON s.id = v.collection_id
               WHERE s.collection = ? AND s.version_id = ? AND v.key > ? ORDER BY v.key LIMIT ?`,
             collection,
             versionId,

@@ -47,12 +47,12 @@ export const projectSchema: DatabaseSchema = {
     CREATE INDEX checkpoint_tags_folded ON checkpoint_tags (folded, checkpoint_key);
     ${EMBEDDING_VERSIONS_SCHEMA}
     ${VECTOR_SCHEMA}
-    -- Words are split by us, identifiers into their parts too; underscores belong to a word.
-    -- The words are stored beside the index, because secure-delete must know them to remove them from every page of it.
-    CREATE VIRTUAL TABLE checkpoint_words USING fts5 (
-      words, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+    -- Cairn splits the text into terms, identifiers into their parts too; an underscore is part of a term.
+    -- The terms are stored with the index, because secure-delete needs them to erase them from every page.
+    CREATE VIRTUAL TABLE checkpoint_fts USING fts5 (
+      terms, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
     );
-    INSERT INTO checkpoint_words (checkpoint_words, rank) VALUES ('secure-delete', 1);
+    INSERT INTO checkpoint_fts (checkpoint_fts, rank) VALUES ('secure-delete', 1);
     ${KNOWLEDGE_SCHEMA}
     ${OUTBOX_SCHEMA}
   `,

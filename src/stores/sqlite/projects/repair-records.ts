@@ -54,10 +54,10 @@ function isDamaged(tx: SqliteTx, { collection, key }: DamagedRow): boolean {
 function remove(tx: SqliteTx, { collection, key }: DamagedRow): void {
   removeRecordVectors(tx, collection, [key]);
   if (collection === "checkpoints") {
-    removeTerms(tx, "checkpoint_words", key);
+    removeTerms(tx, "checkpoint_fts", key);
     tx.run("DELETE FROM checkpoint_tags WHERE checkpoint_key = ?", key);
   } else {
-    removeTerms(tx, "knowledge_words", key);
+    removeTerms(tx, "knowledge_fts", key);
     tx.run("DELETE FROM embedding_records WHERE template_id IS (SELECT id FROM knowledge WHERE key = ?)", key);
   }
   tx.run(`DELETE FROM ${collection} WHERE key = ?`, key);

@@ -6,13 +6,13 @@ import type { View } from "./view.ts";
 
 const QUERIES = 96;
 const LIMIT = 11;
-/** Of the ten nearest, so many should be found; a little more than is promised, since questions differ from what is stored. */
+/** The recall@10 to reach; slightly more than documented, since queries differ from stored vectors. */
 const TARGET = 0.997;
-const PATIENCES = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
+const PROBES = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
 
 /**
- * How patient searches through the lists of this space must be: the least that finds almost everything a full scan
- * finds, tried on vectors of the space itself. Texts gather in very different ways, so no fixed number would do.
+ * Returns the smallest number of probes that reaches the recall of a full scan, measured on vectors of the collection. Texts
+ * cluster in very different ways, so no fixed number would do.
  */
 export async function calibrate(
   read: <T>(work: (context: SearchContext, view: View) => T) => T,
@@ -20,34 +20,41 @@ export async function calibrate(
 ): Promise<number> {
   const queries = read(({ tx }, view) => sampleVectors(tx, view));
   const right: number[][] = [];
-  const search = (vector: Float32Array, patience: number) =>
-    read((context, view) => searchView(context, { ...view, patience }, { vector, limit: LIMIT }).map(({ key }) => key));
+  const search = (vector: Float32Array, probes: number) =>
+    read((context, view) => searchView(context, { ...view, probes }, { vector, limit: LIMIT }).map(({ key }) => key));
   for (const query of queries) {
     right.push(search(query, Number.MAX_SAFE_INTEGER));
     await pause();
   }
-  for (const patience of PATIENCES) {
+  for (const probes of PROBES) {
     let found = 0;
     let all = 0;
     for (const [i, query] of queries.entries()) {
-      // The first is the vector itself, which is always found.
-      const got = new Set(search(query, patience));
+      // The first hit is the vector itself, which is always found.
+      const got = new Set(search(query, probes));
       const expected = right[i]!.slice(1);
       found += expected.filter((key) => got.has(key)).length;
       all += expected.length;
       await pause();
     }
-    if (found >= TARGET * all) return patience;
+    if (found >= TARGET * all) return probes;
   }
   return Number.MAX_SAFE_INTEGER;
 }
 
 function sampleVectors(tx: SqliteTx, { id, dimension }: View): Float32Array[] {
-  const range = tx.get<{ least: number; most: number }>("SELECT min(key) AS least, max(key) AS most FROM vectors WHERE space = ?", id)!;
+  const range = tx.get<{ least: number; most: number }>(
+    "SELECT min(key) AS least, max(key) AS most FROM vectors WHERE collection_id = ?",
+    id,
+  )!;
   const random = randomNumbers(id);
   return Array.from({ length: QUERIES }, () => {
     const from = range.least + Math.floor(random() * (range.most - range.least + 1));
-    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE space = ? AND key >= ? ORDER BY key LIMIT 1", id, from);
+    const row = tx.get<{ vector: Uint8Array }>(
+      "SELECT vector FROM vectors WHERE collection_id = ? AND key >= ? ORDER BY key LIMIT 1",
+      id,
+      from,
+    );
     return row && toVector(row.vector, dimension);
   }).filter((vector) => vector !== undefined);
 }

@@ -1,16 +1,16 @@
-/** Vectors as int8 codes: how one vector is encoded, and how codes lie in a pack. */
+/** Vectors as int8 codes: the encoding of one vector, and the layout of codes in a segment. */
 
 export const MAX_DIMENSION = 4096; // int32 sums of 12-bit query values times 7-bit codes stay in range up to 4,129
-export const PACK_BYTES = 128 * 1024;
+export const SEGMENT_BYTES = 128 * 1024;
 
 /** Bytes of one code: the dimension filled up with zeros to what the kernel reads at a time. */
 export function strideOf(dimension: number): number {
   return Math.ceil(dimension / 32) * 32;
 }
 
-/** How many codes a pack holds; a multiple of four keeps its parts aligned. */
-export function packCapacity(dimension: number): number {
-  return Math.floor(PACK_BYTES / (strideOf(dimension) + 8) / 4) * 4;
+/** Returns the number of codes per segment; a multiple of four keeps its parts aligned. */
+export function segmentCapacity(dimension: number): number {
+  return Math.floor(SEGMENT_BYTES / (strideOf(dimension) + 8) / 4) * 4;
 }
 
 /** One vector as int8 with a scale: `vector ≈ scale × code`. */
@@ -40,15 +40,15 @@ export function encodeQuery(query: Float32Array, into: Int16Array): number {
 }
 
 /** Codes side by side, `count` of them. */
-export interface Pack {
+export interface Segment {
   readonly count: number;
   readonly keys: Int32Array;
   readonly scales: Float32Array;
   readonly codes: Int8Array;
 }
 
-/** Collects codes into a pack of at most the given capacity. */
-export class PackBuilder {
+/** Collects codes into a segment of at most the given capacity. */
+export class SegmentBuilder {
   count = 0;
   readonly #stride: number;
   readonly #capacity: number;
@@ -58,7 +58,7 @@ export class PackBuilder {
 
   constructor(dimension: number) {
     this.#stride = strideOf(dimension);
-    this.#capacity = packCapacity(dimension);
+    this.#capacity = segmentCapacity(dimension);
     this.#keys = new Int32Array(this.#capacity);
     this.#scales = new Float32Array(this.#capacity);
     this.#codes = new Int8Array(this.#capacity * this.#stride);
@@ -75,8 +75,8 @@ export class PackBuilder {
     this.count++;
   }
 
-  /** What was collected; the builder starts afresh, and the views are good until the next `add`. */
-  take(): Pack {
+  /** Returns the collected codes, valid until the next `add`, and starts again. */
+  take(): Segment {
     const { count } = this;
     this.count = 0;
     return {

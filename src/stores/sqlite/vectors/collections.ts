@@ -2,31 +2,31 @@ import { CairnError } from "../../../model/errors.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import { MAX_DIMENSION } from "./codes.ts";
 
-/** One collection under one embedding version. */
-export interface Space {
+/** The vectors of one collection of records under one embedding version. */
+export interface VectorCollection {
   readonly id: number;
   readonly dimension: number;
-  /** Grows with every transaction that changes the space. */
+  /** Increases with every transaction that changes the collection. */
   readonly change: number;
-  /** Grows with every transaction that changes its packs. */
+  /** Increases with every transaction that changes its segments. */
   readonly layout: number;
-  /** A search through lists ends after so many lists in a row without a better answer. */
-  readonly patience: number;
+  /** Consecutive IVF lists without a better hit after which a search stops. */
+  readonly probes: number;
 }
 
-export function findSpace(tx: SqliteTx, collection: string, versionId: number): Space | undefined {
-  return tx.get<Space>(`SELECT ${COLUMNS} FROM vector_spaces WHERE collection = ? AND version_id = ?`, collection, versionId);
+export function findCollection(tx: SqliteTx, name: string, versionId: number): VectorCollection | undefined {
+  return tx.get<VectorCollection>(`SELECT ${COLUMNS} FROM vector_collections WHERE collection = ? AND version_id = ?`, name, versionId);
 }
 
-export function readSpace(tx: SqliteTx, id: number): Space | undefined {
-  return tx.get<Space>(`SELECT ${COLUMNS} FROM vector_spaces WHERE id = ?`, id);
+export function readCollection(tx: SqliteTx, id: number): VectorCollection | undefined {
+  return tx.get<VectorCollection>(`SELECT ${COLUMNS} FROM vector_collections WHERE id = ?`, id);
 }
 
-const COLUMNS = "id, dimension, change, layout, patience";
+const COLUMNS = "id, dimension, change, layout, probes";
 
-/** The space for vectors of this dimension, made if it is not there. */
-export function openSpace(tx: SqliteTx, collection: string, versionId: number, dimension: number): Space {
-  const found = findSpace(tx, collection, versionId);
+/** Returns the collection for vectors of this dimension and creates it if necessary. */
+export function openCollection(tx: SqliteTx, name: string, versionId: number, dimension: number): VectorCollection {
+  const found = findCollection(tx, name, versionId);
   if (found) {
     assertDimension(found, dimension);
     return found;
@@ -34,19 +34,19 @@ export function openSpace(tx: SqliteTx, collection: string, versionId: number, d
   if (dimension < 1 || dimension > MAX_DIMENSION)
     throw new CairnError("invalid_input", `A vector has 1 to ${MAX_DIMENSION} components, not ${dimension}.`);
   const { lastId } = tx.run(
-    "INSERT INTO vector_spaces (collection, version_id, dimension) VALUES (?, ?, ?)",
-    collection,
+    "INSERT INTO vector_collections (collection, version_id, dimension) VALUES (?, ?, ?)",
+    name,
     versionId,
     dimension,
   );
-  return readSpace(tx, lastId)!;
+  return readCollection(tx, lastId)!;
 }
 
-export function assertDimension(space: Space, dimension: number): void {
-  if (dimension !== space.dimension)
+export function assertDimension(collection: VectorCollection, dimension: number): void {
+  if (dimension !== collection.dimension)
     throw new CairnError(
       "invalid_input",
-      `This embedding version holds vectors of ${space.dimension} components, not ${dimension}. Another model needs another version.`,
-      { details: { expected: space.dimension, got: dimension } },
+      `This embedding version has vectors of ${collection.dimension} components, not ${dimension}. Another model needs another version.`,
+      { details: { expected: collection.dimension, got: dimension } },
     );
 }

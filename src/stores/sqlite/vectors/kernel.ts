@@ -42,7 +42,7 @@ export function startKernel(limitBytes: number): Kernel {
   return { ...(exports as Omit<Kernel, "memory">), memory };
 }
 
-/** Makes the memory at least so large. Views of it made earlier are void afterwards. */
+/** Grows the memory to at least this size. Existing views of it become invalid. */
 export function growTo({ memory }: Kernel, bytes: number): void {
   const missing = bytes - memory.buffer.byteLength;
   if (missing > 0) memory.grow(Math.ceil(missing / WASM_PAGE_BYTES));

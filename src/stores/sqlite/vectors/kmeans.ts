@@ -1,14 +1,14 @@
-import { encode, PACK_BYTES, type Pack, strideOf } from "./codes.ts";
+import { encode, SEGMENT_BYTES, type Segment, strideOf } from "./codes.ts";
 import { growTo, type Kernel, startKernel } from "./kernel.ts";
 
 /** Finds, for codes, the nearest of a set of centroids. */
 export interface Assigner {
   /** Uses these centroids from now on: unit vectors, one after the other. */
   use(centroids: Float32Array): void;
-  /** The number of the nearest centroid for each code. Good until the next call. */
+  /** Returns the number of the nearest centroid for each code, valid until the next call. */
   nearest(codes: Int8Array, count: number): Int32Array;
   /** The centroids as codes, their numbers as keys. */
-  pack(): Pack;
+  segment(): Segment;
 }
 
 const MEMORY_LIMIT_BYTES = 64 * 1024 * 1024;
@@ -21,8 +21,8 @@ export function assigner(dimension: number, lists: number): Assigner {
   const centroidsAt = align(scalesAt + 4 * lists);
   const scratchAt = align(centroidsAt + lists * stride);
   const nearestAt = align(scratchAt + 16 + 2 * stride);
-  const codesAt = align(nearestAt + PACK_BYTES);
-  growTo(kernel, codesAt + PACK_BYTES);
+  const codesAt = align(nearestAt + SEGMENT_BYTES);
+  growTo(kernel, codesAt + SEGMENT_BYTES);
   const { buffer } = kernel.memory;
   const keys = new Int32Array(buffer, 0, lists);
   for (let list = 0; list < lists; list++) keys[list] = list;
@@ -42,11 +42,11 @@ export function assigner(dimension: number, lists: number): Assigner {
       kernel.assign(codesAt, count, stride, 0, scalesAt, centroidsAt, lists, nearestAt, scratchAt);
       return new Int32Array(buffer, nearestAt, count);
     },
-    pack: () => ({ count: lists, keys: keys.slice(), scales: scales.slice(), codes: centroidCodes.slice() }),
+    segment: () => ({ count: lists, keys: keys.slice(), scales: scales.slice(), codes: centroidCodes.slice() }),
   };
 }
 
-/** Codes to learn from, side by side. */
+/** Training codes, one after the other. */
 export interface Sample {
   readonly count: number;
   readonly scales: Float32Array;
@@ -54,10 +54,10 @@ export interface Sample {
 }
 
 const ROUNDS = 8;
-/** So many codes are assigned between two pauses: a few milliseconds. */
+/** Codes assigned between two pauses: a few milliseconds. */
 const SLICE = 128;
 
-/** Spherical k-means: moves the assigner's centroids to where the sample gathers. Pauses often, for other work. */
+/** Spherical k-means: trains the centroids of the assigner on the sample. Pauses often for other work. */
 export async function train(target: Assigner, sample: Sample, dimension: number, lists: number, pause: () => Promise<void>): Promise<void> {
   const stride = strideOf(dimension);
   const random = randomNumbers();
@@ -85,7 +85,7 @@ export async function train(target: Assigner, sample: Sample, dimension: number,
       }
       await pause();
     }
-    // A centroid nobody is near to starts again somewhere else.
+    // A centroid without members restarts at a random code.
     for (let list = 0; list < lists; list++) if (members[list] === 0) seed(list, sums);
     normalise(sums, dimension);
     centroids = sums;
@@ -99,12 +99,12 @@ function normalise(vectors: Float32Array, dimension: number): void {
     for (let d = 0; d < dimension; d++) squares += vectors[from + d]! ** 2;
     const length = Math.sqrt(squares) || 1;
     for (let d = 0; d < dimension; d++) vectors[from + d]! /= length;
-    // The mean of opposite vectors has no direction; any will do, but it must have one.
+    // The mean of opposite vectors has no direction; an arbitrary one replaces it.
     if (squares === 0) vectors[from] = 1;
   }
 }
 
-/** The same numbers each time, so that a training can be repeated (mulberry32). */
+/** Returns a deterministic random generator (mulberry32), so that a training can be repeated. */
 export function randomNumbers(seed = 1): () => number {
   let state = seed;
   return () => {

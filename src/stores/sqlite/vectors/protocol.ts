@@ -2,21 +2,21 @@ import type { ErrorCode } from "../../../model/errors.ts";
 import type { RepairReport } from "./rebuild.ts";
 import type { VectorHit } from "./search.ts";
 
-/** What is asked of the scanning thread. */
+/** A request to the scan thread. */
 export interface ScanRequest {
   readonly path: string;
   readonly collection: string;
   readonly versionId: number;
   readonly listsAbove: number;
-  /** `search` ranks, `arrange` sorts the packs into lists now instead of some time later. */
+  /** `search` ranks vectors; `buildLists` builds the IVF lists now instead of in the background. */
   readonly task:
     | { readonly kind: "search"; readonly vector: Float32Array; readonly limit: number; readonly allow?: Int32Array | undefined }
-    | { readonly kind: "arrange" };
+    | { readonly kind: "buildLists" };
 }
 
 export interface ScanAnswer {
   readonly hits: readonly VectorHit[];
-  /** Damage that was met on the way, and made good unless it says otherwise. */
+  /** Damage found by the request, repaired unless it says otherwise. */
   readonly repair?: RepairReport;
 }
 

@@ -3,7 +3,7 @@ import { CairnError } from "../../../model/errors.ts";
 import { startThread } from "../../../scheduling/run-in-thread.ts";
 import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 
-/** The one scanning thread of this process: started by the first request, and never what keeps the process alive. */
+/** The scan thread of this process: the first request starts it, and it does not keep the process alive. */
 export const scanThread = {
   async ask(request: ScanRequest, signal?: AbortSignal): Promise<ScanAnswer> {
     signal?.throwIfAborted();
@@ -37,12 +37,12 @@ interface Job {
 }
 
 const WAITING_MAX = 1_000;
-/** Two at a time keep the thread busy while the rest can still be cancelled. */
+/** Requests sent to the thread at a time: two keep it busy while the others can still be cancelled. */
 const AT_WORK_MAX = 2;
-/** A thread that has nothing to do for so long gives its memory back. */
+/** Milliseconds without a request after which the thread frees its memory. */
 const IDLE_MS = 5 * 60_000;
 
-/** A search leaves little behind; without a limit the engine lets it lie around. */
+/** Heap limit in MB: without one, the engine collects the little garbage of searches too late. */
 const YOUNG_MB = 8;
 
 let worker: Worker | undefined;
@@ -67,7 +67,7 @@ function pump(): void {
   idle.unref();
 }
 
-/** A job at work is answered at once; what the thread finds out later is thrown away. */
+/** Answers a running request at once and discards the later result of the thread. */
 function cancel(job: Job, reason: unknown): void {
   const index = waiting.indexOf(job);
   if (index >= 0) waiting.splice(index, 1);

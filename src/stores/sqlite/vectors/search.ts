@@ -1,10 +1,10 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { encodeQuery, packCapacity, strideOf } from "./codes.ts";
+import { encodeQuery, segmentCapacity, strideOf } from "./codes.ts";
 import { assertDimension } from "./collections.ts";
 import { storedVectors, toVector } from "./rebuild.ts";
-import { HEAP_AT, HEAP_MAX, type PackCache, QUERY_AT } from "./segment-cache.ts";
-import { DamagedCodes, loadPack, type PackRef, packLayout, place } from "./segments.ts";
-import { allPacks, type View } from "./view.ts";
+import { HEAP_AT, HEAP_MAX, QUERY_AT, type SegmentCache } from "./segment-cache.ts";
+import { DamagedCodes, loadSegment, place, type SegmentRef, segmentLayout } from "./segments.ts";
+import { allSegments, type View } from "./view.ts";
 
 export interface VectorHit {
   readonly key: number;
@@ -22,23 +22,23 @@ export interface Query {
 
 export interface SearchContext {
   readonly tx: SqliteTx;
-  readonly cache: PackCache;
+  readonly cache: SegmentCache;
   /** Names the file in the cache. */
   readonly file: number;
   /** From this many vectors on, inverted lists are used if there are any. */
   readonly listsAbove: number;
 }
 
-/** Of the candidates so many vectors are read before it is asked whether that is enough, and so many more each time. */
+/** Candidate vectors read per step before the search checks whether the ranking is settled. */
 const READ_FIRST = 32;
 const READ_NEXT = 12;
-/** A filter of so few keys is answered from the vectors themselves. */
+/** Up to this many allowed keys, the search compares the vectors themselves. */
 const DIRECT_MAX = 256;
-/** Lists are looked through as long as the candidate at this rank gets better. Far down there is always a better one in some list. */
+/** Lists are scanned as long as the candidate at this rank improves. Further down, some list always has a better one. */
 const RANK_WATCHED = 25;
-/** To see how good it is takes as long as to scan a list. */
+/** Lists scanned between two checks: a check costs as much as a scan of one list. */
 const LISTS_AT_ONCE = 4;
-/** The vectors nearest to the query, best first; among equals the smaller key comes first. */
+/** Returns the vectors nearest to the query, best first; ties by key. */
 export function searchView(context: SearchContext, view: View, query: Query): VectorHit[] {
   assertDimension(view, query.vector.length);
   const { allow, limit } = query;
@@ -52,8 +52,8 @@ export function searchView(context: SearchContext, view: View, query: Query): Ve
 }
 
 /**
- * The best of the candidates by their vectors. Codes are rounded, so that one further down could belong among the best: how much rounding
- * moves a score is seen on those that are read, and so many are read that the next one cannot. Not settled if that may be one which is not a candidate.
+ * Ranks the candidates by their vectors. Codes are rounded, so a candidate further down may belong among the best. The vectors read
+ * show how much rounding changes a score; reading stops when no further candidate can be better. Not settled if a non-candidate can.
  */
 function bestOf(
   tx: SqliteTx,
@@ -81,7 +81,7 @@ function bestOf(
   return { top: best(hits, limit), settled: false };
 }
 
-/** The same answer without codes, for when they cannot be trusted or made again. */
+/** Returns the same result without codes, when they are damaged and cannot be rebuilt. */
 export function searchVectors(tx: SqliteTx, view: Pick<View, "id" | "dimension">, { vector, limit, allow }: Query): VectorHit[] {
   const allowed = allow && new Set(allow);
   const hits: VectorHit[] = [];
@@ -93,22 +93,22 @@ export function searchVectors(tx: SqliteTx, view: Pick<View, "id" | "dimension">
   return best(hits, limit);
 }
 
-/** Candidates by the codes, best first. */
+/** Returns candidates by their codes, best first. */
 function scanView(context: SearchContext, view: View, query: Query, wanted: number): VectorHit[] {
   const { kernel } = context.cache;
   const sets = fillSets(context.cache, view, query.allow);
   const stride = strideOf(view.dimension);
   const scale = encodeQuery(query.vector, new Int16Array(kernel.memory.buffer, QUERY_AT, stride));
-  const lists = query.allow || view.packedCount < context.listsAbove ? [] : nearestLists(context, view, scale);
+  const lists = query.allow || view.codeCount < context.listsAbove ? [] : nearestLists(context, view, scale);
   kernel.begin(HEAP_AT, wanted);
-  scanRecent(context, view, scale, sets);
-  scanPacks(context, view, lists.length > 0 ? view.unlisted : allPacks(view), scale, sets);
+  scanDelta(context, view, scale, sets);
+  scanSegments(context, view, lists.length > 0 ? view.unlisted : allSegments(view), scale, sets);
 
   const rank = Math.min(query.limit, RANK_WATCHED);
   let bar = Number.NEGATIVE_INFINITY;
-  for (let scanned = 0, waited = 0; scanned < lists.length && waited < view.patience; ) {
+  for (let scanned = 0, waited = 0; scanned < lists.length && waited < view.probes; ) {
     const next = lists.slice(scanned, scanned + LISTS_AT_ONCE);
-    for (const list of next) scanPacks(context, view, view.lists.get(list) ?? [], scale, sets);
+    for (const list of next) scanSegments(context, view, view.lists.get(list) ?? [], scale, sets);
     scanned += next.length;
     const reached = scoreAtRank(kernel, rank);
     waited = reached > bar ? 0 : waited + next.length;
@@ -117,28 +117,28 @@ function scanView(context: SearchContext, view: View, query: Query, wanted: numb
   return ranking(kernel);
 }
 
-/** The lists whose centroids are nearest to the query, nearest first; none if looking at everything costs hardly more. */
+/** Returns the lists with the nearest centroids, nearest first; none if a full scan costs hardly more. */
 function nearestLists(context: SearchContext, view: View, scale: number): number[] {
-  if (view.centroids.length === 0 || view.patience > view.lists.size / 3) return [];
+  if (view.centroids.length === 0 || view.probes > view.lists.size / 3) return [];
   const { kernel } = context.cache;
-  kernel.begin(HEAP_AT, Math.min(HEAP_MAX, 8 * view.patience));
-  scanPacks(context, view, view.centroids, scale, NO_SETS);
+  kernel.begin(HEAP_AT, Math.min(HEAP_MAX, 8 * view.probes));
+  scanSegments(context, view, view.centroids, scale, NO_SETS);
   return ranking(kernel).map(({ key }) => key);
 }
 
 interface KeySets {
   readonly gone: number;
-  /** Minus one when nothing is gone. */
+  /** -1 when no key is overridden. */
   readonly goneMask: number;
   readonly allowed: number;
-  /** Minus one when everything is allowed. */
+  /** -1 when every key is allowed. */
   readonly allowedMask: number;
 }
 
 const NO_SETS: KeySets = { gone: 0, goneMask: -1, allowed: 0, allowedMask: -1 };
 
-/** Puts the keys that recent rows override, and those the filter allows, where the kernel finds them. */
-function fillSets({ kernel, room }: PackCache, { overridden }: View, allow: Int32Array = new Int32Array()): KeySets {
+/** Writes the overridden keys and the allowed keys into the memory of the kernel. */
+function fillSets({ kernel, room }: SegmentCache, { overridden }: View, allow: Int32Array = new Int32Array()): KeySets {
   const goneCells = cellsFor(overridden.length);
   const allowedCells = cellsFor(allow.length);
   const gone = room(4 * (goneCells + allowedCells + Math.max(overridden.length, allow.length)));
@@ -159,22 +159,22 @@ function cellsFor(keys: number): number {
   return keys === 0 ? 0 : Math.max(4, 2 ** Math.ceil(Math.log2(keys * 2)));
 }
 
-function scanPacks(context: SearchContext, view: View, packs: readonly PackRef[], scale: number, sets: KeySets): void {
+function scanSegments(context: SearchContext, view: View, segments: readonly SegmentRef[], scale: number, sets: KeySets): void {
   const { cache, tx, file } = context;
-  for (const pack of packs) {
-    const at = cache.frame(`${file}/${pack.id}`, 0, (to) => loadPack(tx, pack, view.dimension, cache.kernel, to));
-    scanFrame(context, view, at, pack.count, scale, sets);
+  for (const segment of segments) {
+    const at = cache.frame(`${file}/${segment.id}`, 0, (to) => loadSegment(tx, segment, view.dimension, cache.kernel, to));
+    scanFrame(context, view, at, segment.count, scale, sets);
   }
 }
 
-/** Recent codes are scanned as packs too, made anew after each change. */
-function scanRecent(context: SearchContext, view: View, scale: number, sets: KeySets): void {
+/** Scans the codes of delta rows as segments, which are built again after each change. */
+function scanDelta(context: SearchContext, view: View, scale: number, sets: KeySets): void {
   const { cache, file } = context;
   const { live, dimension } = view;
-  const capacity = packCapacity(dimension);
+  const capacity = segmentCapacity(dimension);
   for (let from = 0; from < live.length; from += capacity) {
     const count = Math.min(capacity, live.length - from);
-    const at = cache.frame(`${file}/recent ${view.id} ${from}`, view.change, (to) => {
+    const at = cache.frame(`${file}/delta ${view.id} ${from}`, view.change, (to) => {
       const part = live.slice(from, from + count);
       const codes = new Uint8Array(count * strideOf(dimension));
       for (const [i, [, { code }]] of part.entries()) codes.set(code, i * code.length);
@@ -188,7 +188,7 @@ function scanRecent(context: SearchContext, view: View, scale: number, sets: Key
 
 function scanFrame({ cache }: SearchContext, { dimension }: View, at: number, count: number, scale: number, sets: KeySets): void {
   const { kernel } = cache;
-  const layout = packLayout(dimension);
+  const layout = segmentLayout(dimension);
   const [keys, scales, codes] = [at + layout.keys, at + layout.scales, at + layout.codes];
   const stride = strideOf(dimension);
   const { gone, goneMask, allowed, allowedMask } = sets;
@@ -196,8 +196,8 @@ function scanFrame({ cache }: SearchContext, { dimension }: View, at: number, co
   else kernel.scanAllowed(keys, scales, codes, count, stride, QUERY_AT, scale, gone, goneMask, allowed, allowedMask);
 }
 
-/** What the kernel has ranked, best first. */
-function ranking({ memory, size }: PackCache["kernel"]): VectorHit[] {
+/** Returns the ranking of the kernel, best first. */
+function ranking({ memory, size }: SegmentCache["kernel"]): VectorHit[] {
   const count = size();
   const scores = new Float32Array(memory.buffer, HEAP_AT, 2 * count);
   const keys = new Int32Array(memory.buffer, HEAP_AT, 2 * count);
@@ -205,8 +205,8 @@ function ranking({ memory, size }: PackCache["kernel"]): VectorHit[] {
   return best(hits, count);
 }
 
-/** The score of the candidate at this rank, minus infinity if there are fewer. */
-function scoreAtRank({ memory, size }: PackCache["kernel"], rank: number): number {
+/** Returns the score of the candidate at this rank, or -Infinity if there are fewer. */
+function scoreAtRank({ memory, size }: SegmentCache["kernel"], rank: number): number {
   const count = size();
   if (count < rank) return Number.NEGATIVE_INFINITY;
   const pairs = new Float32Array(memory.buffer, HEAP_AT, 2 * count);
@@ -215,11 +215,11 @@ function scoreAtRank({ memory, size }: PackCache["kernel"], rank: number): numbe
   return scores.sort()[count - rank]!;
 }
 
-/** Exact scores from the stored vectors, in the order of the keys. */
+/** Returns exact scores from the stored vectors, in the order of the keys. */
 function readScores(tx: SqliteTx, view: View, query: Float32Array, keys: Iterable<number>, mustExist: boolean): VectorHit[] {
   const hits: VectorHit[] = [];
   for (const key of keys) {
-    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE space = ? AND key = ?", view.id, key);
+    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE collection_id = ? AND key = ?", view.id, key);
     const vector = row && toVector(row.vector, view.dimension);
     if (vector) hits.push({ key, score: dot(query, vector) });
     else if (row || mustExist)

@@ -9,29 +9,29 @@ export interface VectorSearch {
   readonly versionId: number;
   readonly query: Float32Array;
   readonly limit: number;
-  /** Only these keys, in any order; left out, all. An empty one finds nothing. */
+  /** Restricts the search to these keys, in any order. Absent: all keys. Empty: no hits. */
   readonly allow?: Int32Array | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Finds the nearest vectors of a file, off the main thread. Sees whatever any process has committed before the call. */
+/** Finds the nearest vectors of a file in a thread of its own. Sees every commit that any process made before the call. */
 export interface VectorSearcher {
-  /** Best first. A version that does not exist has no vectors. */
+  /** Returns hits, best first. A missing version has no vectors. */
   search(search: VectorSearch): Promise<readonly VectorHit[]>;
-  /** Sorts a large collection into lists now; otherwise that happens by itself in the background. */
-  arrange(collection: string, versionId: number): Promise<void>;
+  /** Builds the IVF lists of a large collection now instead of in the background. */
+  buildLists(collection: string, versionId: number): Promise<void>;
   close(): void;
 }
 
 export interface VectorSearcherOptions {
   readonly path: string;
-  /** From this many vectors on, searches without filter look only into the lists near the query. */
+  /** From this many vectors on, a search without a filter scans only the lists near the query. */
   readonly listsAbove?: number;
-  /** Told when codes turned out to be damaged and were made again. */
+  /** Called when damaged codes were rebuilt. */
   readonly onRepair?: ((report: RepairReport) => void) | undefined;
 }
 
-/** Below this a scan of everything costs no more than 5 ms of CPU at 384 dimensions. */
+/** Below this number of vectors, a full scan costs at most 5 ms of CPU at 384 dimensions. */
 const LISTS_ABOVE = 100_000;
 const SEARCH_LIMIT_MAX = 1_000;
 /** Takes 48 MB for the time of the search. */
@@ -41,8 +41,8 @@ export function vectorSearcher({ path, listsAbove = LISTS_ABOVE, onRepair }: Vec
   return {
     async search({ collection, versionId, query, limit, allow, signal }) {
       if (!Number.isInteger(limit) || limit < 1 || limit > SEARCH_LIMIT_MAX)
-        throw new CairnError("invalid_input", `A search gives 1 to ${SEARCH_LIMIT_MAX} vectors, not ${limit}.`);
-      // Copied below: a message takes along the whole buffer of a view, however large.
+        throw new CairnError("invalid_input", `A search returns 1 to ${SEARCH_LIMIT_MAX} vectors, not ${limit}.`);
+      // Copied below: a message carries the whole buffer of a view, however large.
       const vector = unit("the query", query, query.length);
       if (allow && allow.length > FILTER_MAX)
         throw new CairnError("too_large", `A filter holds at most ${FILTER_MAX} keys, not ${allow.length}.`);
@@ -52,8 +52,8 @@ export function vectorSearcher({ path, listsAbove = LISTS_ABOVE, onRepair }: Vec
       if (repair) onRepair?.(repair);
       return hits;
     },
-    async arrange(collection, versionId) {
-      await scanThread.ask({ path, collection, versionId, listsAbove, task: { kind: "arrange" } });
+    async buildLists(collection, versionId) {
+      await scanThread.ask({ path, collection, versionId, listsAbove, task: { kind: "buildLists" } });
     },
     close() {
       scanThread.close(path);
@@ -61,7 +61,7 @@ export function vectorSearcher({ path, listsAbove = LISTS_ABOVE, onRepair }: Vec
   };
 }
 
-/** A copy, in order and each key once. */
+/** Returns a copy, ascending and without duplicates. */
 function ascending(keys: Int32Array): Int32Array {
   let sorted = true;
   for (let i = 1; i < keys.length && sorted; i++) sorted = keys[i - 1]! < keys[i]!;

@@ -1,36 +1,36 @@
-import { MAX_DIMENSION, PACK_BYTES } from "./codes.ts";
+import { MAX_DIMENSION, SEGMENT_BYTES } from "./codes.ts";
 import { growTo, type Kernel, startKernel } from "./kernel.ts";
 
-/** Packs in the kernel's memory, each in a frame of PACK_BYTES; when the limit is reached the one used longest ago goes. */
-export interface PackCache {
+/** An LRU cache of segments in the memory of the kernel, each in a frame of SEGMENT_BYTES. */
+export interface SegmentCache {
   readonly kernel: Kernel;
   /**
-   * Where the pack of this name lies. If it is not there, or is there under another stamp, `fill` brings it.
-   * The answer is good until the next call.
+   * Returns the address of the segment with this name, valid until the next call. `fill` loads a segment that is missing or has
+   * another stamp.
    */
   frame(name: FrameName, stamp: number, fill: (at: number) => void): number;
-  /** A run of memory for sets of keys, apart from the frames. Good until the next call. */
+  /** Returns memory for sets of keys outside the frames, valid until the next call. */
   room(bytes: number): number;
-  /** Forgets the packs that are named. */
+  /** Drops the named segments. */
   drop(names: Iterable<FrameName>): void;
-  /** Forgets all packs of a file. */
+  /** Drops all segments of a file. */
   dropFile(file: number): void;
-  /** Bytes of memory in use, or kept for use. */
+  /** Bytes of allocated memory. */
   readonly bytes: number;
 }
 
-/** Whose pack it is and which; packs of recent rows are told apart by text. */
+/** File number and segment id; the names of delta segments start with a word instead. */
 export type FrameName = `${number}/${string}`;
 
 /** Addresses in the kernel's memory, below the frames. */
 export const QUERY_AT = 0;
 export const HEAP_AT = 2 * MAX_DIMENSION;
 export const HEAP_MAX = 16_384;
-const FRAMES_AT = Math.ceil((HEAP_AT + 8 * HEAP_MAX) / PACK_BYTES) * PACK_BYTES;
-/** Sets of keys are not counted in the limit. The largest filter allowed takes 48 MB, the recent rows at most a few. */
+const FRAMES_AT = Math.ceil((HEAP_AT + 8 * HEAP_MAX) / SEGMENT_BYTES) * SEGMENT_BYTES;
+/** The limit does not count sets of keys. The largest filter takes 48 MB, the delta rows a few MB. */
 const ROOM_MAX_BYTES = 64 * 1024 * 1024;
 
-export function packCache(limitBytes: number): PackCache {
+export function segmentCache(limitBytes: number): SegmentCache {
   const kernel = startKernel(FRAMES_AT + limitBytes + 2 * ROOM_MAX_BYTES);
   growTo(kernel, FRAMES_AT);
   const frames = new Map<FrameName, { readonly at: number; readonly stamp: number }>(); // in order of last use
@@ -43,12 +43,12 @@ export function packCache(limitBytes: number): PackCache {
   function takeFrame(): number {
     const spare = free.pop();
     if (spare !== undefined) return spare;
-    if (frameBytes + PACK_BYTES > limitBytes)
+    if (frameBytes + SEGMENT_BYTES > limitBytes)
       for (const [name, { at }] of frames) {
         frames.delete(name);
         return at;
       }
-    return takeEnd(PACK_BYTES);
+    return takeEnd(SEGMENT_BYTES);
   }
 
   function takeEnd(bytes: number): number {
@@ -86,10 +86,10 @@ export function packCache(limitBytes: number): PackCache {
     },
     room(bytes) {
       if (bytes > roomBytes) {
-        // The old run is cut into frames, so nothing is lost; doubling keeps this rare.
-        for (let at = roomAt; at < roomAt + roomBytes; at += PACK_BYTES) free.push(at);
+        // The old memory becomes frames, so nothing is lost; doubling keeps this rare.
+        for (let at = roomAt; at < roomAt + roomBytes; at += SEGMENT_BYTES) free.push(at);
         frameBytes += roomBytes;
-        roomBytes = Math.min(ROOM_MAX_BYTES, Math.ceil(Math.max(bytes, 2 * roomBytes) / PACK_BYTES) * PACK_BYTES);
+        roomBytes = Math.min(ROOM_MAX_BYTES, Math.ceil(Math.max(bytes, 2 * roomBytes) / SEGMENT_BYTES) * SEGMENT_BYTES);
         roomAt = takeEnd(roomBytes);
         frameBytes -= roomBytes;
       }

@@ -1,11 +1,11 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { PACK_BYTES, type Pack, packCapacity, strideOf } from "./codes.ts";
+import { SEGMENT_BYTES, type Segment, segmentCapacity, strideOf } from "./codes.ts";
 import { growTo, type Kernel, startKernel } from "./kernel.ts";
 
-/** A pack as the directory lists it. */
-export interface PackRef {
+/** An entry of the segment directory. */
+export interface SegmentRef {
   readonly id: number;
-  /** Which inverted list it belongs to; null for none, CENTROIDS for the centroids themselves. */
+  /** The IVF list of the segment; null for none, CENTROIDS for the centroids themselves. */
   readonly list: number | null;
   readonly count: number;
   readonly checksum: number;
@@ -13,45 +13,48 @@ export interface PackRef {
 
 export const CENTROIDS = -1;
 
-/** Codes that are missing or are not what was written. Never leaves this folder: the codes are made again from the vectors. */
+/** Raised for missing or altered codes. Never leaves this folder: the codes are rebuilt from the vectors. */
 export class DamagedCodes extends Error {
   override readonly name = "DamagedCodes";
 }
 
-export function directory(tx: SqliteTx, space: number): PackRef[] {
-  return tx.all<PackRef>("SELECT id, list, count, checksum FROM vector_packs WHERE space = ? AND ready = 1 ORDER BY id", space);
+export function directory(tx: SqliteTx, collectionId: number): SegmentRef[] {
+  return tx.all<SegmentRef>(
+    "SELECT id, list, count, checksum FROM vector_segments WHERE collection_id = ? AND ready = 1 ORDER BY id",
+    collectionId,
+  );
 }
 
-/** The keys of a pack, without reading its codes. */
-export function readPackKeys(tx: SqliteTx, ref: PackRef): Int32Array {
-  const row = tx.get<{ keys: Uint8Array }>("SELECT keys FROM vector_pack_bodies WHERE id = ?", ref.id);
-  if (row?.keys.byteLength !== ref.count * 4) throw new DamagedCodes(`The keys of pack ${ref.id} are missing or cut short.`);
+/** Returns the keys of a segment without reading its codes. */
+export function readSegmentKeys(tx: SqliteTx, ref: SegmentRef): Int32Array {
+  const row = tx.get<{ keys: Uint8Array }>("SELECT keys FROM vector_segment_bodies WHERE id = ?", ref.id);
+  if (row?.keys.byteLength !== ref.count * 4) throw new DamagedCodes(`The keys of segment ${ref.id} are missing or cut short.`);
   return new Int32Array(aligned(row.keys), 0, ref.count);
 }
 
-/** Reads a pack into the kernel's memory at `at`, in the order keys, scales, codes, and makes sure it is what was written. */
-export function loadPack(tx: SqliteTx, ref: PackRef, dimension: number, kernel: Kernel, at: number): void {
+/** Reads a segment into the kernel's memory at `at`, in the order keys, scales, codes, and verifies its checksum. */
+export function loadSegment(tx: SqliteTx, ref: SegmentRef, dimension: number, kernel: Kernel, at: number): void {
   const row = tx.get<{ keys: Uint8Array; scales: Uint8Array; codes: Uint8Array }>(
-    "SELECT keys, scales, codes FROM vector_pack_bodies WHERE id = ?",
+    "SELECT keys, scales, codes FROM vector_segment_bodies WHERE id = ?",
     ref.id,
   );
-  if (!row) throw new DamagedCodes(`Pack ${ref.id} is missing.`);
+  if (!row) throw new DamagedCodes(`Segment ${ref.id} is missing.`);
   const { keys, scales, codes } = row;
   const whole =
-    ref.count <= packCapacity(dimension) &&
+    ref.count <= segmentCapacity(dimension) &&
     keys.byteLength === ref.count * 4 &&
     scales.byteLength === ref.count * 4 &&
     codes.byteLength === ref.count * strideOf(dimension);
-  if (!whole) throw new DamagedCodes(`Pack ${ref.id} has not the size it should have.`);
+  if (!whole) throw new DamagedCodes(`Segment ${ref.id} has not the size it should have.`);
   if (place(kernel, at, dimension, keys, scales, codes) !== ref.checksum)
-    throw new DamagedCodes(`The checksum of pack ${ref.id} does not match.`);
+    throw new DamagedCodes(`The checksum of segment ${ref.id} does not match.`);
 }
 
-/** Reads a pack, good until the next call. */
-export function readPack(tx: SqliteTx, ref: PackRef, dimension: number): Pack {
+/** Returns a segment, valid until the next call. */
+export function readSegment(tx: SqliteTx, ref: SegmentRef, dimension: number): Segment {
   const kernel = scratchKernel();
-  loadPack(tx, ref, dimension, kernel, 0);
-  const { scales, codes } = packLayout(dimension);
+  loadSegment(tx, ref, dimension, kernel, 0);
+  const { scales, codes } = segmentLayout(dimension);
   const { buffer } = kernel.memory;
   return {
     count: ref.count,
@@ -61,44 +64,44 @@ export function readPack(tx: SqliteTx, ref: PackRef, dimension: number): Pack {
   };
 }
 
-export interface PackPlace {
-  readonly space: number;
+export interface SegmentTarget {
+  readonly collection: number;
   readonly dimension: number;
   readonly list: number | null;
-  /** False hides it until the arrangement it belongs to is complete. */
+  /** False hides the segment until its build is complete. */
   readonly ready?: boolean;
 }
 
-/** Stores a pack under a new id. */
-export function writePack(tx: SqliteTx, { space, dimension, list, ready = true }: PackPlace, pack: Pack): number {
-  const [keys, scales, codes] = [bytes(pack.keys), bytes(pack.scales), bytes(pack.codes)];
+/** Stores a segment under a new id. */
+export function writeSegment(tx: SqliteTx, { collection, dimension, list, ready = true }: SegmentTarget, segment: Segment): number {
+  const [keys, scales, codes] = [bytes(segment.keys), bytes(segment.scales), bytes(segment.codes)];
   const checksum = place(scratchKernel(), 0, dimension, keys, scales, codes);
   const { lastId } = tx.run(
-    "INSERT INTO vector_packs (space, list, count, checksum, ready) VALUES (?, ?, ?, ?, ?)",
-    space,
+    "INSERT INTO vector_segments (collection_id, list, count, checksum, ready) VALUES (?, ?, ?, ?, ?)",
+    collection,
     list,
-    pack.count,
+    segment.count,
     checksum,
     ready ? 1 : 0,
   );
-  tx.run("INSERT INTO vector_pack_bodies (id, keys, scales, codes) VALUES (?, ?, ?, ?)", lastId, keys, scales, codes);
+  tx.run("INSERT INTO vector_segment_bodies (id, keys, scales, codes) VALUES (?, ?, ?, ?)", lastId, keys, scales, codes);
   return lastId;
 }
 
-export function deletePacks(tx: SqliteTx, ids: Iterable<number>): void {
+export function deleteSegments(tx: SqliteTx, ids: Iterable<number>): void {
   for (const id of ids) {
-    tx.run("DELETE FROM vector_packs WHERE id = ?", id);
-    tx.run("DELETE FROM vector_pack_bodies WHERE id = ?", id);
+    tx.run("DELETE FROM vector_segments WHERE id = ?", id);
+    tx.run("DELETE FROM vector_segment_bodies WHERE id = ?", id);
   }
 }
 
-/** Where the parts of a pack lie from the beginning of its place in memory, which takes PACK_BYTES whatever it holds. */
-export function packLayout(dimension: number): { readonly keys: number; readonly scales: number; readonly codes: number } {
-  const capacity = packCapacity(dimension);
+/** Returns the offsets of the parts of a segment in its frame of SEGMENT_BYTES. */
+export function segmentLayout(dimension: number): { readonly keys: number; readonly scales: number; readonly codes: number } {
+  const capacity = segmentCapacity(dimension);
   return { keys: 0, scales: capacity * 4, codes: capacity * 8 };
 }
 
-/** Puts the parts into memory and returns their checksum, which also covers the dimension. */
+/** Copies the parts into memory and returns their checksum, which also covers the dimension. */
 export function place(
   { memory, checksum }: Kernel,
   at: number,
@@ -107,7 +110,7 @@ export function place(
   scales: Uint8Array,
   codes: Uint8Array,
 ): number {
-  const layout = packLayout(dimension);
+  const layout = segmentLayout(dimension);
   const view = new Uint8Array(memory.buffer);
   view.set(keys, at + layout.keys);
   view.set(scales, at + layout.scales);
@@ -119,11 +122,11 @@ export function place(
 
 let scratch: Kernel | undefined;
 
-/** A kernel with room for one pack, for callers that need a checksum and no cache. */
+/** Returns a kernel with memory for one segment, for callers that need a checksum and no cache. */
 function scratchKernel(): Kernel {
   if (!scratch) {
-    scratch = startKernel(PACK_BYTES);
-    growTo(scratch, PACK_BYTES);
+    scratch = startKernel(SEGMENT_BYTES);
+    growTo(scratch, SEGMENT_BYTES);
   }
   return scratch;
 }
@@ -132,7 +135,7 @@ function bytes(array: Int32Array | Float32Array | Int8Array): Uint8Array {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 
-/** The bytes in a buffer of their own: typed arrays of wider elements may not begin anywhere. */
+/** Returns the bytes in a buffer of their own: typed arrays of wider elements need alignment. */
 export function aligned(blob: Uint8Array): ArrayBuffer {
   if (blob.byteOffset === 0 && blob.byteLength === blob.buffer.byteLength) return blob.buffer as ArrayBuffer;
   return blob.slice().buffer as ArrayBuffer;

@@ -5,28 +5,28 @@ import { asCairnError, CairnError } from "../../../model/errors.ts";
 import { isSameFile } from "../driver/databases.ts";
 import { inodeOf, openSqlite, type SqliteDatabase, type SqliteTx } from "../driver/driver.ts";
 import { releaseClosedConnections } from "../driver/engine.ts";
-import { arrange, needsArranging } from "./build-lists.ts";
+import { buildLists, needsLists } from "./build-lists.ts";
 import { calibrate } from "./calibrate.ts";
-import { findSpace, readSpace, type Space } from "./collections.ts";
+import { findCollection, readCollection, type VectorCollection } from "./collections.ts";
 import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 import { type RepairReport, rebuild } from "./rebuild.ts";
 import { type Query, type SearchContext, searchVectors, searchView, type VectorHit } from "./search.ts";
-import { type PackCache, packCache } from "./segment-cache.ts";
+import { type SegmentCache, segmentCache } from "./segment-cache.ts";
 import { DamagedCodes } from "./segments.ts";
-import { allPacks, currentView, type View } from "./view.ts";
+import { allSegments, currentView, type View } from "./view.ts";
 
 /** Codes kept in memory, for all files together: a million vectors of 384 dimensions fit. */
 const CACHE_BYTES = 512 * 1024 * 1024;
-/** Codes are kept here in a form of their own; the pages they came in are not needed again. */
+/** The codes are cached decoded, so the pages they came from are not needed again. */
 const CACHE_KIB = 2_000;
-/** Connections kept open where descriptors are plentiful. */
+/** Connections that stay open where the limit of descriptors is high. */
 const FILES_MAX = 64;
 /** The part of the connections that is closed together: closing for real takes a garbage collection with one of the engines. */
 const CLOSE_SHARE = 0.25;
-const ARRANGE_AGAIN_MS = 30_000;
-/** A space that is being filled is arranged when nothing has come for so long: before, it would soon be out of date and only take time. */
+const BUILD_AGAIN_MS = 30_000;
+/** Milliseconds without a write after which the lists are built. Lists built during a bulk write would soon be out of date. */
 const RESTING_MS = 10_000;
-/** One that is never at rest is arranged when so many times the number from which lists are used are in none. */
+/** A collection that is never idle gets lists once this multiple of `listsAbove` vectors is outside the lists. */
 const UNRESTING_MAX = 2;
 
 interface OpenFile {
@@ -34,10 +34,10 @@ interface OpenFile {
   readonly number: number;
   readonly database: SqliteDatabase;
   readonly views: Map<number, View>;
-  readonly arranging: Map<number, Promise<boolean>>;
-  /** When a space may be arranged again; another process may be at it, or too much may be changing. */
-  readonly arrangeAfter: Map<number, number>;
-  /** When a search first saw a space as it is. */
+  readonly building: Map<number, Promise<boolean>>;
+  /** The earliest time of the next build; another process may be building, or too many keys may be changing. */
+  readonly buildAfter: Map<number, number>;
+  /** When a search first saw the current state of a collection. */
   readonly unchangedSince: Map<number, { readonly change: number; readonly at: number }>;
   closing: boolean;
 }
@@ -46,7 +46,7 @@ interface OpenFile {
 export function serve(port: MessagePort): void {
   const files = new Map<string, Promise<OpenFile>>(); // in order of last use
   const inodes = new Map<string, number | undefined>();
-  let cache: PackCache | undefined;
+  let cache: SegmentCache | undefined;
   let fileCount = 0;
 
   port.on("message", (message: ToWorker) => {
@@ -66,8 +66,8 @@ export function serve(port: MessagePort): void {
     const file = await open(request.path);
     const { task } = request;
     if (task.kind === "search") return search(file, request, task);
-    const space = file.database.read((tx) => findSpace(tx, request.collection, request.versionId));
-    if (space) await startArranging(file, space);
+    const collection = file.database.read((tx) => findCollection(tx, request.collection, request.versionId));
+    if (collection) await startBuild(file, collection);
     return { hits: [] };
   }
 
@@ -80,93 +80,97 @@ export function serve(port: MessagePort): void {
     }
   }
 
-  function searchNow(file: OpenFile, { collection, versionId, listsAbove }: ScanRequest, query: Query): VectorHit[] {
+  function searchNow(file: OpenFile, { collection: name, versionId, listsAbove }: ScanRequest, query: Query): VectorHit[] {
     return file.database.read((tx) => {
-      const space = findSpace(tx, collection, versionId);
-      if (!space) return [];
-      const view = look(file, tx, space);
+      const collection = findCollection(tx, name, versionId);
+      if (!collection) return [];
+      const view = look(file, tx, collection);
       const unresting = view.unlistedCount > UNRESTING_MAX * listsAbove;
-      if (needsArranging(view, listsAbove) && (isAtRest(file, space) || unresting) && Date.now() > (file.arrangeAfter.get(space.id) ?? 0)) {
-        file.arrangeAfter.set(space.id, Date.now() + ARRANGE_AGAIN_MS);
-        setImmediate(() => startArranging(file, space).catch(() => {})); // a later search tries again
+      if (
+        needsLists(view, listsAbove) &&
+        (isIdle(file, collection) || unresting) &&
+        Date.now() > (file.buildAfter.get(collection.id) ?? 0)
+      ) {
+        file.buildAfter.set(collection.id, Date.now() + BUILD_AGAIN_MS);
+        setImmediate(() => startBuild(file, collection).catch(() => {})); // a later search tries again
       }
       return searchView(contextOf(file, tx, listsAbove), view, query);
     });
   }
 
-  function isAtRest({ unchangedSince }: OpenFile, { id, change }: Space): boolean {
+  function isIdle({ unchangedSince }: OpenFile, { id, change }: VectorCollection): boolean {
     if (unchangedSince.get(id)?.change !== change) unchangedSince.set(id, { change, at: Date.now() });
     return Date.now() - unchangedSince.get(id)!.at >= RESTING_MS;
   }
 
-  /** The space as it is in this transaction. Codes that are no longer part of it leave the memory. */
-  function look(file: OpenFile, tx: SqliteTx, space: Space): View {
-    const before = file.views.get(space.id);
-    const view = currentView(tx, space, before);
-    file.views.set(space.id, view);
+  /** Returns the collection as this transaction sees it, and drops removed codes from the cache. */
+  function look(file: OpenFile, tx: SqliteTx, collection: VectorCollection): View {
+    const before = file.views.get(collection.id);
+    const view = currentView(tx, collection, before);
+    file.views.set(collection.id, view);
     if (before && before.layout !== view.layout) {
-      const kept = new Set(allPacks(view).map(({ id }) => id));
-      cache?.drop(allPacks(before).flatMap(({ id }) => (kept.has(id) ? [] : [`${file.number}/${id}` as const])));
+      const kept = new Set(allSegments(view).map(({ id }) => id));
+      cache?.drop(allSegments(before).flatMap(({ id }) => (kept.has(id) ? [] : [`${file.number}/${id}` as const])));
     }
     return view;
   }
 
   function contextOf(file: OpenFile, tx: SqliteTx, listsAbove: number): SearchContext {
-    cache ??= packCache(CACHE_BYTES);
+    cache ??= segmentCache(CACHE_BYTES);
     return { tx, cache, file: file.number, listsAbove };
   }
 
   async function repairAndSearch(file: OpenFile, request: ScanRequest, query: Query, reason: string): Promise<ScanAnswer> {
-    const { collection, versionId } = request;
-    const about = { collection, versionId, reason };
+    const { collection: name, versionId } = request;
+    const about = { collection: name, versionId, reason };
     try {
       const repair = await file.database.write((tx): RepairReport => {
-        const space = findSpace(tx, collection, versionId);
-        return { ...about, ...(space ? rebuild(tx, space) : { rebuilt: 0, lost: [] }) };
+        const collection = findCollection(tx, name, versionId);
+        return { ...about, ...(collection ? rebuild(tx, collection) : { rebuilt: 0, lost: [] }) };
       });
       file.views.clear();
       return { hits: searchNow(file, request, query), repair };
     } catch {
-      // A disk that is full or read-only keeps the codes as they are. The vectors themselves can still be searched.
+      // A full or read-only disk prevents the rebuild. The vectors themselves can still be searched.
       const hits = file.database.read((tx) => {
-        const space = findSpace(tx, collection, versionId);
-        return space ? searchVectors(tx, space, query) : [];
+        const collection = findCollection(tx, name, versionId);
+        return collection ? searchVectors(tx, collection, query) : [];
       });
       return { hits, repair: { ...about, rebuilt: 0, lost: [] } };
     }
   }
 
-  function startArranging(file: OpenFile, space: Space): Promise<boolean> {
-    let running = file.arranging.get(space.id);
+  function startBuild(file: OpenFile, collection: VectorCollection): Promise<boolean> {
+    let running = file.building.get(collection.id);
     if (!running) {
-      // Lets searches that wait have their turn.
+      // Yields to waiting searches.
       const pause = async () => {
         await setImmediatePromise();
         if (file.closing) throw new CairnError("cancelled", `The database ${file.database.path} is being closed.`);
       };
-      running = arrangeAndCalibrate(file, space, pause).finally(() => file.arranging.delete(space.id));
-      file.arranging.set(space.id, running);
+      running = buildAndCalibrate(file, collection, pause).finally(() => file.building.delete(collection.id));
+      file.building.set(collection.id, running);
     }
     return running;
   }
 
-  async function arrangeAndCalibrate(file: OpenFile, space: Space, pause: () => Promise<void>): Promise<boolean> {
-    if (!(await arrange(file.database, space, pause))) return false;
+  async function buildAndCalibrate(file: OpenFile, collection: VectorCollection, pause: () => Promise<void>): Promise<boolean> {
+    if (!(await buildLists(file.database, collection, pause))) return false;
     const read = <T>(work: (context: SearchContext, view: View) => T): T =>
       file.database.read((tx) => {
-        const now = readSpace(tx, space.id);
+        const now = readCollection(tx, collection.id);
         if (!now) throw new CairnError("not_found", "The collection was dropped meanwhile.");
         return work(contextOf(file, tx, 0), look(file, tx, now));
       });
-    const patience = await calibrate(read, pause);
+    const probes = await calibrate(read, pause);
     await file.database.write((tx) =>
-      tx.run("UPDATE vector_spaces SET patience = ?, change = change + 1 WHERE id = ?", patience, space.id),
+      tx.run("UPDATE vector_collections SET probes = ?, change = change + 1 WHERE id = ?", probes, collection.id),
     );
     return true;
   }
 
   function open(path: string): Promise<OpenFile> {
-    // Another file has this name now: the one that was open was moved, or a backup has taken its place.
+    // Another file has this name now: the open one was migrated, or a backup replaced it.
     if (inodes.has(path) && !isSameFile(path, inodes.get(path))) void close(path);
     let file = files.get(path);
     if (file) files.delete(path);
@@ -179,8 +183,8 @@ export function serve(port: MessagePort): void {
           number,
           database,
           views: new Map(),
-          arranging: new Map(),
-          arrangeAfter: new Map(),
+          building: new Map(),
+          buildAfter: new Map(),
           unchangedSince: new Map(),
           closing: false,
         };
@@ -194,7 +198,7 @@ export function serve(port: MessagePort): void {
     return file;
   }
 
-  /** Closes the files that were not used for longest, if as many are open as may be. */
+  /** Closes the least recently used files when the limit of open files is reached. */
   async function makeRoom(): Promise<void> {
     const max = Math.min(FILES_MAX, openFilesBudget().searched);
     if (files.size < max) return;
@@ -210,17 +214,17 @@ export function serve(port: MessagePort): void {
     const opened = await file?.catch(() => undefined);
     if (!opened) return;
     opened.closing = true;
-    await Promise.allSettled(opened.arranging.values());
+    await Promise.allSettled(opened.building.values());
     opened.database.close();
     cache?.dropFile(opened.number);
   }
 
-  /** Gives all memory back; what is needed again is read again. */
+  /** Frees all memory; the next search reads its codes again. */
   async function release(): Promise<void> {
     cache = undefined;
     for (const [path, file] of files) {
       const opened = await file.catch(() => undefined);
-      if (opened?.arranging.size === 0) await close(path);
+      if (opened?.building.size === 0) await close(path);
     }
   }
 }

@@ -1,73 +1,73 @@
 import type { SqliteTx } from "../driver/driver.ts";
 import type { Code } from "./codes.ts";
-import type { Space } from "./collections.ts";
-import { type Recent, readRecent } from "./delta.ts";
-import { CENTROIDS, DamagedCodes, directory, type PackRef } from "./segments.ts";
+import type { VectorCollection } from "./collections.ts";
+import { type DeltaRow, readDelta } from "./delta.ts";
+import { CENTROIDS, DamagedCodes, directory, type SegmentRef } from "./segments.ts";
 
-/** What a searching process remembers of a space between searches. */
-export interface View extends Space {
-  /** Packs that belong to no inverted list; every search scans them. */
-  readonly unlisted: readonly PackRef[];
-  readonly lists: ReadonlyMap<number, readonly PackRef[]>;
-  readonly centroids: readonly PackRef[];
-  readonly recent: Map<number, Recent>;
-  /** The recent codes, in an order of their own. */
+/** The state of a collection that a process caches between searches. */
+export interface View extends VectorCollection {
+  /** Segments outside the IVF lists; every search scans them. */
+  readonly unlisted: readonly SegmentRef[];
+  readonly lists: ReadonlyMap<number, readonly SegmentRef[]>;
+  readonly centroids: readonly SegmentRef[];
+  readonly delta: Map<number, DeltaRow>;
+  /** The codes of delta rows. */
   readonly live: readonly (readonly [key: number, code: Code])[];
-  /** The keys whose codes in packs do not count. */
+  /** The keys whose codes in segments are overridden. */
   readonly overridden: Int32Array;
-  /** Codes in packs, and how many of them are in no list. */
-  readonly packedCount: number;
+  /** Codes in segments, and the part of them outside the lists. */
+  readonly codeCount: number;
   readonly unlistedCount: number;
 }
 
-/** The view as it is in this transaction; `before` is used for whatever has not changed since. */
-export function currentView(tx: SqliteTx, space: Space, before: View | undefined): View {
-  if (before && before.id === space.id && before.layout === space.layout) {
-    if (before.change === space.change) return before;
-    for (const [key, row] of readRecent(tx, space.id, before.change)) before.recent.set(key, row);
-    return { ...before, ...space, ...summary(before.recent) };
+/** Returns the view of this transaction; unchanged parts come from `before`. */
+export function currentView(tx: SqliteTx, collection: VectorCollection, before: View | undefined): View {
+  if (before && before.id === collection.id && before.layout === collection.layout) {
+    if (before.change === collection.change) return before;
+    for (const [key, row] of readDelta(tx, collection.id, before.change)) before.delta.set(key, row);
+    return { ...before, ...collection, ...summary(before.delta) };
   }
-  const unlisted: PackRef[] = [];
-  const centroids: PackRef[] = [];
-  const lists = new Map<number, PackRef[]>();
-  for (const pack of directory(tx, space.id)) {
-    if (pack.list === null) unlisted.push(pack);
-    else if (pack.list === CENTROIDS) centroids.push(pack);
+  const unlisted: SegmentRef[] = [];
+  const centroids: SegmentRef[] = [];
+  const lists = new Map<number, SegmentRef[]>();
+  for (const segment of directory(tx, collection.id)) {
+    if (segment.list === null) unlisted.push(segment);
+    else if (segment.list === CENTROIDS) centroids.push(segment);
     else {
-      const list = lists.get(pack.list);
-      if (list) list.push(pack);
-      else lists.set(pack.list, [pack]);
+      const list = lists.get(segment.list);
+      if (list) list.push(segment);
+      else lists.set(segment.list, [segment]);
     }
   }
   const unlistedCount = sum(unlisted);
-  const packedCount = unlistedCount + sum([...lists.values()].flat());
-  const recent = readRecent(tx, space.id);
-  const view = { ...space, unlisted, lists, centroids, recent, ...summary(recent), packedCount, unlistedCount };
+  const codeCount = unlistedCount + sum([...lists.values()].flat());
+  const delta = readDelta(tx, collection.id);
+  const view = { ...collection, unlisted, lists, centroids, delta, ...summary(delta), codeCount, unlistedCount };
   if (!before) assertComplete(tx, view);
   return view;
 }
 
-function summary(recent: ReadonlyMap<number, Recent>): Pick<View, "live" | "overridden"> {
-  const rows = [...recent];
+function summary(delta: ReadonlyMap<number, DeltaRow>): Pick<View, "live" | "overridden"> {
+  const rows = [...delta];
   return {
     live: rows.flatMap(([key, { code }]) => (code ? [[key, code] as const] : [])),
-    overridden: Int32Array.from(rows.flatMap(([key, { packed }]) => (packed > 0 ? [key] : []))),
+    overridden: Int32Array.from(rows.flatMap(([key, { stale }]) => (stale > 0 ? [key] : []))),
   };
 }
 
-/** All packs with codes of vectors. */
-export function allPacks(view: View): PackRef[] {
+/** Returns all segments with codes of vectors. */
+export function allSegments(view: View): SegmentRef[] {
   return [...view.unlisted, ...[...view.lists.values()].flat()];
 }
 
-/** A pack that vanished shows in the count; one that was altered shows when its checksum is read. */
+/** The count reveals a missing segment; the checksum reveals an altered one when it is read. */
 function assertComplete(tx: SqliteTx, view: View): void {
-  let coded = view.packedCount;
-  for (const { code, packed } of view.recent.values()) coded += (code ? 1 : 0) - packed;
-  const { count } = tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE space = ?", view.id)!;
+  let coded = view.codeCount;
+  for (const { code, stale } of view.delta.values()) coded += (code ? 1 : 0) - stale;
+  const { count } = tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE collection_id = ?", view.id)!;
   if (coded !== count) throw new DamagedCodes(`There are ${count} vectors but codes for ${coded}.`);
 }
 
-function sum(packs: readonly PackRef[]): number {
-  return packs.reduce((total, { count }) => total + count, 0);
+function sum(segments: readonly SegmentRef[]): number {
+  return segments.reduce((total, { count }) => total + count, 0);
 }

@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
 import { serve } from "./serve.ts";
 
-/** The thread that scans: one per process, for all its files. */
+/** The scan thread: one per process for all its files. */
 serve(parentPort!);

@@ -1,7 +1,7 @@
 import { CairnError } from "../../../model/errors.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import { encode } from "./codes.ts";
-import { findSpace, openSpace, type Space } from "./collections.ts";
+import { findCollection, openCollection, type VectorCollection } from "./collections.ts";
 import { type Change, recordChanges } from "./compact.ts";
 import { clearCodes, type RepairReport, rebuild, repairText, toVector } from "./rebuild.ts";
 import { DamagedCodes } from "./segments.ts";
@@ -12,95 +12,98 @@ export interface VectorEntry {
   readonly vector: Float32Array;
 }
 
-/** Vectors of one file. Everything happens inside the caller's transaction, vectors and codes together. */
+/** Writes vectors and their codes in the caller's transaction. */
 export interface VectorWriter {
-  /** Stores vectors, each in place of the one its key had. A collection's version is made by its first vector. */
-  put(collection: string, versionId: number, entries: readonly VectorEntry[]): void;
-  /** Keys that have no vector are passed over. */
-  remove(collection: string, versionId: number, keys: Iterable<number>): void;
+  /** Stores vectors and replaces existing ones. The first vector creates the version of a collection. */
+  put(name: string, versionId: number, entries: readonly VectorEntry[]): void;
+  /** Removes the vectors of these keys; ignores keys without one. */
+  remove(name: string, versionId: number, keys: Iterable<number>): void;
   /** Removes every vector of this version. */
-  dropVersion(collection: string, versionId: number): void;
+  dropVersion(name: string, versionId: number): void;
 }
 
 export interface VectorWriterOptions {
-  /** Told when codes turned out to be damaged and were made again. */
+  /** Called when damaged codes were rebuilt. */
   readonly onRepair?: ((report: RepairReport) => void) | undefined;
 }
 
-/** Its records are made from files that the user has, and change too often to rewrite packs for each. */
+/** Its records come from files of the user, and change too often to rewrite segments for each. */
 const DERIVED_COLLECTION = "code";
 
 /** The largest key: the kernel counts in 32 bits. */
 export const MAX_KEY = 2 ** 31 - 1;
 
 export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {}): VectorWriter {
-  function record(collection: string, versionId: number, space: Space, changes: ReadonlyMap<number, Change>): void {
+  function record(name: string, versionId: number, collection: VectorCollection, changes: ReadonlyMap<number, Change>): void {
     try {
-      recordChanges(tx, space, changes, { erase: collection !== DERIVED_COLLECTION });
+      recordChanges(tx, collection, changes, { erase: name !== DERIVED_COLLECTION });
     } catch (error) {
       if (!(error instanceof DamagedCodes)) throw error;
-      // The vectors are stored by now, so the codes made from them include these changes.
-      const report = { collection, versionId, reason: error.message, ...rebuild(tx, space) };
+      // The vectors are stored already, so the rebuilt codes include these changes.
+      const report = { collection: name, versionId, reason: error.message, ...rebuild(tx, collection) };
       if (onRepair) onRepair(report);
       else tx.notice?.(repairText(report));
     }
   }
 
   return {
-    put(collection, versionId, entries) {
+    put(name, versionId, entries) {
       const [first] = entries;
       if (!first) return;
       const units = new Map(entries.map(({ key, vector }) => [assertKey(key), unit(key, vector, first.vector.length)]));
-      const space = openSpace(tx, collection, versionId, first.vector.length);
+      const collection = openCollection(tx, name, versionId, first.vector.length);
       const changes = new Map<number, Change>();
       for (const [key, vector] of units) {
         const bytes = new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
         const { changes: added } = tx.run(
-          "INSERT INTO vectors (space, key, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-          space.id,
+          "INSERT INTO vectors (collection_id, key, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+          collection.id,
           key,
           bytes,
         );
         const existed = added === 0;
-        if (existed) tx.run("UPDATE vectors SET vector = ? WHERE space = ? AND key = ?", bytes, space.id, key);
+        if (existed) tx.run("UPDATE vectors SET vector = ? WHERE collection_id = ? AND key = ?", bytes, collection.id, key);
         changes.set(key, { code: encode(vector), existed });
       }
-      record(collection, versionId, space, changes);
+      record(name, versionId, collection, changes);
     },
 
-    remove(collection, versionId, keys) {
-      const space = findSpace(tx, collection, versionId);
-      if (!space) return;
+    remove(name, versionId, keys) {
+      const collection = findCollection(tx, name, versionId);
+      if (!collection) return;
       const changes = new Map<number, Change>();
       for (const key of keys)
-        if (tx.run("DELETE FROM vectors WHERE space = ? AND key = ?", space.id, key).changes > 0)
+        if (tx.run("DELETE FROM vectors WHERE collection_id = ? AND key = ?", collection.id, key).changes > 0)
           changes.set(key, { code: null, existed: true });
-      record(collection, versionId, space, changes);
+      record(name, versionId, collection, changes);
     },
 
-    dropVersion(collection, versionId) {
-      const space = findSpace(tx, collection, versionId);
-      if (!space) return;
-      clearCodes(tx, space.id);
-      tx.run("DELETE FROM vectors WHERE space = ?", space.id);
-      tx.run("DELETE FROM vector_spaces WHERE id = ?", space.id);
+    dropVersion(name, versionId) {
+      const collection = findCollection(tx, name, versionId);
+      if (!collection) return;
+      clearCodes(tx, collection.id);
+      tx.run("DELETE FROM vectors WHERE collection_id = ?", collection.id);
+      tx.run("DELETE FROM vector_collections WHERE id = ?", collection.id);
     },
   };
 }
 
-/** What is stored, for callers inside a transaction. */
+/** Reads stored vectors in the caller's transaction. */
 export function vectorReader(tx: SqliteTx) {
   return {
-    /** How many vectors this version has. */
-    count(collection: string, versionId: number): number {
-      const space = findSpace(tx, collection, versionId);
-      return space ? tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE space = ?", space.id)!.count : 0;
+    /** Counts the vectors of this version. */
+    count(name: string, versionId: number): number {
+      const collection = findCollection(tx, name, versionId);
+      return collection
+        ? tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE collection_id = ?", collection.id)!.count
+        : 0;
     },
-    /** The vector of a key, of length one; undefined if there is none, or if it is damaged. */
-    get(collection: string, versionId: number, key: number): Float32Array | undefined {
-      const space = findSpace(tx, collection, versionId);
-      const row = space && tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE space = ? AND key = ?", space.id, key);
-      return row && toVector(row.vector, space.dimension);
+    /** Returns the unit vector of a key; undefined if there is none or it is damaged. */
+    get(name: string, versionId: number, key: number): Float32Array | undefined {
+      const collection = findCollection(tx, name, versionId);
+      const row =
+        collection && tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE collection_id = ? AND key = ?", collection.id, key);
+      return row && toVector(row.vector, collection.dimension);
     },
   };
 }
@@ -111,7 +114,7 @@ function assertKey(key: number): number {
   return key;
 }
 
-/** The vector at length one. A vector without direction has no place in a ranking by angle and is refused. */
+/** Returns the vector at unit length. A zero vector has no direction and is refused. */
 export function unit(key: number | string, vector: Float32Array, dimension: number): Float32Array {
   const refuse = (what: string) =>
     new CairnError("invalid_input", `The vector of ${key} ${what}. Embed the text again.`, { details: { key } });
@@ -121,6 +124,6 @@ export function unit(key: number | string, vector: Float32Array, dimension: numb
   const length = Math.sqrt(squares);
   if (!Number.isFinite(length)) throw refuse("holds a value that is not a finite number");
   if (length < 1e-20) throw refuse("is zero");
-  // One that already has length one is kept to the last bit.
+  // A unit vector is kept to the last bit.
   return Math.abs(length - 1) < 1e-6 ? vector : vector.map((value) => value / length);
 }

@@ -53,10 +53,10 @@ CREATE TABLE code_chunks (
   text_key bigint NOT NULL,
   text_start integer NOT NULL,
   text_length integer NOT NULL,
-  words tsvector NOT NULL,
+  terms tsvector NOT NULL,
   UNIQUE (file_key, generation, chunk_index)
 );
-CREATE INDEX code_chunks_words ON code_chunks USING gin (words);
+CREATE INDEX code_chunks_terms ON code_chunks USING gin (terms);
 -- The outer join costs nothing where the text is not asked for: PostgreSQL leaves it out.
 CREATE VIEW current_chunks AS
   SELECT c.*, 1 AS revision, f.file_path, f.language, f.content_hash, f.indexed_at, t.body

@@ -96,11 +96,11 @@ async function putChunks({ tx, projectId, generation }: Step, fileKey: number, {
   const each = <T>(value: (chunk: (typeof chunks)[number]["chunk"]) => T) => chunks.map(({ chunk }) => value(chunk));
   const ids = each(({ index }) => chunkId(projectId, path, index, generation));
   await tx.run(
-    `INSERT INTO code_chunks (file_key, generation, id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, words)
+    `INSERT INTO code_chunks (file_key, generation, id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, terms)
      SELECT $1, $2, g.id, g.chunk_index, g.kind, g.name, g.parents, g.defines, g.start_line, g.end_line, g.text_key, g.text_start, g.text_length,
-            to_tsvector('english', g.words)
+            to_tsvector('english', g.terms)
        FROM unnest($3::text[], $4::int[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[], $10::int[], $11::bigint[], $12::int[], $13::int[], $14::text[])
-            AS g (id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, words)`,
+            AS g (id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, terms)`,
     fileKey,
     generation,
     ids,
@@ -179,8 +179,8 @@ async function renameFile(step: Step, { from, to, contentHash }: { from: string;
   const textOf = await textReader(tx, chunks);
   // The key stays, and with it the vectors; the words change with the path.
   await tx.run(
-    `UPDATE code_chunks c SET id = g.id, generation = $1, words = to_tsvector('english', g.words)
-       FROM unnest($2::bigint[], $3::text[], $4::text[]) AS g (key, id, words) WHERE c.key = g.key`,
+    `UPDATE code_chunks c SET id = g.id, generation = $1, terms = to_tsvector('english', g.terms)
+       FROM unnest($2::bigint[], $3::text[], $4::text[]) AS g (key, id, terms) WHERE c.key = g.key`,
     generation,
     chunks.map(({ key }) => key),
     chunks.map(({ chunk_index }) => chunkId(projectId, to, chunk_index, generation)),

@@ -67,8 +67,8 @@ CREATE VIEW current_chunks AS
   SELECT c.*, 1 AS revision, f.file_path, f.language, f.content_hash, f.indexed_at, t.body
     FROM code_chunks c JOIN indexed_files f ON f.file_key = c.file_key AND f.generation = c.generation
     LEFT JOIN code_texts t ON t.key = c.text_key;
-CREATE VIRTUAL TABLE code_words USING fts5 (
-  words, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+CREATE VIRTUAL TABLE code_fts USING fts5 (
+  terms, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
 );
 CREATE TABLE code_symbols (
   name TEXT NOT NULL,
@@ -83,8 +83,8 @@ CREATE TABLE code_outlines (file_key INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TRIGGER code_chunks_outbox AFTER UPDATE OF id ON code_chunks
 BEGIN
   INSERT OR REPLACE INTO vector_outbox (collection, version_id, key)
-  SELECT s.collection, s.version_id, NEW.key FROM vector_index JOIN vector_spaces s USING (collection)
-    JOIN vectors v ON v.space = s.id AND v.key = NEW.key WHERE s.collection = 'code';
+  SELECT s.collection, s.version_id, NEW.key FROM vector_index JOIN vector_collections s USING (collection)
+    JOIN vectors v ON v.collection_id = s.id AND v.key = NEW.key WHERE s.collection = 'code';
 END;
 `;
 

@@ -17,7 +17,7 @@ import type { CodeDatabase } from "./database.ts";
 import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
 import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
 import { findDefinitions, findReferences } from "./symbols.ts";
-import { CODE_WORDS, textReader } from "./write.ts";
+import { CODE_FTS, textReader } from "./write.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "code",
@@ -74,7 +74,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
         return tx
           .all<NameColumns & TextColumns & { version_id: number; vector: Uint8Array }>(
             `SELECT r.kind, r.name, r.parents, r.defines, r.text_key, r.text_start, r.text_length, s.version_id, v.vector
-               FROM current_chunks r JOIN vector_spaces s ON s.collection = 'code' JOIN vectors v ON v.space = s.id AND v.key = r.key
+               FROM current_chunks r JOIN vector_collections s ON s.collection = 'code' JOIN vectors v ON v.collection_id = s.id AND v.key = r.key
               WHERE r.${OF_FILE}`,
             projectId,
             path,
@@ -150,7 +150,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       const db = await database();
       if (!existsSync(db.path)) return { forgottenRenames: 0, freedBytes: 0 };
       const forgottenRenames = await db.write((tx) => {
-        tx.run(`INSERT INTO ${CODE_WORDS} (${CODE_WORDS}) VALUES ('optimize')`);
+        tx.run(`INSERT INTO ${CODE_FTS} (${CODE_FTS}) VALUES ('optimize')`);
         return tx.run(
           "DELETE FROM file_moves WHERE move_id NOT IN (SELECT move_id FROM file_moves ORDER BY move_id DESC LIMIT ?)",
           keepRenames,
@@ -165,7 +165,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
       near?.catch(() => {}); // it is awaited below, unless something else fails before
       const { keyword, similarities } = db.read((tx) => {
-        const ranked = text === undefined ? [] : rankByKeywords(tx, CODE_WORDS, "current_chunks", text, where, limit);
+        const ranked = text === undefined ? [] : rankByKeywords(tx, CODE_FTS, "current_chunks", text, where, limit);
         // The other thread still scans, mostly.
         return { keyword: ranked, similarities: semantic && cosinesByKey(tx, RECORDS, semantic.versionId, semantic.vector, ranked) };
       });

@@ -9,7 +9,7 @@ import { putVectorsByVersion, removeRecordVectors } from "../embeddings.ts";
 import { insertTerms, putTerms, removeTerms } from "../full-text.ts";
 import type { FileRows } from "./rows.ts";
 
-export const CODE_WORDS = "code_words";
+export const CODE_FTS = "code_fts";
 
 interface FileRow {
   file_key: number;
@@ -126,7 +126,7 @@ function insertChunks(
       start,
       length,
     );
-    insertTerms(tx, CODE_WORDS, key, words[place]!);
+    insertTerms(tx, CODE_FTS, key, words[place]!);
     return key;
   });
 }
@@ -167,7 +167,7 @@ function renameFile(step: Commit, { from, to, contentHash }: { from: string; to:
   for (const { key, chunk_index: index, name, parents, defines, ...place } of chunks) {
     tx.run("UPDATE code_chunks SET id = ?, generation = ? WHERE key = ?", chunkId(projectId, to, index, generation), generation, key);
     const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
-    putTerms(tx, CODE_WORDS, key, chunkWords(to, { ...names, text: textOf(place) }));
+    putTerms(tx, CODE_FTS, key, chunkWords(to, { ...names, text: textOf(place) }));
   }
   recordRename(step, from, to);
   return true;
@@ -205,7 +205,7 @@ export function removeChunks(tx: SqliteTx, keys: readonly number[]): number[] {
     yieldToCalls();
     const chunk = tx.get<{ text_key: number }>("DELETE FROM code_chunks WHERE key = ? RETURNING text_key", key);
     if (!chunk) continue;
-    removeTerms(tx, CODE_WORDS, key);
+    removeTerms(tx, CODE_FTS, key);
     texts.add(chunk.text_key);
   }
   for (const key of texts) tx.run("DELETE FROM code_texts WHERE key = ?", key);
