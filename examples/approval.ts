@@ -1,4 +1,4 @@
-/** A run that waits for a person, also over a restart. Run it with: npm run example -- approval */
+/** A run that waits for an approval, also across a restart. Run it with: npm run example -- approval */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ interface Refund {
 
 const refund = graph<Refund>({ name: "refund" })
   .node("assess", (state) => state)
-  // Small amounts need nobody.
+  // Small amounts need no approval.
   .branch("assess", ({ amount }) => (amount > 100 ? "approve" : "pay"), ["approve", "pay"])
   .node("approve", (state, { interrupt }) => {
     const { by, ok } = interrupt<{ by: string; ok: boolean }>({ question: `Refund ${state.amount} to ${state.customer}?` });
@@ -22,7 +22,7 @@ const refund = graph<Refund>({ name: "refund" })
   })
   .edge("approve", "pay")
   .node("pay", (state, { idempotencyKey }) => {
-    // A payment service that knows the key pays once, even if this step is cut off after paying and runs again.
+    // A payment service that checks the key pays once, even if this step is interrupted after the payment and repeated.
     console.log(`paying ${state.amount} to ${state.customer} under the key ${idempotencyKey}`);
     return { ...state, paid: state.amount > 0 };
   })

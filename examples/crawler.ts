@@ -1,4 +1,4 @@
-/** A crawler that is killed in the middle of its work, and resumes. Run it with: npm run example -- crawler */
+/** A crawler that is killed during its work and resumes. Run it with: npm run example -- crawler */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -31,8 +31,8 @@ const crawl = (log: string) =>
       "fetch",
       async ({ waiting: [page, ...rest], seen }, { signal }) => {
         appendFileSync(log, `${page}\n`);
-        if (process.env.CRAWL_FOLDER && seen.length > 4) process.kill(process.pid, "SIGKILL"); // as if the power went
-        await sleep(30, undefined, { signal }); // a page takes its time
+        if (process.env.CRAWL_FOLDER && seen.length > 4) process.kill(process.pid, "SIGKILL"); // simulates a power failure
+        await sleep(30, undefined, { signal }); // simulates the download
         const found = WEB[page!]!.filter((link) => ![...seen, ...rest].includes(link));
         return { waiting: [...rest, ...found], seen: [...seen, ...found] };
       },
@@ -47,7 +47,7 @@ const log = join(folder, "fetched.log");
 const store = await openRunStore({ storage: "sqlite", path: join(folder, "runs.db") });
 
 if (process.env.CRAWL_FOLDER) {
-  // The crawler itself, in a process of its own, which does not survive its third page.
+  // The crawler runs in another process, which is killed after its third page.
   await crawl(log).run({ waiting: ["/"], seen: ["/"] }, { store, runId: "crawl-1", leaseMs: 5_000 });
 } else {
   writeFileSync(log, "");
@@ -57,7 +57,7 @@ if (process.env.CRAWL_FOLDER) {
   assert.equal(signal, "SIGKILL");
   console.log("killed after:", readFileSync(log, "utf8").trim().split("\n").join(" "));
 
-  // Its lease runs out a few seconds later; then the first process that asks may continue.
+  // Its lease expires a few seconds later; then another process can resume the run.
   let recovered: Awaited<ReturnType<ReturnType<typeof crawl>["recover"]>> = [];
   while (recovered.length === 0) {
     await sleep(100);
@@ -67,7 +67,7 @@ if (process.env.CRAWL_FOLDER) {
   assert.ok(first && "result" in first && first.result.status === "completed");
   assert.deepEqual([...first.result.state.seen].sort(), Object.keys(WEB).sort());
   const fetched = readFileSync(log, "utf8").trim().split("\n");
-  // Every page once; only the one that was being fetched when the kill came may be there twice.
+  // Every page appears once; only the page that was fetched during the kill may appear twice.
   assert.ok(fetched.length <= Object.keys(WEB).length + 1);
   assert.equal(new Set(fetched).size, Object.keys(WEB).length);
   console.log("all pages:", fetched.join(" "));

@@ -1,4 +1,4 @@
-/** One session saves its context; the next finds it and resumes. Run it with: npm run example -- hand-over */
+/** One session saves a checkpoint; the next session finds it and resumes. Run it with: npm run example -- hand-over */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { open } from "../src/index.ts"; // in your own project: from "cairn-memo
 const dataDir = mkdtempSync(join(tmpdir(), "cairn-example-"));
 const projectPath = "/home/me/app";
 
-// The first session ends, by intention or by a crash: what was saved is on disk.
+// The first session ends or crashes: its checkpoint is durable.
 const first = await open({ dataDir });
 await first.checkpoints.save({
   projectPath,
@@ -19,7 +19,7 @@ await first.checkpoints.save({
 });
 await first.close();
 
-// The next session starts by looking where the last one was.
+// The next session starts with the newest checkpoint.
 const second = await open({ dataDir });
 const { checkpoints } = await second.checkpoints.list({ projectPath, limit: 1 });
 const last = checkpoints[0];

@@ -1,4 +1,4 @@
-/** Payments that count once, whatever their source sends again. Run it with: npm run example -- inbox */
+/** Payments that are processed exactly once, although their source repeats them. Run it with: npm run example -- inbox */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ interface Payment {
   readonly cents: number;
 }
 
-/** The balance and the note that this payment was received become durable in one step. */
+/** Commits the balance and the receipt of this payment in one transaction. */
 const book: Effect<Payment> = async (state, { data }) => {
   if (data.cents <= 0) throw new Error(`${data.cents} cents cannot be booked`);
   const balance = (await state.get<number>(data.account)) ?? 0;
@@ -33,7 +33,7 @@ for (const message of source.slice(0, 3)) console.log(message.id, (await payment
 const snapshot = await monday.snapshot();
 await monday.close();
 
-// The next process does not know what the last one had done, so its source sends everything again, in any order.
+// The next process does not know the progress of the previous one, so its source repeats all messages, in any order.
 const tuesday = open();
 const ledger = tuesday.component("ledger");
 const inbox = ledger.port<Payment>("payments");
@@ -41,14 +41,14 @@ console.log("the source continues after offset", (await inbox.position()).positi
 for (const message of source.toReversed()) console.log(message.id, (await inbox.receive(message, book)).outcome);
 assert.deepEqual([await ledger.get("ada"), await ledger.get("grace")], [1_500, 250]);
 
-// A message that failed too often is set aside with its reason. It waits until somebody has looked at it.
+// A message that failed too often becomes a dead letter, with its reason, until it is requeued.
 const [dead] = await inbox.deadLetters();
 assert.equal(dead?.reason, "-1 cents cannot be booked");
 await inbox.requeue([dead.id]);
 const repaired = await inbox.work((state, message) => book(state, { ...message, data: { ...message.data, cents: 1 } }));
 assert.deepEqual(repaired, { done: 1, failed: 0, dead: 0 });
 
-// Back to Monday's snapshot: what came after it is sent again, and counts again.
+// Restores Monday's snapshot: later messages are repeated and processed again.
 const { snapshotId, ports } = await tuesday.restore();
 assert.equal(snapshotId, snapshot.id);
 for (const message of source.filter(({ offset }) => offset > ports[0]!.position)) await inbox.receive(message, book);

@@ -1,4 +1,4 @@
-/** A LangGraph agent that keeps its conversation in Cairn. Run it with: npm run example -- langgraph-agent */
+/** A LangGraph agent that stores its conversation in Cairn. Run it with: npm run example -- langgraph-agent */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from "@langcha
 import { Command, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { CairnSaver } from "../src/adapters/langgraph/index.ts"; // in your own project: from "cairn-memory/langgraph"
 
-/** Stands for a language model, so that the example needs no key: it asks for a tool, then answers with what the tool said. */
+/** Replaces a language model, so that the example needs no key: it calls a tool, then answers with the result. */
 function model(messages: readonly BaseMessage[]): AIMessage {
   const last = messages.at(-1);
   if (last instanceof ToolMessage) return new AIMessage(`The forecast is: ${last.content}.`);
@@ -32,7 +32,7 @@ const thread = { configurable: { thread_id: "weather" } };
 
 const first = new CairnSaver({ storage: "sqlite", path });
 await build(first).invoke({ messages: [new HumanMessage("What is the weather in Oslo?")] }, thread);
-await first.close(); // the agent waits for an answer; its process need not
+await first.close(); // the run waits for an answer without its process
 
 const second = new CairnSaver({ storage: "sqlite", path });
 const { messages } = await build(second).invoke(new Command({ resume: true }), thread);

@@ -1,4 +1,4 @@
-/** Cairn as a function of a request, for hosts that start a process when somebody calls. Run it with: npm run example -- serverless */
+/** Cairn as a function of a request, for serverless hosts. Run it with: npm run example -- serverless */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { type HttpHandler, httpHandler } from "../src/http/index.ts"; // in your own project: from "cairn-memory/http"
 import { open } from "../src/index.ts"; // and: from "cairn-memory"
 
-// Such a host has no disk that lasts: data belongs into PostgreSQL. Of the folder only keys.json is read, which has hashes of
-// keys and no keys: make it with `cairn key create --data-dir keys`, and ship it with the function.
+// A serverless host has no durable disk, so the data are in PostgreSQL. Only keys.json of the folder is read. It has hashes of keys, not
+// the keys: create it with `cairn key create --data-dir keys`, and deploy it with the function.
 const dataDir = mkdtempSync(join(tmpdir(), "cairn-example-"));
 const storage = process.env.CAIRN_POSTGRES_URL ?? "sqlite";
 
@@ -16,10 +16,10 @@ async function start(): Promise<HttpHandler> {
   return httpHandler({ cairn });
 }
 
-// Opened by the first request, kept for those after it. A start that failed is tried again by the next request.
+// The first request opens Cairn; later requests reuse it. After a failure the next request tries again.
 let started: Promise<HttpHandler> | undefined;
 
-/** What such hosts call: `export default` it. */
+/** The handler that the host calls: `export default` it. */
 const app = {
   async fetch(request: Request): Promise<Response> {
     started ??= start();
@@ -32,7 +32,7 @@ const app = {
   },
 };
 
-// From here on: what the host does. Nobody gets in without a key, as the function does not know who is at this machine.
+// The rest simulates the host. Every caller needs a key, because the function has no local user.
 const admin = await open({ storage, dataDir, embedder: { kind: "none" } });
 const { key } = await admin.keys.create({ label: "example", access: "write", projects: ["/home/me/app"] });
 await admin.close();

@@ -48,7 +48,7 @@ describe("the command tree", () => {
     ]);
   });
 
-  it("hints at what was meant", async () => {
+  it("suggests the nearest command or flag", async () => {
     const says = async (...argv: string[]) => {
       const { code, stderr, stdout } = await s.cairn(argv);
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -72,7 +72,7 @@ describe("the command tree", () => {
 });
 
 describe("config get", () => {
-  it("prints what holds and where it came from", async () => {
+  it("prints the effective values and their sources", async () => {
     mkdirSync(join(s.home, ".cairn"));
     writeFileSync(join(s.home, ".cairn", "config.json"), '{"http":{"port":1234}}');
     const { stdout } = await s.cairn(["config", "get", "--set", "log.level=debug"], { env: { CAIRN_EMBEDDER_API_KEY: "hunter2" } });
@@ -84,7 +84,7 @@ describe("config get", () => {
     expect(settings).toContainEqual(expect.objectContaining({ key: "storage", value: "memory", source: "flag --storage" }));
   });
 
-  it("refuses mistakes with exit code 2, also for other commands", async () => {
+  it("rejects invalid configuration with exit code 2, also for other commands", async () => {
     for (const argv of [
       ["config", "get"],
       ["checkpoint", "list"],
@@ -118,7 +118,7 @@ describe("any command line at all", () => {
   // Servers would stay, and a hook never fails its agent, whatever it has to say on stderr; they have tests of their own.
   const apart = (argv: readonly string[]) => ["serve", "mcp", "tour", "hook"].some((word) => argv.includes(word));
 
-  it("is answered by a known exit code and never by a stack trace", async () => {
+  it("ends with a known exit code and never prints a stack trace", async () => {
     const known = new Set([0, ...Object.values(EXIT_CODE)].filter((code) => code !== EXIT_CODE.internal));
     await fc.assert(
       fc.asyncProperty(fc.array(words, { maxLength: 7 }), async (argv) => {

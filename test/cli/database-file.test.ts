@@ -14,7 +14,7 @@ afterAll(clear);
 
 const NONE = ["--set", "embedder.kind=none"];
 
-it("writes a project to one file and takes it over under another path", async () => {
+it("exports a project to one file and imports it under another path", async () => {
   const file = join(folder, "project.db");
   expect(await json("database", "export", file, ...NONE)).toEqual({ file, bytes: expect.any(Number) });
   const other = ["--project", elsewhere, ...NONE];

@@ -45,11 +45,11 @@ describe("cairn hook", () => {
     ),
   );
 
-  it("offers nothing where there is nothing", async () => {
+  it("offers nothing without checkpoints", async () => {
     expect(await hook("session-start", { source: "startup" })).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
-  it("saves where the session is before compaction, from its own words, without secrets", async () => {
+  it("saves a checkpoint from the transcript before compaction, without secrets", async () => {
     expect(await hook("pre-compact", { hook_event_name: "PreCompact", trigger: "auto" })).toEqual({ code: 0, stdout: "", stderr: "" });
     const [saved] = await checkpoints();
     expect(saved).toMatchObject({
@@ -67,7 +67,7 @@ describe("cairn hook", () => {
     expect(JSON.stringify(saved)).not.toContain(secret);
   });
 
-  it("saves at the end what has happened since, and nothing twice", async () => {
+  it("saves at the end of a session, and never the same content twice", async () => {
     appendFileSync(transcript, `\n${lines(user("And the tests"), agent({ type: "text", text: "All green." }))}`);
     await hook("session-end", { reason: "logout" });
     await hook("session-end", { reason: "logout" });
@@ -76,7 +76,7 @@ describe("cairn hook", () => {
     expect(all[0]).toMatchObject({ summary: "End of session: And the tests", context: { why: "logout" } });
   });
 
-  it("offers the latest when a session starts, and all of it after a compaction", async () => {
+  it("offers the newest checkpoint at the start, and its full text after a compaction", async () => {
     const start = await hook("session-start", { source: "startup" });
     const { hookSpecificOutput } = JSON.parse(start.stdout);
     expect(hookSpecificOutput.hookEventName).toBe("SessionStart");
@@ -100,7 +100,7 @@ describe("cairn hook", () => {
     expect(stderr).toMatch(/^cairn hook: .+\n$/);
   });
 
-  it("never fails the agent for a broken configuration either", async () => {
+  it("exits with 0 also for an invalid configuration", async () => {
     mkdirSync(join(folder, "home", ".cairn"), { recursive: true });
     writeFileSync(join(folder, "home", ".cairn", "config.json"), "{ broken");
     const { code, stderr } = await hook("session-start", {});

@@ -14,7 +14,7 @@ afterAll(clear);
 const content = (path: string) => JSON.parse(readFileSync(path, "utf8"));
 
 describe("cairn init", () => {
-  it("writes .mcp.json once, and prints what to paste elsewhere", async () => {
+  it("writes .mcp.json once, and prints the entries for other clients", async () => {
     const { code, stdout } = await cairn(["init", "--launch", "npx"]);
     expect(code).toBe(0);
     expect(content(mcp)).toEqual({ mcpServers: { cairn: { command: "npx", args: ["-y", "cairn-memory", "mcp"] } } });
@@ -29,7 +29,7 @@ describe("cairn init", () => {
     expect(other_clients).toHaveLength(5);
   });
 
-  it("keeps what others wrote, and is undone to the byte", async () => {
+  it("keeps other content, and --remove restores the files byte for byte", async () => {
     const theirs = `${JSON.stringify({ mcpServers: { other: { command: "x", args: [], env: { A: "b" } } }, extra: [1, { a: null }] }, null, "\t")}\n`;
     const theirHooks = JSON.stringify(
       {
@@ -56,7 +56,7 @@ describe("cairn init", () => {
     expect(readFileSync(settings, "utf8")).toBe(theirHooks);
   });
 
-  it("removes the files that were its own, and nothing where there is nothing", async () => {
+  it("removes only files that it created", async () => {
     await cairn(["init", "--hooks"]);
     const { stdout } = await cairn(["init", "--remove"]);
     expect(stdout).toMatch(/removed .*\.mcp\.json\nremoved .*settings\.json/);
@@ -75,7 +75,7 @@ describe("cairn init", () => {
     },
   );
 
-  it("writes through a link inside the repository, which stays one", async () => {
+  it("writes through a symbolic link inside the repository and keeps the link", async () => {
     const real = join(project, "real.json");
     writeFileSync(real, "{}\n");
     symlinkSync(real, mcp);

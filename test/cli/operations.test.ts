@@ -29,7 +29,7 @@ describe("operations on the command line", () => {
     expect(await s.cairn(["checkpoint", "get", saved.id])).toMatchObject({ code: 3, stdout: "" });
   });
 
-  it("prints exactly one JSON document, on one line where nobody watches", async () => {
+  it("prints exactly one JSON document, on one line if stdout is not a terminal", async () => {
     await save("One");
     const { stdout, stderr } = await s.cairn(["checkpoint", "list", "--json"]);
     expect(stdout.trimEnd()).not.toContain("\n");
@@ -57,7 +57,7 @@ describe("operations on the command line", () => {
     expect(json((await s.cairn(["--json", "--project=../project/src/..", "checkpoint", "list"], { cwd: other })).stdout).total).toBe(1);
   });
 
-  it("refuses a project that is not there", async () => {
+  it("rejects a missing project folder", async () => {
     for (const path of ["/no/such/folder", "package.json", "nul\0byte"]) {
       const { code, stderr } = await s.cairn(["checkpoint", "list", "--project", path]);
       expect(code).toBe(2);
@@ -65,7 +65,7 @@ describe("operations on the command line", () => {
     }
   });
 
-  it("reads one long text from the pipe", async () => {
+  it("reads one long text from standard input", async () => {
     const text = "First line\n\nSecond, with ünïcödé 🪨";
     const { stdout } = await s.cairn(["checkpoint", "save", "Piped", "--description", "-", "--json"], { stdin: `${text}\n` });
     expect(json(stdout).description).toBe(text);
@@ -98,23 +98,23 @@ describe("operations on the command line", () => {
     expect(await says("save", "a\uD800b")).toContain("surrogate");
   });
 
-  it("stores nothing when something is wrong", async () => {
+  it("stores nothing when a value is invalid", async () => {
     await s.cairn(["checkpoint", "save", "good", "--tags", "x".repeat(51)]);
     await s.cairn(["checkpoint", "save", "good", "--nonsense"]);
     expect(json((await s.cairn(["checkpoint", "list", "--json"])).stdout).total).toBe(0);
   });
 
-  it("takes text that begins with a dash, after -- or with =", async () => {
+  it("accepts text that begins with a dash, after -- or with =", async () => {
     const after = await s.cairn(["checkpoint", "save", "--json", "--", "--dashed"]);
     expect(json(after.stdout).summary).toBe("--dashed");
     expect((await save("--summary=-1 degrees")).summary).toBe("-1 degrees");
   });
 
-  it("ends with 130 and says nothing when the person cancels", async () => {
+  it("exits with 130 and prints nothing on Ctrl-C", async () => {
     expect(await s.cairn(["checkpoint", "list"], { signal: AbortSignal.abort() })).toEqual({ code: 130, stdout: "", stderr: "" });
   });
 
-  it("says clearly when the data folder cannot be used", async () => {
+  it("reports a data folder that cannot be used", async () => {
     const { code, stderr } = await s.cairn(["checkpoint", "save", "x", "--data-dir", "/dev/null/x"]);
     expect(code).not.toBe(0);
     expect(stderr).toMatch(/^cairn: /);

@@ -30,14 +30,14 @@ describe("the cairn process", () => {
     expect(JSON.parse(cairn(["checkpoint", "get", id, "--json"]).stdout)).toMatchObject({ id, description: "details" });
   });
 
-  it("ends with the error's exit code, and without a stack trace", () => {
+  it("exits with the code of the error, without a stack trace", () => {
     expect(cairn(["checkpoint", "get", "nope"])).toMatchObject({ status: 3, stdout: "" });
     const wrong = cairn(["checkpoint", "list", "--limit", "many"]);
     expect(wrong).toMatchObject({ status: 2, stdout: "" });
     expect(wrong.stderr).toBe("cairn: --limit: expected number, received string\n");
   });
 
-  it("is quiet when its reader goes away", () => {
+  it("prints no error when its reader closes the pipe", () => {
     for (let n = 0; n < 3; n++) cairn(["checkpoint", "save", "x".repeat(400), "--description", "d".repeat(9_000)]);
     const { stdout, stderr } = spawnSync(
       "bash",
@@ -52,7 +52,7 @@ describe("the cairn process", () => {
     expect(stdout).toMatch(/^cairn \d/);
   });
 
-  it("ends with 130 on Ctrl-C while it waits for input, and stores nothing", async () => {
+  it("exits with 130 on Ctrl-C while it waits for input, and stores nothing", async () => {
     const before = JSON.parse(cairn(["checkpoint", "list", "--json"]).stdout).total;
     const child = spawn(main, ["checkpoint", "save", "half", "--description", "-"], { cwd: s.project, env: environment() });
     let output = "";
@@ -65,7 +65,7 @@ describe("the cairn process", () => {
     expect(JSON.parse(cairn(["checkpoint", "list", "--json"]).stdout).total).toBe(before);
   });
 
-  it("declines politely on an old Node", () => {
+  it("reports an unsupported version of Node", () => {
     const pretend = join(s.folder, "old-node.cjs");
     writeFileSync(pretend, `Object.defineProperty(process.versions, "node", { value: "18.20.0" });`);
     const { status, stderr, stdout } = spawnSync(process.execPath, ["-r", pretend, main, "checkpoint", "list"], {

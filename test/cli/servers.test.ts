@@ -73,7 +73,7 @@ describe("cairn mcp", () => {
     await connected.close();
   });
 
-  it("says on stderr what is wrong with its configuration, and keeps stdout clean", async () => {
+  it("reports an invalid configuration on stderr, and writes nothing to stdout", async () => {
     const child = spawn(main, ["mcp"], { cwd: s.project, env: { ...environment(), CAIRN_MCP_TOOLSETS: "everything" } });
     children.push(child);
     let stdout = "";
@@ -100,20 +100,20 @@ describe("cairn serve", () => {
     expect(await once(child, "close")).toEqual([0, null]);
   });
 
-  it("says that the port is taken", async () => {
+  it("reports a port that is in use", async () => {
     const { url } = await serve();
     const outcome = await s.cairn(["serve", "--port", new URL(url).port]);
     expect(outcome).toMatchObject({ code: 9, stdout: "", stderr: expect.stringContaining("is in use") });
   });
 
-  it("refuses a port that is none", async () => {
+  it("rejects an invalid port", async () => {
     expect(await s.cairn(["serve", "--port", "http"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("--port: http.port expected number"),
     });
   });
 
-  it("prints the address", async () => {
+  it("prints the addresses and the command for the token", async () => {
     const stop = new AbortController();
     setTimeout(() => stop.abort(), 500);
     const { code, stdout, stderr } = await s.cairn(["serve", "--port", "0"], { signal: stop.signal });

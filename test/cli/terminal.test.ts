@@ -20,7 +20,7 @@ afterEach(() => s.clear());
 const plain = styleFor({}, {});
 const ESCAPE = "\u001B";
 
-describe("what a person sees", () => {
+describe("output on a terminal", () => {
   it("is a table that fits the terminal, with ids whole", async () => {
     await s.cairn([
       "checkpoint",
@@ -38,13 +38,13 @@ describe("what a person sees", () => {
     }
   });
 
-  it("is not cut when it goes to a file or a pipe", async () => {
+  it("is not shortened in a file or a pipe", async () => {
     const summary = `Long ${"word ".repeat(40)}end`;
     await s.cairn(["checkpoint", "save", summary]);
     expect((await s.cairn(["checkpoint", "list"])).stdout).toContain(summary);
   });
 
-  it("prints the next command, also for an empty list", async () => {
+  it("prints the flag for the next page, and a message for an empty list", async () => {
     expect((await s.cairn(["checkpoint", "list"])).stdout).toBe("No checkpoints.\n");
     for (const summary of ["one", "two", "three"]) await s.cairn(["checkpoint", "save", summary]);
     const { stdout } = await s.cairn(["checkpoint", "list", "--limit", "2"]);
@@ -68,7 +68,7 @@ describe("what a person sees", () => {
     }
   });
 
-  it("shows what a search found, and what it lacked", async () => {
+  it("prints the hits of a search, and why it was degraded", async () => {
     await s.cairn(["checkpoint", "save", "The lexer knows strings", "--description", "quotes and escapes"]);
     const { stdout } = await s.cairn(["checkpoint", "search", "lexer", "--mode", "keyword"]);
     expect(stdout).toMatch(/SCORE {2}ID +CREATED +SUMMARY\n +\d(\.\d\d)? {2}[0-9a-f-]{36} {2}just now {2}The lexer knows strings/);
@@ -81,7 +81,7 @@ describe("what a person sees", () => {
     expect((await s.cairn(["checkpoint", "search", "zebra", "--mode", "keyword"])).stdout).toContain("No results.");
   });
 
-  it("has colours on a terminal only, unless NO_COLOR or FORCE_COLOR say otherwise", async () => {
+  it("has colours only on a terminal, unless NO_COLOR or FORCE_COLOR is set", async () => {
     const coloured = async (options: { terminal?: boolean; env?: Record<string, string> }) =>
       (await s.cairn(["--help"], options)).stdout.includes(ESCAPE);
     expect(await coloured({})).toBe(false);
@@ -92,7 +92,7 @@ describe("what a person sees", () => {
     expect(await coloured({ env: { FORCE_COLOR: "1", NO_COLOR: "1" } })).toBe(false);
   });
 
-  it("cannot steer the terminal", async () => {
+  it("cannot control the terminal", async () => {
     await s.cairn(["checkpoint", "save", `${ESCAPE}]0;owned\u0007 ${ESCAPE}[2J \u202Eabc`, "--description", `a${ESCAPE}[31mb\r\nc`]);
     const { stdout } = await s.cairn(["checkpoint", "list"]);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to look for.
@@ -112,7 +112,7 @@ describe("progress", () => {
   };
   const written = ({ stderr }: { stderr: PassThrough }) => String(stderr.read() ?? "");
 
-  it("is drawn on a terminal, wiped at the end, and absent elsewhere", () => {
+  it("is drawn only on a terminal, and removed at the end", () => {
     const terminal = host(true);
     const bar = progressBar(terminal);
     bar.update(0, 10, "files");
@@ -126,12 +126,12 @@ describe("progress", () => {
   });
 });
 
-describe("the measures of text", () => {
+describe("text width", () => {
   it("counts cells, not code units", () => {
     expect(["abc", "中文", "é", "e\u0301", "🪨", "👨‍👩‍👧", ""].map(textWidth)).toEqual([3, 4, 1, 1, 2, 2, 0]);
   });
 
-  it("cuts any text to any width", () => {
+  it("shortens any text to any width", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 40 }), (text, width) => {
         expect(textWidth(cutToWidth(escapeControls(text), width))).toBeLessThanOrEqual(width);
@@ -139,7 +139,7 @@ describe("the measures of text", () => {
     );
   });
 
-  it("shows the lines of a Windows file as they are, and what could steer the terminal as a sign", () => {
+  it("keeps Windows line breaks, and escapes control characters", () => {
     expect(escapeControls("a\r\n\tb\r")).toBe("a\n\tb");
     expect(escapeControls(`a\rb${ESCAPE}[2J`)).toBe("a\uFFFDb\uFFFD[2J");
   });
@@ -156,7 +156,7 @@ describe("the measures of text", () => {
     expect(table([{ title: "N", flexible: false, right: true }], [["5"], ["50"]], undefined, plain)).toBe(" N\n 5\n50");
   });
 
-  it("says times as people do", () => {
+  it("formats relative times", () => {
     const now = new Date("2026-01-10T12:00:00.000Z");
     const ago = (iso: string) => relativeTime(iso, now);
     expect(ago("2026-01-10T11:59:58.000Z")).toBe("just now");

@@ -15,7 +15,7 @@ afterEach(() => s.clear());
 const root = resolve(import.meta.dirname, "../..");
 
 describe("the tour", () => {
-  it("takes every step, and leaves the person's data alone", async () => {
+  it("runs every step, and does not touch the data of the user", async () => {
     const { code, stdout, stderr } = await s.cairn(["tour", "--once"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     for (const { title } of tourSteps) expect(stdout).toContain(title);
@@ -29,7 +29,7 @@ describe("the tour", () => {
     expect(JSON.parse(stdout)).toEqual({ steps: tourSteps.map(({ title }) => title) });
   });
 
-  it("stays to serve, on another port when the usual one is taken, and cleans up on Ctrl-C", async () => {
+  it("continues to serve, on another port if the configured one is in use, and cleans up on Ctrl-C", async () => {
     const busy = createServer();
     const port = await new Promise<number>((done) => busy.listen(0, "127.0.0.1", () => done((busy.address() as { port: number }).port)));
     const child = spawn(process.execPath, [join(root, "scripts", "start.mjs"), "--set", `http.port=${port}`], {

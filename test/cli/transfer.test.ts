@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(clear);
 
-it("writes an export that only its owner may read, as lines that any tool understands", async () => {
+it("writes an export as JSON lines that only its owner may read", async () => {
   const file = join(folder, "out.jsonl");
   expect(await json("checkpoint", "export", file)).toEqual({ file, records: 3 });
   expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -29,7 +29,7 @@ it("writes an export that only its owner may read, as lines that any tool unders
   expect(stdout.trim().split("\n").slice(1)).toEqual(readFileSync(file, "utf8").trim().split("\n").slice(1));
 });
 
-it("reads it back into another project, twice without harm", async () => {
+it("imports an export into another project, and again without changes", async () => {
   const file = join(folder, "out.jsonl");
   const other = ["--project", elsewhere];
   expect(await json("checkpoint", "import", file, ...other)).toEqual({ imported: 3, present: 0, failed: 0, problems: [] });
@@ -43,7 +43,7 @@ it("reads it back into another project, twice without harm", async () => {
   });
 });
 
-it("names the lines that could not be stored and stores the others", async () => {
+it("reports the lines that failed and stores the others", async () => {
   const file = join(folder, "odd.jsonl");
   const good = (id: string) => JSON.stringify({ id, summary: "Good", created_at: "2026-01-01T00:00:00Z" });
   writeFileSync(file, `\uFEFF${good("x1")}\n\nnot json\n[1]\n{"id":"x2"}\n${good("x3")}\r\n"${"y".repeat(1_100_000)}"\n${good("x4")}`);
@@ -65,7 +65,7 @@ it.each([
   expect(outcome.code).toBe(code);
 });
 
-it("refuses an export of another kind, and reads from the pipe", async () => {
+it("rejects an export of another kind, and reads standard input", async () => {
   const wrong = await cairn(["checkpoint", "import", "-"], { env, stdin: '{"cairn_export":1,"kind":"knowledge"}\n' });
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/not an export of checkpoints/)]);
   const piped = await cairn(["checkpoint", "import", "-"], {

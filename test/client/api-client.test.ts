@@ -6,10 +6,10 @@ import { type ApiClient, apiClient } from "../../src/client/remote/api-client.ts
 import { remoteTarget } from "../../src/client/remote/remote-target.ts";
 import { operations } from "../../src/operations/list.ts";
 
-describe("the client of the API", () => {
+describe("the API client", () => {
   const send = operations.find(({ name }) => name === "code_send")!;
 
-  it("keeps to ten requests a second, obeys Retry-After, and sends again what a server has lost", async () => {
+  it("sends at most ten requests per second, obeys Retry-After, and repeats files that a restarted server lost", async () => {
     const seen: { method: string; url: string }[] = [];
     /** When the calls were made; a busy machine gives them to the server some time later. */
     const madeAt: number[] = [];

@@ -28,7 +28,7 @@ const json = ({ stdout }: { stdout: string }) => JSON.parse(stdout);
 const statusOf = async () => json(await s.run("code", "status", "--json"));
 
 describe("cairn code index", SLOW, () => {
-  it("waits, and sums up: files, chunks, what was skipped and why, what failed", async () => {
+  it("waits with --wait, and reports files, chunks, skipped files with reasons, and failures", async () => {
     plant(30);
     s.write(".gitignore", "out/\n");
     s.write("out/x.py", "x");
@@ -48,7 +48,7 @@ describe("cairn code index", SLOW, () => {
     expect((await s.run("code", "status")).stdout).toMatch(/31 files in \d+ chunks/);
   });
 
-  it("answers at once without --wait, and the job goes on by itself", async () => {
+  it("returns at once without --wait, and the job continues in the background", async () => {
     plant(200);
     const begun = json(await s.run("code", "index", "--json"));
     expect(begun).toMatchObject({ status: "pending", job_id: expect.any(String) });
@@ -59,7 +59,7 @@ describe("cairn code index", SLOW, () => {
     });
   });
 
-  it("tells of a job that is under way, and lets another command cancel it", async () => {
+  it("reports a running job, and lets another command cancel it", async () => {
     plant(20);
     const begun = json(await s.run("code", "index", "--json", ...NOBODY));
     await until(() => s.jobs()[0]!.files_total === 20);
@@ -70,7 +70,7 @@ describe("cairn code index", SLOW, () => {
     expect(json(await s.run("code", "index", "--wait", "--json"))).toMatchObject({ status: "completed", counts: { indexed: 20 } });
   });
 
-  it("goes on after kill -9 with the same job, and sends nothing twice", { timeout: 900_000 }, async () => {
+  it("continues the same job after kill -9, and sends no file twice", { timeout: 900_000 }, async () => {
     plant(1_000);
     const kills = counts({ short: 3, soak: 40 });
     const ids = new Set<string>();
@@ -93,7 +93,7 @@ describe("cairn code index", SLOW, () => {
     expect(await statusOf()).toMatchObject({ indexed_files: 1_000 });
   });
 
-  it("is stopped by Ctrl-C, and says that it was cancelled", async () => {
+  it("is cancelled by Ctrl-C, and reports it", async () => {
     plant(20);
     const child = s.start(["code", "index", "--wait", ...NOBODY]);
     await until(() => s.jobs().some((job) => job.files_total === 20));
@@ -103,7 +103,7 @@ describe("cairn code index", SLOW, () => {
     expect(await statusOf()).toMatchObject({ jobs: [{ status: "cancelled" }] });
   });
 
-  it("says what is wrong with what it is given", async () => {
+  it("reports an invalid folder, and a cancel without a job", async () => {
     expect(await s.run("code", "index", "nowhere")).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no folder") });
     expect(await s.run("code", "index", "/", "--wait")).toMatchObject({ code: 2, stderr: expect.stringContaining("home directory") });
     expect(await s.run("code", "cancel")).toMatchObject({ code: 3, stderr: expect.stringContaining("No index job") });
@@ -144,7 +144,7 @@ describe("cairn code watch", SLOW, () => {
 });
 
 describe("cairn mcp", SLOW, () => {
-  it("indexes beside its answers, tells progress to a client that waits, and goes on after it was killed", async () => {
+  it("indexes while it answers calls, reports progress to a waiting client, and continues after a kill", async () => {
     plant(1_500);
     const first = await s.mcp([], STEP_BY_STEP);
     const begun = await call(first, "code_index");
@@ -173,7 +173,7 @@ describe("cairn mcp", SLOW, () => {
     expect(state).toMatchObject({ current_jobs: {}, recent_paths: [s.project] });
   });
 
-  it("saves and searches while it indexes long files, and loses nothing of either", async () => {
+  it("saves and searches while it indexes long files, without losing either", async () => {
     const long = (n: number) =>
       Array.from({ length: 200 }, (_, i) => `def part_${n}_${i}():\n${"    call(one, two)\n".repeat(20)}`).join("\n");
     for (let n = 0; n < 6; n++) s.write(`src/long${n}.py`, long(n));
@@ -193,7 +193,7 @@ describe("cairn mcp", SLOW, () => {
     expect(json(await s.run("code", "compact", "--json")).orphans).toEqual({ rows: 0, terms: 0, vectors: 0 });
   });
 
-  it("keeps the index up to date by itself where it is told to", async () => {
+  it("keeps the index up to date with code.watch", async () => {
     s.write("a.py", "def first_name():\n    pass\n");
     const client = await s.mcp([], { CAIRN_CODE_WATCH: "true" });
     const definitions = async (name: string) => ((await call(client, "code_usages", { symbol: name })).definitions as unknown[]).length;

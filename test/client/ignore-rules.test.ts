@@ -29,7 +29,7 @@ describe("the ignore rules", () => {
   execFileSync("git", ["init", "-q", root]);
   afterAll(remove);
 
-  it("leave out exactly what git leaves out", async () => {
+  it("exclude exactly what git excludes", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(paths, { minLength: 1, maxLength: 15 }),

@@ -84,7 +84,7 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 describe("an index job", () => {
-  it("answers immediately, reports its progress, and writes both files", async () => {
+  it("returns at once, reports its progress, and records both in the job file and in mcp-state.json", async () => {
     const { target, pass, open } = gate();
     const one = local(target);
     const begun = await one.index({ projectPath });
@@ -116,7 +116,7 @@ describe("an index job", () => {
     expect(readdirSync(join(dataDir, "jobs")).filter((name) => /lease|lock|tmp|cancel/.test(name))).toEqual([]);
   });
 
-  it("is one for each project: who asks again joins it, also in another process", async () => {
+  it("exists once per project: a second request joins it, also from another process", async () => {
     const { target, open } = gate();
     const first = await local(target).index({ projectPath });
     const others = await Promise.all([local(target), local(target)].map((other) => other.index({ projectPath })));
@@ -124,7 +124,7 @@ describe("an index job", () => {
     open();
   });
 
-  it("is one also when several ask at the same moment", async () => {
+  it("exists once per project also for concurrent requests", async () => {
     const { target, open } = gate();
     const asked = await Promise.allSettled(Array.from({ length: 8 }, () => local(target).index({ projectPath })));
     const ids = new Set(asked.flatMap((one) => (one.status === "fulfilled" ? [one.value.jobId] : [])));
@@ -133,7 +133,7 @@ describe("an index job", () => {
     open();
   });
 
-  it("is cancelled from another process, and what it had indexed stays", async () => {
+  it("is cancelled from another process, and its indexed files stay", async () => {
     const { target, pass, index } = gate();
     const { jobId: id } = await local(target).index({ projectPath });
     await pass();
@@ -144,7 +144,7 @@ describe("an index job", () => {
     expect(await local(target).resume(projectPath)).toBeUndefined();
   });
 
-  it("ends with the caller that waits for it, where the caller is the command line", async () => {
+  it("is cancelled when the waiting command line is aborted", async () => {
     const { target, pass } = gate();
     const stop = new AbortController();
     const one = local(target, { cancelWithCaller: true });
@@ -156,7 +156,7 @@ describe("an index job", () => {
     expect(await local(target).jobs(projectPath)).toMatchObject([{ status: "cancelled" }]);
   });
 
-  it("waits when its process ends, resumes at the next start, and sends nothing twice", async () => {
+  it("is interrupted when its process ends, resumes at the next start, and sends no file twice", async () => {
     const { target, pass, open, index } = gate();
     const first = local(target);
     const { jobId: id } = await first.index({ projectPath, includeIgnored: true });
@@ -172,7 +172,7 @@ describe("an index job", () => {
     expect((await second.index({ projectPath, wait: true })).jobId).not.toBe(id);
   });
 
-  it("does not begin in a process that is being closed", async () => {
+  it("does not start in a process that is closing", async () => {
     const { target, open, index } = gate();
     open();
     const one = local(target);
@@ -185,7 +185,7 @@ describe("an index job", () => {
     expect(await local(target).index({ projectPath, wait: true })).toMatchObject({ status: "completed" });
   });
 
-  it("is taken over from a process that was killed, at once", async () => {
+  it("is taken over at once from a killed process", async () => {
     const { target, open } = gate();
     open();
     const one = local(target);
@@ -204,7 +204,7 @@ describe("an index job", () => {
     expect(await one.index({ projectPath, wait: true })).toMatchObject({ jobId: id, status: "completed", counts: { unchanged: 30 } });
   });
 
-  it("is cancelled also when nobody runs it", async () => {
+  it("is cancelled also when no process runs it", async () => {
     const { target, pass } = gate();
     const first = local(target);
     await first.index({ projectPath });
@@ -213,7 +213,7 @@ describe("an index job", () => {
     expect(await local(target).cancel({ projectPath })).toMatchObject({ status: "cancelled" });
   });
 
-  it("stops when another process has taken its lease", async () => {
+  it("stops when another process has acquired its lease", async () => {
     const rights = leases(dataDir, { leaseMs: 6_000 });
     const lease = await rights.acquire(projectPath, "job");
     if (!("token" in lease)) throw new Error("the lease was free");
@@ -232,7 +232,7 @@ describe("an index job", () => {
     expect(await impatient.acquire(projectPath, "other")).toMatchObject({ jobId: "other" });
   });
 
-  it("leaves the job's file to the process that has taken it over", async () => {
+  it("does not write the job file after another process has taken it over", async () => {
     const { target, open } = gate();
     open();
     const { jobId: id } = await local(target).index({ projectPath, wait: true });
@@ -254,7 +254,7 @@ describe("an index job", () => {
     expect(asked).toBe(0);
   });
 
-  it("fails with its reason when nothing can be sent, and the next one continues", async () => {
+  it("fails with the reason of the target, and the next job continues", async () => {
     const { target, open, index } = gate();
     open();
     const refusing: IndexTarget = { ...target, hashes: () => Promise.reject(new Error("no key")) };
@@ -264,14 +264,14 @@ describe("an index job", () => {
     expect(index.size).toBe(30);
   });
 
-  it("refuses a home folder, a file and what is not there, before it begins", async () => {
+  it("rejects a home directory, a file and a missing folder before it starts", async () => {
     const one = local(gate().target);
     for (const path of ["/", join(projectPath, "f1.py"), join(projectPath, "nowhere")])
       await expect(one.index({ projectPath: path })).rejects.toMatchObject({ code: /invalid_input|not_found/ });
     expect(await one.jobs("/")).toEqual([]);
   });
 
-  it("lives with files of jobs that are damaged, and keeps only the newest", async () => {
+  it("ignores damaged job files, and keeps only the newest jobs", async () => {
     const { target, open } = gate();
     open();
     const one = local(target);

@@ -64,8 +64,8 @@ async function pass(options: Partial<IndexTreeOptions> & { cache?: HashCache } =
 const indexed = async () => Object.keys(await cairn.code.hashes({ projectPath, paths: await allPaths() })).sort();
 const allPaths = async () => (await cairn.code.context({ projectPath, symbol: "f", limit: 100 })).map(({ path }) => path);
 
-describe("a pass over a tree", () => {
-  it("sends everything in batches of a limited number of files or bytes, and nothing the next time", async () => {
+describe("indexTree", () => {
+  it("sends all files in batches limited by files and bytes, and none the next time", async () => {
     for (let n = 0; n < 23; n++) write(`src/f${String(n).padStart(2, "0")}.py`, source(`f${n}`));
     const first = await pass();
     expect(first).toMatchObject({ filesProcessed: 23, filesTotal: 23, counts: { indexed: 23, unchanged: 0, failed: 0 } });
@@ -77,14 +77,14 @@ describe("a pass over a tree", () => {
     expect(sent).toEqual([["big/a.py"], ["big/b.py"], ["big/c.py"]]);
   });
 
-  it("asks the index and not its own memory whether a file is in there", async () => {
+  it("asks the index, not the hash cache, whether a file is indexed", async () => {
     write("a.py", source("a"));
     await pass();
     await cairn.code.clean({ projectPath });
     expect((await pass()).counts).toMatchObject({ indexed: 1 });
   });
 
-  it("sees a change that keeps the size and sets the time back", async () => {
+  it("detects a change that keeps the size and sets the modification time back", async () => {
     write("a.py", "x = 1\n");
     await pass();
     const before = statSync(join(root, "a.py"));
@@ -93,7 +93,7 @@ describe("a pass over a tree", () => {
     expect((await pass()).counts).toMatchObject({ indexed: 1 });
   });
 
-  it("does not read a file that looks as it did", async () => {
+  it("does not read a file whose size and times have not changed", async () => {
     write("a.py", source("a"));
     const remembered = await cache();
     // The file's times are of just now where it matters, so that it is not trusted yet; after a while it would be.
@@ -106,7 +106,7 @@ describe("a pass over a tree", () => {
     expect((await pass({ cache: remembered, target: known })).counts).toMatchObject({ unchanged: 1, indexed: 0 });
   });
 
-  it("hashes a file once: the embedded index takes over the hash, and verifies the hash of any other sender", async () => {
+  it("hashes a file once: the embedded index reuses the hash, and verifies the hash of any other sender", async () => {
     const file = { path: "a.py", content: source("a"), hash: "0".repeat(64) };
     await embeddedTarget(cairn.code, projectPath).send([file], new AbortController().signal);
     expect(await cairn.code.hashes({ projectPath, paths: ["a.py"] })).toEqual({ "a.py": file.hash });
@@ -126,7 +126,7 @@ describe("a pass over a tree", () => {
     expect((await cairn.code.context({ projectPath, symbol: "function_3" })).map(({ path }) => path)).toEqual(["after/part3/f3.py"]);
   });
 
-  it("reports a file in a broken encoding, tries it every time, and keeps its older chunks", async () => {
+  it("reports a file with an invalid encoding, tries it in every job, and keeps its indexed version", async () => {
     write("good.py", source("good"));
     write("bad.py", source("was_good"));
     await pass();
@@ -142,7 +142,7 @@ describe("a pass over a tree", () => {
     expect((await pass()).counts).toMatchObject({ failed: 0, indexed: 1 });
   });
 
-  it("tries a file again that the parser gave up on, and never takes it for unchanged", async () => {
+  it("retries a file after a parser timeout, and never treats it as unchanged", async () => {
     write("slow.py", source("slow"));
     write("quick.py", source("quick"));
     let tries = 0;
@@ -172,7 +172,7 @@ describe("a pass over a tree", () => {
     expect(tries).toBe(2);
   });
 
-  it("finds the file for whose sake a batch was refused", async () => {
+  it("finds the file that made the target reject a batch", async () => {
     for (const name of ["a", "b", "c"]) write(`${name}.py`, source(name));
     const embedded = target();
     const picky = target({
@@ -186,7 +186,7 @@ describe("a pass over a tree", () => {
     expect(failedFiles).toEqual([{ path: "b.py", reason: "b.py is not liked" }]);
   });
 
-  it("removes what is gone, but nothing in a folder that cannot be read just now", async () => {
+  it("removes deleted files, but no file in a folder that cannot be read", async () => {
     for (const path of ["kept.py", "gone.py", "locked/in.py"]) write(path, source("f"));
     const remembered = await cache();
     await pass({ cache: remembered });
@@ -200,7 +200,7 @@ describe("a pass over a tree", () => {
     expect(await indexed()).toEqual(["kept.py", "locked/in.py"]);
   });
 
-  it("leaves the index alone when the whole tree cannot be read, or is empty", async () => {
+  it("does not change the index when the tree is unreadable or empty", async () => {
     write("a.py", source("f"));
     await pass();
     rmSync(join(root, "a.py"));
@@ -210,7 +210,7 @@ describe("a pass over a tree", () => {
     expect(await indexed()).toEqual(["a.py"]);
   });
 
-  it("remembers which files are none for the index", async () => {
+  it("caches which files are not indexable", async () => {
     write("made.js", "// Code generated by protoc. DO NOT EDIT.\nlet a;\n");
     write("picture.txt", Buffer.from([1, 0, 2, 0]));
     for (let time = 0; time < 2; time++) {
@@ -221,7 +221,7 @@ describe("a pass over a tree", () => {
     expect((await pass()).counts).toMatchObject({ indexed: 1 });
   });
 
-  it("waits for a target that comes back, and gives up on one that does not", async () => {
+  it("retries an unavailable target, and gives up after the time limit", async () => {
     write("a.py", source("f"));
     let failures = 5;
     const embedded = target();
@@ -240,7 +240,7 @@ describe("a pass over a tree", () => {
     });
   });
 
-  it("ends when it is stopped, with nothing under way", async () => {
+  it("ends when it is stopped, with no batch in progress", async () => {
     for (let n = 0; n < 60; n++) write(`f${n}.py`, source(`f${n}`));
     const stop = new AbortController();
     let running = 0;
@@ -262,7 +262,7 @@ describe("a pass over a tree", () => {
     expect(await cairn.code.stats({ projectPath })).toMatchObject({ files: 60 });
   });
 
-  it("holds no more batches in memory than may be under way", async () => {
+  it("holds no more batches in memory than may be in progress", async () => {
     for (let n = 0; n < 100; n++) write(`f${n}.py`, source(`f${n}`));
     let running = 0;
     let most = 0;
@@ -284,7 +284,7 @@ describe("a pass over a tree", () => {
     expect(most).toBe(3);
   });
 
-  it("starts again when its cache is damaged", async () => {
+  it("reads every file again when the hash cache is damaged", async () => {
     write("a.py", source("f"));
     await pass();
     for (const content of ["", "{", '{"version":1}', "\0"]) {

@@ -59,14 +59,14 @@ describe("reading a source", () => {
     expect(await readSource(plant({ "a.js": content }), "a.js")).toMatchObject({ type: "source" });
   });
 
-  it("keeps to the limit, also for a file that grows", async () => {
+  it("enforces the size limit, also for a file that grows", async () => {
     const root = plant({ "a.txt": "12345" });
     expect(await readSource(root, "a.txt", { limitBytes: 5 })).toMatchObject({ type: "source", content: "12345" });
     appendFileSync(join(root, "a.txt"), "6");
     expect(await readSource(root, "a.txt", { limitBytes: 5 })).toMatchObject({ type: "skipped", reason: "too_large" });
   });
 
-  it("does not follow links that took the place of a walked file or folder", async () => {
+  it("does not follow symbolic links that replaced a walked file or folder", async () => {
     const outside = plant({ "secret.ts": "secret" });
     const root = plant({ "a/secret.ts": "mine", "b.ts": "mine" });
     rmSync(join(root, "b.ts"));
@@ -81,7 +81,7 @@ describe("reading a source", () => {
     });
   });
 
-  it("reports what is gone, may not be read, or became a folder", async () => {
+  it("reports a file that is missing, unreadable, or now a folder", async () => {
     const root = plant({ "locked.ts": "secret" });
     mkdirSync(join(root, "folder"));
     expect(await readSource(root, "gone.ts")).toEqual({ type: "failed", path: "gone.ts", reason: "unreadable", detail: "ENOENT" });

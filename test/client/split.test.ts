@@ -19,7 +19,7 @@ const FILES = 400;
 const fast = { CAIRN_CODE_REQUESTS_PER_SECOND: "200" };
 
 describe("cairn mcp --api-url", SLOW, () => {
-  it("does everything on the server, and finishes an index through a kill -9 of the server, with nothing doubled", {
+  it("performs every call on the server, and finishes an index through a kill -9 of the server, without duplicates", {
     timeout: 900_000,
   }, async () => {
     for (let n = 0; n < FILES; n++) s.write(`src/part${n % 7}/f${n}.py`, `def function_${n}():\n    return helper(${n})\n`);
@@ -63,7 +63,7 @@ describe("cairn mcp --api-url", SLOW, () => {
     await own.close();
   });
 
-  it("carries the command line too, and reports when the server is not there", async () => {
+  it("serves the command line too, and reports an unreachable server", async () => {
     s.write("a.py", "def remote_name():\n    pass\n");
     const server = await s.serve();
     const remote = ["--api-url", server.url];
@@ -81,7 +81,7 @@ describe("cairn mcp --api-url", SLOW, () => {
   });
 });
 
-describe("a hook beside a server", SLOW, () => {
+describe("a hook with api.url", SLOW, () => {
   it("saves and offers checkpoints on the server", async () => {
     const server = await s.serve();
     const env = { CAIRN_API_URL: server.url };

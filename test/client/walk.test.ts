@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 describe("a walk", () => {
-  it("gives every file with its size and time, in an order that depends on the names alone", async () => {
+  it("yields every file with its size and times, in an order that depends only on the names", async () => {
     const root = plant({ "b.ts": "bb", "a/z.ts": "z", "a.ts": "", "a/b/c.ts": "ccc", "Z.md": "# Z" });
     utimesSync(join(root, "b.ts"), 1, 2);
     expect(await lines(root)).toEqual(["Z.md", "a/b/c.ts", "a/z.ts", "a.ts", "b.ts"]);
@@ -27,7 +27,7 @@ describe("a walk", () => {
     expect((await entries(root)).at(-1)).toEqual({ type: "file", path: "b.ts", sizeBytes: 2, mtimeMs: 2_000, ctimeMs: expect.any(Number) });
   });
 
-  it("reports what it leaves out, a folder once", async () => {
+  it("reports excluded entries, and an excluded folder once", async () => {
     const root = plant({
       ".gitignore": "*.log\n/build/\n",
       "a.log": "",
@@ -56,7 +56,7 @@ describe("a walk", () => {
     ]);
   });
 
-  it("passes over files that are deleted while it walks", async () => {
+  it("skips files that are deleted during the walk", async () => {
     const names = Array.from({ length: 100 }, (_, n) => `f${String(n).padStart(3, "0")}.ts`);
     const root = plant({ "a/first.ts": "", ...Object.fromEntries(names.map((name) => [name, ""])) });
     const seen: string[] = [];
@@ -70,11 +70,11 @@ describe("a walk", () => {
     expect(seen.length).toBeLessThan(names.length);
   });
 
-  it("never looks into version stores", async () => {
+  it("never enters the data folders of version control systems", async () => {
     expect(await lines(plant({ ".git/config": "x", "sub/.hg/store": "x", "a.ts": "" }))).toEqual(["a.ts"]);
   });
 
-  it("lets .cairnignore leave out more, and take back what git ignores", async () => {
+  it("lets .cairnignore exclude more, and include what git ignores", async () => {
     const root = plant({
       ".gitignore": "gen/\n",
       ".cairnignore": "!gen/\ndocs/\n",
@@ -93,12 +93,12 @@ describe("a walk", () => {
     ]);
   });
 
-  it("takes in everything when the rules are switched off", async () => {
+  it("yields everything when the ignore rules are off", async () => {
     const root = plant({ ".gitignore": "*\n", "node_modules/a/index.js": "", "x.ts": "" });
     expect(await lines(root, { ignoreRules: false })).toEqual([".gitignore", "node_modules/a/index.js", "x.ts"]);
   });
 
-  it("knows the rules above the root, the repository's own excludes, and those of a second work tree", async () => {
+  it("applies the rules above the root, .git/info/exclude, and those of a linked working tree", async () => {
     const root = plant({ ".gitignore": "*.tmp\n/pkg/out/\n", "pkg/a.tmp": "", "pkg/out/x": "", "pkg/a.ts": "", "pkg/private.ts": "" });
     const git = (...args: string[]) => execFileSync("git", ["-C", root, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
     git("init", "-q");
@@ -112,7 +112,7 @@ describe("a walk", () => {
     expect(await lines(join(second, "wt/pkg"))).toEqual(["a.tmp: ignored", "a.ts", "out/: ignored", "private.ts: ignored"]);
   });
 
-  it("walks an ignored folder that is named as the root", async () => {
+  it("walks an ignored folder that is the root", async () => {
     const root = plant({
       ".git/HEAD": "ref: refs/heads/main\n",
       ".gitignore": "vendor/\n*.ts\n",
@@ -124,7 +124,7 @@ describe("a walk", () => {
     expect(await lines(join(root, "vendor/lib"))).toEqual(["a.ts"]);
   });
 
-  it("never follows a symbolic link: not out of the root, not in circles, not to nowhere", async () => {
+  it("never follows a symbolic link: not out of the root, not in a cycle, not to a missing target", async () => {
     const outside = plant({ "secret.ts": "secret" });
     const root = plant({ "real/a.ts": "" });
     symlinkSync(join(outside, "secret.ts"), join(root, "file-out.ts"));
@@ -144,13 +144,13 @@ describe("a walk", () => {
     ]);
   });
 
-  it("takes a root that is itself a link for the folder it names", async () => {
+  it("resolves a root that is a symbolic link", async () => {
     const root = plant({ "real/a.ts": "" });
     symlinkSync("real", join(root, "link"));
     expect(await lines(join(root, "link"))).toEqual(["a.ts"]);
   });
 
-  it("refuses a home directory, what is around it, and the disk, unless that is meant", async () => {
+  it("rejects a home directory, its parents and the disk, unless anywhere is set", async () => {
     for (const root of ["/", homedir(), join(homedir(), "..")])
       await expect(entries(root)).rejects.toMatchObject({ code: "invalid_input" });
     const first = walk("/", { anywhere: true });
@@ -158,7 +158,7 @@ describe("a walk", () => {
     await first.return();
   });
 
-  it("reports it when there is no such folder, or it is a file", async () => {
+  it("rejects a missing folder and a file", async () => {
     const root = plant({ "a.ts": "" });
     await expect(entries(join(root, "gone"))).rejects.toMatchObject({ code: "not_found" });
     await expect(entries(join(root, "a.ts"))).rejects.toMatchObject({ code: "invalid_input" });
@@ -170,7 +170,7 @@ describe("a walk", () => {
     expect(await lines(root)).toEqual(["a.ts", "pipe: special"]);
   });
 
-  it("reports a folder that may not be read, and continues", async () => {
+  it("reports an unreadable folder, and continues", async () => {
     const root = plant({ "a/x.ts": "", "b.ts": "", "locked/secret.ts": "" });
     chmodSync(root, 0o755);
     chmodSync(join(root, "locked"), 0o000);
@@ -184,7 +184,7 @@ describe("a walk", () => {
     }
   });
 
-  it("keeps odd names as they are, and reports names that are not UTF-8", async () => {
+  it("keeps unusual names unchanged, and reports names that are not UTF-8", async () => {
     const names = [
       "new\nline.ts",
       "tab\t.ts",
@@ -205,7 +205,7 @@ describe("a walk", () => {
     expect(statSync(join(root, names[0]!)).size).toBe(0);
   });
 
-  it("goes deeper than a path may be long, and reports where it had to stop", async () => {
+  it("walks until the path length limit, and reports where it stopped", async () => {
     const root = plant();
     const name = "d".repeat(200);
     const dig = `const fs = require("node:fs"); process.chdir(process.argv[1]); for (let i = 0; i < 25; i++) { fs.mkdirSync(process.argv[2]); process.chdir(process.argv[2]); }`;

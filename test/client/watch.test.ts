@@ -94,7 +94,7 @@ describe("a watch", () => {
     await until(() => !index.has("a.py"));
   });
 
-  it("follows renamed and deleted folders, and one that comes back", async () => {
+  it("follows renamed, deleted and recreated folders", async () => {
     write("x/one.py", "one");
     write("x/y/two.py", "two");
     await watch();
@@ -109,7 +109,7 @@ describe("a watch", () => {
     await until(() => has("z/y/three.py", "three"));
   });
 
-  it("survives a flood with a handful of runs", async () => {
+  it("indexes a flood of changes in a few runs", async () => {
     write("first.py", "first");
     await watch();
     const before = runs;
@@ -118,7 +118,7 @@ describe("a watch", () => {
     expect(runs - before).toBeLessThan(20);
   });
 
-  it("does not look for the sake of files that are ignored", async () => {
+  it("does not run for ignored files", async () => {
     write(".gitignore", "*.log\nout/\n");
     write("out/made.py", "made");
     write("a.py", "a");
@@ -136,21 +136,21 @@ describe("a watch", () => {
     expect([...index.keys()].sort()).toEqual([".gitignore", "a.py", "b.py"]);
   });
 
-  it("runs by itself where there are more folders than it may watch", async () => {
+  it("polls when there are more folders than it may watch", async () => {
     for (let n = 0; n < 10; n++) write(`d${n}/f.py`, "f");
     await watch({ maxFolders: 3, pollMs: 30 });
     write("d9/f.py", "f, edited");
     await until(() => has("d9/f.py", "f, edited"));
   });
 
-  it("runs by itself now and then, because events can be lost", async () => {
+  it("runs periodically, because events can be lost", async () => {
     write("a.py", "a");
     await watch({ rescanMs: 30 });
     const before = runs;
     await until(() => runs > before + 2);
   });
 
-  it("continues when the tree was missing for a moment", async () => {
+  it("continues after the tree was unavailable", async () => {
     write("a.py", "a");
     const failures: unknown[] = [];
     await watch({ rescanMs: 30, onIndexed: (outcome) => void (outcome instanceof CairnError && failures.push(outcome.code)) });
@@ -162,7 +162,7 @@ describe("a watch", () => {
     await until(() => has("b.py", "b"));
   });
 
-  it("continues after a failure of the index", async () => {
+  it("continues after a failed index run", async () => {
     write("a.py", "a");
     let fails = 2;
     await watch({
@@ -179,7 +179,7 @@ describe("a watch", () => {
 });
 
 describe("watches on folders", () => {
-  it("are let go again", async () => {
+  it("are closed for folders that are not retained", async () => {
     const folders = Array.from({ length: 5 }, (_, n) => join(root, `d${n}`));
     for (const one of folders) mkdirSync(one);
     const watching = folderWatch({ onChange: () => {}, maxFolders: 4 });
