@@ -48,7 +48,7 @@ export interface CodeAnswer {
   readonly omitted: number;
 }
 
-/** Definitions of a common name that are read, and of those that the query means, how many are ranked. */
+/** Limit of definitions that are read for a common name, and limit of those ranked. */
 const DEFINITIONS_READ = 300;
 const DEFINITIONS_MAX = 50;
 /** Fewest candidates of the semantic ranking. A chunk further down is a candidate only if a keyword found it too. */

@@ -15,7 +15,7 @@ export interface CacheOptions {
   /** Limit of cached vectors; 10,000 of 384 dimensions take 15 MB. */
   readonly entries?: number;
   readonly now?: () => number;
-  /** Called with the texts that the cache had and those that had to be embedded. */
+  /** Called with the texts that were cached and the texts that had to be embedded. */
   readonly onUse?: ((use: { readonly hits: readonly string[]; readonly misses: readonly string[] }) => void) | undefined;
 }
 

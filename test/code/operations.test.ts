@@ -30,7 +30,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect(status, JSON.stringify(answer)).toBe(200);
     return answer;
   };
-  const refused = async (path: string, body: object) => {
+  const rejection = async (path: string, body: object) => {
     const { status, body: answer } = await call("POST", path, { project_path: A, ...body });
     expect(status, JSON.stringify(answer)).toBe(400);
     return answer.error.message as string;
@@ -87,7 +87,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect(around.results[0]).toMatchObject({ path: "lib/parse.py", text_start_line: 1, text: FILES["lib/parse.py"]!.trimEnd() });
   });
 
-  it("keeps to a budget, and says how to get the rest", async () => {
+  it("stays within max_tokens, and notes how to get the rest", async () => {
     const { results, note } = await post("/search", { query: "retry with backoff sleep parse queue", max_tokens: LIMITS.answerTokensMin });
     expect(results.length).toBeGreaterThan(0);
     expect(results.length).toBeLessThan(Object.keys(FILES).length);
@@ -102,7 +102,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect(second.note).toBeUndefined();
   });
 
-  it("tells exactly where a symbol is defined and used, also by its qualified name", async () => {
+  it("returns the definitions and references of a symbol, also by its qualified name", async () => {
     const { definitions, references, total_references } = await post("/usages", { symbol: "retryWithBackoff" });
     expect(definitions).toMatchObject([
       {
@@ -140,28 +140,28 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
   });
 
   it("refuses what cannot be meant, naming the field", async () => {
-    expect(await refused("/search", { query: "" })).toMatch(/query/);
-    expect(await refused("/search", { query: "x".repeat(LIMITS.queryChars + 1) })).toMatch(/query/);
-    expect(await refused("/search", { query: "x", top_k: 0 })).toMatch(/top_k/);
-    expect(await refused("/search", { query: "x", top_k: 101 })).toMatch(/top_k/);
-    expect(await refused("/search", { query: "x", mode: "magic" })).toMatch(/mode/);
-    expect(await refused("/search", { query: "x", kinds: ["spaceship"] })).toMatch(/kinds: "spaceship" is not one of function/);
-    expect(await refused("/search", { query: "x", include: ["spaceship"] })).toMatch(/include/);
-    expect(await refused("/search", { query: "x", glob: "{src" })).toMatch(/glob/);
-    expect(await refused("/search", { query: "x", changed_since: "yesterday" })).toMatch(/changed_since/);
-    expect(await refused("/search", { query: "x", context_lines: -1 })).toMatch(/context_lines/);
-    expect(await refused("/search", { query: "x", max_tokens: 1 })).toMatch(/max_tokens/);
-    expect(await refused("/search", { query: "x", project_path: "not/absolute" })).toMatch(/project_path/);
-    expect(await refused("/search", { query: "x", project_path: "shared" })).toMatch(/project_path/);
-    expect(await refused("/similar", {})).toMatch(/exactly one/);
-    expect(await refused("/similar", { text: "x", path: "y" })).toMatch(/exactly one/);
-    expect(await refused("/context", {})).toMatch(/exactly one/);
-    expect(await refused("/context", { path: "x", symbol: "y" })).toMatch(/exactly one/);
-    expect(await refused("/context", { path: "x", start_line: 5, end_line: 4 })).toMatch(/end_line/);
-    expect(await refused("/usages", { symbol: "x", limit: 101 })).toMatch(/limit/);
+    expect(await rejection("/search", { query: "" })).toMatch(/query/);
+    expect(await rejection("/search", { query: "x".repeat(LIMITS.queryChars + 1) })).toMatch(/query/);
+    expect(await rejection("/search", { query: "x", top_k: 0 })).toMatch(/top_k/);
+    expect(await rejection("/search", { query: "x", top_k: 101 })).toMatch(/top_k/);
+    expect(await rejection("/search", { query: "x", mode: "magic" })).toMatch(/mode/);
+    expect(await rejection("/search", { query: "x", kinds: ["spaceship"] })).toMatch(/kinds: "spaceship" is not one of function/);
+    expect(await rejection("/search", { query: "x", include: ["spaceship"] })).toMatch(/include/);
+    expect(await rejection("/search", { query: "x", glob: "{src" })).toMatch(/glob/);
+    expect(await rejection("/search", { query: "x", changed_since: "yesterday" })).toMatch(/changed_since/);
+    expect(await rejection("/search", { query: "x", context_lines: -1 })).toMatch(/context_lines/);
+    expect(await rejection("/search", { query: "x", max_tokens: 1 })).toMatch(/max_tokens/);
+    expect(await rejection("/search", { query: "x", project_path: "not/absolute" })).toMatch(/project_path/);
+    expect(await rejection("/search", { query: "x", project_path: "shared" })).toMatch(/project_path/);
+    expect(await rejection("/similar", {})).toMatch(/exactly one/);
+    expect(await rejection("/similar", { text: "x", path: "y" })).toMatch(/exactly one/);
+    expect(await rejection("/context", {})).toMatch(/exactly one/);
+    expect(await rejection("/context", { path: "x", symbol: "y" })).toMatch(/exactly one/);
+    expect(await rejection("/context", { path: "x", start_line: 5, end_line: 4 })).toMatch(/end_line/);
+    expect(await rejection("/usages", { symbol: "x", limit: 101 })).toMatch(/limit/);
   });
 
-  it("counts, cleans and compacts, and says when nothing is indexed", async () => {
+  it("counts, cleans and compacts, and notes when nothing is indexed", async () => {
     const C = "third";
     const nothing = await call("POST", "/search", { project_path: C, query: "anything" });
     expect(nothing.body).toMatchObject({ results: [], note: expect.stringContaining("Nothing is indexed") });

@@ -61,7 +61,7 @@ describe("code search", () => {
     expect(await paths("retries with backoff", { glob: "test/**" })).toEqual(["test/retry.test.ts"]);
   });
 
-  it("filters, and searches by words or by meaning alone", async () => {
+  it("filters, and searches in keyword and semantic mode", async () => {
     expect(await paths("file path", { languages: ["python"] })).toEqual(["lib/parse.py"]);
     expect(await paths("setTimeout", { mode: "keyword" })).toEqual(["src/sleep.ts"]);
     expect((await paths("setTimeout resolve", { mode: "semantic" }))[0]).toBe("src/sleep.ts");

@@ -68,7 +68,7 @@ describe("code on the command line", () => {
     expect(stdout).toContain("\u001b[1msrc/odd.ts:1-1\u001b[22m"); // its own colours are there
   });
 
-  it("tells usages and reads context", async () => {
+  it("lists usages and reads context", async () => {
     const usages = await cairn("usages", "retryWithBackoff");
     expect(usages.stdout).toMatch(/^Definitions:\n {2}src\/retry\.ts:4:23 {2}export async function/);
     expect(usages.stdout).toContain("  src/queue.ts:5:11  await retryWithBackoff(job);");

@@ -66,39 +66,42 @@ describe("a provider in trouble", () => {
   const search = async (cairn: Cairn, query: string, mode = "hybrid") =>
     (await invoke(cairn, checkpointSearch, { project_path, query, mode }, { caller: LOCAL_CALLER })) as unknown as SearchAnswer;
 
-  it.each(Object.keys(TROUBLES))("that %s costs no save; words find it at once, meaning when the provider is back", async (name) => {
-    let cairn = await start();
-    const before = await save(cairn, "made while all was well");
-    expect(before.embedding_pending).toBeUndefined();
+  it.each(Object.keys(TROUBLES))(
+    "that %s fails no save; keyword search finds the record at once, semantic search when the provider is back",
+    async (name) => {
+      let cairn = await start();
+      const before = await save(cairn, "made while all was well");
+      expect(before.embedding_pending).toBeUndefined();
 
-    standIn.lasting = TROUBLES[name];
-    const summary = "the exporter writes every row twice";
-    const saved = await save(cairn, summary);
-    expect(saved.embedding_pending).toBe(true);
-    const during = await search(cairn, "exporter");
-    expect(during.results.map(({ checkpoint, found }) => [checkpoint.id, found.keyword?.rank, found.semantic])).toEqual([
-      [saved.id, 1, undefined],
-    ]);
-    expect(during.degraded).toHaveLength(1);
-    expect(during.degraded[0]).toContain("only keywords were searched");
-    await expect(search(cairn, "exporter", "semantic")).rejects.toMatchObject({ code: "unavailable" });
+      standIn.lasting = TROUBLES[name];
+      const summary = "the exporter writes every row twice";
+      const saved = await save(cairn, summary);
+      expect(saved.embedding_pending).toBe(true);
+      const during = await search(cairn, "exporter");
+      expect(during.results.map(({ checkpoint, found }) => [checkpoint.id, found.keyword?.rank, found.semantic])).toEqual([
+        [saved.id, 1, undefined],
+      ]);
+      expect(during.degraded).toHaveLength(1);
+      expect(during.degraded[0]).toContain("only keywords were searched");
+      await expect(search(cairn, "exporter", "semantic")).rejects.toMatchObject({ code: "unavailable" });
 
-    // A later process, with the provider well again: the first search that meets the record sees to its vector.
-    standIn.lasting = undefined;
-    await cairn.close();
-    cairn = await start();
-    await vi.waitFor(
-      async () => {
-        const { results, degraded } = await search(cairn, summary);
-        expect(results[0]).toMatchObject({ checkpoint: { id: saved.id }, found: { semantic: { rank: 1 }, keyword: { rank: 1 } } });
-        expect(results[0]!.score).toBeGreaterThan(0.99);
-        expect(degraded).toEqual([]);
-      },
-      { timeout: 120_000, interval: 200 },
-    );
-    const { versions } = await invoke(cairn, embeddingsList, { project_path, collection: "checkpoints" }, { caller: LOCAL_CALLER });
-    expect(versions).toMatchObject([{ model: "text-embedding-3-small", records: 2, vectors: 2 }]);
-  });
+      // A later process, with the provider well again: the first search that meets the record sees to its vector.
+      standIn.lasting = undefined;
+      await cairn.close();
+      cairn = await start();
+      await vi.waitFor(
+        async () => {
+          const { results, degraded } = await search(cairn, summary);
+          expect(results[0]).toMatchObject({ checkpoint: { id: saved.id }, found: { semantic: { rank: 1 }, keyword: { rank: 1 } } });
+          expect(results[0]!.score).toBeGreaterThan(0.99);
+          expect(degraded).toEqual([]);
+        },
+        { timeout: 120_000, interval: 200 },
+      );
+      const { versions } = await invoke(cairn, embeddingsList, { project_path, collection: "checkpoints" }, { caller: LOCAL_CALLER });
+      expect(versions).toMatchObject([{ model: "text-embedding-3-small", records: 2, vectors: 2 }]);
+    },
+  );
 
   it("fills in by itself what was saved while the provider was away, in the same process", async () => {
     const cairn = await start();
