@@ -37,10 +37,10 @@ export interface IndexDeps {
   readonly now: () => string;
 }
 
-/** A local model takes about a tenth of a second for a chunk, and a batch may have some hundreds. */
+/** Milliseconds for the embeddings of a batch: a local model takes about 100 ms for a chunk, and a batch may have hundreds. */
 const EMBED_MS = 120_000;
 
-/** Brings a batch of files into the index. A file that cannot be taken in is told and costs none of the others. */
+/** Indexes a batch of files in one commit. A file that cannot be indexed is reported and does not affect the others. */
 export async function indexFiles(
   store: CodeStore,
   { embedders, parsers, now }: IndexDeps,
@@ -68,7 +68,7 @@ export async function indexFiles(
       unchangedRenames.push({ from: source.path, to: file.path, contentHash: file.contentHash });
       continue;
     }
-    // Renamed and edited at once: the file is written anew, and what did not change in it keeps its vectors.
+    // Renamed and edited: the file is written again, and its unchanged chunks keep their vectors.
     if (source) removes.push({ path: source.path, contentHash: source.contentHash, renamedTo: file.path });
     changed.push(file);
   }
@@ -101,7 +101,7 @@ export async function indexFiles(
   return { files: files.map(({ path }) => outcomes.get(path)!), embeddedTexts, notEmbedded };
 }
 
-/** Checks a file, hashes it and takes secrets out of it. `redact` keeps the number of lines. */
+/** Checks a file, hashes it and redacts its secrets. `redact` keeps the number of lines. */
 export function prepareFile(
   { path, content, hash, language }: SourceFile,
   redact: Redact,
@@ -154,7 +154,7 @@ async function chunk(prepared: PreparedFile, pool: ParserPool, signal: AbortSign
   return { file: notice === undefined ? file : { ...file, notice }, redacted };
 }
 
-/** Where a file's vectors may be had: from its own last version, from the one it was renamed from, or from another with the same content. */
+/** Returns the file whose vectors each file may reuse: its previous version, the file it was renamed from, or one with the same content. */
 async function donorsOf(
   store: CodeStore,
   changed: readonly PreparedFile[],
@@ -181,17 +181,17 @@ async function withVectors(
   signal: AbortSignal | undefined,
 ) {
   const current = (await store.embeddings.versions()).find(({ isCurrent }) => isCurrent);
-  const kept = new Map<string, readonly VersionedVector[]>();
+  const reusable = new Map<string, readonly VersionedVector[]>();
   for (const [path, donor] of current ? donors : [])
     for (const [print, vectors] of await store.vectorsOf(donor))
-      if (vectors.some(({ versionId }) => versionId === current?.versionId)) kept.set(`${path}\n${print}`, vectors);
+      if (vectors.some(({ versionId }) => versionId === current?.versionId)) reusable.set(`${path}\n${print}`, vectors);
 
   const texts = new Map<string, number>();
   const plans = chunked.map(({ file }) => ({
     file,
     chunks: file.chunks.map((one) => {
       yieldToCalls();
-      const reused = kept.get(`${file.path}\n${chunkPrint(one)}`);
+      const reused = reusable.get(`${file.path}\n${chunkPrint(one)}`);
       if (reused) return { chunk: one, reused, text: -1 };
       const text = chunkText(file.path, one);
       const place = texts.get(text) ?? texts.size;
@@ -211,7 +211,7 @@ async function withVectors(
   return { writes, embeddedTexts: wanted.length, notEmbedded: made.embedded ? undefined : (made.failure ?? "no embedding model") };
 }
 
-/** A batch that cannot be meant so is refused whole. */
+/** Refuses a contradictory batch as a whole. */
 export function assertBatch(files: readonly SourceFile[], renames: readonly Rename[]): void {
   if (files.length > LIMITS.codeBatchFiles) throw new CairnError("invalid_input", `files: at most ${LIMITS.codeBatchFiles} in one batch.`);
   const bytes = files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);

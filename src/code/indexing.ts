@@ -5,12 +5,12 @@ import type { IndexQueue, QueueDepth } from "../ports/index-queue.ts";
 import { pathProblem, type SourceFile } from "./index-batch.ts";
 import type { CallOptions, Code } from "./service.ts";
 
-/** Names the API key that sends work, which cannot fill the queue for others. Without a key only the queue's capacity counts. */
+/** Names the API key that sends work, so that one key cannot fill the queue for others. Without a key only the queue's capacity counts. */
 export interface SendOptions {
   readonly sender?: string | undefined;
 }
 
-/** Content that is accepted at once and indexed in the background, project by project in the order of acceptance. */
+/** Accepts content at once and indexes it in the background, each project in the order of acceptance. */
 export interface Indexing {
   send(
     batch: {
@@ -20,13 +20,13 @@ export interface Indexing {
     },
     options?: SendOptions,
   ): Promise<IndexJob>;
-  /** All paths of a range; files of the index in it that are not named are removed, when all that was sent before is indexed. */
+  /** Takes all paths of a range. Indexed files of that range that it does not name are removed, after all content that was sent before is indexed. */
   sendManifest(page: { readonly projectPath: string } & ManifestPage, options?: SendOptions): Promise<IndexJob>;
-  /** Waits for the job's end if told to, up to `waitMs`. Raises `not_found` for one that is not known. */
+  /** Returns a job; waits up to `waitMs` for its end. Raises `not_found` for an unknown job. */
   job(id: string, options?: CallOptions & { readonly waitMs?: number | undefined }): Promise<IndexJob>;
   cancel(id: string): Promise<IndexJob>;
   depth(projectPath?: string): Promise<QueueDepth>;
-  /** For processes that stay: does what waits, also what others left that died. */
+  /** Starts to work on queued jobs, also on those of processes that died. For long-lived processes. */
   start(): Promise<void>;
 }
 
@@ -35,6 +35,7 @@ export interface IndexingDeps {
   readonly queue: IndexQueue;
 }
 
+/** Milliseconds between two looks at a job. */
 const LOOK_EVERY_MS = 50;
 
 export function indexing({ code, queue }: IndexingDeps): Indexing {
@@ -73,12 +74,12 @@ export function indexing({ code, queue }: IndexingDeps): Indexing {
   };
 }
 
-/** A job that is not known may be one that a server took with it when it died. */
+/** Reports an unknown job: its server may have died with it. */
 export function unknownJob(id: string): CairnError {
   return new CairnError("not_found", `There is no job ${JSON.stringify(id.slice(0, 100))}. If you sent files with it, send them again.`);
 }
 
-/** A page that says too little would remove too much, so every one names files, all of them in its range. */
+/** Refuses a page without files, and files outside its range: an incomplete page would remove too much. */
 function assertPage({ manifest, after, until }: ManifestPage): void {
   const refuse = (problem: string) => new CairnError("invalid_input", problem);
   if (manifest.length === 0) throw refuse("paths: a manifest names at least one file. To remove all, clean the index.");

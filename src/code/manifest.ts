@@ -3,11 +3,11 @@ import type { ManifestPage } from "../model/index-job.ts";
 import type { CodeBatch, CodeIndexStore } from "../ports/code-store.ts";
 
 /** Files that are removed in one transaction. Bounds its memory and its log. */
-const STEP = 500;
+const REMOVES_PER_COMMIT = 500;
 
 /**
- * Removes the files that a full index did not see, as far as the page reaches: paths outside its range are left alone. One whose content came up at another path since is told as a rename: its vectors
- * went over when the other was indexed.
+ * Removes the files in the range of the page that the manifest does not name. A file whose content has appeared at another path since is
+ * reported as a rename: the other file took over its vectors when it was indexed.
  */
 export async function removeMissing(
   store: CodeIndexStore,
@@ -37,14 +37,14 @@ export async function removeMissing(
   };
 }
 
-/** Removes files, a few at a time, and says which of them still had the content that they were removed for. */
+/** Removes files in several transactions and returns the paths of those that still had the given content. */
 export async function removeFiles(
   store: CodeIndexStore,
   removes: NonNullable<CodeBatch["removes"]>,
   at: string,
 ): Promise<ReadonlySet<string>> {
   const removed = new Set<string>();
-  for (let start = 0; start < removes.length; start += STEP)
-    for (const path of (await store.commit({ at, removes: removes.slice(start, start + STEP) })).removed) removed.add(path);
+  for (let start = 0; start < removes.length; start += REMOVES_PER_COMMIT)
+    for (const path of (await store.commit({ at, removes: removes.slice(start, start + REMOVES_PER_COMMIT) })).removed) removed.add(path);
   return removed;
 }

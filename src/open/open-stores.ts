@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { patiently } from "../code/patiently.ts";
+import { retryIndexWork } from "../code/retry-index-work.ts";
 import { POOL_SIZES } from "../model/limits.ts";
 import type { BackupStore } from "../ports/backup-store.ts";
 import type { HealthProbe } from "../ports/health-probe.ts";
@@ -38,12 +38,12 @@ export async function openSystems({ options }: OpenContext): Promise<SystemStora
 }
 
 /** Opens the queue of code to index: one for all servers of a PostgreSQL database, otherwise one per process. */
-export async function openIndexQueue(context: OpenContext, perform: Parameters<typeof patiently>[0]): Promise<IndexQueue> {
+export async function openIndexQueue(context: OpenContext, perform: Parameters<typeof retryIndexWork>[0]): Promise<IndexQueue> {
   const { options, now, newId, onNotice } = context;
   const capacity = options.code?.queueJobs;
-  if (storageKind(options) !== "postgres") return memoryIndexQueue({ perform: patiently(perform), now, newId, capacity });
+  if (storageKind(options) !== "postgres") return memoryIndexQueue({ perform: retryIndexWork(perform), now, newId, capacity });
   const { postgresIndexQueue } = await import("../stores/postgres/projects/index-queue.ts");
-  return postgresIndexQueue({ url: options.storage as string, perform: patiently(perform), capacity, onTrouble: onNotice });
+  return postgresIndexQueue({ url: options.storage as string, perform: retryIndexWork(perform), capacity, onTrouble: onNotice });
 }
 
 export interface OpenedStores {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { patiently } from "../../src/code/patiently.ts";
+import { retryIndexWork } from "../../src/code/retry-index-work.ts";
 import { CairnError } from "../../src/model/errors.ts";
 import { type IndexJob, type IndexResult, type IndexWork, isFinished } from "../../src/model/index-job.ts";
 import type { IndexQueue, PerformIndexWork } from "../../src/ports/index-queue.ts";
@@ -42,8 +42,8 @@ export function indexQueueContract(
 ): void {
   describe(`the queue of index work: ${name}`, () => {
     let queue: IndexQueue;
-    const open = (perform: Parameters<typeof patiently>[0], options: { readonly capacity?: number }) =>
-      openQueue(patiently(perform, { retryDelayMs: 1 }), options);
+    const open = (perform: Parameters<typeof retryIndexWork>[0], options: { readonly capacity?: number }) =>
+      openQueue(retryIndexWork(perform, { retryDelayMs: 1 }), options);
     afterEach(() => queue.close());
 
     const ended = async (id: string): Promise<IndexJob> => {

@@ -1,6 +1,10 @@
-import { existsSync, statSync } from "node:fs";
-import { expect, it } from "vitest";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { systemClock } from "../../src/ports/clock.ts";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
+import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { countHits, damage, FILES, indexFiles, openCairn, projectPath } from "./code-file.ts";
 
 /** Holds the write lock of a database from another connection. Returns the function that releases it. */
@@ -29,6 +33,19 @@ it("creates the code index with the first index run, private to the user, and ne
   const memory = new DatabaseSync(file, { readOnly: true });
   expect(memory.prepare("SELECT name FROM sqlite_master WHERE name LIKE 'code%' OR name = 'indexed_files'").all()).toEqual([]);
   memory.close();
+});
+
+it("reads through the same handle what its first write has created", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "cairn-code-file-"));
+  const storage = sqliteStorage({ dataDir, now: systemClock });
+  onTestFinished(async () => {
+    await storage.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const { code } = await storage.create(projectPath);
+  const name = await code.embeddings.outbox!.enable();
+  expect(name).toMatch(/^[0-9a-f]{12}$/);
+  expect(await code.embeddings.outbox!.enable()).toBe(name);
 });
 
 it("saves checkpoints and knowledge while an index commit holds the lock of the code index", async () => {

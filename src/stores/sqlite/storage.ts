@@ -13,8 +13,7 @@ import { foreignProgramsIn } from "./driver/own-schema.ts";
 import { probeWrite } from "./driver/write-probe.ts";
 import { hasMigrationRecord } from "./migration/record.ts";
 import { codeFileOf } from "./projects/code/code-file.ts";
-import { codeDatabase } from "./projects/code/database.ts";
-import { codeSchema } from "./projects/code/schema.ts";
+import { codeDatabase, findCodeProblems } from "./projects/code/database.ts";
 import { assertOwner, claim, ownerOf } from "./projects/owner.ts";
 import { releaseProject, type SqliteProject, sqliteProject } from "./projects/project.ts";
 import { exportDatabase, ownerOfFile } from "./projects/project-files.ts";
@@ -44,8 +43,7 @@ function withoutKeys({ damaged, stale, quarantined }: RecordReport): RecordRepor
 /** Checks a project's code index; `undefined` if there is none. */
 async function checkCodeIndex(location: string): Promise<DatabaseReport["codeIndex"]> {
   if (!existsSync(location)) return undefined;
-  const { problems } = await checkFile(location);
-  return { location, problems: problems.length > 0 ? problems : await foreignProgramsIn(location, codeSchema) };
+  return { location, problems: await findCodeProblems(location) };
 }
 
 /** Projects as SQLite files: one each for checkpoints and knowledge, and one each for the code index. */

@@ -5,24 +5,24 @@ import { runInThread } from "../../../scheduling/run-in-thread.ts";
 import type { FileCheck } from "../projects/check-records.ts";
 import { otherUsers } from "./other-users.ts";
 
-/** Reads the whole file and every record in it, in a thread. Changes nothing. */
+/** Checks the whole file and every record in it, in a thread. Changes nothing. */
 export function checkFile(path: string): Promise<FileCheck> {
   return runInThread("stores/sqlite/projects/check-worker.js", path);
 }
 
 export interface QuarantineFile {
   readonly path: string;
-  /** The folder that keeps what was set aside. */
+  /** The quarantine folder. */
   readonly folder: string;
   readonly at: string;
-  /** Goes into the report beside the file. */
+  /** Written to the report next to the file. */
   readonly projectPath: string;
   readonly problems: readonly string[];
 }
 
 /**
- * Sets a database file aside, with its WAL, and writes a report beside it. Nothing is deleted, and a kill at any moment
- * loses nothing: every file is in its new place before the first one leaves its old one. Gives back the new path.
+ * Sets a database file aside, with its WAL, and writes a report next to it. Nothing is deleted, and a kill at any moment
+ * loses nothing: every file has its new name before the first loses its old one. Returns the new path.
  */
 export function quarantineFile({ path, folder, at, projectPath, problems }: QuarantineFile): string {
   const others = otherUsers(path) ?? [];
@@ -44,7 +44,7 @@ export function quarantineFile({ path, folder, at, projectPath, problems }: Quar
   };
   writeFileSync(`${target}.json`, `${JSON.stringify(report, null, 2)}\n`, { mode: 0o600, flag: "wx" });
   if (parts.every((suffix) => linked(path + suffix, target + suffix))) {
-    // The database goes first: SQLite throws an old WAL away when it finds it beside a new file, but not beside an old one.
+    // The database is removed first: SQLite discards an old WAL next to a new file, but not next to an old one.
     for (const suffix of parts) unlinkSync(path + suffix);
   } else {
     for (const suffix of parts) renameSync(path + suffix, target + suffix);
@@ -57,7 +57,7 @@ export function linked(from: string, to: string): boolean {
     linkSync(from, to);
     return true;
   } catch (error) {
-    // Some file systems have no hard links; a rename does as well, but for a kill in between.
+    // Some file systems have no hard links. A rename does the same, except for a kill in between.
     if (["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
     throw error;
   }

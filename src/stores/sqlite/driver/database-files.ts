@@ -17,10 +17,10 @@ import { inFileThread } from "./file-thread.ts";
 /** A database of Cairn on this disk. */
 export interface DatabaseFile extends DatabaseName {
   readonly path: string;
-  /** The folder that it lives under; what is set aside stays on the same disk. */
+  /** The folder above it. A file that is set aside stays on the same disk. */
   readonly root: string;
   readonly schema: DatabaseSchema;
-  /** Why it could not be read. Its id is then that of the file. */
+  /** Why it could not be read. Its id is then the name of the file. */
   readonly problem?: string | undefined;
   /** A copy of its content, made when its file was deleted while in use. */
   readonly rescued?: string | undefined;
@@ -34,11 +34,11 @@ export interface RecordedMigration extends DatabaseName {
 }
 
 export interface DatabaseFiles {
-  /** Where a database is, whether it is there or not. */
+  /** Returns the file of a database, whether it exists or not. */
   fileOf(name: DatabaseName): DatabaseFile;
-  /** All there are, those that cannot be read too, without the code indexes. */
+  /** Lists all databases, unreadable ones too, without the code indexes. */
   list(): Promise<readonly DatabaseFile[]>;
-  /** The code indexes of all projects, those that cannot be read too. */
+  /** Lists the code indexes of all projects, unreadable ones too. */
   codeIndexes(): Promise<readonly DatabaseFile[]>;
   systems(): readonly DatabaseFile[];
   recordedMigrations(): readonly RecordedMigration[];
@@ -85,7 +85,7 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
     return names.flatMap((name, index): DatabaseFile[] => {
       const probe = probes[index]!;
       if ("problem" in probe) return [{ kind, id: name, ...placeOf(name), problem: probe.problem }];
-      if (probe.owner === undefined) return []; // made by a process that died before it stored anything
+      if (probe.owner === undefined) return []; // created by a process that died before its first write
       return [{ kind, id: probe.owner, ...placeOf(name) }];
     });
   }
@@ -97,7 +97,7 @@ export function databaseFiles({ dataDir, stateDir }: DatabaseFolders): DatabaseF
       if (name.kind === "shared") return shared();
       if (name.kind === "runs") return runs();
       if (name.kind === "system") {
-        assertSystemId(name.id); // it becomes the name of a file
+        assertSystemId(name.id); // the id becomes the name of a file
         return system(name.id);
       }
       return { ...name, ...(name.kind === "code" ? codeOf : inProjects)(projectDatabaseName(name.id)) };

@@ -3,15 +3,15 @@ import { deletionOf, isDeleted, reportDeletion } from "./deleted-file.ts";
 import { inodeOf, openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
 import { type OpenSlots, processSlots, type SlotHolder } from "./open-slots.ts";
 
-/** Gives the open database of a file, opening it when needed. Ask anew before each use: an idle one may have been closed. */
+/** Returns the open database of a file and opens it if necessary. Call it before each use: an idle database may have been closed. */
 export type DatabaseHandle = () => Promise<SqliteDatabase>;
 
 /** Opens databases on demand and closes idle ones, so that a server with thousands of projects does not run out of descriptors. */
 export interface SqliteDatabases {
   handle(options: SqliteOptions): DatabaseHandle;
-  /** Tells whether the file was deleted while this or another process had it open. Its next use says what to do. */
+  /** Returns whether the file was deleted while this or another process had it open. Its next use raises an error with the remedy. */
   isLost(path: string): boolean;
-  /** Closes this file, if it is open. The next use opens whatever is there then. */
+  /** Closes this file, if it is open. The next use opens the file that exists then. */
   release(path: string): void;
   close(): Promise<void>;
 }
@@ -117,7 +117,7 @@ export function sqliteDatabases(slots: OpenSlots = processSlots()): SqliteDataba
   };
 }
 
-/** Tells whether the file that was opened still has its name. */
+/** Returns whether the file that was opened still has its name. */
 export function isSameFile(path: string, opened: number | undefined): boolean {
   return opened !== undefined && opened === inodeOf(path);
 }

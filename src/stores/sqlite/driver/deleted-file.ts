@@ -6,7 +6,7 @@ import { hasMigrationRecord } from "../migration/record.ts";
 import { isCodeFile } from "../projects/code/code-file.ts";
 import type { SqliteDatabase } from "./driver.ts";
 
-/** Written beside a database whose file was deleted while a process had it open, so that every process refuses an empty one. */
+/** Written next to a database whose file was deleted while a process had it open, so that every process refuses an empty one. */
 export interface DeletionNote {
   readonly path: string;
   readonly noticedAt: string;
@@ -52,7 +52,7 @@ export function assertNotDeleted(path: string): void {
   forgetDeletion(path);
 }
 
-/** Lets the next use start with whatever file is there, or with an empty one. */
+/** Lets the next use open the existing file, or create an empty one. */
 export function forgetDeletion(path: string): void {
   rmSync(notePath(path), { force: true });
 }
@@ -80,7 +80,7 @@ function deletedError(note: DeletionNote): CairnError {
 }
 
 /**
- * Tells whether an open database has lost its file for good. A backup that was restored or a migration replaces a file too, but both keep
+ * Returns whether an open database has lost its file for good. A backup that was restored or a migration replaces a file too, but both keep
  * the old one under another name, so the open file still has a link. A code index is never lost: it is built again.
  */
 export function isDeleted(path: string, inode: number | undefined): boolean {
@@ -89,7 +89,7 @@ export function isDeleted(path: string, inode: number | undefined): boolean {
   return linksOf(inode) === 0;
 }
 
-/** Tells whether `cairn database quarantine` set the file aside, which lets the next use start a new one. */
+/** Returns whether `cairn database quarantine` set the file aside, which lets the next use start a new one. */
 function isQuarantined(path: string, inode: number): boolean {
   const folder = join(dirname(path), "..", "quarantine");
   return existsSync(folder) && readdirSync(folder).some((name) => inodeAt(join(folder, name)) === inode);
@@ -141,7 +141,7 @@ async function rescue(database: SqliteDatabase, at: string): Promise<string | nu
     return target;
   } catch {
     rmSync(target, { force: true });
-    return null; // a full disk, or a file that is damaged as well: the note says that there is no copy
+    return null; // a full disk or a damaged file: the note then names no copy
   }
 }
 

@@ -26,20 +26,20 @@ export interface SqliteTx {
   all<Row>(sql: string, ...params: readonly SqlValue[]): Row[];
   /** Several statements without parameters, for schemas. */
   exec(sql: string): void;
-  /** Tells a person, by way of whoever opened the file, about something that was put right. */
+  /** Notifies the user of a repair. */
   readonly notice?: ((message: string) => void) | undefined;
 }
 
 /** One open database file. Several processes may have it open at once. */
 export interface SqliteDatabase {
   readonly path: string;
-  /** No write is waiting. */
+  /** Whether no write is queued or running. */
   readonly idle: boolean;
   /** Runs `work` on one consistent snapshot. */
   read<T>(work: (tx: SqliteTx) => T): T;
   /**
-   * One row by one statement, which is a snapshot by itself and needs no transaction around it. The values come as a list in the order
-   * of the statement: an object with names costs the engines more than the row.
+   * Returns one row of one statement, which is a snapshot by itself and needs no transaction. The values come as a list in the order of
+   * the statement: an object with names costs the engines more than the row.
    */
   one<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
   /**
@@ -48,8 +48,8 @@ export interface SqliteDatabase {
    */
   write<T>(work: (tx: SqliteTx) => T): Promise<T>;
   /**
-   * Removes what was deleted or replaced from the write-ahead log too. The database itself has it overwritten by the commit. Resolves when
-   * that is done, or after a second while readers of other processes need the log; it is then done in the background.
+   * Removes deleted and replaced content from the write-ahead log too. In the database itself the commit has overwritten it. Resolves when
+   * that is done, or after a second while readers of other processes need the log; the rest then happens in the background.
    */
   eraseLog(): Promise<void>;
   /** The same in the background, within about a second. */
@@ -63,12 +63,12 @@ export interface SqliteOptions {
   readonly path: string;
   /** Left out where the file is opened a second time, beside a connection that has brought its schema up to date. */
   readonly schema?: DatabaseSchema;
-  /** Refuses to make a file that is not there. */
+  /** Raises `not_found` instead of creating the file. */
   readonly mustExist?: boolean;
   readonly lockWaitMs?: number;
-  /** How many KiB of pages it keeps at most. */
+  /** KiB of pages that the connection caches at most. */
   readonly cacheKib?: number;
-  /** Told in words for a person when something was damaged and put right. */
+  /** Receives a message for the user when something was damaged and repaired. */
   readonly onNotice?: ((message: string) => void) | undefined;
   /** Runs before the database is used. The file is closed again if it fails. */
   readonly prepare?: ((database: SqliteDatabase) => Promise<void>) | undefined;
@@ -187,7 +187,7 @@ function unwritable(cause: unknown, path: string): CairnError {
   if (isTooManyOpenFiles(cause)) return tooManyOpenFiles(cause);
   return new CairnError(
     "unavailable",
-    `The database ${path} cannot be made. Check the permissions of its folder and the room on its disk.`,
+    `The database ${path} cannot be created. Check the permissions of its folder and the free space on its disk.`,
     {
       cause,
       details: { path },
@@ -196,8 +196,8 @@ function unwritable(cause: unknown, path: string): CairnError {
 }
 
 /**
- * SQLite gives its WAL files the mode of the database, so making it first keeps all of them private. A file that is there is
- * not touched: closing any descriptor of it would drop the locks that other connections of this process hold.
+ * Creates the file for this user only. SQLite gives its WAL files the mode of the database. An existing file is not touched: closing any
+ * descriptor of it would drop the locks that other connections of this process hold.
  */
 function makePrivate(path: string): void {
   try {
@@ -231,7 +231,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
     } catch (error) {
       connection.close();
       if (isMigrating(error)) throw error;
-      // Ten processes that make one file at the same moment meet here.
+      // Several processes may create one file at the same moment.
       if (!isBusy(error) || Date.now() > deadline) throw translateSqliteError(error, path);
       await sleep(5 + Math.random() * 20);
     }

@@ -44,7 +44,7 @@ async function choose(): Promise<LoadedEngine> {
     if (isComplete(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
   }
   const bundled = await import("@photostructure/sqlite").catch((error) => {
-    assertDescriptorsLeft(); // its loader says that there is no such file
+    assertDescriptorsLeft(); // its loader reports a missing file instead
     throw error;
   });
   const { DatabaseSync, backup } = bundled as unknown as Pick<LoadedEngine, "DatabaseSync" | "backup">;

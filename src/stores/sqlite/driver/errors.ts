@@ -31,7 +31,7 @@ export function isDamage(error: unknown): boolean {
   return code === CORRUPT || code === NOTADB;
 }
 
-/** Says what a failed statement means for the person, with the file in the details. */
+/** Translates the error of a statement to what it means for the user, with the file in the details. */
 export function translateSqliteError(error: unknown, path: string): unknown {
   if (error instanceof CairnError) return error;
   const details = { path };
@@ -42,7 +42,7 @@ export function translateSqliteError(error: unknown, path: string): unknown {
       if (isCodeFile(path)) return damagedCodeIndex(path, error);
       return new CairnError(
         "unavailable",
-        `The database file ${path} is damaged. Nothing was changed. Run "cairn database check" to see how badly, then "cairn database quarantine" to set it aside (it is kept, never deleted) and restore a backup or start anew.`,
+        `The database file ${path} is damaged. Nothing was changed. Run "cairn database check" to see how badly, then "cairn database quarantine" to set it aside (it is kept, never deleted) and restore a backup, or start with an empty one.`,
         { cause: error, details: { ...details, damaged: true } },
       );
     case BUSY:
@@ -81,7 +81,7 @@ export function lockedError(path: string, waitedMs: number, cause: unknown): Cai
   );
 }
 
-/** Throws the operating system's own error if that is why something failed. For threads, whose errors reach the caller without a class. */
+/** Raises the operating system's own error if no descriptors are left. For threads, whose errors reach the caller without a class. */
 export function assertDescriptorsLeft(): void {
   if (areDescriptorsUsedUp()) throw Object.assign(new Error("Too many files are open."), { code: "EMFILE" });
 }
@@ -90,7 +90,7 @@ export function assertDescriptorsLeft(): void {
 const PROBED_FILES = 4;
 
 /**
- * Finds out whether SQLite could not open a file because too many are open: its error does not say so, and it has given back the
+ * Returns whether SQLite could not open a file because too many are open. Its error does not show that, and it has released the
  * descriptors that it got.
  */
 function areDescriptorsUsedUp(): boolean {

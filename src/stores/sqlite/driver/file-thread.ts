@@ -5,7 +5,7 @@ import type { FailedProbe, FileProbe, ProbeTime } from "./probe-file.ts";
 export type FileTask =
   /** Copies a database that may be in use, and verifies the copy. */
   | { readonly kind: "copy"; readonly from: string; readonly path: string }
-  /** Reads all of a file at rest. */
+  /** Reads the whole of a file that no process writes. */
   | { readonly kind: "inspect"; readonly path: string }
   | { readonly kind: "count"; readonly path: string }
   /** Looks at databases that may be in use. */

@@ -5,8 +5,8 @@ import type { FileTask } from "./file-thread.ts";
 import { probeFiles } from "./probe-file.ts";
 
 /**
- * A thread of its own, because copying and reading a database takes as long as the database is large; and because what was opened here
- * is closed for good when the thread ends, whatever the engine keeps.
+ * Runs in a thread, because copying and reading a large database takes long, and because the end of the thread closes its connections
+ * with either engine.
  */
 await postResult<unknown>((reportProgress) => perform(workerData as FileTask, reportProgress));
 

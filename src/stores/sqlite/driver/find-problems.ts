@@ -3,17 +3,17 @@ import type { DatabaseSync } from "node:sqlite";
 import { loadEngine } from "./engine.ts";
 import { assertDescriptorsLeft } from "./errors.ts";
 
-/** As many problems as are worth reading; a damaged file can have millions. */
+/** Problems that are reported at most; a damaged file can have millions. */
 const PROBLEMS_MAX = 100;
 
 export interface FileProblems {
-  /** What is wrong with the file: only a backup helps. */
+  /** Problems of the file itself: only a backup helps. */
   readonly problems: string[];
-  /** What is wrong within the tables of records, whose rows have checksums, and with their indexes: a repair helps. */
+  /** Problems in the tables of records, whose rows have checksums, and in their indexes: a repair helps. */
   readonly repairable: string[];
 }
 
-/** Reads the whole file and reports what is wrong with it. Changes nothing. */
+/** Checks the whole file and returns its problems. Changes nothing. */
 export async function findProblems(path: string): Promise<FileProblems> {
   const { DatabaseSync } = await loadEngine();
   try {
@@ -25,7 +25,7 @@ export async function findProblems(path: string): Promise<FileProblems> {
       const keys = connection.prepare("PRAGMA foreign_key_check").all() as { table: string; rowid: number; parent: string }[];
       found.push(...keys.map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to a row of ${parent} that is not there`));
       const { page_size } = connection.prepare("PRAGMA page_size").get() as { page_size: number };
-      // SQLite takes the missing bytes of a last page for zeros and finds nothing wrong with that.
+      // SQLite reads the missing bytes of a last page as zeros and reports no problem.
       if (statSync(path).size % page_size !== 0) found.push("the file ends in the middle of a page");
       const isRepairable = repairableIn(connection);
       const lines = found.flatMap((text) => text.split("\n")).slice(0, PROBLEMS_MAX);
@@ -46,7 +46,7 @@ const PATTERNS = [
   /FTS5 table \S*(?:checkpoint|knowledge)_fts/,
 ];
 
-/** Only in a project's database: those of runs and systems have tables of the same names. */
+/** Recognises repairable problems, only in a project's database: runs and systems have tables of the same names. */
 function repairableIn(connection: DatabaseSync): (line: string) => boolean {
   const names = new Set(
     (

@@ -15,7 +15,7 @@ export interface QueuedWrite {
 /** The writes of one connection, in the order of their arrival. */
 export interface GroupCommit {
   add(write: QueuedWrite): void;
-  /** Tells that no write is queued or running. */
+  /** Whether no write is queued or running. */
   readonly idle: boolean;
   /** Rejects the queued writes. */
   close(): void;

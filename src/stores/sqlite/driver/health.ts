@@ -22,7 +22,7 @@ export interface SqliteHealthOptions extends DatabaseFolders {
   readonly now: Clock;
 }
 
-/** SQLite files seen from outside: sizes, schemas, who writes to them, the room on their disks and what lies about. */
+/** Inspects SQLite files from outside: sizes, schemas, writing processes, free disk space and leftover files. */
 export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: SqliteHealthOptions): HealthProbe {
   async function probed(found: readonly DatabaseFile[], windowSeconds: number): Promise<ProbedDatabase[]> {
     if (found.length === 0) return [];
@@ -98,7 +98,7 @@ function described(file: DatabaseFile, probe: FileProbe | FailedProbe, windowSec
   return { ...base, schema: state, halfSnapshots, fenced, activity };
 }
 
-/** What was written last is still in the write-ahead log. */
+/** The newest writes are still in the write-ahead log. */
 function sizeWithLog(path: string): number {
   return ["", "-wal"].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0);
 }
@@ -117,7 +117,7 @@ function strayFiles(folder: string): Leftover[] {
   });
 }
 
-/** A restore that was killed in its last step leaves a second name of the file that is in use. The next restore of it clears that. */
+/** Finds second names of files in use. A restore that is killed in its last step leaves one; the next restore removes it. */
 function secondNames(folder: string, live: readonly string[]): Leftover[] {
   if (!existsSync(folder)) return [];
   const inodes = new Map(live.map((path) => [inodeOf(path), path]));

@@ -4,10 +4,10 @@ export interface Keyed {
   readonly id: string;
 }
 
-/** The keys of ids that a search has just met: a key leads to its row, an id only by way of an index that is spread over the file. */
+/** Caches the keys of ids that a search has just found: a lookup by key is cheaper than one through the index of ids. */
 export interface KnownKeys {
   note(records: readonly Keyed[]): void;
-  /** Null where it is not known. A key is never used again, but the record that has it may have another id by now. */
+  /** Returns null for an unknown id. A key is never reused, but its record may have another id by now. */
   of(id: string): number | null;
 }
 

@@ -1,15 +1,15 @@
 import { readFileSync, statSync } from "node:fs";
 
 /**
- * Other processes that have the database open: SQLite keeps a lock on the file as long. Known on Linux only, `undefined` elsewhere.
- * A process in another container counts too, as process 0.
+ * Returns the other processes that have the database open, by the lock that SQLite keeps on the file. Known on Linux only, `undefined`
+ * elsewhere. A process in another container counts as process 0.
  */
 export function otherUsers(path: string): readonly number[] | undefined {
   let locks: string;
   try {
     locks = readFileSync("/proc/locks", "utf8");
   } catch {
-    return undefined; // not Linux: the person must know
+    return undefined; // not Linux: the user must know
   }
   const inodes = ["", "-shm"].map((suffix) => statSync(path + suffix, { throwIfNoEntry: false })?.ino).filter((ino) => ino !== undefined);
   const holders = locks.split("\n").flatMap((line) => {

@@ -1,6 +1,8 @@
+import { damagedCodeIndex } from "../../../model/code-index.ts";
 import { CairnError } from "../../../model/errors.ts";
 import type { DatabaseSchema } from "../../../model/schema.ts";
 import { isFenceTrigger } from "../migration/fence.ts";
+import { isCodeFile } from "../projects/code/code-file.ts";
 import type { SqliteTx } from "./driver.ts";
 import { loadEngine } from "./engine.ts";
 import { recordedSchemas } from "./table-facts.ts";
@@ -20,11 +22,12 @@ export function programsOf(tx: SqliteTx): readonly Program[] {
 }
 
 /**
- * Refuses a file with triggers or views that its schema does not have. A file that was planted can say of itself that its schema is the
- * current one, and a trigger in it can drop what is stored, after the write was acknowledged.
+ * Refuses a file with triggers or views that its schema does not have. A planted file can claim the current schema, and a trigger in it
+ * can drop records after their write was acknowledged.
  */
 export async function assertOwnPrograms(found: readonly Program[], schema: DatabaseSchema, path: string): Promise<void> {
   const problem = await foreignProgram(found, schema);
+  if (problem !== undefined && isCodeFile(path)) throw damagedCodeIndex(path, new Error(`${path} ${problem}`));
   if (problem !== undefined)
     throw new CairnError(
       "unavailable",
@@ -55,7 +58,7 @@ async function foreignProgram(found: readonly Program[], schema: DatabaseSchema)
 
 const expected = new WeakMap<DatabaseSchema, Promise<ReadonlyMap<string, string>>>();
 
-/** What the triggers and views of a schema are: read from a database in memory that has that schema. */
+/** Returns the triggers and views of a schema, from a database in memory that has that schema. */
 function programsIn(schema: DatabaseSchema): Promise<ReadonlyMap<string, string>> {
   let known = expected.get(schema);
   if (!known) {

@@ -5,9 +5,9 @@ import { assertDescriptorsLeft } from "./errors.ts";
 import { recordedSchemas, tableNames } from "./table-facts.ts";
 import { readActivity, type WriteActivity } from "./write-activity.ts";
 
-/** What can be seen of a database file without reading all of it. */
+/** Facts about a database file that need no full read. */
 export interface FileProbe {
-  /** Whose it is: a project's id or a system's; `undefined` before anything was stored. */
+  /** The project or system that it belongs to; `undefined` before the first write. */
   readonly owner: string | undefined;
   readonly schema: readonly RecordedSchema[];
   /** Only of a system. */
@@ -25,10 +25,10 @@ export interface FailedProbe {
   readonly problem: string;
 }
 
-/** Files after which the descriptors of those that were closed are given back. There may be thousands of files. */
+/** Files after which the descriptors of closed files are released. There may be thousands of files. */
 const RELEASE_EVERY = 4;
 
-/** Each by itself: one that cannot be read does not keep the others from being seen. A lack of descriptors is nobody's damage. */
+/** Probes each file by itself, so that an unreadable one does not hide the others. A lack of descriptors is not damage. */
 export async function probeFiles(paths: readonly string[], now: ProbeTime): Promise<(FileProbe | FailedProbe)[]> {
   const found: (FileProbe | FailedProbe)[] = [];
   for (const [index, path] of paths.entries()) {

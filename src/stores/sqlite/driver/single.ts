@@ -2,12 +2,12 @@ import { isSameFile } from "./databases.ts";
 import { isDeleted, reportDeletion } from "./deleted-file.ts";
 import { inodeOf, openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
 
-/** Looking costs as much as a short read. A file that leaves refuses writes by itself, so only a read can come this much too late. */
+/** Milliseconds between two looks at the file, each of which costs as much as a short read. A file that was replaced refuses writes itself. */
 const LOOK_AGAIN_MS = 10;
 
 /**
- * One database file, opened by its first use and then kept. An opening that failed is tried again by the next use, and so is a
- * file that lost its name to a migration or a restore. A file that was deleted while open is refused.
+ * Opens one database file with its first use and keeps it open. A failed opening is retried by the next use, and a file that a migration
+ * or a restore replaced is opened again. A file that was deleted while open is refused.
  */
 export function singleDatabase(options: SqliteOptions): SingleDatabase {
   const { path } = options;
@@ -66,7 +66,7 @@ export function singleDatabase(options: SqliteOptions): SingleDatabase {
 
 interface SingleDatabase {
   open(): Promise<SqliteDatabase>;
-  /** The database if it is open now: a short read need not wait for a promise. */
+  /** Returns the database if it is open now, so that a short read need not wait for a promise. */
   opened(): SqliteDatabase | undefined;
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { TableFacts } from "../../../model/backup.ts";
 import type { RecordedSchema } from "../../../model/schema.ts";
 
-/** Every table that holds rows of its own: an index, a view or a full-text table is derived, but the tables beneath the latter count. */
+/** Selects every table with rows of its own: the tables of a full-text index count, the virtual table itself does not. */
 const TABLES = `SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'
   AND name NOT LIKE 'sqlite_stat%' ORDER BY name`;
 
@@ -18,7 +18,7 @@ export function countRows(connection: DatabaseSync, table: string): number {
 /** Reads every row of every table. Two databases with the same facts hold the same values of the same types. */
 export function tableFacts(connection: DatabaseSync): TableFacts[] {
   return tableNames(connection).map((name) => {
-    // By the table itself: an index that happens to cover all columns would give another order.
+    // Without an index: one that covers all columns would return another order.
     const statement = connection.prepare(`SELECT * FROM ${quoted(name)} NOT INDEXED`);
     statement.setReadBigInts(true);
     const digest = rowDigest();
@@ -40,7 +40,7 @@ export function recordedSchemas(connection: DatabaseSync): RecordedSchema[] {
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Each value goes in with its type and length, so that no two different rows give the same bytes. */
+/** Hashes each value with its type and length, so that no two different rows have the same bytes. */
 function rowDigest(): { add(row: readonly unknown[]): void; end(): string } {
   const hash: Hash = createHash("sha256");
   let waiting: Buffer[] = [];

@@ -8,15 +8,15 @@ export interface VacuumOrder {
 }
 
 /**
- * Writes the file anew without its empty pages, in a thread, and says how many bytes it is smaller. Others read on meanwhile, and
- * write afterwards. It needs as much free room on the disk as the file takes.
+ * Rewrites the file without its empty pages, in a thread, and returns by how many bytes it became smaller. Other connections can read
+ * meanwhile, and write afterwards. It needs as much free disk space as the file takes.
  */
 export async function vacuumFile(order: VacuumOrder): Promise<number> {
   const before = sizeOf(order.path);
   await runInThread("stores/sqlite/driver/vacuum-worker.js", order).catch((error) => {
     throw translateSqliteError(error, order.path);
   });
-  // While somebody reads an older state, what was written stays in the log beside the file, and the file shrinks later.
+  // While a reader uses an older snapshot, the result stays in the write-ahead log and the file shrinks later.
   return Math.max(0, before - sizeOf(order.path));
 }
 

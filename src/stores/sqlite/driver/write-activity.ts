@@ -3,12 +3,12 @@ import type { SqliteTx } from "./driver.ts";
 
 /** Writes are counted in slices of this many seconds. */
 const SLICE_SECONDS = 10;
-/** As long as the longest window that can be asked for. */
+/** Slices that are kept: as long as the longest window. */
 const KEPT_SLICES = 3_600 / SLICE_SECONDS;
 
 const me = `${process.pid}@${hostname()}`;
 
-/** Counts a commit of a component in this process. Goes into the commit itself, so it costs no write of its own and no process is missed. */
+/** Counts a commit of a component in this process, inside that commit, so that it needs no write of its own. */
 export function noteWrite(tx: SqliteTx, component: string, seconds: number): void {
   const slice = Math.floor(seconds / SLICE_SECONDS);
   const { changes } = tx.run(
@@ -31,7 +31,7 @@ export interface WriteActivity {
   readonly processes: readonly string[];
 }
 
-/** Reads what was written in the window: its whole slices, and the present slice as far as it has come. */
+/** Reads the commits in the window: its whole slices and the current one up to now. */
 export function readActivity(
   all: (sql: string, ...params: number[]) => readonly unknown[],
   nowSeconds: number,

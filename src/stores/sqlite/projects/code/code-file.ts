@@ -4,7 +4,7 @@ export function codeFileOf(projectFile: string): string {
 }
 
 /**
- * Tells whether a path is that of a project's code index. Only such a file is derived data: it may be dropped, and its commits do not
+ * Returns whether a path is that of a project's code index. Only such a file is derived data: it may be dropped, and its commits do not
  * wait for the disk. The folder is part of the test because a system may be named `project_….code`.
  */
 export function isCodeFile(path: string): boolean {

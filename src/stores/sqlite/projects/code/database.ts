@@ -4,6 +4,7 @@ import type { Clock } from "../../../../ports/clock.ts";
 import { checkFile } from "../../driver/damage.ts";
 import type { DatabaseHandle, SqliteDatabases } from "../../driver/databases.ts";
 import { inodeOf, openSqlite, type SqliteDatabase } from "../../driver/driver.ts";
+import { foreignProgramsIn } from "../../driver/own-schema.ts";
 import { hasMigrationRecord, migratedTo } from "../../migration/record.ts";
 import { claim } from "../owner.ts";
 import { codeFileOf } from "./code-file.ts";
@@ -47,7 +48,7 @@ export function codeDatabase(databases: SqliteDatabases, { projectId, projectFil
     },
     async dropDamaged() {
       const inode = inodeOf(path);
-      if (inode === undefined || (await checkFile(path)).problems.length === 0) return false;
+      if (inode === undefined || (await findCodeProblems(path)).length === 0) return false;
       databases.release(path);
       if (inodeOf(path) !== inode) return false; // another process was faster, and has begun a new file
       for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
@@ -58,13 +59,26 @@ export function codeDatabase(databases: SqliteDatabases, { projectId, projectFil
   };
 }
 
-/** Reads an empty index in memory, so that reading creates no file. Writes go to the file, which the first of them creates. */
+/** Checks the whole file of a code index and returns its problems. */
+export async function findCodeProblems(path: string): Promise<readonly string[]> {
+  const { problems } = await checkFile(path);
+  return problems.length > 0 ? problems : foreignProgramsIn(path, codeSchema);
+}
+
+/** Reads an empty index in memory, so that reading creates no file. The first write creates the file, which is read from then on. */
 async function absentIndex(path: string, file: DatabaseHandle): Promise<SqliteDatabase> {
   emptyIndex ??= openSqlite({ path: ":memory:", schema: codeSchema });
+  let current = await emptyIndex;
   return {
-    ...(await emptyIndex),
     path,
-    write: async (work) => (await file()).write(work),
+    idle: true,
+    read: (work) => current.read(work),
+    one: (sql, ...params) => current.one(sql, ...params),
+    async write(work) {
+      current = await file();
+      return current.write(work);
+    },
+    copyTo: (target) => current.copyTo(target),
     eraseLog: async () => {},
     eraseLogLater() {},
     close() {},

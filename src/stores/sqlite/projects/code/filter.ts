@@ -7,14 +7,14 @@ import type { Where } from "../full-text.ts";
 
 export const IN_LIST = "IN (SELECT value FROM json_each(?))";
 
-/** A filter whose glob has been matched with the paths in the index. */
+/** A filter whose glob was resolved to files of the index. */
 export interface FileFilter extends Omit<CodeFilter, "glob"> {
   readonly glob?: undefined;
-  /** Keys of the files that fit the glob; absent when there is none. */
+  /** Keys of the files that match the glob; absent without a glob. */
   readonly files?: readonly number[] | undefined;
 }
 
-/** Matches the glob with every path, in slices: a long glob and a large index take longer than other calls may wait. */
+/** Matches the glob with every path, in slices, because a long glob on a large index would block the event loop. */
 export async function matchGlob<Filter extends CodeFilter>(
   database: DatabaseHandle,
   { glob, ...filter }: Filter,
@@ -29,7 +29,7 @@ export async function matchGlob<Filter extends CodeFilter>(
   return { ...filter, files: files.flat() };
 }
 
-/** The filter as a condition on `r`, a chunk or (without kinds) a file; absent when everything matches. */
+/** Returns the filter as a condition on `r`, a chunk or (without kinds) a file; `undefined` when everything matches. */
 export function whereOf({ languages, kinds, files, changedSince }: FileFilter): Where | undefined {
   const sql: string[] = [];
   const params: SqlValue[] = [];

@@ -9,7 +9,7 @@ const NO_FILE = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.file_key = t.
 const LOST_GENERATION = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.project_id = t.project_id AND f.file_path = t.file_path)";
 const LOST_CHUNK = "NOT EXISTS (SELECT 1 FROM indexed_files f WHERE f.file_key = t.file_key AND f.generation = t.generation)";
 const LOST_TEXT = "t.key NOT IN (SELECT text_key FROM code_chunks)";
-/** The table in which the full-text index keeps the length of each text: one row for each. */
+/** FTS5 keeps the length of each text in this table, one row per text. */
 const LOST_TERMS = "FROM code_fts_docsize t WHERE NOT EXISTS (SELECT 1 FROM code_chunks c WHERE c.key = t.id)";
 const LOST_VECTORS = `FROM vectors t JOIN vector_collections s ON s.id = t.collection_id AND s.collection = 'code'
   WHERE NOT EXISTS (SELECT 1 FROM code_chunks c WHERE c.key = t.key)`;

@@ -4,13 +4,13 @@ import { chunkWords, type PackedSymbols, packSymbols } from "../../../rows/index
 import { packTexts, type TextPlace } from "../../../rows/text-blocks.ts";
 import { searchTerms } from "../full-text.ts";
 
-/** A file as it is stored. Making it takes longer than storing it, and is done before the database is locked for that. */
+/** The rows of a file. Preparing them takes longer than inserting them, so that happens before the transaction. */
 export interface FileRows {
   readonly file: FileWrite;
-  /** The texts of the chunks, compressed together, and where in them each chunk's text is. */
+  /** The texts of the chunks, compressed together, and the place of each chunk's text in them. */
   readonly blocks: readonly Uint8Array[];
   readonly places: readonly TextPlace[];
-  /** For each chunk. */
+  /** The full-text terms of each chunk. */
   readonly words: readonly string[];
   readonly symbols: PackedSymbols;
 }

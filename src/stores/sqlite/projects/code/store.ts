@@ -29,12 +29,12 @@ const RECORDS: EmbeddedRecords = {
     return chunkText(row.file_path!, { ...namesOf(chunk), text });
   },
 };
-/** Without the body of the text, which several chunks share. */
+/** The columns of a chunk without the body of its text, which several chunks share. */
 const CHUNK =
   "id, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, file_path, language, content_hash, indexed_at";
 const FILE = "file_path AS path, content_hash AS contentHash, generation, indexed_at AS indexedAt, language, bytes, lines, notice";
 
-/** Paths are indexed together with the project: by itself a path would be looked for in all files. */
+/** The index of paths begins with the project: a path alone would scan all files. */
 const OF_FILE = "file_key = (SELECT file_key FROM indexed_files WHERE project_id = ? AND file_path = ?)";
 
 /** The code index of one project, in its own SQLite file. */
@@ -86,7 +86,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
         const print = chunkPrint({ ...namesOf(row), text: row.text });
         const entry = { versionId: row.version_id, vector: new Float32Array(Uint8Array.from(row.vector).buffer) };
         const known = found.get(print) ?? [];
-        // Chunks that are alike have a vector each; one of them is enough.
+        // Equal chunks have a vector each; one of them is enough.
         if (!known.some(({ versionId }) => versionId === entry.versionId)) found.set(print, [...known, entry]);
       }
       return found;
@@ -163,10 +163,10 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       const where = whereOf(await matchGlob(database, filter, signal));
       const db = await database();
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
-      near?.catch(() => {}); // it is awaited below, unless something else fails before
+      near?.catch(() => {}); // awaited below, unless something else fails first
       const { keyword, similarities } = db.read((tx) => {
         const ranked = text === undefined ? [] : rankByKeywords(tx, CODE_FTS, "current_chunks", text, where, limit);
-        // The other thread still scans, mostly.
+        // Usually the scan thread is still working.
         return { keyword: ranked, similarities: semantic && cosinesByKey(tx, RECORDS, semantic.versionId, semantic.vector, ranked) };
       });
       const { ranked: found = [], incomplete } = (await near) ?? {};
@@ -212,7 +212,7 @@ interface Totals {
   lastIndexedAt: string | null;
 }
 
-/** In the order asked. They come as one text, which takes a third of the time of as many rows. */
+/** Returns rows in the order of the ids. They come as one JSON text, which takes a third of the time of separate rows. */
 function rowsOf(tx: SqliteTx, ids: readonly string[], keys: KnownKeys): ChunkRow[] {
   const { rows } = tx.get<{ rows: string }>(
     `SELECT json_group_array(json_object(${CHUNK.split(", ").flatMap((name) => [`'${name}'`, `r.${name}`])})) AS rows

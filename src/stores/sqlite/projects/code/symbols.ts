@@ -4,7 +4,7 @@ import { unpackPositions } from "../../../rows/positions.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { type FileFilter, IN_LIST, whereOf } from "./filter.ts";
 
-/** Files in order of their paths, each outline read only until there are enough sites. */
+/** Returns definitions by path. Reads outlines only until the limit is reached. */
 export function findDefinitions(tx: SqliteTx, names: readonly string[], filter: FileFilter, limit: number): DefinitionSite[] {
   const { kinds, ...ofFiles } = filter;
   const files = whereOf(ofFiles);

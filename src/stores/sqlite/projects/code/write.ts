@@ -21,7 +21,7 @@ interface RowBatch extends Omit<CodeBatch, "files"> {
   readonly files: readonly FileRows[];
 }
 
-/** A commit under way. It writes and removes vectors at its end, all together: the vector index is then changed once. */
+/** A commit in progress. It writes and removes vectors at its end, all together: the vector index is then changed once. */
 interface Commit {
   readonly tx: SqliteTx;
   readonly projectId: string;
@@ -35,24 +35,24 @@ interface Commit {
 /** Applies a batch inside one transaction: inserts the next generation, makes it current and deletes the previous one. */
 export function commitCode(tx: SqliteTx, projectId: string, { at, renames = [], removes = [], files }: RowBatch): CommitResult {
   const generation = tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last")!.last;
-  const step: Commit = { tx, projectId, generation, at, removedChunks: [], vectors: new Map() };
-  const renamed = renames.filter((rename) => renameFile(step, rename)).map(({ to }) => to);
+  const commit: Commit = { tx, projectId, generation, at, removedChunks: [], vectors: new Map() };
+  const renamed = renames.filter((rename) => renameFile(commit, rename)).map(({ to }) => to);
   const removed: string[] = [];
   for (const { path, contentHash, renamedTo } of removes) {
     const file = fileAt(tx, projectId, path);
     if (file?.content_hash !== contentHash) continue;
-    step.removedChunks.push(...removeFile(tx, projectId, path, file.file_key));
-    if (renamedTo !== undefined) recordRename(step, path, renamedTo);
+    commit.removedChunks.push(...removeFile(tx, projectId, path, file.file_key));
+    if (renamedTo !== undefined) recordRename(commit, path, renamedTo);
     removed.push(path);
   }
-  for (const rows of files) writeFile(step, rows);
-  removeRecordVectors(tx, "code", step.removedChunks);
-  putVectorsByVersion(tx, "code", step.vectors);
+  for (const rows of files) writeFile(commit, rows);
+  removeRecordVectors(tx, "code", commit.removedChunks);
+  putVectorsByVersion(tx, "code", commit.vectors);
   return { generation, renamed, removed };
 }
 
-function writeFile(step: Commit, rows: FileRows): void {
-  const { tx, projectId, generation, at } = step;
+function writeFile(commit: Commit, rows: FileRows): void {
+  const { tx, projectId, generation, at } = commit;
   const { path, contentHash, language, bytes, lines, notice, chunks } = rows.file;
   const { file_key: fileKey } = tx.get<{ file_key: number }>(
     `INSERT INTO indexed_files (project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice)
@@ -80,9 +80,9 @@ function writeFile(step: Commit, rows: FileRows): void {
     chunks.length,
     at,
   );
-  for (const [place, key] of insertChunks(step, rows, fileKey).entries()) addVectors(step, key, chunks[place]!.vectors);
+  for (const [place, key] of insertChunks(commit, rows, fileKey).entries()) addVectors(commit, key, chunks[place]!.vectors);
   const previous = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ? AND generation < ?", fileKey, generation);
-  step.removedChunks.push(
+  commit.removedChunks.push(
     ...removeChunks(
       tx,
       previous.map(({ key }) => key),
@@ -145,8 +145,8 @@ function putSymbols(tx: SqliteTx, fileKey: number, { names, outline }: PackedSym
     );
 }
 
-function renameFile(step: Commit, { from, to, contentHash }: { from: string; to: string; contentHash: string }): boolean {
-  const { tx, projectId, generation, at } = step;
+function renameFile(commit: Commit, { from, to, contentHash }: { from: string; to: string; contentHash: string }): boolean {
+  const { tx, projectId, generation, at } = commit;
   const file = fileAt(tx, projectId, from);
   if (file?.content_hash !== contentHash || fileAt(tx, projectId, to)) return false;
   tx.run("UPDATE indexed_files SET file_path = ?, generation = ?, indexed_at = ? WHERE file_key = ?", to, generation, at, file.file_key);
@@ -163,13 +163,13 @@ function renameFile(step: Commit, { from, to, contentHash }: { from: string; to:
     "SELECT key, chunk_index, name, parents, defines, text_key, text_start, text_length FROM code_chunks WHERE file_key = ?",
     file.file_key,
   );
-  // The key stays, and with it the vectors; the words change with the path.
+  // The key stays the same, and so do the vectors; the full-text terms change with the path.
   for (const { key, chunk_index: index, name, parents, defines, ...place } of chunks) {
     tx.run("UPDATE code_chunks SET id = ?, generation = ? WHERE key = ?", chunkId(projectId, to, index, generation), generation, key);
     const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
     putTerms(tx, CODE_FTS, key, chunkWords(to, { ...names, text: textOf(place) }));
   }
-  recordRename(step, from, to);
+  recordRename(commit, from, to);
   return true;
 }
 
@@ -185,7 +185,7 @@ function fileAt(tx: SqliteTx, projectId: string, path: string): FileRow | undefi
   );
 }
 
-/** Gives the keys of the chunks that it had, whose vectors are still there. */
+/** Removes a file and returns the keys of its chunks, whose vectors the caller removes. */
 export function removeFile(tx: SqliteTx, projectId: string, path: string, fileKey: number): number[] {
   const chunks = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ?", fileKey);
   const gone = removeChunks(
@@ -198,7 +198,7 @@ export function removeFile(tx: SqliteTx, projectId: string, path: string, fileKe
   return gone;
 }
 
-/** Chunks share their texts only with chunks of the same file and generation, which go with them. Their vectors are still there afterwards. */
+/** Removes chunks and their texts, which only chunks of the same file and generation share. The caller removes the vectors. */
 export function removeChunks(tx: SqliteTx, keys: readonly number[]): number[] {
   const texts = new Set<number>();
   for (const key of keys) {
@@ -212,7 +212,7 @@ export function removeChunks(tx: SqliteTx, keys: readonly number[]): number[] {
   return [...keys];
 }
 
-/** The outline says which names the file has: there is no index by file, which would hold every name a second time. */
+/** Removes the symbols of a file. The outline lists their names, because an index by file would hold every name a second time. */
 function removeSymbols(tx: SqliteTx, fileKey: number): void {
   const outline = tx.get<{ body: Uint8Array }>("DELETE FROM code_outlines WHERE file_key = ? RETURNING body", fileKey);
   if (!outline) return;
@@ -220,7 +220,7 @@ function removeSymbols(tx: SqliteTx, fileKey: number): void {
   try {
     ({ names } = unpackOutline(outline.body));
   } catch {
-    tx.run("DELETE FROM code_symbols WHERE file_key = ?", fileKey); // damaged: slow, and right
+    tx.run("DELETE FROM code_symbols WHERE file_key = ?", fileKey); // the outline is damaged: a slow scan is right
     return;
   }
   for (const name of names) tx.run("DELETE FROM code_symbols WHERE name = ? AND file_key = ?", name, fileKey);

@@ -11,7 +11,7 @@ const ATTEMPTS = 6;
 const LONGEST_DELAY_MS = 10_000;
 
 /** Returns index work that repeats what fails as `unavailable`. Any other error becomes the outcome, because no caller waits for it. */
-export function patiently(
+export function retryIndexWork(
   perform: (work: IndexWork, signal: AbortSignal) => Promise<IndexResult>,
   { retryDelayMs = 200 }: { readonly retryDelayMs?: number } = {},
 ): PerformIndexWork {
@@ -28,7 +28,7 @@ export function patiently(
   return (work, signal) => withoutTimeLimit(() => attempts(work, signal));
 }
 
-/** What a job's files came to, in one word. */
+/** Returns the status of a job from the outcomes of its files. */
 function statusOf({ files }: IndexResult): IndexJobStatus {
   if (!files.some(({ status }) => status === "failed" || status === "partial")) return "completed";
   return files.every(({ status }) => status === "failed") ? "failed" : "partial";
