@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { relocateStorage } from "../migrate/relocate-storage.ts";
+import { relocateStorage } from "../migrate/relocate.ts";
 import { CairnError } from "../model/errors.ts";
 import { projectDatabaseName, SHARED_PROJECT_ID } from "../model/ids.ts";
 import { POOL_SIZES } from "../model/limits.ts";

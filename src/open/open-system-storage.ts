@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { relocateSystems } from "../migrate/relocate-storage.ts";
+import { relocateSystems } from "../migrate/relocate.ts";
 import { CairnError } from "../model/errors.ts";
 import { POOL_SIZES } from "../model/limits.ts";
 import type { SystemStorage } from "../ports/system-store.ts";

@@ -1,8 +1,19 @@
-import { context, propagation, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import {
+  type Attributes,
+  type Counter,
+  context,
+  type Histogram,
+  type MeterProvider,
+  metrics,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
 import { asCairnError, type CairnError, type ErrorCode } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Log } from "../ports/log.ts";
-import { recordCall } from "./operation-metrics.ts";
 import { redact } from "./redact.ts";
 
 /** The log level of each error code. A new code does not compile until it has a level. */
@@ -87,4 +98,82 @@ function traceOf(span: Span): { readonly trace_id?: string } {
 
 function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
+}
+
+/** Seconds; from a cached read to the longest time limit of an operation. */
+const LATENCY_BOUNDARIES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** The error rate of an operation is over this many of its last calls. */
+const RATE_WINDOW = 100;
+
+interface Instruments {
+  readonly latency: Histogram;
+  readonly errors: Counter;
+  readonly timeouts: Counter;
+  /** The last outcomes of each operation: 1 for a failure. */
+  readonly outcomes: Map<string, { readonly ring: Uint8Array; calls: number }>;
+}
+
+/** Instruments belong to a meter provider, and there is a new one whenever telemetry is started. */
+const known = new WeakMap<MeterProvider, Map<string, Instruments>>();
+
+/** Records one call under the names of its noun: `checkpoint.latency`, `checkpoint.errors.total`, `checkpoint.timeout_count`, `checkpoint.error_rate`. */
+export function recordCall(operation: string, durationMs: number, error: ErrorCode | undefined): void {
+  const { latency, errors, timeouts, outcomes } = instrumentsOf(operation.split("_", 1)[0]!);
+  const attributes: Attributes = { operation };
+  latency.record(durationMs / 1000, { ...attributes, outcome: error ?? "ok" });
+  if (error) errors.add(1, { ...attributes, type: error });
+  if (error === "timeout") timeouts.add(1, attributes);
+  const recent = orMake(outcomes, operation, () => ({ ring: new Uint8Array(RATE_WINDOW), calls: 0 }));
+  recent.ring[recent.calls++ % RATE_WINDOW] = error && error !== "cancelled" ? 1 : 0; // who goes away has not failed
+}
+
+const refusals = new WeakMap<MeterProvider, Counter>();
+
+/** Counts a request that was refused before it reached an operation: `http.refused.total`, by type of error. */
+export function recordRefusal(error: ErrorCode): void {
+  const provider = metrics.getMeterProvider();
+  const counter = orMake(refusals, provider, () =>
+    provider
+      .getMeter("cairn", VERSION)
+      .createCounter("http.refused.total", { description: "Requests that reached no operation, by type of error" }),
+  );
+  counter.add(1, { type: error });
+}
+
+function instrumentsOf(noun: string): Instruments {
+  const provider = metrics.getMeterProvider();
+  const nouns = orMake(known, provider, () => new Map<string, Instruments>());
+  return orMake(nouns, noun, () => create(provider, noun));
+}
+
+function orMake<K, V>(map: { get(key: K): V | undefined; set(key: K, value: V): unknown }, key: K, make: () => V): V {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+function create(provider: MeterProvider, noun: string): Instruments {
+  const meter = provider.getMeter("cairn", VERSION);
+  const outcomes: Instruments["outcomes"] = new Map();
+  meter
+    .createObservableGauge(`${noun}.error_rate`, { description: `Share of the last ${RATE_WINDOW} calls of an operation that failed` })
+    .addCallback((result) => {
+      for (const [operation, { ring, calls }] of outcomes) {
+        const seen = Math.min(calls, RATE_WINDOW);
+        result.observe(ring.subarray(0, seen).reduce((sum, failed) => sum + failed, 0) / seen, { operation });
+      }
+    });
+  return {
+    latency: meter.createHistogram(`${noun}.latency`, {
+      description: "How long operations took",
+      unit: "s",
+      advice: { explicitBucketBoundaries: LATENCY_BOUNDARIES },
+    }),
+    errors: meter.createCounter(`${noun}.errors.total`, { description: "Operations that failed, by type of error" }),
+    timeouts: meter.createCounter(`${noun}.timeout_count`, { description: "Operations whose time was up" }),
+    outcomes,
+  };
 }
