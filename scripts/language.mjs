@@ -10,7 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 /** Pairs of a barred expression and its replacement. docs/glossary.md has the terms. */
 const BARRED = [
   [/\btold\b|\btells\b|\btell of\b/i, "reported, reports, returns"],
-  [/\bsays (how|whether|which|so|when|where|why)\b/i, "returns, reports, states"],
+  [/\/\*\* Says\b|; says\b|\bsays so\b|\band says (how|which|whether|when|where|why)\b/, "returns, reports, states"],
   [/\bgives? back\b|\bgives (how|what|those)\b|\/\*\* Gives\b/i, "returns"],
   [/\bwhoever\b/i, "the caller, a process that"],
   [/\banew\b/i, "again, new"],
@@ -22,7 +22,7 @@ const BARRED = [
   [/\balike\b/i, "similar, both"],
   [/\blearnt\b/i, "knowledge, learned"],
   [
-    /\b(function|const) (kept|given|meant|shown|refused|told)\b(\(| = (async )?\([^)]*\)[^=]*=>)|\b(const|let) (learnt|later|examining)\b/,
+    /\b(function|const) (kept|given|meant|shown|refused|told)\b(\(| = (async )?\([^)]*\)(: \w+)? =>)|\b(const|let) (learnt|later|examining)\b/,
     "a noun for a value, a verb for a function",
   ],
   [/\bbeside the files\b|\blocal side\b/i, "client side"],

@@ -27,7 +27,7 @@ const FILE_COMMANDS: readonly Command[] = [
 ];
 const isFileCommand = (command: Command) => FILE_COMMANDS.some(({ path }) => path.join(" ") === command.path.join(" "));
 
-/** All commands: one per operation, and those that concern the installation. */
+/** All commands: one per operation, and the commands of the installation. */
 export const commands: readonly Command[] = [
   ...decorateOperations(operations)
     .filter(({ cli }) => !cli?.hidden)

@@ -73,7 +73,7 @@ export const codeStatus = operation({
 
 export const codeClean = operation({
   name: "code_clean",
-  summary: "Remove files from the index: those that a glob names, or all. The files themselves stay.",
+  summary: "Remove files from the index: the matches of a glob, or all. The files themselves stay.",
   input: z.strictObject({ project_path: ProjectId, glob: FilterFields.glob }),
   output: z.object({ removed: z.int() }),
   access: "write",

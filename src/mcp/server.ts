@@ -27,7 +27,7 @@ export interface McpServerOptions {
   readonly toolsets?: readonly Toolset[] | undefined;
   /** The project meant when a call names none. Only the client side has one. */
   readonly defaultProject?: string | undefined;
-  /** Tells the model when to use Cairn; MCP calls this `instructions`. */
+  /** Instructs the model when to use Cairn; MCP calls this `instructions`. */
   readonly instructions?: string | undefined;
   /** Most tools in one answer to tools/list. */
   readonly pageSize?: number | undefined;

@@ -49,7 +49,7 @@ export interface BackupManifest {
 export interface Backup extends BackupManifest {
   /** The folder that holds it. */
   readonly location: string;
-  /** Told when all were asked for: those that are on PostgreSQL, and so not in it. */
+  /** The databases on PostgreSQL, which a backup of all databases does not contain. */
   readonly onPostgres?: readonly DatabaseName[] | undefined;
 }
 

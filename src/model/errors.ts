@@ -61,13 +61,13 @@ export function asCairnError(error: unknown): CairnError {
   return new CairnError("internal", "Something went wrong inside Cairn. The log has the details; try again.", { cause: error });
 }
 
-/** Tells whether the operating system refused a file, socket or thread because too many are open. */
+/** Reports whether the operating system refused a file, socket or thread because too many are open. */
 export function isTooManyOpenFiles(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   return code === "EMFILE" || code === "ENFILE" || (code === "ERR_WORKER_INIT_FAILED" && /E[MN]FILE/.test(String(message)));
 }
 
-/** Says that the process has used up its file descriptors. Waiting helps: databases that nothing uses are closed. */
+/** Returns the error of a process that has no file descriptors left. Waiting helps: databases that nothing uses are closed. */
 export function tooManyOpenFiles(cause: unknown): CairnError {
   return new CairnError("unavailable", "Too many files are open at once. Try again in a moment, or raise the limit with: ulimit -n", {
     cause,

@@ -1,7 +1,7 @@
 /** What one file of a batch came to. */
 export interface FileOutcome {
   readonly path: string;
-  /** `partial`: searchable, but not read as it should have been, so that it is never unchanged. `failed`: what was there before stays. */
+  /** `partial`: searchable, but not read as it should have been, so that it is never unchanged. `failed`: the older chunks stay. */
   readonly status: "indexed" | "unchanged" | "renamed" | "partial" | "failed";
   readonly chunks?: number | undefined;
   readonly reason?: string | undefined;
@@ -49,7 +49,7 @@ export interface IndexResult {
   readonly files: readonly FileOutcome[];
   /** How many texts went to the embedding model. */
   readonly embeddedTexts: number;
-  /** Why some chunks have no vector yet; they are found by words, and embedded later. */
+  /** Why some chunks have no vector yet; they are found by keyword, and embedded later. */
   readonly notEmbedded?: string | undefined;
   /** Files that a manifest showed to be gone: how many, and the first of them. */
   readonly removed: number;

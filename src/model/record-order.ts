@@ -17,7 +17,7 @@ export function latestPlace(savedAt: string): string {
   return new Date(Date.parse(savedAt) + CLOCK_SKEW_MS).toISOString();
 }
 
-/** The new place of the record that was the `index`-th from the newest among those that are ahead. */
+/** The new place of the record that was the `index`-th from the newest among the records that are ahead. */
 export function placeBefore(savedAt: string, index: number): string {
   return new Date(Date.parse(savedAt) - index - 1).toISOString();
 }

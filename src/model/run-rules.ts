@@ -72,7 +72,7 @@ export function later(now: string, ms: number): string {
 export function fencedOff(runId: string, fence: number): CairnError {
   return new CairnError(
     "conflict",
-    `This process no longer holds the run ${JSON.stringify(runId)}: its lease ran out, or another process took over. Nothing was written; resume the run to go on with it.`,
+    `This process no longer holds the run ${JSON.stringify(runId)}: its lease ran out, or another process took over. Nothing was written; resume the run to continue.`,
     { details: { kind: "fenced", runId, fence } },
   );
 }
@@ -110,7 +110,7 @@ export function noSuchCheckpoint(runId: string, which: string | number): CairnEr
   });
 }
 
-/** Whether the run may still go on, so that its newest position must be kept. Checkpoints saved without a graph have no one to resume them. */
+/** Reports whether the run can be resumed, so that its newest position must stay. No process resumes checkpoints that were saved without a graph. */
 export function mayGoOn(run: Pick<Run, "graph" | "status">): boolean {
   return run.graph !== "" && !isFinished(run.status);
 }
@@ -191,7 +191,7 @@ export function assertKnownVersion(version: number, runId: string): void {
   if (version !== CHECKPOINT_VERSION)
     throw new CairnError(
       "unavailable",
-      `A checkpoint of the run ${JSON.stringify(runId)} has format ${version}; this version of Cairn reads ${CHECKPOINT_VERSION}. Upgrade Cairn to go on with it.`,
+      `A checkpoint of the run ${JSON.stringify(runId)} has format ${version}; this version of Cairn reads ${CHECKPOINT_VERSION}. Upgrade Cairn to resume it.`,
       { details: { kind: "version", runId, version } },
     );
 }

@@ -19,10 +19,10 @@ export interface RunCheckpointInfo {
   readonly timestamp: string;
   /** Bytes of the state, uncompressed. */
   readonly size: number;
-  /** Where the line goes on; `null` at its end. */
+  /** The next node of the line; `null` at its end. */
   readonly nextNode: string | null;
   readonly previousNode: string | null;
-  /** Which try of the node this tells of, from 1. */
+  /** The attempt of the node, from 1. */
   readonly attempt: number;
   /** Empty on the main line; else the fork or sub-graph visit this line belongs to, such as `fan#3/left`. */
   readonly branch: string;
@@ -93,13 +93,13 @@ export interface RunQuery {
   readonly project?: string | undefined;
   /** Only runs marked as running whose lease has run out: their process is gone. */
   readonly abandoned?: boolean | undefined;
-  /** All of them unless told. */
+  /** Default: all. */
   readonly limit?: number | undefined;
   /** Only runs after this one in the order: newest change first, ties by id. */
   readonly after?: { readonly updatedAt: string; readonly runId: string } | undefined;
 }
 
-/** The status of a run that no process will go on with by itself. */
+/** The status of a run that no process continues without a call. */
 export function isFinished(status: RunStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }

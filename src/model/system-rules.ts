@@ -26,7 +26,7 @@ export function noSuchSystem(systemId: string): CairnError {
 }
 
 export function noSuchSnapshot(id: string): CairnError {
-  return new CairnError("not_found", `There is no snapshot ${id}. It was never made, or it is older than those that are kept.`, {
+  return new CairnError("not_found", `There is no snapshot ${id}. It was never taken, or retention removed it.`, {
     details: { kind: "snapshot" },
   });
 }

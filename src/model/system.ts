@@ -37,7 +37,7 @@ export interface PortOffsets extends PortPosition {
   readonly ahead: readonly number[];
 }
 
-/** Everything a component needs to go on from a moment. */
+/** Everything that a component needs to continue from a moment. */
 export interface ComponentImage {
   readonly component: string;
   readonly version: number;
@@ -77,7 +77,7 @@ export interface SnapshotPart {
 /** The state of one component and its ports. */
 export interface ComponentOverview {
   readonly component: string;
-  /** Counts the commits of this component, whoever made them. It never goes back. */
+  /** Counts the commits of this component by all processes. It never decreases. */
   readonly version: number;
   readonly updatedAt: string;
   readonly stateKeys: number;

@@ -25,7 +25,7 @@ export interface BackupStore {
   /** Raises `not_found`. */
   get(id: string): Promise<Backup>;
   verify(id: string, level: VerifyLevel, call?: LongCall): Promise<BackupVerification>;
-  /** Verifies first, then puts each in its place in one step. A database that is there is refused, or kept aside when `overwrite` says so. */
+  /** Verifies first, then puts each in its place in one step. An existing database is refused, or kept aside with `overwrite`. */
   restore(
     id: string,
     which: readonly DatabaseName[],

@@ -46,13 +46,13 @@ export interface CheckpointStore extends RecordStore<Checkpoint, CheckpointFilte
    * may repeat the call. Vectors of versions that are gone by now are left out. Its place in the order is the one it has.
    */
   put(checkpoint: Checkpoint, vectors?: readonly VersionedVector[], options?: PutOptions): Promise<void>;
-  /** Replaces a record and its vectors if it is still at the revision before `checkpoint.revision`; says whether it was. */
+  /** Replaces a record and its vectors if it is still at the revision before `checkpoint.revision`; returns whether it was. */
   replace(checkpoint: Checkpoint, vectors?: readonly VersionedVector[]): Promise<boolean>;
   /** Raises `conflict` if the record is damaged. */
   get(id: string): Promise<Checkpoint | undefined>;
   list(query: CheckpointQuery): Promise<CheckpointPage>;
   /** Whether there was anything to delete. */
   delete(id: string): Promise<boolean>;
-  /** Deletes these in one step; says how many there were. */
+  /** Deletes these in one transaction and returns how many existed. */
   deleteMany(ids: readonly string[]): Promise<number>;
 }

@@ -1,6 +1,6 @@
 import type { IndexJob, IndexOutcome, IndexWork } from "../model/index-job.ts";
 
-/** Does one piece of work and says how it ended; raises nothing. It may be done again after a crash, and then finds the files unchanged. */
+/** Performs one piece of work and returns its result; raises nothing. It may be done again after a crash, and then finds the files unchanged. */
 export type PerformIndexWork = (work: IndexWork, signal: AbortSignal) => Promise<IndexOutcome>;
 
 /** How much of a queue one sender may fill, so that others can always add work. */

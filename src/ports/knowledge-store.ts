@@ -37,7 +37,7 @@ export interface KnowledgeMark {
 
 export interface KnowledgeWrite {
   readonly record: Knowledge;
-  /** Absent: those that are there stay, because the embedded text did not change. */
+  /** Absent: the existing vectors stay, because the embedded text did not change. */
   readonly vectors?: readonly VersionedVector[] | undefined;
 }
 
@@ -69,6 +69,6 @@ export interface KnowledgeStore extends RecordStore<Knowledge, KnowledgeFilter> 
   withSignature(signature: string, filter: KnowledgeFilter, limit: number): Promise<readonly string[]>;
   /** All records, in the order of their ids. */
   marks(): Promise<readonly KnowledgeMark[]>;
-  /** Makes all of these changes or, if any record is not as it was expected, none; says which. */
+  /** Makes all of these changes or, if any record is not as expected, none; returns which. */
   apply(batch: KnowledgeBatch): Promise<"applied" | "changed meanwhile">;
 }

@@ -1,4 +1,4 @@
-/** Where a process tells its keeper what happened. Fields are data for machines, the message is for people. */
+/** The log of a process. Fields are for machines, the message is for people. */
 export interface Log {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
   warn(fields: Readonly<Record<string, unknown>>, message: string): void;

@@ -25,7 +25,7 @@ export interface NewRun {
 export interface HistoryQuery {
   /** Only checkpoints before this sequence. */
   readonly before?: number | undefined;
-  /** All of them unless told. */
+  /** Default: all. */
   readonly limit?: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface HistoryQuery {
 export interface PruneOptions {
   /** Only checkpoints written before this time go. Finished runs whose last change is older go as a whole. */
   readonly olderThan?: string | undefined;
-  /** The newest so many checkpoints of each run stay. */
+  /** The number of newest checkpoints of each run that stay. */
   readonly keepLast?: number | undefined;
   /** Only this run. */
   readonly runId?: string | undefined;
@@ -53,7 +53,7 @@ export interface PruneReport {
 export interface AcquireOptions {
   readonly owner: string;
   readonly leaseMs: number;
-  /** Records that the run goes on with a changed graph. */
+  /** Records that the run continues with a changed graph. */
   readonly fingerprint?: string | undefined;
   /** Only if the run is still as it was when it was looked at. Else raises `conflict`. */
   readonly seen?: Pick<Run, "fence" | "lastSequence" | "status"> | undefined;

@@ -49,7 +49,7 @@ export interface ComponentChange {
   readonly component: string;
   readonly version: number;
   readonly at: string;
-  /** New ones are stored whole; of those that are there the status, attempts and reason change. */
+  /** New ones are stored whole; of existing ones the status, attempts and reason change. */
   readonly messages: readonly StoredMessage[];
   readonly ports: readonly PortChange[];
   /** `null` removes the key. */

@@ -17,11 +17,11 @@ export interface VectorChange {
 export interface VectorOutbox {
   /** Writes changes down from now on, starting with every vector there is; gives the name of this database for the index, the same each time. */
   enable(): Promise<string>;
-  /** The oldest changes of a version, at most so many. */
+  /** Returns the oldest changes of a version, at most `limit`. */
   pending(versionId: number, limit: number): Promise<readonly VectorChange[]>;
   /** Forgets changes that the index has. One that was changed again meanwhile stays, under its new number. */
   done(versionId: number, changes: readonly VectorChange[]): Promise<void>;
-  /** The ids of records among those changes, at most so many. */
+  /** Returns the ids of records among those changes, at most `limit`. */
   pendingIds(versionId: number, limit: number): Promise<readonly string[]>;
   /** Forgets all changes of versions that are gone. */
   forgetGone(): Promise<void>;

@@ -1,4 +1,4 @@
-/** Runs at most so many pieces of work at once. The first failure is raised to whoever comes next, and nothing more is begun. */
+/** Limits concurrent work. The first failure is raised to the next caller, and no further work starts. */
 export function slots(count: number) {
   const running = new Set<Promise<void>>();
   let failure: { readonly error: unknown } | undefined;

@@ -12,7 +12,7 @@ export interface StorageCase {
 
 /** What every checkpoint store promises. */
 export const CHECKPOINT_CASES: readonly StorageCase[] = [
-  on("gives back exactly what was put, keys in the same order", async (store, project) => {
+  on("returns exactly what was put, keys in the same order", async (store, project) => {
     const saved = sampleCheckpoint(project, {
       context: { zebra: "1", apple: "2", "10": "3", "9": "4", "": "empty key", __proto__x: "5" },
       tags: ["b", "a", "B2"],
@@ -67,7 +67,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.equal(await store.delete(saved.id), true);
   }),
 
-  on("tells ids apart by every character", async (store, project) => {
+  on("distinguishes ids by every character", async (store, project) => {
     const ids = ["a", "A", "a ", "á", "a\u0301", "%", "_", "a%"];
     for (const id of ids) await store.put(sampleCheckpoint(project, { id, summary: `the one called ${id}` }));
     assert.equal((await store.list(everything)).total, ids.length);
@@ -137,7 +137,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     }),
   ),
 
-  on("goes on after a cursor whose record was deleted, and combines cursor and offset", async (store, project) => {
+  on("continues after a cursor whose record was deleted, and combines cursor and offset", async (store, project) => {
     const inOrder = ordered(project, "created_at");
     for (const checkpoint of inOrder) await store.put(checkpoint);
     const { createdAt: at, id } = inOrder[2]!;

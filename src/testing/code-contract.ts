@@ -48,7 +48,7 @@ const byKeyword = async (store: CodeStore, text: string, filter = {}) =>
 
 /** What every code store promises. */
 export const CODE_CASES: readonly StorageCase[] = [
-  on("gives back exactly what was committed, whatever the text", async (store, project) => {
+  on("returns exactly what was committed, whatever the text", async (store, project) => {
     const file = { ...sampleFile("src/a.ts", AWKWARD_TEXTS), notice: "Cut by lines." };
     const { generation } = await store.commit({ at: AT, files: [file, ...AWKWARD_TEXTS.map((path) => sampleFile(path, [path]))] });
     assert.deepEqual(
@@ -127,8 +127,8 @@ export const CODE_CASES: readonly StorageCase[] = [
     };
     const { generation } = await store.commit({ at: AT, files: [sampleFile("other.ts", ["x"], vector), long(210, "alpha")] });
     await expectOnly(210, "alpha");
-    const later = await store.commit({ at: LATER, files: [long(120, "beta")] });
-    assert.ok(later.generation > generation);
+    const second = await store.commit({ at: LATER, files: [long(120, "beta")] });
+    assert.ok(second.generation > generation);
     await expectOnly(120, "beta");
     await store.commit({ at: LATER, files: [long(3, "gamma")] });
     await expectOnly(3, "gamma");
@@ -187,7 +187,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.renames(5), []);
   }),
 
-  on("gives one vector per version for chunks that are alike, and takes them back for both", async (store) => {
+  on("returns one vector per version for equal chunks, and removes them for both", async (store) => {
     const { versionId } = await store.embeddings.addVersion(SPACE);
     const vectors = [{ versionId, vector: Float32Array.of(0.6, 0.8) }];
     const file = sampleFile("a.ts", ["same", "other", "same"], vectors);
@@ -256,7 +256,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.outlines([]), []);
   }),
 
-  on("counts what there is, and is empty at first", async (store) => {
+  on("counts its content, and is empty at first", async (store) => {
     const nothing = { files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, renames: 0, generation: 0, languages: [] };
     assert.deepEqual(await store.counts(), { ...nothing, lastIndexedAt: undefined });
     await store.commit({ at: AT, files: [sampleFile("a.ts", ["x", "y"]), sampleFile("b.py", ["z"]), sampleFile("empty.py", [])] });

@@ -33,7 +33,7 @@ export function sampleKnowledge(changes: Partial<Knowledge> = {}): Knowledge {
 
 /** What every knowledge store promises. */
 export const KNOWLEDGE_CASES: readonly StorageCase[] = [
-  on("gives back exactly what was put, whatever the text", async (store) => {
+  on("returns exactly what was put, whatever the text", async (store) => {
     const records = [
       sampleKnowledge(),
       ...AWKWARD_TEXTS.map((text) =>
@@ -62,7 +62,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.get(record.id), record);
   }),
 
-  on("keeps the first record when its id is put again, and says so", async (store) => {
+  on("keeps the first record when its id is put again, and reports it", async (store) => {
     const record = sampleKnowledge();
     assert.equal(await store.put(record), true);
     assert.equal(await store.put({ ...record, answer: "another" }), false);

@@ -12,7 +12,7 @@ const WORDS = ["alder", "birch", "cedar", "hazel", "maple", "rowan", "willow"];
 const SEEDS = [1, 2, 3, 4, 5, 6];
 const STEPS = 70;
 
-/** What every store that can be searched by meaning and by words promises, shown on checkpoints. */
+/** The guarantees of every store with semantic and keyword search, checked on checkpoints. */
 export const RECALL_CASES: readonly StorageCase[] = [
   ...SEEDS.map((seed) =>
     on(`agrees with a simple model after any sequence of writes, switches and searches (seed ${seed})`, (store, project) =>

@@ -57,7 +57,7 @@ export const RUN_CATALOG_CASES: RunCases = {
     await store.save({ runId: "young", nodeId: "a", state: bytes("1") }, { fence: young.fence, status: "completed" });
     assert.deepEqual(await store.prune({ olderThan: cutoff }), { checkpoints: 4, runs: 1, bytes: 16 });
     assert.equal(await store.getRun("finished"), undefined);
-    // The newest of the main line and all after it stay, so that the run can go on.
+    // The newest of the main line and all after it stay, so that the run can continue.
     assert.deepEqual(
       (await store.history("working", { limit: 10 })).map(({ sequence }) => sequence),
       [5, 4, 1],
@@ -66,7 +66,7 @@ export const RUN_CATALOG_CASES: RunCases = {
     await raises("invalid_input", () => store.prune({}));
   },
 
-  "stops pruning when it is told to": async (store) => {
+  "stops pruning when it is cancelled": async (store) => {
     for (let i = 0; i < 5; i++) await store.save({ runId: "r", nodeId: "n", state: bytes("") });
     await assert.rejects(store.prune({ keepLast: 1, signal: AbortSignal.abort() }));
     assert.equal((await store.history("r", { limit: 10 })).length, 5);

@@ -155,7 +155,7 @@ export const RUN_CHECKPOINT_CASES: RunCases = {
       await raises("invalid_input", () => store.save({ runId: "r", nodeId: "n", state: text }));
   },
 
-  "refuses a state that is too large, and says so": async (store) => {
+  "refuses a state that is too large, and reports it": async (store) => {
     const huge = { byteLength: LIMITS.runStateBytes + 1 } as Uint8Array; // only its length is looked at before it is refused
     await raises("too_large", () => store.save({ runId: "r", nodeId: "n", state: huge }));
     assert.deepEqual(await store.list("r"), []);

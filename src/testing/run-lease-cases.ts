@@ -101,7 +101,7 @@ export const RUN_LEASE_CASES: RunCases = {
     assert.equal((await store.getRun("r"))?.note, null);
   },
 
-  "fences off whoever holds a run that is deleted": async (store) => {
+  "fences off the holder of a deleted run": async (store) => {
     const lease = await store.start(newRun("r"));
     await store.deleteRun("r");
     await raises("conflict", () => store.save({ runId: "r", nodeId: "a", state: bytes("") }, { fence: lease.fence }), "fenced");

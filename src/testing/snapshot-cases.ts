@@ -5,7 +5,7 @@ import { AT, change, head, loadedPort, MAX, message, offsets, port, type SystemC
 
 /** Collecting, restoring and storing snapshots. */
 export const SNAPSHOT_CASES: SystemCases = {
-  "collects what a component needs to go on": async (store) => {
+  "collects what a component needs to continue": async (store) => {
     const messages = [message(0), message(1, { status: "pending" }), message(2, { status: "dead" }), message(4)];
     const ports = [port({ position: 2, highest: 4, aheadAdded: [4] })];
     await store.commit(
@@ -66,9 +66,9 @@ export const SNAPSHOT_CASES: SystemCases = {
     same(back, [loadedPort({ position: 1, highest: 3, prunedTo: 1, ahead: [3] }, 1)]);
     same(found, [undefined, head(messages[1]!), undefined, head(messages[2]!), undefined]);
     same(await store.state("c", ["k", "new"]), [bytes("then"), undefined]);
-    const later = await store.load("later", [{ port: "p", id: "m0" }]);
-    same([later.version, later.ports, await store.state("later", ["k"])], [2, [], [undefined]]);
-    // Whoever worked from the state before starts over.
+    const loaded = await store.load("later", [{ port: "p", id: "m0" }]);
+    same([loaded.version, loaded.ports, await store.state("later", ["k"])], [2, [], [undefined]]);
+    // A process that worked from the earlier state starts over.
     assert.equal(await store.commit(change({ version: 2 })), false);
     const again = await store.collect({ components: ["c"], maxBytes: MAX });
     same(again, [{ ...(plain(images[0]!) as object), version: 3, ports: [offsets({ position: 1, highest: 3, prunedTo: 1, ahead: [3] })] }]);

@@ -127,10 +127,10 @@ const STORAGE_CASES: readonly StorageCase[] = [
       assert.notEqual(report.movedTo, report.location);
       assert.equal(await storage.find(project), undefined);
       assert.ok(!(await storage.projects()).includes(project));
-      const anew = await storage.create(project);
-      assert.equal(await anew.checkpoints.get("old"), undefined);
-      await anew.checkpoints.put(sampleCheckpoint(project, { id: "new" }));
-      assert.equal((await anew.checkpoints.get("new"))?.id, "new");
+      const again = await storage.create(project);
+      assert.equal(await again.checkpoints.get("old"), undefined);
+      await again.checkpoints.put(sampleCheckpoint(project, { id: "new" }));
+      assert.equal((await again.checkpoints.get("new"))?.id, "new");
     },
   },
 ];

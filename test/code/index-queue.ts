@@ -96,7 +96,7 @@ export function indexQueueContract(
       expect((await ended(waits.id)).status).toBe("completed");
     });
 
-    it("refuses more than it can hold, says when to come back, and takes more when there is room", async () => {
+    it("refuses work over its limit with a retry time, and accepts more when there is space", async () => {
       const gates = doors();
       queue = await open(
         async () => {
@@ -168,7 +168,7 @@ export function indexQueueContract(
       expect(await queue.get("nonsense")).toBeUndefined();
     });
 
-    it("tries again while the database is not available, and tells why work failed for good", async () => {
+    it("tries again while the database is not available, and reports why work failed for good", async () => {
       let attempts = 0;
       queue = await open(async (piece) => {
         if (pathOf(piece) === "bad") throw new CairnError("invalid_input", "this cannot be indexed");

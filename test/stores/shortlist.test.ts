@@ -32,8 +32,8 @@ async function tableOf(records: readonly (readonly string[])[], first = 1): Prom
 const listOf = (table: string, words: readonly string[], needed: number) =>
   database.read((tx) => shortlist(tx, table, words, needed))?.toSorted((a, b) => a - b);
 
-describe("the shortlist of a search by words", () => {
-  it("takes those with the rarer words, and all that cannot be told apart", async () => {
+describe("the shortlist of a keyword search", () => {
+  it("takes the records with the rarer terms, and all with equal points", async () => {
     const records = Array.from({ length: 400 }, (_, i) => ["common", ...(i < 30 ? ["rare"] : []), ...(i < 10 ? ["rarest"] : [])]);
     const table = await tableOf(records);
     const first = (count: number) => Array.from({ length: count }, (_, i) => i + 1);

@@ -14,7 +14,7 @@ function temporaryFolder(): string {
   return folder;
 }
 
-it("a search that finds damaged codes makes them again, and a person is told once", async () => {
+it("a search that finds damaged codes rebuilds them, and reports it once", async () => {
   const dataDir = temporaryFolder();
   const projectPath = "/repairs";
   const notices: string[] = [];
@@ -35,7 +35,7 @@ it("a search that finds damaged codes makes them again, and a person is told onc
   await cairn.close();
 });
 
-it("so does a write, whoever makes it", async () => {
+it("so does a write of any process", async () => {
   const notices: string[] = [];
   const path = join(temporaryFolder(), "p.db");
   const database = await openSqlite({ path, schema: projectSchema, onNotice: (message) => notices.push(message) });

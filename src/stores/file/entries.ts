@@ -9,7 +9,7 @@ import type { PayloadEncoding } from "../rows/run-payload.ts";
 /** What the store asks of a file system; tests hand in one that fails. */
 export type FileOps = Pick<typeof nodeFiles, "link" | "mkdir" | "open" | "readdir" | "readFile" | "rename" | "rm" | "stat" | "unlink">;
 
-/** One numbered file of a run's folder. The newest tells all about the run; those with a checkpoint are its history. */
+/** One numbered file of a run's folder. The newest describes the run; the files with a checkpoint are its history. */
 export interface Entry {
   readonly number: number;
   readonly run: Run;
@@ -21,7 +21,7 @@ export interface Entry {
 
 /**
  * A run's folder as a log. A new entry is written to a temporary file, synced, and then given the next number with `link`, which unlike
- * `rename` fails when another process has taken that number: whoever gets it was the only one who saw the state before it. Then the folder is synced.
+ * `rename` fails when another process has taken that number: the process that gets it was the only one that saw the state before it. Then the folder is synced.
  */
 export function entryLog(folder: string, files: FileOps = nodeFiles) {
   const pathOf = (number: number) => join(folder, `${String(number).padStart(12, "0")}.entry`);

@@ -44,7 +44,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       for (;;) {
         const top = here.top;
         const { entry, body, result } = await next(top && (await withRenewal(here.log, top, fresh ? undefined : now())), now());
-        here.top = undefined; // if publishing fails, nobody knows what is there
+        here.top = undefined; // if publishing fails, the state is unknown
         const published = { ...entry, number: (top?.number ?? 0) + 1 };
         if (await here.log.publish(published, body)) {
           here.top = published;
@@ -274,7 +274,7 @@ async function withRenewal(log: EntryLog, top: Entry, unlessAfter?: string): Pro
   return renewed && renewed > run.leaseUntil ? { ...top, run: { ...run, leaseUntil: renewed } } : top;
 }
 
-/** The run's record to go on from; a deleted run begins anew with its numbers going on. */
+/** Returns the run's record to continue from; a deleted run starts again and its numbers continue. */
 function living(top: Entry | undefined, runId: string, at: string): Run {
   if (top && !top.deleted) return top.run;
   return { ...rules.newRecord(runId, at), lastSequence: top?.run.lastSequence ?? 0, fence: top?.run.fence ?? 0 };

@@ -17,7 +17,7 @@ export interface MemoryIndexQueueOptions {
 }
 
 const CAPACITY = 32;
-/** Jobs that ended are remembered for whoever comes to ask: so many, and so many files of theirs in all. */
+/** Limits of finished jobs that are remembered, and of their files in all. */
 const REMEMBERED_JOBS = 1_000;
 const REMEMBERED_FILES = 50_000;
 
@@ -29,7 +29,7 @@ interface Entry {
   readonly stop: AbortController;
 }
 
-/** A queue of this process. What it accepted ends with the process: whoever asks for such a job later hears that it is not known, and sends again. */
+/** A queue of this process. What it accepted ends with the process: a later request for such a job gets not_found, and the client sends again. */
 export function memoryIndexQueue({
   perform,
   now,

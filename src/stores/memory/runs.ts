@@ -157,7 +157,7 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
   };
 }
 
-/** The run's place, made anew where there was none; a deleted run begins again with its numbers going on. */
+/** Returns the run's entry, and creates it if needed; a deleted run starts again and its numbers continue. */
 function revived(runs: Map<string, Kept>, runId: string, at: string): Kept {
   const known = runs.get(runId);
   if (known && !known.deleted) return known;

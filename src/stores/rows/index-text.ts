@@ -2,7 +2,7 @@ import type { Chunk, CodeKind, SymbolDefinition, SymbolEntry } from "../../model
 import { type Position, packPositions } from "./positions.ts";
 import { pack, unpack } from "./text-blocks.ts";
 
-/** A line of a bundled file can be megabytes long; nobody looks for its last word, and PostgreSQL refuses so many. */
+/** A line of a bundled file can be megabytes long; its last terms are not searched for, and PostgreSQL refuses that many. */
 const MAX_WORDS_CHARS = 100_000;
 /** Longer names are data that looks like a name, and too long for an index. */
 const MAX_NAME_CHARS = 200;

@@ -23,7 +23,7 @@ const gunzip = promisify(zlib.gunzip) as Transform;
 const zstd = "zstdCompress" in zlib ? (promisify(zlib.zstdCompress) as Transform) : undefined;
 const unzstd = "zstdDecompress" in zlib ? (promisify(zlib.zstdDecompress) as Transform) : undefined;
 
-/** Checks what every store must refuse alike, and compresses a large state. A small one is given back as it is: the store copies it. */
+/** Checks what every store must refuse, and compresses a large state. A small one is returned unchanged: the store copies it. */
 export function packState(checkpoint: NewRunCheckpoint): Payload | Promise<Payload> {
   assertKey("run id", checkpoint.runId);
   assertKey("node id", checkpoint.nodeId);

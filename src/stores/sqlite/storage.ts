@@ -23,7 +23,7 @@ export interface SqliteStorageOptions {
   /** The folder that holds `projects/project_<hash>.db` with its code index `project_<hash>.code.db`, and `projects/shared.db`. */
   readonly dataDir: string;
   readonly now: () => string;
-  /** Told in words for a person when something was damaged and put right. */
+  /** Receives a message for a person when something was damaged and repaired. */
   readonly onNotice?: ((message: string) => void) | undefined;
 }
 
@@ -98,7 +98,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
           const owner = ownerOf(await handleOf(join(folder, file))());
           if (owner !== undefined) owners.push(owner);
         } catch (error) {
-          // Whose a damaged file is cannot be told; the others must not suffer for it.
+          // The owner of a damaged file is unknown; it must not affect the others.
           if (!(error instanceof CairnError && (error.details?.damaged || error.details?.deleted))) throw error;
         }
       }

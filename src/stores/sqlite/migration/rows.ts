@@ -210,7 +210,7 @@ function assertDimension(table: TableShape, row: readonly Value[], raw: readonly
 }
 
 function refusal(table: TableShape, raw: readonly unknown[], column: Column, problem: string): CairnError {
-  const key = table.key.map((name) => `${name} ${shown(raw[table.columns.findIndex((known) => known.name === name)])}`).join(", ");
+  const key = table.key.map((name) => `${name} ${describeValue(raw[table.columns.findIndex((known) => known.name === name)])}`).join(", ");
   return new CairnError(
     "conflict",
     `The row of ${table.name} with ${key} cannot be moved: its ${column.name} ${problem}. ${table.damage ? 'Run "cairn doctor --repair" to set it aside, then migrate again.' : "Correct or delete that row, then try again."} Nothing was changed.`,
@@ -218,7 +218,7 @@ function refusal(table: TableShape, raw: readonly unknown[], column: Column, pro
   );
 }
 
-function shown(value: unknown): string {
+function describeValue(value: unknown): string {
   const text = value instanceof Uint8Array ? Buffer.from(value).toString("utf8") : String(value);
   return value instanceof Uint8Array ? JSON.stringify(text.slice(0, 100)) : text;
 }

@@ -5,7 +5,7 @@ import { findProblems } from "../driver/find-problems.ts";
 
 /**
  * Copies a database as it is at one moment, also while others write to it, and reads the copy through. A damaged one is not
- * copied: the copy might look sound, because damaged indexes are made anew in it.
+ * copied: the copy might look sound, because damaged indexes are rebuilt in it.
  */
 const { from, to } = workerData as { readonly from: string; readonly to: string };
 await postResult(async () => {

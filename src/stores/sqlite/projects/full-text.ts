@@ -10,7 +10,7 @@ export interface Where {
   readonly params: readonly SqlValue[];
 }
 
-/** Makes a record's text findable by its words, in place of what was there. Erasing words from the index costs more than comparing them. */
+/** Replaces a record's terms in the full-text index. Erasing terms costs more than comparing them. */
 export function putTerms(tx: SqliteTx, table: string, key: number, text: string): void {
   const terms = searchTerms(text);
   const before = tx.get<{ terms: string }>(`SELECT terms FROM ${table} WHERE rowid = ?`, key);
@@ -32,7 +32,7 @@ export function removeTerms(tx: SqliteTx, table: string, key: number): void {
   tx.run(`DELETE FROM ${table} WHERE rowid = ?`, key);
 }
 
-/** The records whose text has words of the query, by BM25, best first; only those that `where` lets through. */
+/** Returns the records whose text has terms of the query, by BM25, best first; only records that `where` accepts. */
 export function rankByKeywords(
   tx: SqliteTx,
   table: string,
@@ -78,7 +78,7 @@ function rankMatching(
   );
 }
 
-/** So many more than wanted are taken, for those among them that are no longer, or not yet, a record. */
+/** Extra candidates for entries that are no longer, or not yet, a record. */
 const SPARE = 50;
 
 /**

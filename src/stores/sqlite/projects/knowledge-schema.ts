@@ -1,6 +1,6 @@
 /**
  * `knowledge` is the truth. `embedding_records` holds each record once per embedding version, with its vector, for people who read
- * the database with SQL: triggers write it in the transaction that changes a record or a vector, whoever makes it.
+ * the database with SQL: triggers write it in the transaction of any process that changes a record or a vector.
  */
 export const KNOWLEDGE_SCHEMA = `
 CREATE TABLE knowledge (

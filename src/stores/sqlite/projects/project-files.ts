@@ -59,7 +59,7 @@ export async function exportDatabase(from: string, to: string, signal?: AbortSig
   assertFree(to);
   await inScratch(dirname(to), async (scratch) => {
     const copy = join(scratch, "copy.db");
-    closeSync(openSync(copy, "wx", 0o600)); // made here, so that nobody else may read it
+    closeSync(openSync(copy, "wx", 0o600)); // made here, so that no other user can read it
     const problems = await runInThread<readonly string[]>("stores/sqlite/projects/export-worker.js", { from, to: copy }, { signal }).catch(
       (cause) => {
         throw signal?.aborted ? cause : new CairnError("unavailable", `${from} could not be copied to ${to}: ${cause.message}`, { cause });
@@ -104,7 +104,7 @@ export async function ownerOfFile(path: string, shown: string): Promise<string> 
   throw new CairnError("invalid_input", `${shown} is a database, but not that of a project of Cairn.`);
 }
 
-/** Every SQLite file begins so; a person who took another file is told at once. */
+/** Every SQLite file begins with this; another file is refused immediately. */
 function assertDatabase(file: string): void {
   const start = Buffer.alloc(16);
   try {

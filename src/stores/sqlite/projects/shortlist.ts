@@ -1,17 +1,17 @@
 import type { SqliteTx } from "../driver/driver.ts";
 
-/** The words of a query share about so many points, the rarer ones more of them. */
+/** Points that the terms of a query share, the rarer ones more of them. */
 const POINTS = 1_000;
-/** So many are taken at most, in times of what is needed; more only if they cannot be told apart. */
+/** Largest number of records, as a multiple of the wanted ones; more only if their points are equal. */
 const ROOM = 10;
 const SLOTS_MAX = 1 << 20;
 
-/** Where records gather their points: a slot for each. All are empty between two queries; to make them anew would be most of the garbage of a search. */
+/** Where records gather their points: a slot for each. All are empty between two queries; allocating them again would be most of the garbage of a search. */
 let slots = new Int32Array(1 << 16);
 
 /**
  * The records worth scoring, of all that have a word of the query: `needed` of them or more. Scoring a record takes ten times as long
- * as finding it, and a common word finds thousands. So records are found first, word by word, and those that have the most of the
+ * as finding it, and a common word finds thousands. So records are found first, term by term, and the records with the most of the
  * query's rarer words are taken: the best by BM25 are among them, but for the last few now and then. Nothing if all should be scored.
  */
 export function shortlist(tx: SqliteTx, table: string, words: readonly string[], needed: number): readonly number[] | undefined {

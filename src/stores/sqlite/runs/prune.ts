@@ -4,7 +4,7 @@ import { BURY } from "./schema.ts";
 
 const BATCH = 500;
 
-/** Removes in small transactions, so that runs go on saving in between. */
+/** Removes in small transactions, so that runs can save in between. */
 export async function pruneSqliteRuns(database: SqliteDatabase, options: PruneOptions): Promise<PruneReport> {
   const { olderThan, keepLast, runId, batch = BATCH, signal } = options;
   const report = { checkpoints: 0, runs: 0, bytes: 0 };

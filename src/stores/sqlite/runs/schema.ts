@@ -26,7 +26,7 @@ export const runSchema: DatabaseSchema = {
     CREATE INDEX runs_unfinished ON runs (status, lease_until) WHERE status = 'running' AND deleted = 0;
     -- Every save of every run: the newest row of a node is its checkpoint, the older ones are its history.
     -- Columns that are read together are stored together: a load reads two values instead of fifteen, and a save binds seven.
-    -- The columns beside the envelope are those that statements search by. The state comes last, so that reading the other
+    -- The columns next to the envelope are the ones that statements search by. The state comes last, so that reading the other
     -- columns of a large row does not touch its pages. Text states are stored as text, others as bytes.
     CREATE TABLE checkpoints (
       run_id TEXT NOT NULL,
@@ -42,6 +42,6 @@ export const runSchema: DatabaseSchema = {
   `,
 };
 
-/** Forgets all of a run but its numbers, and fences off whoever holds it. */
+/** Deletes all of a run but its numbers, and fences off its holder. */
 export const BURY = `UPDATE runs SET deleted = 1, fence = fence + 1, lease_owner = NULL, lease_until = NULL, graph = '', fingerprint = '',
   project = NULL, note = NULL WHERE run_id = ? AND deleted = 0`;

@@ -64,7 +64,7 @@ export function sqliteSystemStorage({ stateDir, refuseLinks = false }: SqliteSys
           if (ownerOf(await handleOf(systemId)()) === systemId) found.push(systemId);
         } catch (error) {
           if (!(error instanceof CairnError && (error.details?.damaged || error.details?.deleted))) throw error;
-          found.push(systemId); // it is there; whoever asks for it is told that it is damaged
+          found.push(systemId); // it exists; calls for it report the damage
         }
       }
       return found.sort(byBytes);
