@@ -118,7 +118,7 @@ describe("inverted lists", () => {
     const collection = () => database.read((tx) => findCollection(tx, "c", 1)!);
     let turns = 0;
     const meddle = async () => {
-      // Writers go on during every pause; many changes at once make them rewrite segments underneath.
+      // Writers continue during every pause; many changes at once make them rewrite segments underneath.
       if (++turns % 9 !== 0) return;
       const from = (turns * 37) % COUNT;
       const replaced = vectorsOf(from, from + 60, DIMENSION).map(({ key }) => ({ key, vector: vectorOf(key + turns, DIMENSION) }));
@@ -169,7 +169,7 @@ describe("inverted lists", () => {
     expect(database.read((tx) => tx.get("SELECT count(*) AS count FROM vector_segments WHERE ready = 0"))).toEqual({ count: 0 });
   });
 
-  it("give way when the collection is dropped or made again underneath", async () => {
+  it("are abandoned when the collection is dropped or made again underneath", async () => {
     const { database } = await filled(2_000);
     const collection = database.read((tx) => findCollection(tx, "c", 1)!);
     let turns = 0;

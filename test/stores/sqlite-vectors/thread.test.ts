@@ -35,7 +35,7 @@ describe("what the scanning thread remembers", () => {
     expect(cache.bytes).toBeLessThan(8 * SEGMENT_BYTES);
   });
 
-  it("is given back when it is told so, and read again when it is needed", async () => {
+  it("is freed on request, and read again when it is needed", async () => {
     const path = temporaryFile();
     const database = await openVectors(path);
     await database.write((tx) => vectorWriter(tx).put("c", 1, vectorsOf(0, 500, DIMENSION)));

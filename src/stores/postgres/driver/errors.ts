@@ -23,7 +23,7 @@ export function isGone(error: unknown): boolean {
   return code === "42P01" || code === "3F000";
 }
 
-/** Says what a failed statement means for the person. `where` names the server, never the password. */
+/** Reports what a failed statement means for the person. `where` names the server, never the password. */
 export function translatePostgresError(error: unknown, where: string, outcome: "undone" | "unknown" = "undone"): unknown {
   if (error instanceof CairnError) return error;
   const code = codeOf(error);
