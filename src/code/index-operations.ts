@@ -8,7 +8,7 @@ import { FilePath, JobOutput } from "./wire-schemas.ts";
 
 /** What programs use that bring a project's files to the index. People and agents have `code index`, which uses these. */
 
-const shown = ({ id, ...job }: IndexJob) => ({ jobId: id, ...job });
+const toOutput = ({ id, ...job }: IndexJob) => ({ jobId: id, ...job });
 const renderJob = ({ job_id, status, reason, result }: z.output<typeof JobOutput>): string =>
   [
     `Job ${job_id}: ${status}${reason ? `. ${reason}` : ""}`,
@@ -50,7 +50,7 @@ export const codeSend = operation({
   http: { method: "POST", path: "/index", status: 202 },
   cli: { hidden: true },
   render: renderJob,
-  run: async (cairn, input, context) => shown(await cairn.indexing.send(input, senderOf(context))),
+  run: async (cairn, input, context) => toOutput(await cairn.indexing.send(input, senderOf(context))),
 });
 
 export const codeManifest = operation({
@@ -73,7 +73,7 @@ export const codeManifest = operation({
   cli: { hidden: true },
   render: renderJob,
   run: async (cairn, { projectPath, paths, after, until }, context) =>
-    shown(await cairn.indexing.sendManifest({ projectPath, manifest: paths, after, until }, senderOf(context))),
+    toOutput(await cairn.indexing.sendManifest({ projectPath, manifest: paths, after, until }, senderOf(context))),
 });
 
 export const codeHashes = operation({
@@ -110,7 +110,7 @@ export const codeJobGet = operation({
   async run(cairn, { jobId, waitMs }, context) {
     // Looked at before it is waited for: whose job it is must not show in how long the answer takes.
     assertMayTouch(await cairn.indexing.job(jobId), context);
-    return shown(await cairn.indexing.job(jobId, { waitMs, signal: context.signal }));
+    return toOutput(await cairn.indexing.job(jobId, { waitMs, signal: context.signal }));
   },
 });
 
@@ -126,7 +126,7 @@ export const codeJobCancel = operation({
   render: renderJob,
   async run(cairn, { jobId }, context) {
     assertMayTouch(await cairn.indexing.job(jobId), context);
-    return shown(await cairn.indexing.cancel(jobId));
+    return toOutput(await cairn.indexing.cancel(jobId));
   },
 });
 

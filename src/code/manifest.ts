@@ -37,7 +37,7 @@ export async function removeMissing(
   };
 }
 
-/** Removes files in several transactions and returns the paths of those that still had the given content. */
+/** Removes files in several transactions and returns the paths of files that still had the given content. */
 export async function removeFiles(
   store: CodeIndexStore,
   removes: NonNullable<CodeBatch["removes"]>,

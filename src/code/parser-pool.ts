@@ -11,7 +11,7 @@ import { languageOf } from "./chunking/language.ts";
 export interface ParserPool {
   /**
    * Cuts a file by its syntax, off this thread. A parser that hangs, crashes or runs out of memory costs the file its
-   * syntax: it is then cut by lines, and `notice` says why. Rejects only when cancelled, closed or flooded.
+   * syntax: it is then cut by lines, and `notice` has the reason. Rejects only when cancelled, closed or flooded.
    */
   chunk(input: ChunkFileInput, options?: { readonly signal?: AbortSignal | undefined }): Promise<ChunkedFile>;
   /** Ends the threads. What still waits is rejected. */
