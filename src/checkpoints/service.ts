@@ -6,7 +6,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
-import { type Collection, importNew, storeEmbedded } from "../recall/store-embedded.ts";
+import { type Collection, importNew, storeEmbedded } from "../recall/embed-records.ts";
 import { decodeCursor, nextCursor } from "../text/cursor.ts";
 import { checkpointText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { isFolder } from "../client/identity.ts";
+import { isFolder } from "../client/decorate-operations.ts";
 import { identifyProject, type ProjectIdentity } from "../files/git-repository.ts";
 import { shortPath } from "../files/regular-file.ts";
 import { CairnError } from "../model/errors.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { isFolder } from "../client/identity.ts";
+import { isFolder } from "../client/decorate-operations.ts";
 import { PROJECT_FILE } from "../config/load.ts";
 import { proposedSettings } from "../config/proposed.ts";
 import { readTrusted, type TrustedFolder, trustFile, trustText } from "../config/trust.ts";

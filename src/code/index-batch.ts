@@ -7,7 +7,7 @@ import { LIMITS } from "../model/limits.ts";
 import type { CodeStore, FileWrite } from "../ports/code-store.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
-import { allCoverCurrent, vectorsFor } from "../recall/vectors-for.ts";
+import { allCoverCurrent, vectorsFor } from "../recall/embed-records.ts";
 import { yieldToCalls } from "../scheduling/yield.ts";
 import { unstorable } from "../text/clean.ts";
 import { chunkText } from "../text/embedding-text.ts";

@@ -8,7 +8,7 @@ import type { Embedders } from "../ports/embedders.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
-import { type Collection, importNew, storeEmbedded } from "../recall/store-embedded.ts";
+import { type Collection, importNew, storeEmbedded } from "../recall/embed-records.ts";
 import { decodeCursor, nextCursor } from "../text/cursor.ts";
 import { knowledgeText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";

@@ -1,7 +1,4 @@
-import { type CachedEmbedder, cachedEmbedder } from "../embedders/cache.ts";
-import { limitedEmbedder } from "../embedders/concurrency.ts";
-import { type CostMeter, costMeter, PRICE_PER_MILLION } from "../embedders/cost.ts";
-import { redactedEmbedder } from "../embedders/redacted.ts";
+import { type EmbedderPipeline, embedderPipeline } from "../embedders/pipeline.ts";
 import { type EmbedderEntry, embedderRegistry } from "../embedders/registry.ts";
 import type { EmbeddingFigures } from "../model/embedding-figures.ts";
 import { CairnError } from "../model/errors.ts";
@@ -33,14 +30,13 @@ export interface OpenEmbeddersOptions {
 
 /** Opens the embedders of this process, each behind redaction, a cache, a cost meter and a concurrency limit. */
 export function openEmbedders({ choice = {}, redact, onNotice = () => {} }: OpenEmbeddersOptions): OpenedEmbedders {
-  const wrapped: { readonly cached: CachedEmbedder; readonly meter: CostMeter }[] = [];
-  const wrap = (embedder: Embedder): Embedder => {
-    const meter = costMeter(PRICE_PER_MILLION[embedder.model] ?? 0);
-    const cached = cachedEmbedder(meter.metered(limitedEmbedder(embedder)), { onUse: ({ hits }) => meter.saved(hits) });
-    wrapped.push({ cached, meter });
-    return redactedEmbedder(cached, redact);
+  const pipelines: EmbedderPipeline[] = [];
+  const withPipeline = (embedder: Embedder): Embedder => {
+    const pipeline = embedderPipeline(embedder, redact);
+    pipelines.push(pipeline);
+    return pipeline;
   };
-  const sum = (figure: (one: (typeof wrapped)[number]) => number) => wrapped.reduce((total, one) => total + figure(one), 0);
+  const sum = (figure: keyof EmbeddingFigures) => pipelines.reduce((total, { usage }) => total + usage()[figure], 0);
   const { entries, ...order } = isList(choice) ? ownEmbedders(choice) : bundled(choice, onNotice);
   return {
     embedders: embedderRegistry({
@@ -49,18 +45,18 @@ export function openEmbedders({ choice = {}, redact, onNotice = () => {} }: Open
         ...entry,
         async open() {
           const embedder = await open();
-          return embedder && wrap(embedder);
+          return embedder && withPipeline(embedder);
         },
       })),
     }),
     usage: () => ({
-      cacheHits: sum(({ cached }) => cached.stats().hits),
-      cacheMisses: sum(({ cached }) => cached.stats().misses),
-      texts: sum(({ meter }) => meter.read().texts),
-      tokens: sum(({ meter }) => meter.read().tokens),
-      dollars: sum(({ meter }) => meter.read().dollars),
-      savedTokens: sum(({ meter }) => meter.read().savedTokens),
-      savedDollars: sum(({ meter }) => meter.read().savedDollars),
+      cacheHits: sum("cacheHits"),
+      cacheMisses: sum("cacheMisses"),
+      texts: sum("texts"),
+      tokens: sum("tokens"),
+      dollars: sum("dollars"),
+      savedTokens: sum("savedTokens"),
+      savedDollars: sum("savedDollars"),
     }),
   };
 }

@@ -1,7 +1,7 @@
 import type { Embedder } from "../ports/embedder.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, Unembedded } from "../ports/embedding-store.ts";
-import { embedWithin } from "./embed-within.ts";
+import { embedWithin } from "./embed-records.ts";
 
 export interface FillOptions {
   readonly signal?: AbortSignal | undefined;

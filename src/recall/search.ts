@@ -6,7 +6,7 @@ import type { CandidateQuery, Candidates, Ranked, RecallStore } from "../ports/r
 import type { Redact } from "../text/redact.ts";
 import { utcTimes } from "../text/utc-times.ts";
 import type { Backfiller } from "./backfiller.ts";
-import { embedWithin } from "./embed-within.ts";
+import { embedWithin } from "./embed-records.ts";
 import { type Candidate, fuse } from "./fuse.ts";
 import { semanticWeight } from "./weights.ts";
 

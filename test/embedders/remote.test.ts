@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { costMeter } from "../../src/embedders/cost.ts";
+import { costMeter } from "../../src/embedders/pipeline.ts";
 import { batches } from "../../src/embedders/remote/batches.ts";
 import { breaker } from "../../src/embedders/remote/breaker.ts";
 import { openAiEmbedder } from "../../src/embedders/remote/openai.ts";

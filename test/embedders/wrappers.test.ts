@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cachedEmbedder } from "../../src/embedders/cache.ts";
-import { limitedEmbedder } from "../../src/embedders/concurrency.ts";
-import { costMeter } from "../../src/embedders/cost.ts";
+import { cachedEmbedder, costMeter, limitedEmbedder } from "../../src/embedders/pipeline.ts";
 import type { Embedder } from "../../src/ports/embedder.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
