@@ -153,21 +153,21 @@ describe("cairn mcp", SLOW, () => {
     await first.close(); // the client goes away in the middle, and kills a server that takes long to end
     expect(["pending", "running"]).toContain(s.jobs()[0]!.status);
 
-    const second = await s.mcp(); // goes on by itself
+    const second = await s.mcp(); // resumes automatically
     await until(() => s.jobs()[0]!.status !== "pending");
-    const told: number[] = [];
+    const reported: number[] = [];
     const done = await call(
       second,
       "code_index",
       { wait: true },
-      { onprogress: ({ progress }: { progress: number }) => told.push(progress) },
+      { onprogress: ({ progress }: { progress: number }) => reported.push(progress) },
     );
     const resumed = s.jobs().find(({ job_id }) => job_id === begun.job_id)!;
     expect([resumed.status, done.status]).toEqual(["completed", "completed"]);
     expect(resumed.counts.unchanged).toBeGreaterThan(0);
     // A test that is held up may ask when it was through already, and then for another.
-    if (done.job_id === begun.job_id) expect(told.length).toBeGreaterThan(0);
-    expect([...told].sort((a, b) => a - b)).toEqual(told);
+    if (done.job_id === begun.job_id) expect(reported.length).toBeGreaterThan(0);
+    expect([...reported].sort((a, b) => a - b)).toEqual(reported);
     expect(await call(second, "code_status")).toMatchObject({ indexed_files: 1_500 });
     const state = JSON.parse(readFileSync(join(s.home, ".cairn", "mcp-state.json"), "utf8"));
     expect(state).toMatchObject({ current_jobs: {}, recent_paths: [s.project] });
