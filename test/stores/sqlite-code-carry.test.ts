@@ -72,7 +72,7 @@ it("checks both files, and never sets memory aside for damage in the code index"
   const checked = await cairn.databases.check({ projectPath });
   expect(checked).toMatchObject({ state: "sound", location: file });
   expect(checked.codeIndex!.problems.length).toBeGreaterThan(0);
-  await expect(cairn.databases.quarantine({ projectPath })).rejects.toThrow(/is sound, so it stays/);
+  await expect(cairn.databases.quarantine({ projectPath })).rejects.toThrow(/is not damaged/);
   const { healthy, findings } = await cairn.doctor.examine();
   expect(healthy).toBe(false);
   expect(findings).toContainEqual(

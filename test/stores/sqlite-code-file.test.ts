@@ -109,3 +109,18 @@ for (const [part, [start, length]] of Object.entries(DAMAGES))
     expect(await countHits(reopened)).toBeGreaterThan(0);
     expect(notices.join("\n")).toMatch(/was damaged and has been deleted/);
   });
+
+it("refuses a code index with a planted trigger, keeps memory working, and rebuilds the index with the next index run", async () => {
+  const { cairn, codeFile, dataDir } = await openCairn();
+  await indexFiles(cairn);
+  await cairn.close();
+  const { DatabaseSync } = await loadEngine();
+  const connection = new DatabaseSync(codeFile);
+  connection.exec("CREATE TRIGGER planted AFTER INSERT ON indexed_files BEGIN DELETE FROM code_chunks; END");
+  connection.close();
+  const { cairn: reopened } = await openCairn(dataDir);
+  await expect(countHits(reopened)).rejects.toMatchObject({ code: "unavailable", details: { codeIndex: true } });
+  await reopened.checkpoints.save({ projectPath, summary: "Still saved" });
+  expect((await indexFiles(reopened)).files.map(({ status }) => status)).toEqual(FILES.map(() => "indexed"));
+  expect(await countHits(reopened)).toBeGreaterThan(0);
+});
