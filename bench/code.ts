@@ -8,7 +8,7 @@ import { type Cairn, open } from "../src/index.ts";
 import { projectDatabaseName } from "../src/model/ids.ts";
 import { openSqlite } from "../src/stores/sqlite/driver/driver.ts";
 import { codeFileOf } from "../src/stores/sqlite/projects/code/code-file.ts";
-import { queryWords } from "../src/text/words.ts";
+import { extractQueryTerms } from "../src/text/terms.ts";
 import { type Bench, type Benchmark, median, quantile, root } from "./frame.ts";
 
 const FILES = 2_500;
@@ -143,7 +143,7 @@ async function queries(bench: Bench, cairn: Cairn, sources: readonly Source[]): 
     {
       cairn: (round) => cairn.code.search({ projectPath, query: asked(round) }),
       keyword: (round) => cairn.code.search({ projectPath, query: asked(round), mode: "keyword" }),
-      ripgrep: (round) => ripgrep.search(folder, queryWords(asked(round))),
+      ripgrep: (round) => ripgrep.search(folder, extractQueryTerms(asked(round))),
     },
     { rounds: 5 * QUERIES.length, warmUp: QUERIES.length },
   );

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
-import { queryWords, searchWords } from "../../src/text/words.ts";
+import { extractQueryTerms, extractTerms } from "../../src/text/terms.ts";
 import type { Bench } from "../frame.ts";
 import type { Source } from "./sources.ts";
 
@@ -14,10 +14,10 @@ export async function bm25OverFiles(bench: Bench, sources: readonly Source[]): P
   await database.write((tx) => {
     tx.exec("CREATE VIRTUAL TABLE files USING fts5(path UNINDEXED, words, tokenize = \"unicode61 remove_diacritics 0 tokenchars '_$'\")");
     for (const { path, content } of sources)
-      tx.run("INSERT INTO files (path, words) VALUES (?, ?)", path, searchWords(`${path}\n${content}`).join(" "));
+      tx.run("INSERT INTO files (path, words) VALUES (?, ?)", path, extractTerms(`${path}\n${content}`).join(" "));
   });
   return async (query) => {
-    const asked = queryWords(query).map((word) => `"${word.replaceAll('"', '""')}"`);
+    const asked = extractQueryTerms(query).map((word) => `"${word.replaceAll('"', '""')}"`);
     if (asked.length === 0) return [];
     return database.read((tx) =>
       tx
@@ -32,7 +32,7 @@ export async function ripgrepByLines(bench: Bench, tree: string): Promise<FileRa
   const { search } = (await bench.peer("ripgrep")) as { search(folder: string, words: readonly string[]): Promise<string> };
   return async (query) => {
     const lines = new Map<string, number>();
-    for (const [, path] of (await search(tree, queryWords(query))).matchAll(/^(?:\.[/\\])?(.+?):\d+:/gm)) {
+    for (const [, path] of (await search(tree, extractQueryTerms(query))).matchAll(/^(?:\.[/\\])?(.+?):\d+:/gm)) {
       const file = path!.replaceAll("\\", "/");
       lines.set(file, (lines.get(file) ?? 0) + 1);
     }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { DatabaseReport } from "../model/database-report.ts";
 import { LIMITS } from "../model/limits.ts";
-import { located } from "../model/place.ts";
+import { resolveScope } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
 import { PlaceFields } from "../operations/schemas.ts";
 
@@ -45,7 +45,7 @@ export const databaseCheck = operation({
         : []),
       ...(code && code.problems.length > 0 ? ["Rebuild the code index with: cairn code index"] : []),
     ].join("\n"),
-  run: async (cairn, input, { mayTouch }) => cairn.databases.check(located(input, mayTouch)),
+  run: async (cairn, input, { mayTouch }) => cairn.databases.check(resolveScope(input, mayTouch)),
 });
 
 const isDamaged = (codeIndex: unknown) => ((codeIndex as DatabaseReport["codeIndex"])?.problems.length ?? 0) > 0;
@@ -64,7 +64,7 @@ export const databaseQuarantine = operation({
   toolset: "none",
   cli: { examples: ["cairn database quarantine"] },
   render: ({ location, moved_to }) => `${location} is now ${moved_to}. Nothing was deleted; the next save creates a new database.`,
-  run: async (cairn, input, { mayTouch }) => cairn.databases.quarantine(located(input, mayTouch)),
+  run: async (cairn, input, { mayTouch }) => cairn.databases.quarantine(resolveScope(input, mayTouch)),
 });
 
 export const databaseOperations = [databaseCheck, databaseQuarantine];

@@ -1,5 +1,5 @@
 import type { SymbolEntry } from "../model/code-chunk.ts";
-import { chunkPrint, type IndexedFile } from "../model/code-index.ts";
+import { chunkFingerprint, type IndexedFile } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
 import type { FileOutcome, IndexResult, PreparedFile, RefusedFile, Rename } from "../model/index-job.ts";
@@ -191,7 +191,7 @@ async function withVectors(
     file,
     chunks: file.chunks.map((one) => {
       yieldToCalls();
-      const reused = reusable.get(`${file.path}\n${chunkPrint(one)}`);
+      const reused = reusable.get(`${file.path}\n${chunkFingerprint(one)}`);
       if (reused) return { chunk: one, reused, text: -1 };
       const text = chunkText(file.path, one);
       const place = texts.get(text) ?? texts.size;

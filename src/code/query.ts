@@ -1,4 +1,4 @@
-import { queryWords } from "../text/words.ts";
+import { extractQueryTerms } from "../text/terms.ts";
 import type { PathRole } from "./path-role.ts";
 
 /** A query, parsed for code search. */
@@ -26,7 +26,7 @@ export function readQuery(query: string): CodeQuery {
   const bare = [...text.matchAll(NAME)][0]?.[0] === text;
   const found = [...text.matchAll(NAME)].map(([name]) => name);
   const paths = (bare ? found : found.filter(looksLikeName)).map(nameParts);
-  const words = queryWords(query);
+  const words = extractQueryTerms(query);
   const asked = new Set(words);
   return {
     names: [...new Set(paths.map((parts) => parts.at(-1)!))].slice(0, MAX_NAMES),

@@ -1,5 +1,5 @@
 import type { CodeOutline } from "../model/code-index.ts";
-import { identifierParts } from "../text/words.ts";
+import { identifierParts } from "../text/terms.ts";
 import { type PathRole, pathRoles } from "./path-role.ts";
 import { type CodeQuery, foldName } from "./query.ts";
 

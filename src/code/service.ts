@@ -136,7 +136,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     assertProject(projectPath);
     const { code: store } = await storage.create(projectPath);
     if (!reconciled.has(projectPath)) {
-      await rebuilding(store, () => store.reconcile());
+      await retryOnDamagedIndex(store, () => store.reconcile());
       reconciled.add(projectPath);
       backfiller.schedule(`code ${projectPath}`, store.embeddings); // an earlier process may have been killed before it embedded every chunk
     }
@@ -144,7 +144,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   }
 
   /** Runs a part of an index run. If the index turns out to be damaged, it is dropped and the part runs again on an empty one. */
-  async function rebuilding<T>(store: CodeStore, work: () => Promise<T>): Promise<T> {
+  async function retryOnDamagedIndex<T>(store: CodeStore, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
@@ -163,7 +163,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     if (page.manifest.length === 0)
       throw new CairnError("invalid_input", "manifest: an empty manifest would remove every file. Use code_clean for that.");
     const store = await find(projectPath);
-    return store ? rebuilding(store, () => removeMissing(store, page, now())) : { removed: [], renamed: [] };
+    return store ? retryOnDamagedIndex(store, () => removeMissing(store, page, now())) : { removed: [], renamed: [] };
   };
 
   const perform: Code["perform"] = async (work, { signal } = {}) => {
@@ -173,7 +173,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       return { files: [], embeddedTexts: 0, removed: paths.length, removedPaths: paths.slice(0, REPORTED_PATHS), renamed: renamed.length };
     }
     const store = await writable(work.projectPath);
-    const result = await rebuilding(store, () => indexFiles(store, deps, work, signal));
+    const result = await retryOnDamagedIndex(store, () => indexFiles(store, deps, work, signal));
     if (result.notEmbedded !== undefined) backfiller.schedule(`code ${work.projectPath}`, store.embeddings);
     return { ...result, removed: 0, removedPaths: [], renamed: 0 };
   };
@@ -189,7 +189,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
 
     async hashes({ projectPath, paths }) {
       const store = await find(projectPath);
-      const files = store ? await rebuilding(store, () => store.filesAt(paths)) : [];
+      const files = store ? await retryOnDamagedIndex(store, () => store.filesAt(paths)) : [];
       return Object.fromEntries(files.filter(({ notice }) => notice === undefined).map(({ path, contentHash }) => [path, contentHash]));
     },
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { KNOWLEDGE_KINDS } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
-import { assertMayTouch } from "../model/place.ts";
+import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
 import { PlaceFields, text } from "../operations/schemas.ts";
 import { readLabelled, readRecords } from "./read-records.ts";

@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 import { type Knowledge, type KnowledgeContent, knowledgeHash } from "../model/knowledge.ts";
-import { databaseOf, type Place } from "../model/place.ts";
+import { type RecordScope, resolveDatabase } from "../model/record-scope.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
@@ -20,7 +20,7 @@ export interface ImportRecord extends KnowledgeContent {
 }
 
 /** The records of one import and how to apply them. */
-export interface ImportKnowledge extends Place {
+export interface ImportKnowledge extends RecordScope {
   /** Names the import, such as by its file. The source owns its records: the import deletes records that are gone from the file. */
   readonly source: string;
   readonly records: readonly ImportRecord[];
@@ -72,7 +72,7 @@ const ATTEMPTS = 5;
 
 export async function importKnowledge(deps: ImportDeps, request: ImportKnowledge, options: ImportOptions): Promise<ImportResult> {
   const { storage, embedders, backfiller, now, redact } = deps;
-  const database = databaseOf(request);
+  const database = resolveDatabase(request);
   assertDistinct(request.records);
   const clean = await mapInSlices(request.records, (record) => redactContent(record, redact), options.signal);
   const redactedSecrets = clean.flatMap(({ redacted }) => redacted).reduce((sum, { count }) => sum + count, 0);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
-import { assertMayTouch } from "../model/place.ts";
+import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
 import { Damaged, damagedField, damagedNote, Id, MaxTokens, PlaceFields, text } from "../operations/schemas.ts";
 import { fitNote } from "../text/budget.ts";

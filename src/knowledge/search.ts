@@ -1,7 +1,7 @@
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { type Knowledge, successRate } from "../model/knowledge.ts";
-import { databaseOf, type Scope } from "../model/place.ts";
+import { resolveDatabase, type Scope } from "../model/record-scope.ts";
 import type { EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
 import type { Storage } from "../ports/storage.ts";
@@ -57,8 +57,8 @@ export async function searchScopes(
 ): Promise<KnowledgeAnswer> {
   const both = scope === "both" || scope === undefined;
   const databases = both
-    ? [...(projectPath === undefined ? [] : [databaseOf({ projectPath, scope: "project" })]), SHARED_PROJECT_ID]
-    : [databaseOf({ projectPath, scope })];
+    ? [...(projectPath === undefined ? [] : [resolveDatabase({ projectPath, scope: "project" })]), SHARED_PROJECT_ID]
+    : [resolveDatabase({ projectPath, scope })];
   const answers: SearchAnswer<KnowledgeHit>[] = [];
   for (const database of databases) {
     const store = (await storage.find(database))?.knowledge;

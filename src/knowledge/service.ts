@@ -2,7 +2,7 @@ import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { type Knowledge, type KnowledgeContent, type KnowledgeKind, knowledgeHash } from "../model/knowledge.ts";
-import { databaseOf, type Place } from "../model/place.ts";
+import { type RecordScope, resolveDatabase } from "../model/record-scope.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
@@ -23,7 +23,7 @@ export interface CallOptions {
 }
 
 /** The content of a new knowledge record. */
-export interface SaveKnowledge extends Place {
+export interface SaveKnowledge extends RecordScope {
   /** Default: generated. */
   readonly id?: string | undefined;
   /** Default: a skill. */
@@ -34,15 +34,15 @@ export interface SaveKnowledge extends Place {
   readonly answer: string;
 }
 
-export interface UpdateKnowledge extends Place, Partial<{ [Field in keyof KnowledgeContent]: KnowledgeContent[Field] | undefined }> {
+export interface UpdateKnowledge extends RecordScope, Partial<{ [Field in keyof KnowledgeContent]: KnowledgeContent[Field] | undefined }> {
   readonly id: string;
 }
 
-export interface KnowledgeRef extends Place {
+export interface KnowledgeRef extends RecordScope {
   readonly id: string;
 }
 
-export interface ListKnowledge extends Place, KnowledgeFilter {
+export interface ListKnowledge extends RecordScope, KnowledgeFilter {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
   /** Approximate size of the answer in tokens: long texts are cut first, then the page ends earlier. */
@@ -106,7 +106,7 @@ export interface KnowledgeDeps {
 const UPDATE_ATTEMPTS = 20;
 
 export function knowledge({ storage, embedders, backfiller, now, newId, redact }: KnowledgeDeps): KnowledgeBase {
-  const find = async (place: Place): Promise<KnowledgeStore | undefined> => (await storage.find(databaseOf(place)))?.knowledge;
+  const find = async (place: RecordScope): Promise<KnowledgeStore | undefined> => (await storage.find(resolveDatabase(place)))?.knowledge;
   const missing = (id: string) =>
     new CairnError("not_found", `No knowledge ${JSON.stringify(id)} in this scope. Use knowledge_list, or try the other scope.`);
 
@@ -115,7 +115,7 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
 
   return {
     async save({ id = newId(), kind = "skill", category = "", subcategory = "", question, answer, ...place }, { signal } = {}) {
-      const database = databaseOf(place);
+      const database = resolveDatabase(place);
       const { content, redacted } = redactContent({ kind, category, subcategory, question, answer }, redact);
       const { knowledge: store } = await storage.create(database);
       const at = now();
@@ -161,7 +161,7 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
     },
 
     async update({ id, projectPath, scope, ...changes }, { signal } = {}) {
-      const database = databaseOf({ projectPath, scope });
+      const database = resolveDatabase({ projectPath, scope });
       const store = (await storage.find(database))?.knowledge;
       if (!store) throw missing(id);
       const { content, redacted } = redactContent(changes, redact);

@@ -7,7 +7,7 @@ import {
   type StoredRecord,
 } from "../model/stored-record.ts";
 import type { Column, ColumnType, DatabaseKind, DatabaseShape, NamedValues, TableShape } from "../ports/migration.ts";
-import { checkpointText, knowledgeWords } from "../text/embedding-text.ts";
+import { checkpointText, knowledgeTerms } from "../text/embedding-text.ts";
 
 /** A project database, or the shared one. Referenced tables precede the tables that refer to them. */
 export const PROJECT_SHAPE = database("project", {
@@ -70,7 +70,7 @@ export const PROJECT_SHAPE = database("project", {
       counter: "key",
       damage: (row) => damageOf(readKnowledge(rawRow(row, KNOWLEDGE_COLUMNS))),
       fullText: ({ text }) =>
-        knowledgeWords({
+        knowledgeTerms({
           kind: text("kind"),
           category: text("category"),
           subcategory: text("subcategory"),

@@ -78,7 +78,7 @@ export function chunkId(projectId: string, path: string, index: number, generati
 }
 
 /** What a chunk is, wherever it stands: two with the same print have the same text to embed but for the path. */
-export function chunkPrint({ kind, name = "", parents, defines, text }: Omit<Chunk, "index" | "startLine" | "endLine">): string {
+export function chunkFingerprint({ kind, name = "", parents, defines, text }: Omit<Chunk, "index" | "startLine" | "endLine">): string {
   return framedHash(kind, name, parents.length, ...parents, defines.length, ...defines, text);
 }
 

@@ -16,8 +16,8 @@ import {
 export function assertMayWrite(run: Run | undefined, runId: string, fence: number | undefined, now: string): void {
   const held = run?.leaseUntil != null && run.leaseUntil > now;
   if (fence === undefined) {
-    if (held) throw heldByAnother(runId, run.leaseUntil!);
-  } else if (!held || run.fence !== fence) throw fencedOff(runId, fence);
+    if (held) throw leaseHeldError(runId, run.leaseUntil!);
+  } else if (!held || run.fence !== fence) throw leaseLostError(runId, fence);
 }
 
 /** The record after one more checkpoint. */
@@ -36,15 +36,22 @@ export function withCheckpoint(run: Run | undefined, runId: string, status: RunS
 }
 
 /** The record under a new lease, with a token higher than any before. */
-export function withLease(run: Run, owner: string, until: string, now: string, seen?: Pick<Run, "fence" | "lastSequence" | "status">): Run {
-  if (run.leaseUntil !== null && run.leaseUntil > now) throw heldByAnother(run.runId, run.leaseUntil);
-  if (seen && (seen.fence !== run.fence || seen.lastSequence !== run.lastSequence || seen.status !== run.status)) throw movedOn(run.runId);
+export function withLease(
+  run: Run,
+  owner: string,
+  until: string,
+  now: string,
+  expected?: Pick<Run, "fence" | "lastSequence" | "status">,
+): Run {
+  if (run.leaseUntil !== null && run.leaseUntil > now) throw leaseHeldError(run.runId, run.leaseUntil);
+  if (expected && (expected.fence !== run.fence || expected.lastSequence !== run.lastSequence || expected.status !== run.status))
+    throw concurrentChangeError(run.runId);
   return { ...run, fence: run.fence + 1, leaseOwner: owner, leaseUntil: until, status: "running", note: null, updatedAt: now };
 }
 
 /** Raises unless the lease still stands. */
 export function assertHeld(run: Run | undefined, lease: RunLease, now: string): asserts run is Run {
-  if (run?.leaseUntil == null || run.fence !== lease.fence || run.leaseUntil <= now) throw fencedOff(lease.runId, lease.fence);
+  if (run?.leaseUntil == null || run.fence !== lease.fence || run.leaseUntil <= now) throw leaseLostError(lease.runId, lease.fence);
 }
 
 export function newRecord(runId: string, now: string): Run {
@@ -65,11 +72,11 @@ export function newRecord(runId: string, now: string): Run {
   };
 }
 
-export function later(now: string, ms: number): string {
+export function addMs(now: string, ms: number): string {
   return new Date(Date.parse(now) + ms).toISOString();
 }
 
-export function fencedOff(runId: string, fence: number): CairnError {
+export function leaseLostError(runId: string, fence: number): CairnError {
   return new CairnError(
     "conflict",
     `This process no longer holds the run ${JSON.stringify(runId)}: its lease ran out, or another process took over. Nothing was written; resume the run to continue.`,
@@ -77,7 +84,7 @@ export function fencedOff(runId: string, fence: number): CairnError {
   );
 }
 
-export function heldByAnother(runId: string, until: string): CairnError {
+export function leaseHeldError(runId: string, until: string): CairnError {
   return new CairnError(
     "conflict",
     `Another process is working on the run ${JSON.stringify(runId)} (its lease ends at ${until}). Wait until it is done, or try again after that time.`,
@@ -85,25 +92,25 @@ export function heldByAnother(runId: string, until: string): CairnError {
   );
 }
 
-export function movedOn(runId: string): CairnError {
+export function concurrentChangeError(runId: string): CairnError {
   return new CairnError("conflict", `Another process worked on the run ${JSON.stringify(runId)} in the meantime. Look at it again.`, {
     details: { kind: "moved", runId },
   });
 }
 
-export function runExists(runId: string): CairnError {
+export function runExistsError(runId: string): CairnError {
   return new CairnError("conflict", `There already is a run ${JSON.stringify(runId)}. Resume it, or choose another id.`, {
     details: { kind: "exists", runId },
   });
 }
 
-export function noSuchRun(runId: string): CairnError {
+export function runNotFoundError(runId: string): CairnError {
   return new CairnError("not_found", `There is no run ${JSON.stringify(runId)}. List the runs to see which there are.`, {
     details: { kind: "run", runId },
   });
 }
 
-export function noSuchCheckpoint(runId: string, which: string | number): CairnError {
+export function checkpointNotFoundError(runId: string, which: string | number): CairnError {
   const named = typeof which === "number" ? `with sequence ${which}` : `of node ${JSON.stringify(which)}`;
   return new CairnError("not_found", `The run ${JSON.stringify(runId)} has no checkpoint ${named}. Its history shows which there are.`, {
     details: { kind: "checkpoint", runId, which },
@@ -111,18 +118,18 @@ export function noSuchCheckpoint(runId: string, which: string | number): CairnEr
 }
 
 /** Reports whether the run can be resumed, so that its newest position must stay. No process resumes checkpoints that were saved without a graph. */
-export function mayGoOn(run: Pick<Run, "graph" | "status">): boolean {
+export function isResumable(run: Pick<Run, "graph" | "status">): boolean {
   return run.graph !== "" && !isFinished(run.status);
 }
 
 /** Which checkpoints retention removes: `"run"` for all of them, else their sequences. `newestFirst` is the whole history. */
-export function prunable(
+export function selectPrunable(
   run: Run,
   newestFirst: readonly Pick<RunCheckpointInfo, "sequence" | "timestamp" | "nodeId" | "branch">[],
   { olderThan, keepLast }: { readonly olderThan?: string | undefined; readonly keepLast?: number | undefined },
 ): "run" | number[] {
-  if (olderThan !== undefined && !keepLast && !mayGoOn(run) && run.updatedAt < olderThan) return "run";
-  const position = mayGoOn(run) ? (newestFirst.find(({ branch }) => branch === "")?.sequence ?? 0) : Number.POSITIVE_INFINITY;
+  if (olderThan !== undefined && !keepLast && !isResumable(run) && run.updatedAt < olderThan) return "run";
+  const position = isResumable(run) ? (newestFirst.find(({ branch }) => branch === "")?.sequence ?? 0) : Number.POSITIVE_INFINITY;
   const seen = new Set<string>();
   const gone: number[] = [];
   for (const [rank, { sequence, timestamp, nodeId }] of newestFirst.entries()) {

@@ -19,19 +19,19 @@ export function assertSystemId(systemId: string): void {
     );
 }
 
-export function noSuchSystem(systemId: string): CairnError {
+export function systemNotFoundError(systemId: string): CairnError {
   return new CairnError("not_found", `There is no system "${systemId}". "cairn system list" shows those there are.`, {
     details: { kind: "system" },
   });
 }
 
-export function noSuchSnapshot(id: string): CairnError {
+export function snapshotNotFoundError(id: string): CairnError {
   return new CairnError("not_found", `There is no snapshot ${id}. It was never taken, or retention removed it.`, {
     details: { kind: "snapshot" },
   });
 }
 
-export function snapshotTooLarge(maxBytes: number): CairnError {
+export function snapshotTooLargeError(maxBytes: number): CairnError {
   return new CairnError(
     "too_large",
     `The system's state has more than ${maxBytes} bytes, which is more than a snapshot holds. Back the database up instead.`,
@@ -39,7 +39,7 @@ export function snapshotTooLarge(maxBytes: number): CairnError {
   );
 }
 
-export function wrongOwner(place: string, owner: string | undefined, systemId: string): CairnError {
+export function wrongOwnerError(place: string, owner: string | undefined, systemId: string): CairnError {
   return new CairnError(
     "conflict",
     `${place} belongs to the system "${owner}", not to "${systemId}". It was probably renamed by hand: rename it back.`,

@@ -3,7 +3,7 @@ import type { DatabaseSelection } from "../model/backup.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
-import { assertMayTouch, databaseOf } from "../model/place.ts";
+import { assertMayTouch, resolveDatabase } from "../model/record-scope.ts";
 import { PlaceFields, text } from "./schemas.ts";
 
 /** Selects databases: the project's by default. */
@@ -37,7 +37,7 @@ export function selectionOf({ projectPath, scope, runs, system, all }: Selection
   if (runs) return { kind: "runs", id: "runs" };
   if (system !== undefined) return { kind: "system", id: system };
   assertMayTouch({ projectPath, scope }, rights.mayTouch);
-  const id = databaseOf({ projectPath, scope });
+  const id = resolveDatabase({ projectPath, scope });
   return { kind: id === SHARED_PROJECT_ID ? "shared" : "project", id };
 }
 

@@ -39,8 +39,8 @@ const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
 /** Runs an operation for a surface: authorises the caller, validates input and output once, limits the time, and records the call. */
 export function invoke(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {
   const call = { ...invocation, operation: operation.name, keyId: invocation.caller.keyId };
-  const answered = beginCall();
-  return observe(call, () => perform(cairn, operation, raw, invocation)).finally(answered);
+  const endCall = beginCall();
+  return observe(call, () => perform(cairn, operation, raw, invocation)).finally(endCall);
 }
 
 async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocation: Invocation): Promise<Record<string, unknown>> {

@@ -56,7 +56,7 @@ export interface AcquireOptions {
   /** Records that the run continues with a changed graph. */
   readonly fingerprint?: string | undefined;
   /** Only if the run is still as it was when it was looked at. Else raises `conflict`. */
-  readonly seen?: Pick<Run, "fence" | "lastSequence" | "status"> | undefined;
+  readonly expected?: Pick<Run, "fence" | "lastSequence" | "status"> | undefined;
 }
 
 /** The checkpoints of runs. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { located } from "../model/place.ts";
+import { resolveScope } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
 import { damagedNote, PlaceFields, text } from "../operations/schemas.ts";
 
@@ -49,7 +49,7 @@ export const embeddingsList = operation({
               `${version.is_current ? "*" : " "} ${version.version_id}  ${version.model} ${version.version} (${version.dimension})  ${version.vectors}/${version.records} vectors${version.available ? "" : ", model not available"}`,
           )
           .join("\n"),
-  run: async (cairn, input, context) => ({ versions: await cairn.embeddings.list(located(input, context.mayTouch)) }),
+  run: async (cairn, input, context) => ({ versions: await cairn.embeddings.list(resolveScope(input, context.mayTouch)) }),
 });
 
 export const embeddingsUpgrade = operation({
@@ -68,7 +68,7 @@ export const embeddingsUpgrade = operation({
   cli: { positional: ["model"], examples: ["cairn embeddings upgrade minilm", "cairn embeddings upgrade minilm --collection code"] },
   render: renderSwitch,
   run: async (cairn, { wait, ...input }, context) =>
-    cairn.embeddings.upgrade(located(input, context.mayTouch), wait ? context : { background: true }),
+    cairn.embeddings.upgrade(resolveScope(input, context.mayTouch), wait ? context : { background: true }),
 });
 
 export const embeddingsRollback = operation({
@@ -82,7 +82,7 @@ export const embeddingsRollback = operation({
   toolset: "admin",
   cli: { examples: ["cairn embeddings rollback"] },
   render: renderSwitch,
-  run: async (cairn, input, context) => cairn.embeddings.rollback(located(input, context.mayTouch), context),
+  run: async (cairn, input, context) => cairn.embeddings.rollback(resolveScope(input, context.mayTouch), context),
 });
 
 export const embeddingsVerify = operation({
@@ -113,7 +113,7 @@ export const embeddingsVerify = operation({
       ...(mirror_repaired > 0 ? [`${mirror_repaired} rows of embedding_records did not match and were rewritten.`] : []),
       ...damagedNote(damaged_records.length > 0 ? damaged_records : undefined),
     ].join("\n"),
-  run: async (cairn, input, context) => cairn.embeddings.verify(located(input, context.mayTouch), context),
+  run: async (cairn, input, context) => cairn.embeddings.verify(resolveScope(input, context.mayTouch), context),
 });
 
 export const embeddingsPrune = operation({
@@ -126,7 +126,7 @@ export const embeddingsPrune = operation({
   toolset: "admin",
   cli: { examples: ["cairn embeddings prune"] },
   render: ({ versions, vectors }) => `Deleted ${versions} old versions with ${vectors} vectors.`,
-  run: async (cairn, input, context) => cairn.embeddings.prune(located(input, context.mayTouch)),
+  run: async (cairn, input, context) => cairn.embeddings.prune(resolveScope(input, context.mayTouch)),
 });
 
 export const embeddingsOperations = [embeddingsList, embeddingsUpgrade, embeddingsRollback, embeddingsVerify, embeddingsPrune];

@@ -90,7 +90,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
         state: checkedState(definition, await stateAt(store, (await positionOf(store, runId)).root), runId),
       };
 
-    const lease = await hold(execution, known).catch(unlessMoved);
+    const lease = await acquireLease(execution, known).catch(ignoreConflict);
     if (!lease) return resume(runId, options, queue);
     const line = await prepare(execution, lease, known.status, async () => {
       const position = await positionOf(store, runId);
@@ -151,7 +151,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
       const lease = await begin(execution, line, { project: run.project, parent: { runId, sequence: checkpoint.sequence } });
       return execution.go(line, lease, true);
     }
-    const lease = await hold(execution, run);
+    const lease = await acquireLease(execution, run);
     await prepare(execution, lease, run.status, () => rewind(execution, line, lease, options.state ?? line.state, checkpoint.sequence));
     return execution.go(line, lease, true);
   }
@@ -170,10 +170,10 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     );
   }
 
-  /** Takes hold of the run as it was looked at; if another process had it in between, there is a new look to take. */
-  async function hold({ runId, retryingStore, settings: { leaseMs } }: Execution, seen: Run): Promise<RunLease> {
+  /** Acquires the lease if the run is unchanged; otherwise reads it again. */
+  async function acquireLease({ runId, retryingStore, settings: { leaseMs } }: Execution, expected: Run): Promise<RunLease> {
     try {
-      return await retryingStore!.acquire(runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint, seen });
+      return await retryingStore!.acquire(runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint, expected });
     } catch (cause) {
       if (isHeld(cause)) throw new RunError("lease", cause.message, { runId, cause });
       throw cause;
@@ -230,7 +230,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
   return Object.freeze(compiled);
 }
 
-function unlessMoved(error: unknown): undefined {
+function ignoreConflict(error: unknown): undefined {
   if (error instanceof CairnError && error.details?.kind === "moved") return undefined;
   throw error;
 }

@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 import type { Run, RunCheckpoint, RunCheckpointInfo } from "../model/run.ts";
-import { noSuchCheckpoint, noSuchRun } from "../model/run-rules.ts";
+import { checkpointNotFoundError, runNotFoundError } from "../model/run-rules.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import { decodeState } from "../text/plain-data.ts";
 import type { GraphDefinition } from "./definition.ts";
@@ -20,13 +20,13 @@ export async function positionOf(store: RunStore, runId: string): Promise<Positi
     if (!lines.has(info.branch)) lines.set(info.branch, info);
     if (info.branch === "") return { root: info, lines };
   }
-  throw noSuchCheckpoint(runId, "__start__");
+  throw checkpointNotFoundError(runId, "__start__");
 }
 
 /** The run, if it is one of this graph. */
 export async function runOfGraph(store: RunStore, runId: string, graph: GraphDefinition, acceptChange: boolean): Promise<Run> {
   const run = await store.getRun(runId);
-  if (!run) throw noSuchRun(runId);
+  if (!run) throw runNotFoundError(runId);
   if ((run.graph !== graph.name || run.fingerprint !== graph.fingerprint) && !acceptChange) {
     const { root } = await positionOf(store, runId);
     throw new RunError(
@@ -75,7 +75,7 @@ export async function pointOf(
       return { checkpoint: await store.loadAt(runId, info.sequence), next: target.nodeId };
     }
   }
-  if (!target || replay) throw noSuchCheckpoint(runId, sequence ?? node!);
+  if (!target || replay) throw checkpointNotFoundError(runId, sequence ?? node!);
   const next = target.nextNode;
   if (next === null) throw new CairnError("invalid_input", `The checkpoint ${target.sequence} does not record the next node.`);
   return { checkpoint: await store.loadAt(runId, target.sequence), next };

@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 import type { Run, RunCheckpointInfo, RunStatus, StoredState } from "../model/run.ts";
-import { noSuchRun } from "../model/run-rules.ts";
+import { runNotFoundError } from "../model/run-rules.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PruneReport, RunStore } from "../ports/run-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
@@ -62,7 +62,7 @@ export function runs({ store, now }: { readonly store: RunStore; readonly now: C
   /** The run; one that the caller may not see is not there. */
   async function visible(runId: string, maySee: MaySee = everything): Promise<Run> {
     const run = await store.getRun(runId);
-    if (!run || !maySee(run.project)) throw noSuchRun(runId);
+    if (!run || !maySee(run.project)) throw runNotFoundError(runId);
     return run;
   }
 

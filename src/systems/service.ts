@@ -1,7 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { ComponentOverview, SnapshotInfo, SnapshotMode } from "../model/system.ts";
-import { assertSystemId, noSuchSystem } from "../model/system-rules.ts";
+import { assertSystemId, systemNotFoundError } from "../model/system-rules.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ListedMessage, SystemStorage } from "../ports/system-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
@@ -75,12 +75,16 @@ const DAY_MS = 86_400_000;
 export function systems({ storage, scratch, now, newId, settings }: SystemsDeps): Systems {
   const find = async (systemId: string) => {
     const store = await storage.find(systemId);
-    if (!store) throw noSuchSystem(systemId);
+    if (!store) throw systemNotFoundError(systemId);
     return store;
   };
 
   /** Works on a system that somebody else may be running: it only does what it is asked for, and makes no new ones. */
-  async function using<T>(systemId: string, work: (system: System) => Promise<T>, keep: number = LIMITS.systemSnapshotsKept): Promise<T> {
+  async function withSystem<T>(
+    systemId: string,
+    work: (system: System) => Promise<T>,
+    keep: number = LIMITS.systemSnapshotsKept,
+  ): Promise<T> {
     await find(systemId);
     const { commitsPerSecond } = settings;
     const opened = createSystem(
@@ -115,16 +119,16 @@ export function systems({ storage, scratch, now, newId, settings }: SystemsDeps)
       return { systemId, components: await (await find(systemId)).overview() };
     },
 
-    snapshots: ({ systemId }) => using(systemId, async (opened) => ({ snapshots: await opened.snapshots() })),
+    snapshots: ({ systemId }) => withSystem(systemId, async (opened) => ({ snapshots: await opened.snapshots() })),
 
-    snapshot: ({ systemId, mode = "consistent", keep }) => using(systemId, (opened) => opened.snapshot({ mode }), keep),
+    snapshot: ({ systemId, mode = "consistent", keep }) => withSystem(systemId, (opened) => opened.snapshot({ mode }), keep),
 
     verify: ({ systemId, snapshotId, level = "checksum" }) =>
-      using(systemId, async (opened) => ({
+      withSystem(systemId, async (opened) => ({
         snapshots: await opened.verify({ level, ...(snapshotId === undefined ? {} : { snapshotId }) }),
       })),
 
-    restore: ({ systemId, snapshotId }) => using(systemId, (opened) => opened.restore(snapshotId === undefined ? {} : { snapshotId })),
+    restore: ({ systemId, snapshotId }) => withSystem(systemId, (opened) => opened.restore(snapshotId === undefined ? {} : { snapshotId })),
 
     async deadLetters({ systemId, component, port, includeData = false, limit = 20, cursor }) {
       const after = cursor === undefined ? undefined : fromCursor(cursor);
@@ -137,10 +141,10 @@ export function systems({ storage, scratch, now, newId, settings }: SystemsDeps)
     },
 
     requeue: ({ systemId, component, port, ids }) =>
-      using(systemId, async (opened) => ({ requeued: await opened.component(component).port(port).requeue(ids) })),
+      withSystem(systemId, async (opened) => ({ requeued: await opened.component(component).port(port).requeue(ids) })),
 
     prune: ({ systemId, keepLast, olderThanDays }, options) =>
-      using(systemId, async (opened) => {
+      withSystem(systemId, async (opened) => {
         const olderThanMs = olderThanDays === undefined ? undefined : olderThanDays * DAY_MS;
         return { messages: await opened.prune({ keepLast, olderThanMs }, options) };
       }),

@@ -1,7 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { ComponentImage, SnapshotInfo, SnapshotMode, SnapshotPart } from "../model/system.ts";
-import { noSuchSnapshot } from "../model/system-rules.ts";
+import { snapshotNotFoundError } from "../model/system-rules.ts";
 import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
 import { encodeImage, snapshotChecksum, totalsOf } from "./image.ts";
 import { type VerifiedSnapshot, type VerifyLevel, type VerifyReport, verifySnapshot } from "./verify.ts";
@@ -40,7 +40,7 @@ const ABANDONED_AFTER_MS = 600_000;
 export function snapshots({ store: open, scratch, keep, now, newId, whilePaused }: SnapshotDeps): Snapshots {
   async function find(store: SystemStore, id: string): Promise<SnapshotInfo> {
     const found = (await store.snapshots()).find((info) => info.id === id);
-    if (!found) throw noSuchSnapshot(id);
+    if (!found) throw snapshotNotFoundError(id);
     return found;
   }
 

@@ -1,7 +1,7 @@
 import { redactSecrets } from "../text/redact.ts";
 import { redactMessage } from "../text/redact-message.ts";
 
-const GONE = "[redacted]";
+const PLACEHOLDER = "[redacted]";
 
 /**
  * Values of headers, addresses and settings, whatever they look like; the rules for stored texts run after them. A request's
@@ -9,16 +9,16 @@ const GONE = "[redacted]";
  */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   // The id of a key may be known; its secret may not.
-  [/\b(cairn_[0-9a-f]{12})_[A-Za-z0-9_-]{43}/g, `$1_${GONE}`],
-  [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+/gi, `$1 ${GONE}`],
+  [/\b(cairn_[0-9a-f]{12})_[A-Za-z0-9_-]{43}/g, `$1_${PLACEHOLDER}`],
+  [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+/gi, `$1 ${PLACEHOLDER}`],
   // JSON fields, also inside an escaped string.
   [
     /(\\?"(?:authorization|proxy-authorization|x-api-key|api_?key|password|passwd|secret|cookie|set-cookie)\\?"\s*:\s*\\?")(?:[^"\\]|\\(?!").)*/gi,
-    `$1${GONE}`,
+    `$1${PLACEHOLDER}`,
   ],
   // user:password@host in URLs, and key=value connection strings.
-  [/(?<=[a-z0-9])(:\/\/[^\s:/@"'\\]{0,100}):(?!\d{1,5}[/?#])[^\s"'\\]{1,200}@/gi, `$1:${GONE}@`],
-  [/\b(password|passwd|pwd|api_?key|access_token)=[^\s&;"'\\]+/gi, `$1=${GONE}`],
+  [/(?<=[a-z0-9])(:\/\/[^\s:/@"'\\]{0,100}):(?!\d{1,5}[/?#])[^\s"'\\]{1,200}@/gi, `$1:${PLACEHOLDER}@`],
+  [/\b(password|passwd|pwd|api_?key|access_token)=[^\s&;"'\\]+/gi, `$1=${PLACEHOLDER}`],
 ];
 
 /** Removes keys, passwords and tokens from a log line or a message. */
@@ -39,7 +39,8 @@ const SECRET_FIELD = /^(?:authorization|proxy-authorization|x-api-key|api_?key|p
 export function redactLine(line: string): string {
   const clean = redact(line);
   if (clean === line || isJson(clean) || !isJson(line)) return clean;
-  const field = (name: string, value: unknown) => (typeof value !== "string" ? value : SECRET_FIELD.test(name) ? GONE : redact(value));
+  const field = (name: string, value: unknown) =>
+    typeof value !== "string" ? value : SECRET_FIELD.test(name) ? PLACEHOLDER : redact(value);
   return `${JSON.stringify(JSON.parse(line, field))}\n`;
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { SymbolEntry } from "../model/code-chunk.ts";
-import { chunkId, chunkPrint } from "../model/code-index.ts";
+import { chunkFingerprint, chunkId } from "../model/code-index.ts";
 import { sha256Hex } from "../model/ids.ts";
 import type { CodeStore, FileWrite } from "../ports/code-store.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
@@ -177,7 +177,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await byKeyword(store, "pear"), ["new/pear.ts", "new/pear.ts"]);
     assert.equal((await store.embeddings.counts(versionId)).vectors, 2);
     assert.deepEqual(await store.renames(5), [{ oldPath: "old/apple.ts", newPath: "new/pear.ts", detectedAt: LATER }]);
-    const kept = (await store.vectorsOf("new/pear.ts")).get(chunkPrint(file.chunks[0]!.chunk));
+    const kept = (await store.vectorsOf("new/pear.ts")).get(chunkFingerprint(file.chunks[0]!.chunk));
     assert.deepEqual(kept, [{ versionId, vector: Float32Array.of(0.6, 0.8) }]);
     assert.equal((await store.definitions(["name1"], {}, 5))[0]?.chunkId, chunks[1]!.id);
     assert.deepEqual(await store.orphans(), NOTHING_LOST);
@@ -196,7 +196,7 @@ export const CODE_CASES: readonly StorageCase[] = [
       chunk: { ...chunk, name: "twin", defines: [], kind: "text" as const },
     }));
     await store.commit({ at: AT, files: [{ ...file, chunks }] });
-    const kept = (await store.vectorsOf("a.ts")).get(chunkPrint(chunks[0]!.chunk));
+    const kept = (await store.vectorsOf("a.ts")).get(chunkFingerprint(chunks[0]!.chunk));
     assert.deepEqual(kept, vectors);
     await store.commit({ at: LATER, files: [{ ...file, chunks: chunks.map((chunk) => ({ ...chunk, vectors: kept! })) }] });
     assert.deepEqual(await store.embeddings.counts(versionId), { records: 3, vectors: 3 });

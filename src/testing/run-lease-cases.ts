@@ -44,14 +44,14 @@ export const RUN_LEASE_CASES: RunCases = {
     await store.release(first, { status: "paused" });
     await raises(
       "conflict",
-      () => store.acquire("r", { owner: "late", leaseMs: LEASE_MS, seen: { fence: 0, lastSequence: 1, status: "paused" } }),
+      () => store.acquire("r", { owner: "late", leaseMs: LEASE_MS, expected: { fence: 0, lastSequence: 1, status: "paused" } }),
       "moved",
     );
     assert.equal((await store.getRun("r"))?.status, "paused");
-    const second = await store.acquire("r", { owner: "you", leaseMs: LEASE_MS, seen: (await store.getRun("r"))! });
+    const second = await store.acquire("r", { owner: "you", leaseMs: LEASE_MS, expected: (await store.getRun("r"))! });
     const held = (await store.getRun("r"))!;
     await store.release(second, { status: "completed" });
-    await raises("conflict", () => store.acquire("r", { owner: "late", leaseMs: LEASE_MS, seen: held }), "moved");
+    await raises("conflict", () => store.acquire("r", { owner: "late", leaseMs: LEASE_MS, expected: held }), "moved");
     assert.equal((await store.getRun("r"))?.status, "completed");
   },
 

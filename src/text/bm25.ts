@@ -1,4 +1,4 @@
-import { queryWords, searchWords } from "./words.ts";
+import { extractQueryTerms, extractTerms } from "./terms.ts";
 
 /** Ranks texts in memory by Okapi BM25: the keyword ranking of the in-memory stores and the baseline of the benchmark. */
 export function bm25(
@@ -6,8 +6,8 @@ export function bm25(
   query: string,
   { k1 = 1.2, b = 0.75 } = {},
 ): { id: string; score: number; matched: number }[] {
-  const wanted = queryWords(query);
-  const counted = [...documents].map(([id, text]) => ({ id, words: searchWords(text) }));
+  const wanted = extractQueryTerms(query);
+  const counted = [...documents].map(([id, text]) => ({ id, words: extractTerms(text) }));
   const meanLength = counted.reduce((sum, { words }) => sum + words.length, 0) / Math.max(1, counted.length);
   const scores = new Map<string, number>();
   const hits = new Map<string, number>();

@@ -12,7 +12,7 @@ export function knowledgeText({ kind, question }: { readonly kind: string; reado
 }
 
 /** Returns the text of the full-text index for knowledge. The error of a remediation is indexed both as it is and normalised. */
-export function knowledgeWords(content: {
+export function knowledgeTerms(content: {
   readonly kind: string;
   readonly category: string;
   readonly subcategory: string;

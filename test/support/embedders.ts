@@ -1,6 +1,6 @@
 import { CairnError } from "../../src/model/errors.ts";
 import type { Embedder } from "../../src/ports/embedder.ts";
-import { searchWords } from "../../src/text/words.ts";
+import { extractTerms } from "../../src/text/terms.ts";
 
 export interface TestEmbedder extends Embedder {
   /** Number of texts embedded so far. */
@@ -34,7 +34,7 @@ export function testEmbedder({ model = "test", version = "1", dimension = 64 } =
 
 function vectorOf(text: string, dimension: number): Float32Array {
   const vector = new Float32Array(dimension);
-  for (const word of searchWords(text)) {
+  for (const word of extractTerms(text)) {
     let hash = 2166136261;
     for (const char of word) hash = Math.imul(hash ^ char.codePointAt(0)!, 16777619) >>> 0;
     vector[hash % dimension]! += 1;

@@ -32,7 +32,9 @@ export async function pruneThreads(store: ThreadStore, { threadId, signal, ...ru
     const all = [...namespaces.values()].flat();
     const whole = olderThan !== undefined && !rule.keepLast && all.every(({ createdAt }) => createdAt < olderThan);
     for (const [namespace, outlines] of namespaces) {
-      const { gone, hidden } = whole ? { gone: outlines.map(({ checkpointId }) => checkpointId), hidden: [] } : outlived(outlines, rule);
+      const { gone, hidden } = whole
+        ? { gone: outlines.map(({ checkpointId }) => checkpointId), hidden: [] }
+        : selectExpired(outlines, rule);
       for (let start = 0; start < gone.length; start += BATCH) {
         signal?.throwIfAborted();
         const batch = gone.slice(start, start + BATCH);
@@ -50,7 +52,7 @@ export async function pruneThreads(store: ThreadStore, { threadId, signal, ...ru
 }
 
 /** What nothing that stays depends on, and what is only there for others. */
-function outlived(
+function selectExpired(
   newestFirst: readonly CheckpointOutline[],
   { olderThan, keepLast }: { readonly olderThan?: string | undefined; readonly keepLast?: number | undefined },
 ): { gone: string[]; hidden: string[] } {

@@ -85,7 +85,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       const data = await place(runId).log.body(number);
       return { ...infoOf(checkpoint), state: await unpackState({ data, encoding: checkpoint.encoding, size: checkpoint.size }) };
     }
-    throw rules.noSuchCheckpoint(runId, which);
+    throw rules.checkpointNotFoundError(runId, which);
   }
 
   async function bury(runId: string): Promise<void> {
@@ -159,7 +159,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
         signal?.throwIfAborted();
         const entries: (Entry & { checkpoint: NonNullable<Entry["checkpoint"]> })[] = [];
         for await (const entry of checkpoints(run.runId)) entries.push(entry);
-        const gone = rules.prunable(
+        const gone = rules.selectPrunable(
           run,
           entries.map(({ checkpoint }) => checkpoint),
           options,
@@ -186,8 +186,8 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       const checkpoint = { ...first, runId };
       const payload = await packState(checkpoint);
       return advance(runId, true, async (top, at) => {
-        if (top && !top.deleted) throw rules.runExists(runId);
-        const until = rules.later(at, leaseMs);
+        if (top && !top.deleted) throw rules.runExistsError(runId);
+        const until = rules.addMs(at, leaseMs);
         const held = rules.withLease(living(top, runId, at), owner, until, at);
         const run = rules.withCheckpoint({ ...held, graph, fingerprint, project, parent }, runId, undefined, at);
         const step = checkpointStep(checkpoint, payload, run, top, at);
@@ -195,11 +195,11 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       });
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint, seen }) {
+    async acquire(runId, { owner, leaseMs, fingerprint, expected }) {
       return advance(runId, true, async (top, at) => {
-        if (!top || top.deleted) throw rules.noSuchRun(runId);
-        const until = rules.later(at, leaseMs);
-        const run = { ...rules.withLease(top.run, owner, until, at, seen), fingerprint: fingerprint ?? top.run.fingerprint };
+        if (!top || top.deleted) throw rules.runNotFoundError(runId);
+        const until = rules.addMs(at, leaseMs);
+        const run = { ...rules.withLease(top.run, owner, until, at, expected), fingerprint: fingerprint ?? top.run.fingerprint };
         const result = { runId, owner, fence: run.fence, until };
         return { entry: { ...top, run, checkpoint: undefined }, body: NO_BYTES, result };
       });
@@ -209,7 +209,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       const at = now();
       const { log, top } = await current(lease.runId);
       rules.assertHeld(top?.run, lease, at);
-      const until = rules.later(at, leaseMs);
+      const until = rules.addMs(at, leaseMs);
       await log.renew(lease.fence, until);
       // If another process took over between the look and the write, its higher token stands.
       rules.assertHeld((await current(lease.runId)).top?.run, lease, at);

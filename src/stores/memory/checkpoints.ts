@@ -4,7 +4,7 @@ import type { CheckpointFilter, CheckpointStore } from "../../ports/checkpoint-s
 import { bm25 } from "../../text/bm25.ts";
 import { checkpointText } from "../../text/embedding-text.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
-import { moveBehind } from "./move-behind.ts";
+import { reorderFutureRecords } from "./reorder-future-records.ts";
 
 export function memoryCheckpoints(): CheckpointStore {
   const byId = new Map<string, Checkpoint>();
@@ -18,13 +18,13 @@ export function memoryCheckpoints(): CheckpointStore {
     embeddings,
     async put(checkpoint, vectors = [], { savedAt } = {}) {
       if (byId.has(checkpoint.id)) return;
-      if (savedAt !== undefined) for (const order of ["createdOrder", "updatedOrder"] as const) moveBehind(byId, order, savedAt);
+      if (savedAt !== undefined) for (const order of ["createdOrder", "updatedOrder"] as const) reorderFutureRecords(byId, order, savedAt);
       byId.set(checkpoint.id, structuredClone(checkpoint));
       embeddings.put(checkpoint.id, vectors);
     },
     async replace(checkpoint, vectors = []) {
       if (byId.get(checkpoint.id)?.revision !== checkpoint.revision - 1) return false;
-      moveBehind(byId, "updatedOrder", checkpoint.updatedAt);
+      reorderFutureRecords(byId, "updatedOrder", checkpoint.updatedAt);
       byId.set(checkpoint.id, { ...structuredClone(checkpoint), createdOrder: byId.get(checkpoint.id)!.createdOrder });
       embeddings.remove(checkpoint.id);
       embeddings.put(checkpoint.id, vectors);

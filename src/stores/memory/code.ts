@@ -1,4 +1,4 @@
-import { type CodeChunk, chunkId, chunkPrint, type FileRename, type IndexedFile } from "../../model/code-index.ts";
+import { type CodeChunk, chunkFingerprint, chunkId, type FileRename, type IndexedFile } from "../../model/code-index.ts";
 import type { CodeFilter, CodeStore, FileWrite } from "../../ports/code-store.ts";
 import { bm25 } from "../../text/bm25.ts";
 import { chunkText } from "../../text/embedding-text.ts";
@@ -81,7 +81,7 @@ export function memoryCode(projectId: string): CodeStore {
       new Map(
         (files.get(path)?.chunks ?? []).flatMap((chunk) => {
           const vectors = embeddings.of(chunk.id);
-          return vectors.length > 0 ? [[chunkPrint(chunk), vectors] as const] : [];
+          return vectors.length > 0 ? [[chunkFingerprint(chunk), vectors] as const] : [];
         }),
       ),
     async definitions(names, filter, limit) {

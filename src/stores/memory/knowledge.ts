@@ -3,10 +3,10 @@ import { newestFirst, orderTime } from "../../model/record-order.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../../ports/knowledge-store.ts";
 import { bm25 } from "../../text/bm25.ts";
-import { knowledgeText, knowledgeWords } from "../../text/embedding-text.ts";
+import { knowledgeTerms, knowledgeText } from "../../text/embedding-text.ts";
 import { errorSignature } from "../../text/normalise-error.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
-import { moveBehind } from "./move-behind.ts";
+import { reorderFutureRecords } from "./reorder-future-records.ts";
 
 export function memoryKnowledge(): KnowledgeStore {
   const byId = new Map<string, Knowledge>();
@@ -35,7 +35,7 @@ export function memoryKnowledge(): KnowledgeStore {
     embeddings,
     async put(record, vectors = [], { savedAt } = {}) {
       if (byId.has(record.id)) return false;
-      if (savedAt !== undefined) moveBehind(byId, "createdOrder", savedAt);
+      if (savedAt !== undefined) reorderFutureRecords(byId, "createdOrder", savedAt);
       write(record, vectors);
       return true;
     },
@@ -74,14 +74,14 @@ export function memoryKnowledge(): KnowledgeStore {
         batch.replace.every(({ record }) => byId.get(record.id)?.revision === record.revision - 1) &&
         batch.remove.every(({ id, revision }) => byId.get(id)?.revision === revision);
       if (!asExpected) return "changed meanwhile";
-      if (batch.savedAt !== undefined) moveBehind(byId, "createdOrder", batch.savedAt);
+      if (batch.savedAt !== undefined) reorderFutureRecords(byId, "createdOrder", batch.savedAt);
       for (const { record, vectors = [] } of batch.add) write(record, vectors);
       for (const { record, vectors } of batch.replace) write(withCounts(record), vectors);
       for (const { id } of batch.remove) remove(id);
       return "applied";
     },
     async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
-      const texts = new Map(matching(filter).map((record) => [record.id, knowledgeWords(record)]));
+      const texts = new Map(matching(filter).map((record) => [record.id, knowledgeTerms(record)]));
       return {
         keyword: text === undefined ? [] : bm25(texts, text).slice(0, limit),
         semantic: semantic ? embeddings.nearest(semantic.versionId, semantic.vector, texts.keys(), semanticLimit) : [],

@@ -48,13 +48,13 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
 
     async load(runId, nodeId) {
       const entry = living(runId)?.byNode.get(nodeId);
-      if (!entry) throw rules.noSuchCheckpoint(runId, nodeId);
+      if (!entry) throw rules.checkpointNotFoundError(runId, nodeId);
       return withState(entry);
     },
 
     async loadAt(runId, sequence) {
       const entry = living(runId)?.entries.find(({ info }) => info.sequence === sequence);
-      if (!entry) throw rules.noSuchCheckpoint(runId, sequence);
+      if (!entry) throw rules.checkpointNotFoundError(runId, sequence);
       return withState(entry);
     },
 
@@ -99,7 +99,7 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       for (const kept of runId === undefined ? runs.values() : [living(runId)]) {
         signal?.throwIfAborted();
         if (!kept || kept.deleted) continue;
-        const gone = rules.prunable(kept.run, kept.entries.map(({ info }) => info).reverse(), options);
+        const gone = rules.selectPrunable(kept.run, kept.entries.map(({ info }) => info).reverse(), options);
         if (gone === "run") {
           count(kept.entries);
           report.runs++;
@@ -117,21 +117,21 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       const checkpoint = { ...first, runId };
       const packed = packState(checkpoint);
       const payload = packed instanceof Promise ? await packed : packed;
-      if (living(runId)) throw rules.runExists(runId);
+      if (living(runId)) throw rules.runExistsError(runId);
       const at = now();
-      const until = rules.later(at, leaseMs);
+      const until = rules.addMs(at, leaseMs);
       const kept = revived(runs, runId, at);
       kept.run = { ...rules.withLease(kept.run, owner, until, at), graph, fingerprint, project, parent };
       append(checkpoint, payload, undefined, at);
       return { runId, owner, fence: kept.run.fence, until };
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint, seen }) {
+    async acquire(runId, { owner, leaseMs, fingerprint, expected }) {
       const kept = living(runId);
-      if (!kept) throw rules.noSuchRun(runId);
+      if (!kept) throw rules.runNotFoundError(runId);
       const at = now();
-      const until = rules.later(at, leaseMs);
-      kept.run = { ...rules.withLease(kept.run, owner, until, at, seen), fingerprint: fingerprint ?? kept.run.fingerprint };
+      const until = rules.addMs(at, leaseMs);
+      kept.run = { ...rules.withLease(kept.run, owner, until, at, expected), fingerprint: fingerprint ?? kept.run.fingerprint };
       return { runId, owner, fence: kept.run.fence, until };
     },
 
@@ -139,7 +139,7 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       const at = now();
       const kept = living(lease.runId);
       rules.assertHeld(kept?.run, lease, at);
-      const until = rules.later(at, leaseMs);
+      const until = rules.addMs(at, leaseMs);
       kept!.run = { ...kept!.run, leaseUntil: until };
       return { ...lease, until };
     },

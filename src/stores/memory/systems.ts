@@ -1,5 +1,5 @@
 import type { ComponentImage, MessageStatus, PortPosition, SnapshotInfo, SnapshotPart, StoredMessage } from "../../model/system.ts";
-import { assertSystemId, byBytes, noSuchSnapshot, snapshotTooLarge } from "../../model/system-rules.ts";
+import { assertSystemId, byBytes, snapshotNotFoundError, snapshotTooLargeError } from "../../model/system-rules.ts";
 import type { SystemStorage, SystemStore } from "../../ports/system-store.ts";
 
 /** Systems that end with the process, for tests and for trials. */
@@ -57,7 +57,7 @@ function memorySystemStore(systemId: string): SystemStore {
   };
   const snapshot = (id: string) => {
     const found = snapshots.find(({ info }) => info.id === id);
-    if (!found) throw noSuchSnapshot(id);
+    if (!found) throw snapshotNotFoundError(id);
     return found;
   };
 
@@ -176,7 +176,7 @@ function memorySystemStore(systemId: string): SystemStore {
           ),
         0,
       );
-      if (bytes > maxBytes) throw snapshotTooLarge(maxBytes);
+      if (bytes > maxBytes) throw snapshotTooLargeError(maxBytes);
       return images;
     },
 

@@ -9,7 +9,7 @@ import {
   readKnowledge,
   type StoredRecord,
 } from "../../../model/stored-record.ts";
-import { knowledgeWords } from "../../../text/embedding-text.ts";
+import { knowledgeTerms } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import type { PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
@@ -119,7 +119,7 @@ async function stored(tx: PostgresTx, collection: RecordCollection, key: number)
 }
 
 const isCheckpoint = (record: Checkpoint | Knowledge): record is Checkpoint => "summary" in record;
-const termsOf = (record: Checkpoint | Knowledge) => (isCheckpoint(record) ? checkpointWords(record) : wordsText(knowledgeWords(record)));
+const termsOf = (record: Checkpoint | Knowledge) => (isCheckpoint(record) ? checkpointWords(record) : wordsText(knowledgeTerms(record)));
 const signatureOf = ({ kind, question }: Knowledge) => (kind === "remediation" ? errorSignature(question) : "");
 
 function matchesColumns(row: RawRow, record: Checkpoint | Knowledge): boolean {

@@ -8,7 +8,7 @@ import { toTimestamp } from "../driver/time.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
 import { rankByKeywords, type Where, wordsText } from "./full-text.ts";
 import type { ProjectTables } from "./project-tables.ts";
-import { minPlace, moveBehind, readPage } from "./record-rows.ts";
+import { minPlace, readPage, reorderFutureRecords } from "./record-rows.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "checkpoints",
@@ -27,7 +27,7 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
     async put(checkpoint, vectors = [], { savedAt } = {}) {
       await tables.write(
         async (tx) => {
-          if (savedAt !== undefined) await moveBehind(tx, "checkpoints", Object.values(SORT_COLUMN), savedAt);
+          if (savedAt !== undefined) await reorderFutureRecords(tx, "checkpoints", Object.values(SORT_COLUMN), savedAt);
           const added = await tx.run(
             `INSERT INTO checkpoints (id, created_at, created_order, ${EDITABLE})
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, to_tsvector('english', $14)) ON CONFLICT (id) DO NOTHING`,
@@ -44,7 +44,7 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
 
     async replace(checkpoint, vectors = []) {
       return tables.write(async (tx) => {
-        await moveBehind(tx, "checkpoints", ["updated_order"], checkpoint.updatedAt);
+        await reorderFutureRecords(tx, "checkpoints", ["updated_order"], checkpoint.updatedAt);
         const changed = await tx.run(
           `UPDATE checkpoints SET (${EDITABLE}) = ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_tsvector('english', $13)) WHERE id = $1 AND revision = $2`,
           checkpoint.id,

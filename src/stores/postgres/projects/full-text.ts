@@ -1,5 +1,5 @@
 import type { KeywordRanked } from "../../../ports/recall-store.ts";
-import { queryWords, searchWords } from "../../../text/words.ts";
+import { extractQueryTerms, extractTerms } from "../../../text/terms.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 
 /** A condition on the records of a collection (`r`), with the person's values bound; `$n` counts on from `first`. */
@@ -13,7 +13,7 @@ export type WhereFrom = (firstParam: number) => Where | undefined;
 
 /** What goes into a record's `terms` column, through to_tsvector. */
 export function wordsText(text: string): string {
-  return searchWords(text).join(" ");
+  return extractTerms(text).join(" ");
 }
 
 /**
@@ -27,7 +27,7 @@ export async function rankByKeywords(
   whereFrom: WhereFrom,
   limit: number,
 ): Promise<KeywordRanked[]> {
-  const words = queryWords(query);
+  const words = extractQueryTerms(query);
   if (words.length === 0) return [];
   const where = whereFrom(3);
   return tx.all<KeywordRanked>(

@@ -2,14 +2,14 @@ import { damagedRecordError } from "../../../model/damaged-record.ts";
 import type { Knowledge } from "../../../model/knowledge.ts";
 import { KNOWLEDGE_COLUMNS, knowledgeChecksum, type RawRow, readKnowledge, splitStored } from "../../../model/stored-record.ts";
 import type { KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
-import { knowledgeText, knowledgeWords } from "../../../text/embedding-text.ts";
+import { knowledgeTerms, knowledgeText } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
 import { rankByKeywords, type Where, wordsText } from "./full-text.ts";
 import type { ProjectTables } from "./project-tables.ts";
-import { minPlace, moveBehind, readPage } from "./record-rows.ts";
+import { minPlace, readPage, reorderFutureRecords } from "./record-rows.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "knowledge",
@@ -26,7 +26,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
     // After a lost answer it is unknown whether this call took the id, so the call is not repeated.
     put: (record, vectors = [], { savedAt } = {}) =>
       tables.write(async (tx) => {
-        if (savedAt !== undefined) await moveBehind(tx, "knowledge", ["created_order"], savedAt);
+        if (savedAt !== undefined) await reorderFutureRecords(tx, "knowledge", ["created_order"], savedAt);
         return add(tx, tables, { record, vectors });
       }),
 
@@ -120,7 +120,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
             batch.replace.every(({ record }) => revisions.get(record.id) === record.revision - 1) &&
             batch.remove.every(({ id, revision }) => revisions.get(id) === revision);
           if (!asExpected) return "changed meanwhile";
-          if (batch.savedAt !== undefined) await moveBehind(tx, "knowledge", ["created_order"], batch.savedAt);
+          if (batch.savedAt !== undefined) await reorderFutureRecords(tx, "knowledge", ["created_order"], batch.savedAt);
           // Another import may add the same id at this moment; the unique index lets one of them through, and the other one fails whole.
           for (const write of batch.add) if (!(await add(tx, tables, write))) throw new AddedMeanwhile();
           for (const write of batch.replace) await replace(tx, tables, write);
@@ -199,7 +199,7 @@ function valuesOf(record: Knowledge): PgValue[] {
   const signature = kind === "remediation" ? errorSignature(question) : "";
   const content = [kind, category, subcategory, question, answer, contentHash, signature];
   const times = [record.createdAt, record.updatedAt, record.createdOrder].map(toTimestamp);
-  return [...content, successes, uses, source, ...times, revision, knowledgeChecksum(record), wordsText(knowledgeWords(record))];
+  return [...content, successes, uses, source, ...times, revision, knowledgeChecksum(record), wordsText(knowledgeTerms(record))];
 }
 
 async function removeVectors(tx: PostgresTx, id: string): Promise<void> {

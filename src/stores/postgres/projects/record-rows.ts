@@ -21,7 +21,7 @@ export async function readPage<T>(
 }
 
 /** Moves the records that a clock placed far ahead of a save to just before it, in the same order. */
-export async function moveBehind(tx: PostgresTx, table: string, columns: readonly string[], savedAt: string): Promise<void> {
+export async function reorderFutureRecords(tx: PostgresTx, table: string, columns: readonly string[], savedAt: string): Promise<void> {
   const ahead = columns.map((column) => `${column} > $1`).join(" OR ");
   const latest = toTimestamp(latestPlace(savedAt));
   if (!(await tx.get(`SELECT 1 FROM ${table} WHERE ${ahead} LIMIT 1`, latest))) return;

@@ -44,7 +44,7 @@ export const START = `WITH ${CLOCK}, counted AS (
 ), first AS (${CHECKPOINT("counted")})
 SELECT counted.fence, counted.lease_until FROM counted, first`;
 
-/** $1 run, $2 owner, $3 lease in ms, $4 fingerprint, $5 to $7 what was seen. */
+/** $1 run, $2 owner, $3 lease in ms, $4 fingerprint, $5 to $7 the expected fence, last sequence and status. */
 export const ACQUIRE = `WITH ${CLOCK} UPDATE runs.runs SET fence = fence + 1, lease_owner = $2::text,
   lease_until = clock.at + $3::bigint * interval '1 millisecond', status = 'running', note = NULL, updated_at = clock.at,
   fingerprint = coalesce($4::text, fingerprint)
@@ -73,7 +73,7 @@ const FINISHED = "(graph = '' OR status IN ('completed', 'failed', 'cancelled'))
 /** $1 run, $2 time. */
 export const MAY_GO_WHOLE = `SELECT 1 FROM runs.runs WHERE run_id = $1::text AND NOT deleted AND updated_at < $2::timestamptz AND ${FINISHED} FOR UPDATE`;
 
-/** What retention removes of one run: see \`prunable\` in model/run-rules.ts. $1 run, $2 time, $3 how many to keep, $4 batch. */
+/** What retention removes of one run: see \`selectPrunable\` in model/run-rules.ts. $1 run, $2 time, $3 how many to keep, $4 batch. */
 export const OUTLIVED = `SELECT sequence FROM runs.checkpoints AS old
   WHERE run_id = $1::text AND timestamp < $2::timestamptz
     AND sequence <= coalesce((SELECT sequence FROM runs.checkpoints WHERE run_id = $1::text ORDER BY sequence DESC LIMIT 1 OFFSET $3::bigint), 0)

@@ -49,20 +49,20 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
           ? await change<Saved>(sql.SAVE_FREE, [...params, status])
           : await change<Saved>(sql.SAVE_FENCED, [...params, fence, status]);
       if (saved) return rules.checkpointInfo(checkpoint, saved.sequence, saved.timestamp, payload.size);
-      if (fence !== undefined) throw rules.fencedOff(checkpoint.runId, fence);
-      throw rules.heldByAnother(checkpoint.runId, (await record(checkpoint.runId))?.leaseUntil ?? new Date().toISOString());
+      if (fence !== undefined) throw rules.leaseLostError(checkpoint.runId, fence);
+      throw rules.leaseHeldError(checkpoint.runId, (await record(checkpoint.runId))?.leaseUntil ?? new Date().toISOString());
     },
 
     async load(runId, nodeId) {
       const text = "SELECT * FROM runs.checkpoints WHERE run_id = $1 AND node_id = $2 ORDER BY sequence DESC LIMIT 1";
       const [row] = await ask<CheckpointRow>(text, [runId, nodeId]);
-      if (!row) throw rules.noSuchCheckpoint(runId, nodeId);
+      if (!row) throw rules.checkpointNotFoundError(runId, nodeId);
       return withState(row);
     },
 
     async loadAt(runId, sequence) {
       const [row] = await ask<CheckpointRow>("SELECT * FROM runs.checkpoints WHERE run_id = $1 AND sequence = $2", [runId, sequence]);
-      if (!row) throw rules.noSuchCheckpoint(runId, sequence);
+      if (!row) throw rules.checkpointNotFoundError(runId, sequence);
       return withState(row);
     },
 
@@ -124,35 +124,35 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
         owner,
         leaseMs,
       ]);
-      if (!started) throw rules.runExists(runId);
+      if (!started) throw rules.runExistsError(runId);
       return { runId, owner, fence: started.fence, until: started.lease_until };
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint = null, seen }) {
+    async acquire(runId, { owner, leaseMs, fingerprint = null, expected }) {
       const [taken] = await change<Held>(sql.ACQUIRE, [
         runId,
         owner,
         leaseMs,
         fingerprint,
-        seen?.fence ?? null,
-        seen?.lastSequence ?? null,
-        seen?.status ?? null,
+        expected?.fence ?? null,
+        expected?.lastSequence ?? null,
+        expected?.status ?? null,
       ]);
       if (taken) return { runId, owner, fence: taken.fence, until: taken.lease_until };
       const run = await record(runId);
-      if (!run) throw rules.noSuchRun(runId);
-      throw run.leaseUntil === null ? rules.movedOn(runId) : rules.heldByAnother(runId, run.leaseUntil);
+      if (!run) throw rules.runNotFoundError(runId);
+      throw run.leaseUntil === null ? rules.concurrentChangeError(runId) : rules.leaseHeldError(runId, run.leaseUntil);
     },
 
     async renew(lease, leaseMs) {
       const [renewed] = await ask<Held>(sql.RENEW, [lease.runId, lease.fence, leaseMs]);
-      if (!renewed) throw rules.fencedOff(lease.runId, lease.fence);
+      if (!renewed) throw rules.leaseLostError(lease.runId, lease.fence);
       return { ...lease, until: renewed.lease_until };
     },
 
     async release(lease, { status, note = null }) {
       const [released] = await change(sql.RELEASE, [lease.runId, lease.fence, status, note]);
-      if (!released) throw rules.fencedOff(lease.runId, lease.fence);
+      if (!released) throw rules.leaseLostError(lease.runId, lease.fence);
     },
 
     async close() {

@@ -1,5 +1,5 @@
 import type { ComponentImage, ComponentOverview, MessageStatus } from "../../../model/system.ts";
-import { snapshotTooLarge } from "../../../model/system-rules.ts";
+import { snapshotTooLargeError } from "../../../model/system-rules.ts";
 import type { PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { type MessageRow, portsOf, putAhead, putMessages, putPorts, putState, toMessage } from "./rows.ts";
@@ -22,7 +22,7 @@ export async function collectImages(
   for (const { component_name: component, version } of await tx.all<ComponentRow>(COMPONENTS)) {
     if (components && !components.includes(component)) continue;
     left -= (await tx.get<{ bytes: number }>(SIZE, component))!.bytes;
-    if (left < 0) throw snapshotTooLarge(maxBytes);
+    if (left < 0) throw snapshotTooLargeError(maxBytes);
     const messages = await tx.all<MessageRow>(`SELECT c.* ${OPEN_MESSAGES} ORDER BY c.port_name, c."offset"`, component);
     const state = await tx.all<{ key: string; value: Uint8Array }>(
       "SELECT key, value FROM state WHERE component_name = $1 ORDER BY key",

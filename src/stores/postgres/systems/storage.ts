@@ -1,5 +1,5 @@
 import { systemDatabaseName } from "../../../model/ids.ts";
-import { assertSystemId, byBytes, wrongOwner } from "../../../model/system-rules.ts";
+import { assertSystemId, byBytes, wrongOwnerError } from "../../../model/system-rules.ts";
 import type { SystemStorage, SystemStore } from "../../../ports/system-store.ts";
 import { openPostgres, type PostgresDatabase, type PostgresOptions, quoteName } from "../driver/driver.ts";
 import { ensureSchema, tableExists } from "../driver/schema-version.ts";
@@ -28,7 +28,7 @@ export function postgresSystemStorage({ database: given, ...options }: PostgresS
       },
       { idempotent: true },
     );
-    if (owner !== systemId) throw wrongOwner(locationOf(systemId), owner, systemId);
+    if (owner !== systemId) throw wrongOwnerError(locationOf(systemId), owner, systemId);
     return postgresSystemStore(systemId, database, () => known.delete(systemId));
   }
 

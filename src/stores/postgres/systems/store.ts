@@ -1,6 +1,6 @@
 import { systemDatabaseName } from "../../../model/ids.ts";
 import type { SnapshotPart } from "../../../model/system.ts";
-import { noSuchSnapshot } from "../../../model/system-rules.ts";
+import { snapshotNotFoundError } from "../../../model/system-rules.ts";
 import type { LoadedComponent, LoadedPort, MessageKey, SystemStore } from "../../../ports/system-store.ts";
 import { type SnapshotRow, toSnapshot } from "../../rows/snapshot-row.ts";
 import { type PgValue, type PostgresDatabase, type PostgresTx, quoteName, type WriteOptions } from "../driver/driver.ts";
@@ -123,7 +123,7 @@ export function postgresSystemStore(systemId: string, database: PostgresDatabase
          ON CONFLICT (snapshot_id, component_name) DO UPDATE SET checksum = excluded.checksum, data = excluded.data RETURNING 1`,
         [snapshotId, component, checksum, data],
       );
-      if (added.length === 0) throw noSuchSnapshot(snapshotId);
+      if (added.length === 0) throw snapshotNotFoundError(snapshotId);
     },
 
     async completeSnapshot(id, { checksum, components, messages, stateKeys, bytes }) {
@@ -132,7 +132,7 @@ export function postgresSystemStore(systemId: string, database: PostgresDatabase
          WHERE id = $1 RETURNING 1`,
         [id, checksum, components, messages, stateKeys, bytes],
       );
-      if (completed.length === 0) throw noSuchSnapshot(id);
+      if (completed.length === 0) throw snapshotNotFoundError(id);
     },
 
     async snapshots() {
@@ -141,7 +141,7 @@ export function postgresSystemStore(systemId: string, database: PostgresDatabase
 
     snapshotParts: (snapshotId) =>
       read(async (tx) => {
-        if (!(await tx.get("SELECT 1 FROM snapshots WHERE id = $1", snapshotId))) throw noSuchSnapshot(snapshotId);
+        if (!(await tx.get("SELECT 1 FROM snapshots WHERE id = $1", snapshotId))) throw snapshotNotFoundError(snapshotId);
         return tx.all<SnapshotPart>(
           "SELECT component_name AS component, checksum, data FROM snapshot_parts WHERE snapshot_id = $1 ORDER BY component_name",
           snapshotId,

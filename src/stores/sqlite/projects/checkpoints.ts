@@ -10,7 +10,7 @@ import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
 import { putTerms, rankByKeywords, removeTerms, type Where } from "./full-text.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
-import { columnList, moveBehind, readPage } from "./record-rows.ts";
+import { columnList, readPage, reorderFutureRecords } from "./record-rows.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "checkpoints",
@@ -30,7 +30,8 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
 
     async put(checkpoint, recordVectors = [], { savedAt } = {}) {
       await (await database()).write((tx) => {
-        if (savedAt !== undefined) for (const column of Object.values(SORT_COLUMN)) moveBehind(tx, "checkpoints", column, savedAt);
+        if (savedAt !== undefined)
+          for (const column of Object.values(SORT_COLUMN)) reorderFutureRecords(tx, "checkpoints", column, savedAt);
         const { changes, lastId } = tx.run(
           `INSERT INTO checkpoints (id, created_at, created_order, summary, description, context, token_count, updated_at, updated_order, revision, checksum)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
@@ -49,7 +50,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
         const row = byId(tx, checkpoint.id);
         if (row?.revision !== checkpoint.revision - 1) return false;
         const key = row.key as number;
-        moveBehind(tx, "checkpoints", "updated_order", checkpoint.updatedAt);
+        reorderFutureRecords(tx, "checkpoints", "updated_order", checkpoint.updatedAt);
         tx.run(
           `UPDATE checkpoints SET summary = ?, description = ?, context = ?, token_count = ?, updated_at = ?, updated_order = ?, revision = ?,
              checksum = ? WHERE key = ?`,

@@ -8,7 +8,7 @@ import {
   readKnowledge,
   type StoredRecord,
 } from "../../../model/stored-record.ts";
-import { checkpointText, knowledgeWords } from "../../../text/embedding-text.ts";
+import { checkpointText, knowledgeTerms } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import { insertTerms, searchTerms } from "./full-text.ts";
@@ -26,7 +26,7 @@ export interface DerivedPart {
 
 export const DERIVED_PARTS: readonly DerivedPart[] = [
   fullText("checkpoints", "checkpoint_fts", storedCheckpoints, checkpointWords),
-  fullText("knowledge", "knowledge_fts", storedKnowledge, knowledgeWords),
+  fullText("knowledge", "knowledge_fts", storedKnowledge, knowledgeTerms),
   {
     name: "checkpoint_tags",
     problem(tx) {

@@ -1,5 +1,5 @@
 import type { KeywordRanked } from "../../../ports/recall-store.ts";
-import { queryWords, searchWords } from "../../../text/words.ts";
+import { extractQueryTerms, extractTerms } from "../../../text/terms.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import type { Keyed } from "../driver/known-keys.ts";
 import { shortlist } from "./shortlist.ts";
@@ -21,7 +21,7 @@ export function putTerms(tx: SqliteTx, table: string, key: number, text: string)
 
 /** The words of a text as they are stored. */
 export function searchTerms(text: string): string {
-  return searchWords(text).join(" ");
+  return extractTerms(text).join(" ");
 }
 
 export function insertTerms(tx: SqliteTx, table: string, key: number, terms: string): void {
@@ -41,7 +41,7 @@ export function rankByKeywords(
   where: Where | undefined,
   limit: number,
 ): (KeywordRanked & Keyed)[] {
-  const asked = queryWords(query).map(quoted);
+  const asked = extractQueryTerms(query).map(quoted);
   if (asked.length === 0) return [];
   const rows =
     (where ? undefined : rankFirst(tx, table, records, asked, limit)) ?? rankMatching(tx, table, records, asked.join(" OR "), where, limit);

@@ -12,14 +12,14 @@ import {
 import type { VersionedVector } from "../../../ports/embedding-store.ts";
 import type { KnowledgeBatch, KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
 import { runInThread } from "../../../scheduling/run-in-thread.ts";
-import { knowledgeText, knowledgeWords } from "../../../text/embedding-text.ts";
+import { knowledgeTerms, knowledgeText } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
 import { putTerms, rankByKeywords, removeTerms, type Where } from "./full-text.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
-import { columnList, moveBehind, readPage, safeInteger } from "./record-rows.ts";
+import { columnList, readPage, reorderFutureRecords, safeInteger } from "./record-rows.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "knowledge",
@@ -36,7 +36,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
 
     async put(record, recordVectors = [], { savedAt } = {}) {
       return (await database()).write((tx) => {
-        if (savedAt !== undefined) moveBehind(tx, "knowledge", "created_order", savedAt);
+        if (savedAt !== undefined) reorderFutureRecords(tx, "knowledge", "created_order", savedAt);
         return add(tx, { record, vectors: recordVectors });
       });
     },
@@ -167,7 +167,7 @@ export function applyBatch(tx: SqliteTx, batch: KnowledgeBatch): "applied" | "ch
     batch.replace.every(({ record }) => revisionOf(record.id) === record.revision - 1) &&
     batch.remove.every(({ id, revision }) => revisionOf(id) === revision);
   if (!asExpected) return "changed meanwhile";
-  if (batch.savedAt !== undefined) moveBehind(tx, "knowledge", "created_order", batch.savedAt);
+  if (batch.savedAt !== undefined) reorderFutureRecords(tx, "knowledge", "created_order", batch.savedAt);
   for (const write of batch.add) add(tx, write);
   for (const write of batch.replace) replace(tx, write);
   for (const { id } of batch.remove) remove(tx, id);
@@ -229,7 +229,7 @@ function valuesOf(record: Knowledge): SqlValue[] {
 }
 
 function putDerived(tx: SqliteTx, key: number, record: Knowledge, vectors: readonly VersionedVector[]): void {
-  putTerms(tx, FTS_TABLE, key, knowledgeWords(record));
+  putTerms(tx, FTS_TABLE, key, knowledgeTerms(record));
   putRecordVectors(tx, "knowledge", key, vectors);
 }
 

@@ -31,7 +31,7 @@ export function readPage<T>(
 }
 
 /** Moves the records that a clock placed far ahead of a save to just before it, in the same order. */
-export function moveBehind(tx: SqliteTx, table: string, column: string, savedAt: string): void {
+export function reorderFutureRecords(tx: SqliteTx, table: string, column: string, savedAt: string): void {
   const ahead = tx.all<{ key: number }>(`SELECT key FROM ${table} WHERE ${column} > ? ORDER BY ${column} DESC, id`, latestPlace(savedAt));
   for (const [index, { key }] of ahead.entries())
     tx.run(`UPDATE ${table} SET ${column} = ? WHERE key = ?`, placeBefore(savedAt, index), key);

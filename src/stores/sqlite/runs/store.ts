@@ -33,13 +33,13 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
 
     async load(runId, nodeId) {
       const row = (opened() ?? (await database())).one<[string, StoredState]>(LOAD, runId, nodeId);
-      if (!row) throw rules.noSuchCheckpoint(runId, nodeId);
+      if (!row) throw rules.checkpointNotFoundError(runId, nodeId);
       return toCheckpoint(runId, nodeId, row[0], row[1]);
     },
 
     async loadAt(runId, sequence) {
       const row = (opened() ?? (await database())).one<[string, StoredState, string]>(LOAD_AT, runId, sequence);
-      if (!row) throw rules.noSuchCheckpoint(runId, sequence);
+      if (!row) throw rules.checkpointNotFoundError(runId, sequence);
       return toCheckpoint(runId, row[2], row[0], row[1]);
     },
 
@@ -121,7 +121,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       const db = await database();
       return db.write((tx) => {
         const at = now();
-        const until = rules.later(at, leaseMs);
+        const until = rules.addMs(at, leaseMs);
         const started = tx.get<{ fence: number; last_sequence: number }>(
           `INSERT INTO runs (run_id, graph, fingerprint, project, parent_run_id, parent_sequence, last_sequence, fence, lease_owner, lease_until, created_at, updated_at)
            VALUES (?, ?, ?, ?, ?, ?, 1, 1, ?, ?, ?, ?)
@@ -142,17 +142,17 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
           at,
           at,
         );
-        if (!started) throw rules.runExists(runId);
+        if (!started) throw rules.runExistsError(runId);
         insert(tx, checkpoint, payload, started.last_sequence, at);
         return { runId, owner, fence: started.fence, until };
       });
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint = null, seen }) {
+    async acquire(runId, { owner, leaseMs, fingerprint = null, expected }) {
       const db = await database();
       return db.write((tx) => {
         const at = now();
-        const until = rules.later(at, leaseMs);
+        const until = rules.addMs(at, leaseMs);
         const taken = tx.get<{ fence: number }>(
           `UPDATE runs SET fence = fence + 1, lease_owner = ?, lease_until = ?, status = 'running', note = NULL, updated_at = ?,
              fingerprint = coalesce(?, fingerprint)
@@ -164,14 +164,16 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
           fingerprint,
           runId,
           at,
-          seen?.fence ?? null,
-          seen?.lastSequence ?? null,
-          seen?.status ?? null,
+          expected?.fence ?? null,
+          expected?.lastSequence ?? null,
+          expected?.status ?? null,
         );
         if (taken) return { runId, owner, fence: taken.fence, until };
         const run = tx.get<RunRow>("SELECT * FROM runs WHERE run_id = ? AND deleted = 0", runId);
-        if (!run) throw rules.noSuchRun(runId);
-        throw run.lease_until !== null && run.lease_until > at ? rules.heldByAnother(runId, run.lease_until) : rules.movedOn(runId);
+        if (!run) throw rules.runNotFoundError(runId);
+        throw run.lease_until !== null && run.lease_until > at
+          ? rules.leaseHeldError(runId, run.lease_until)
+          : rules.concurrentChangeError(runId);
       });
     },
 
@@ -179,7 +181,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       const db = await database();
       return db.write((tx) => {
         const at = now();
-        const until = rules.later(at, leaseMs);
+        const until = rules.addMs(at, leaseMs);
         const { changes } = tx.run(
           "UPDATE runs SET lease_until = ? WHERE run_id = ? AND deleted = 0 AND fence = ? AND lease_until > ?",
           until,
@@ -187,7 +189,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
           lease.fence,
           at,
         );
-        if (changes === 0) throw rules.fencedOff(lease.runId, lease.fence);
+        if (changes === 0) throw rules.leaseLostError(lease.runId, lease.fence);
         return { ...lease, until };
       });
     },
@@ -206,7 +208,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
           lease.fence,
           at,
         );
-        if (changes === 0) throw rules.fencedOff(lease.runId, lease.fence);
+        if (changes === 0) throw rules.leaseLostError(lease.runId, lease.fence);
       });
     },
 
@@ -258,8 +260,8 @@ function nextSequence(tx: SqliteTx, runId: string, fence: number | undefined, st
             at,
           );
   if (counted) return counted.last_sequence;
-  if (fence !== undefined) throw rules.fencedOff(runId, fence);
-  throw rules.heldByAnother(runId, tx.get<RunRow>("SELECT * FROM runs WHERE run_id = ?", runId)!.lease_until!);
+  if (fence !== undefined) throw rules.leaseLostError(runId, fence);
+  throw rules.leaseHeldError(runId, tx.get<RunRow>("SELECT * FROM runs WHERE run_id = ?", runId)!.lease_until!);
 }
 
 function insert(tx: SqliteTx, checkpoint: NewRunCheckpoint, payload: Payload, sequence: number, at: string): RunCheckpointInfo {

@@ -1,5 +1,5 @@
 import type { ComponentImage, ComponentOverview, MessageStatus } from "../../../model/system.ts";
-import { snapshotTooLarge } from "../../../model/system-rules.ts";
+import { snapshotTooLargeError } from "../../../model/system-rules.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import { type MessageRow, portsOf, putAhead, putMessage, putPort, putState, toMessage } from "./rows.ts";
 
@@ -22,7 +22,7 @@ export function collectImages(
     .filter(({ component_name }) => !components || components.includes(component_name))
     .map(({ component_name: component, version }) => {
       left -= tx.get<{ bytes: number }>(`SELECT ${STATE_BYTES} + ${OPEN_BYTES} AS bytes`, component, component)!.bytes;
-      if (left < 0) throw snapshotTooLarge(maxBytes);
+      if (left < 0) throw snapshotTooLargeError(maxBytes);
       return {
         component,
         version,

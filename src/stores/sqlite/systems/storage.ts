@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { CairnError } from "../../../model/errors.ts";
-import { assertSystemId, byBytes, wrongOwner } from "../../../model/system-rules.ts";
+import { assertSystemId, byBytes, wrongOwnerError } from "../../../model/system-rules.ts";
 import type { SystemStorage } from "../../../ports/system-store.ts";
 import { sqliteDatabases } from "../driver/databases.ts";
 import type { SqliteDatabase } from "../driver/driver.ts";
@@ -50,7 +50,7 @@ export function sqliteSystemStorage({ stateDir, refuseLinks = false }: SqliteSys
       const handle = handleOf(systemId);
       const owner = ownerOf(await handle());
       if (owner === undefined) return undefined; // made by a process that died before it stored anything
-      if (owner !== systemId) throw wrongOwner(path, owner, systemId);
+      if (owner !== systemId) throw wrongOwnerError(path, owner, systemId);
       return sqliteSystemStore(systemId, handle);
     },
 
@@ -107,5 +107,5 @@ async function claim(database: SqliteDatabase, systemId: string): Promise<void> 
     await database.write((tx) => tx.run("INSERT INTO metadata (key, value) VALUES ('system_id', ?) ON CONFLICT DO NOTHING", systemId));
     owner = ownerOf(database);
   }
-  if (owner !== systemId) throw wrongOwner(database.path, owner, systemId);
+  if (owner !== systemId) throw wrongOwnerError(database.path, owner, systemId);
 }

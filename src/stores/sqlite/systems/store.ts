@@ -1,5 +1,5 @@
 import type { MessageHead, SnapshotPart } from "../../../model/system.ts";
-import { noSuchSnapshot } from "../../../model/system-rules.ts";
+import { snapshotNotFoundError } from "../../../model/system-rules.ts";
 import type { ComponentChange, MessageKey, SystemStore } from "../../../ports/system-store.ts";
 import { type SnapshotRow, toSnapshot } from "../../rows/snapshot-row.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
@@ -199,5 +199,5 @@ function applyChange(tx: SqliteTx, { component, version, at, messages, ports, st
 }
 
 function assertSnapshot(tx: SqliteTx, id: string): void {
-  if (!tx.get("SELECT 1 FROM snapshots WHERE id = ?", id)) throw noSuchSnapshot(id);
+  if (!tx.get("SELECT 1 FROM snapshots WHERE id = ?", id)) throw snapshotNotFoundError(id);
 }

@@ -2,7 +2,7 @@ import {
   type CodeChunk,
   type CodeCounts,
   type CodeOutline,
-  chunkPrint,
+  chunkFingerprint,
   type FileRename,
   type IndexedFile,
 } from "../../../../model/code-index.ts";
@@ -77,7 +77,7 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
       });
       const found = new Map<string, VersionedVector[]>();
       for (const row of rows) {
-        const print = chunkPrint({ ...namesOf(row), text: row.text });
+        const print = chunkFingerprint({ ...namesOf(row), text: row.text });
         const entry = { versionId: row.version_id, vector: Float32Array.from(JSON.parse(row.vector) as number[]) };
         const known = found.get(print) ?? [];
         // Identical chunks have a vector each; one of them is sufficient.

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { type CodeChunk, type CodeOutline, chunkPrint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
+import { type CodeChunk, type CodeOutline, chunkFingerprint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
@@ -83,7 +83,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       });
       const found = new Map<string, VersionedVector[]>();
       for (const row of rows) {
-        const print = chunkPrint({ ...namesOf(row), text: row.text });
+        const print = chunkFingerprint({ ...namesOf(row), text: row.text });
         const entry = { versionId: row.version_id, vector: new Float32Array(Uint8Array.from(row.vector).buffer) };
         const known = found.get(print) ?? [];
         // Equal chunks have a vector each; one of them is enough.

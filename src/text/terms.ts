@@ -1,5 +1,5 @@
 /** Splits text into the terms of the full-text index: lower case, identifiers both whole and in their parts. */
-export function searchWords(text: string): string[] {
+export function extractTerms(text: string): string[] {
   const words: string[] = [];
   const known = new Map<string, readonly string[]>(); // code repeats the same names
   for (const [token] of text.matchAll(/[\p{L}\p{N}_$][\p{L}\p{N}\p{M}_$]*/gu)) {
@@ -30,8 +30,8 @@ export function identifierParts(token: string): string[] {
 }
 
 /** Returns the distinct terms of a query, without stop words unless there are no others. The limit bounds the cost of a pasted log. */
-export function queryWords(query: string, max = 64): string[] {
-  const words = [...new Set(searchWords(query))];
+export function extractQueryTerms(query: string, max = 64): string[] {
+  const words = [...new Set(extractTerms(query))];
   const terms = words.filter((word) => !STOP_WORDS.has(word));
   return (terms.length > 0 ? terms : words).slice(0, max);
 }

@@ -1,7 +1,7 @@
 import { latestPlace, newestFirst, placeBefore } from "../../model/record-order.ts";
 
 /** Moves the records that a clock placed far ahead of a save to just before it, in the same order. */
-export function moveBehind<Order extends string, Stored extends { readonly id: string } & { readonly [order in Order]: string }>(
+export function reorderFutureRecords<Order extends string, Stored extends { readonly id: string } & { readonly [order in Order]: string }>(
   byId: Map<string, Stored>,
   order: Order,
   savedAt: string,
