@@ -52,7 +52,11 @@ async function writersOf(where: Place, cairn: Cairn, project: string): Promise<R
   return {
     checkpoints: { ...own, write: () => cairn.checkpoints.save({ projectPath: project, summary: "Later" }) },
     knowledge: { ...own, write: () => cairn.knowledge.save({ ...note, projectPath: project }) },
-    code: { ...own, write: () => cairn.code.clean({ projectPath: project }) },
+    // The index does not migrate, so a removal may find nothing to write: each write adds a file.
+    code: {
+      ...own,
+      write: () => cairn.code.indexBatch({ projectPath: project, files: [{ path: `note-${++count}.txt`, content: "A line of text.\n" }] }),
+    },
     shared: {
       which: { kind: "shared", id: "shared" },
       flags: "--scope shared",

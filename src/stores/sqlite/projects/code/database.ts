@@ -23,6 +23,8 @@ export interface CodeDatabase {
   readonly path: string;
   /** Opens the file. Before the first index run there is none: reads then find an empty index, and the first write creates the file. */
   readonly handle: DatabaseHandle;
+  /** Opens the file for a change. Raises the migration's error while the project is being migrated: the index does not follow it. */
+  readonly writable: DatabaseHandle;
   /** Checks the whole file and deletes it if it is damaged. Returns whether it was. */
   dropDamaged(): Promise<boolean>;
 }
@@ -39,12 +41,18 @@ export function codeDatabase(databases: SqliteDatabases, { projectId, projectFil
   }
   const file = databases.handle({ path, schema: codeSchema, onNotice, prepare });
 
+  const handle: DatabaseHandle = async () => {
+    if (hasMigrationRecord(projectFile) && (!existsSync(projectFile) || migratedTo(projectFile) !== undefined))
+      throw migratingError(projectFile);
+    return existsSync(path) ? file() : absentIndex(path, file);
+  };
+
   return {
     path,
-    async handle() {
-      if (hasMigrationRecord(projectFile) && (!existsSync(projectFile) || migratedTo(projectFile) !== undefined))
-        throw migratingError(projectFile);
-      return existsSync(path) ? file() : absentIndex(path, file);
+    handle,
+    async writable() {
+      if (hasMigrationRecord(projectFile)) throw migratingError(projectFile);
+      return handle();
     },
     async dropDamaged() {
       const inode = inodeOf(path);

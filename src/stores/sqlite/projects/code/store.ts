@@ -45,7 +45,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
     embeddings: sqliteEmbeddings(RECORDS, database),
 
     async commit(batch) {
-      return commitBatch(await database(), projectId, batch);
+      return commitBatch(await file.writable(), projectId, batch);
     },
 
     async filesAt(paths) {
@@ -131,7 +131,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
     },
 
     async reconcile() {
-      const db = await database();
+      const db = await file.writable();
       // Counting takes long in a large index, and nearly always finds nothing: it needs no write lock.
       const found = db.read(countOrphans);
       return isNone(found) ? found : db.write((tx) => removeOrphans(tx, projectId));
@@ -147,7 +147,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
     },
 
     async compact(keepRenames) {
-      const db = await database();
+      const db = await file.writable();
       if (!existsSync(db.path)) return { forgottenRenames: 0, freedBytes: 0 };
       const forgottenRenames = await db.write((tx) => {
         tx.run(`INSERT INTO ${CODE_FTS} (${CODE_FTS}) VALUES ('optimize')`);
