@@ -57,12 +57,12 @@ export async function runMigration(migration: Migration, first: MigrationRecord)
     trace(`recorded ${record.state}`);
   };
   try {
-    if (record.state === "pausing") {
+    if (record.state === "fencing") {
       saveRecord({});
-      await source.pause(record.migrationId);
-      saveRecord({ state: "paused" });
+      await source.fence(record.migrationId);
+      saveRecord({ state: "fenced" });
     }
-    if (record.state === "paused")
+    if (record.state === "fenced")
       saveRecord({ tables: record.rollback ? await restoreArchive(migration, record) : await copy(migration, record), state: "copied" });
     if (record.state === "copied") {
       await verify(migration, record.tables!);
@@ -130,10 +130,11 @@ export async function undoMigration(
   cause?: unknown,
 ): Promise<void> {
   try {
-    // After `resume` other processes write again, so the copy must never count as complete.
-    journal.write({ ...record, state: "pausing", tables: undefined, archive: undefined });
+    // After `unfence` other processes write again, so the copy must never count as complete: the record returns to `fencing`, the state
+    // before the copy. A process that is killed here leaves a record from which the migration can restart, or be undone again.
+    journal.write({ ...record, state: "fencing", tables: undefined, archive: undefined });
     trace("recorded undoing");
-    await source.resume(record.migrationId);
+    await source.unfence(record.migrationId);
   } catch (error) {
     const { message } = asCairnError(error);
     throw new CairnError(

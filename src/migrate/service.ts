@@ -87,11 +87,11 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
   ): Promise<MigratedDatabase> {
     return withEndpoints(database, "up", url, input, async (migration) => {
       if (record?.direction === "down")
-        throw unfinished(database, "It goes back to SQLite: finish it with --to sqlite, or undo it with --rollback.");
+        throw unfinishedError(database, "It goes back to SQLite: finish it with --to sqlite, or undo it with --rollback.");
       if (record && record.where !== migration.target.where)
         throw record.state === "migrated"
           ? new CairnError("conflict", `${database.name} was already migrated to ${record.where}. Migrate it back first with --to sqlite.`)
-          : unfinished(database, `It goes to ${record.where}: finish it with that target, or undo it with --rollback.`);
+          : unfinishedError(database, `It goes to ${record.where}: finish it with that target, or undo it with --rollback.`);
       if (record?.state === "migrated") {
         if (record.url !== url) database.journal.write({ ...record, url }); // for example with another password
         return describe(database, "unchanged", migration, record.tables ?? [], record.archive);
@@ -112,7 +112,7 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     const url = record?.url ?? baseUrl;
     if (url === undefined) throw new CairnError("conflict", `${database.name} is already in SQLite. Nothing was changed.`);
     if (record?.direction === "up" && record.state !== "migrated")
-      throw unfinished(database, `It goes to ${record.where}: finish it, or undo it with --rollback.`);
+      throw unfinishedError(database, `It goes to ${record.where}: finish it, or undo it with --rollback.`);
     return withEndpoints(database, "down", url, input, async (migration) => {
       if (record?.direction === "down") return finish(database, migration, record, record);
       await claim(database, migration, record);
@@ -164,7 +164,7 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     return {
       migrationId: database.newMigrationId(),
       direction,
-      state: "pausing",
+      state: "fencing",
       url,
       where,
       projectId: database.projectId,
@@ -264,6 +264,6 @@ function describe(
   return { name, outcome, from: source.where, to: target.where, rows: tables.reduce((sum, { rows }) => sum + rows, 0), tables, archive };
 }
 
-function unfinished({ name }: MigratableDatabase, what: string): CairnError {
+function unfinishedError({ name }: MigratableDatabase, what: string): CairnError {
   return new CairnError("conflict", `A migration of ${name} is unfinished. ${what}`);
 }

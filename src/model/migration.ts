@@ -12,7 +12,7 @@ export interface TableDigest {
  * The progress of a migration. `up`, to PostgreSQL: the SQLite file is authoritative until the state is `migrated`. `down`, back to
  * SQLite: PostgreSQL is authoritative until the migration ends, which removes the record.
  */
-export type MigrationState = "pausing" | "paused" | "copied" | "verified" | "migrated";
+export type MigrationState = "fencing" | "fenced" | "copied" | "verified" | "migrated";
 
 /** Stored next to the SQLite file, so that every process finds its database. Mode 0600, because the URL may contain a password. */
 export interface MigrationRecord {

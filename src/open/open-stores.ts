@@ -43,7 +43,7 @@ export async function openIndexQueue(context: OpenContext, perform: Parameters<t
   const capacity = options.code?.queueJobs;
   if (storageKind(options) !== "postgres") return memoryIndexQueue({ perform: retryIndexWork(perform), now, newId, capacity });
   const { postgresIndexQueue } = await import("../stores/postgres/projects/index-queue.ts");
-  return postgresIndexQueue({ url: options.storage as string, perform: retryIndexWork(perform), capacity, onTrouble: onNotice });
+  return postgresIndexQueue({ url: options.storage as string, perform: retryIndexWork(perform), capacity, onFailure: onNotice });
 }
 
 export interface OpenedStores {

@@ -72,9 +72,9 @@ export interface MigrationSource extends MigrationEndpoint {
   /** Returns tables that this version does not know, and so cannot copy. */
   unknownTables(): Promise<readonly string[]>;
   /** Fences the database: it refuses every further write, and holds every acknowledged one. */
-  pause(migrationId: string): Promise<void>;
-  /** Undoes `pause` and `archive`. */
-  resume(migrationId: string): Promise<void>;
+  fence(migrationId: string): Promise<void>;
+  /** Undoes `fence` and `archive`. */
+  unfence(migrationId: string): Promise<void>;
   /** Archives the database and returns its new location. Processes that have it open notice at their next call. */
   archive(migrationId: string): Promise<string>;
 }

@@ -110,7 +110,7 @@ describe("a restore in a process that continues to work", () => {
 
 describe("a database on its way to PostgreSQL", () => {
   it.each([
-    ["paused", /being migrated.*--rollback/],
+    ["fenced", /being migrated.*--rollback/],
     ["migrated", /on PostgreSQL.*pg_dump/],
   ])("that is %s is neither backed up nor restored over", async (state, words) => {
     const cairn = await at.open();

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const open = (perform: PerformIndexWork, options: object = {}) =>
-  postgresIndexQueue({ url: database.url, perform, lookEveryMs: 50, drainMs: 200, ...options });
+  postgresIndexQueue({ url: database.url, perform, pollEveryMs: 50, drainMs: 200, ...options });
 
 indexQueueContract("on PostgreSQL", async (perform, options) => open(perform, options));
 
@@ -73,16 +73,16 @@ describe("the queue on PostgreSQL, when processes end", () => {
     await second.close();
   });
 
-  it("says once that there is no database, and refuses what it cannot keep", async () => {
-    const troubles: string[] = [];
+  it("reports an unreachable database once and refuses jobs", async () => {
+    const failures: string[] = [];
     const url = "postgres://nobody@127.0.0.1:1/nothing";
-    const queue = open(async () => DONE, { url, onTrouble: (message: string) => troubles.push(message) });
+    const queue = open(async () => DONE, { url, onFailure: (message: string) => failures.push(message) });
     await queue.start();
-    while (troubles.length === 0) await sleep(20);
+    while (failures.length === 0) await sleep(20);
     await expect(queue.add(work("/d", "lost"))).rejects.toMatchObject({ code: "unavailable" });
     await expect(queue.get("11111111-2222-4333-8444-555555555555")).rejects.toMatchObject({ code: "unavailable" });
     await sleep(300);
-    expect(troubles).toEqual([expect.stringMatching(/cannot be indexed now, and is tried again: .*127\.0\.0\.1/)]);
+    expect(failures).toEqual([expect.stringMatching(/Indexing of queued files failed and will be retried: .*127\.0\.0\.1/)]);
     await queue.close();
   });
 

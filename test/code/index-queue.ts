@@ -133,7 +133,7 @@ export function indexQueueContract(
       for (const path of ["1", "2", "3"]) jobs.push(await queue.add(work(`/flood${path}`, path), "greedy"));
       await expect(queue.add(work("/flood4", "4"), "greedy")).rejects.toMatchObject({
         code: "unavailable",
-        message: expect.stringContaining("3 batches of yours"),
+        message: expect.stringContaining("3 queued batches"),
         retryAfterMs: expect.any(Number),
       });
       jobs.push(await queue.add(work("/other", "5"), "modest"));

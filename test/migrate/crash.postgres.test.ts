@@ -44,8 +44,8 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
     const { lines } = await migrator(trial, { to, which: projectNamed(project(0, "up")) });
     expect(lines).toEqual(
       expect.arrayContaining([
-        "recorded pausing",
-        "pause",
+        "recorded fencing",
+        "fenced",
         "target filled",
         "recorded verified",
         "archived",
@@ -55,7 +55,7 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
     );
     expect(lines.length).toBeGreaterThan(25);
 
-    for (const dieAt of pointsOf(lines, ["pause", "before the commit", "archived", "target opened", "recorded migrated"])) {
+    for (const dieAt of pointsOf(lines, ["fenced", "before the commit", "archived", "target opened", "recorded migrated"])) {
       const where = place();
       const name = project(dieAt, "up");
       const which = projectNamed(name);
@@ -85,7 +85,7 @@ describe("a migration killed with kill -9", { timeout: TIMEOUT }, () => {
       await trial.migrations.migrate({ to: database.url, which: projectNamed(project(0, what)) });
       const { lines } = await migrator(trial, { ...input, which: projectNamed(project(0, what)) });
       expect(lines).toEqual(
-        expect.arrayContaining(["pause", "target filled", "recorded verified", "archived", "placed", "record removed"]),
+        expect.arrayContaining(["fenced", "target filled", "recorded verified", "archived", "placed", "record removed"]),
       );
       for (const dieAt of pointsOf(lines, what === "down" ? ["archived"] : ["archived", "placed"])) {
         const where = place();

@@ -59,7 +59,7 @@ async function migrateWithFault(fault: (client: pg.Client) => Promise<void>): Pr
   const record = {
     migrationId,
     direction: "up",
-    state: "pausing",
+    state: "fencing",
     url: database.url,
     where: target.where,
     projectId: project,
@@ -174,7 +174,7 @@ describe("rollback", () => {
     await migrations.migrate({ to: database.url, which });
     const saved = await cairn.checkpoints.save({ projectPath: name, summary: "In PostgreSQL." });
     await expect(migrations.migrate({ rollback: true, which })).rejects.toThrow(/was written to since the migration.*--to sqlite/);
-    await cairn.checkpoints.save({ projectPath: name, summary: "A refusal pauses nobody." });
+    await cairn.checkpoints.save({ projectPath: name, summary: "A refusal blocks no writes." });
     await migrations.migrate({ to: "sqlite", which });
     const { checkpoints, total } = await cairn.checkpoints.list({ projectPath: name, limit: 100 });
     expect(total).toBe(7);
@@ -188,7 +188,7 @@ describe("rollback", () => {
     const name = "/restored/project";
     await makeProject(where, name, 2);
     const source = sqliteMigrationSource({ path: projectFile(where, name), schema: onSqlite, shape: PROJECT_SHAPE });
-    await source.pause("gone");
+    await source.fence("gone");
     await source.close();
     expect((await where.migrations.migrate({ rollback: true, which: projectNamed(name) })).databases[0]).toMatchObject({
       outcome: "rolled_back",

@@ -83,7 +83,7 @@ describe("a migration that was killed", () => {
         if (direction !== "up") await where.migrations.migrate({ to: server.url, which });
         const input: MigrateInput =
           direction === "up" ? { to: server.url, which } : direction === "down" ? { to: "sqlite", which } : { rollback: true, which };
-        expect((await migrator(where, input, "pause")).finished).toBe(false);
+        expect((await migrator(where, input, "fenced")).finished).toBe(false);
         for (const [name, writer] of Object.entries(writers).filter(([, one]) => one.flags === flags)) {
           const failed = await writer.write().catch((error: unknown) => error);
           expect(failed, `${direction} ${name}`).toMatchObject(ABANDONED);
@@ -108,8 +108,8 @@ describe("a migration that was killed", () => {
 
   it("is reported at every point at which it can die", { timeout: 900_000 }, async () => {
     for (const [input, points] of [
-      [{ to: database.url }, ["pause", "recorded paused", "recorded copied", "recorded verified", "archived", "target opened"]],
-      [{ to: "sqlite" }, ["pause", "recorded copied", "archived", "placed"]],
+      [{ to: database.url }, ["fenced", "recorded fenced", "recorded copied", "recorded verified", "archived", "target opened"]],
+      [{ to: "sqlite" }, ["fenced", "recorded copied", "archived", "placed"]],
     ] as const)
       for (const point of points) {
         const where = place();
@@ -135,7 +135,7 @@ describe("a migration that was killed", () => {
     const env = { CAIRN_DATA_DIR: join(home, "data"), CAIRN_STATE_DIR: join(home, "state"), CAIRN_EMBEDDER_KIND: "none" };
     const where = { dataDir: env.CAIRN_DATA_DIR, stateDir: env.CAIRN_STATE_DIR } as Place;
     await cairn(["checkpoint", "save", "Before"], { env });
-    await migrator(where, { to: database.url, which: projectNamed(project) }, "pause");
+    await migrator(where, { to: database.url, which: projectNamed(project) }, "fenced");
     const command = `cairn migrate --project ${project}`;
 
     const saved = await cairn(["checkpoint", "save", "Later"], { env });
@@ -172,9 +172,9 @@ describe("a migration that was killed", () => {
     const input = { to: database.url, which: projectNamed(project) };
     const script = join(import.meta.dirname, "..", "migrate", "migrator.mjs");
     const { dataDir, stateDir } = where;
-    const child = spawn(process.execPath, [script, JSON.stringify({ dataDir, stateDir, input, dieAt: "recorded paused", stop: true })]);
+    const child = spawn(process.execPath, [script, JSON.stringify({ dataDir, stateDir, input, dieAt: "recorded fenced", stop: true })]);
     const record = join(dataDir, "projects", `${projectDatabaseName(project)}.db.migration`);
-    await expect.poll(() => isStopped(child.pid!) && readFileSync(record, "utf8").includes('"paused"')).toBe(true);
+    await expect.poll(() => isStopped(child.pid!) && readFileSync(record, "utf8").includes('"fenced"')).toBe(true);
     const cairn = await opened(where);
     const save = () => cairn.checkpoints.save({ projectPath: project, summary: "Later" });
     await expect(withTimeLimit(1_000, save)).rejects.toMatchObject({

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSystemStorage } from "../../src/open/open-system-storage.ts";
 import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
-import { raiseFence } from "../../src/stores/sqlite/migration/fence.ts";
+import { createFence } from "../../src/stores/sqlite/migration/fence.ts";
 import { projectSchema } from "../../src/stores/sqlite/projects/project-schema.ts";
 import { stage } from "../cli/stage.ts";
 
@@ -125,7 +125,7 @@ describe("every connection to a database file", () => {
     (await open()).close();
     const { DatabaseSync } = await loadEngine();
     const connection = new DatabaseSync(path);
-    await raiseFence(connection, path, "move");
+    await createFence(connection, path, "move");
     connection.close();
     (await open()).close();
     await change(path, "DROP TRIGGER knowledge_changed; CREATE TRIGGER knowledge_changed AFTER UPDATE ON knowledge BEGIN SELECT 1; END");

@@ -6,7 +6,7 @@ import { sha256Hex } from "../../model/ids.ts";
 import type { Run, RunCheckpointInfo } from "../../model/run.ts";
 import type { PayloadEncoding } from "../rows/run-payload.ts";
 
-/** What the store asks of a file system; tests hand in one that fails. */
+/** The file operations of the store; tests inject failing ones. */
 export type FileOps = Pick<typeof nodeFiles, "link" | "mkdir" | "open" | "readdir" | "readFile" | "rename" | "rm" | "stat" | "unlink">;
 
 /** One numbered file of a run's folder. The newest describes the run; the files with a checkpoint are its history. */
@@ -14,7 +14,7 @@ export interface Entry {
   readonly number: number;
   readonly run: Run;
   readonly deleted: boolean;
-  /** Entries below this number belong to an earlier life of the run and no longer count. */
+  /** Entries below this number belong to a deleted run of the same id and are ignored. */
   readonly since: number;
   readonly checkpoint?: (RunCheckpointInfo & { readonly encoding: PayloadEncoding; readonly stored: number }) | undefined;
 }
@@ -29,13 +29,13 @@ export function entryLog(folder: string, files: FileOps = nodeFiles) {
   return {
     /** All numbers in use, highest first. */
     async numbers(): Promise<number[]> {
-      const names = await files.readdir(folder).catch(missing([] as string[]));
+      const names = await files.readdir(folder).catch(ifMissing([] as string[]));
       return names.flatMap((name) => (/^\d{12}\.entry$/.test(name) ? [Number.parseInt(name, 10)] : [])).sort((a, b) => b - a);
     },
 
     /** The entry without its state, or `undefined` when it is gone or was torn. */
     async read(number: number): Promise<Entry | undefined> {
-      const handle = await files.open(pathOf(number), "r").catch(missing(undefined));
+      const handle = await files.open(pathOf(number), "r").catch(ifMissing(undefined));
       if (!handle) return undefined;
       try {
         const { size } = await handle.stat();
@@ -51,7 +51,7 @@ export function entryLog(folder: string, files: FileOps = nodeFiles) {
 
     /** The stored state of an entry that has one. */
     async body(number: number): Promise<Uint8Array> {
-      const content = await files.readFile(pathOf(number)).catch(missing(undefined));
+      const content = await files.readFile(pathOf(number)).catch(ifMissing(undefined));
       const parsed = content && parse(content, number);
       const body = parsed && content.subarray(parsed.bodyAt);
       if (!body || sha256Hex(body) !== parsed.bodyHash)
@@ -61,7 +61,7 @@ export function entryLog(folder: string, files: FileOps = nodeFiles) {
       return body;
     },
 
-    /** Whether the number was still free. True means durable. */
+    /** Publishes the entry durably. Returns false if another process has taken the number. */
     async publish(entry: Entry, body: Uint8Array): Promise<boolean> {
       await makeFolder(folder, files);
       const header = Buffer.from(`${JSON.stringify({ ...entry, number: undefined })}\n`);
@@ -87,22 +87,22 @@ export function entryLog(folder: string, files: FileOps = nodeFiles) {
     },
 
     async remove(number: number): Promise<void> {
-      await files.unlink(pathOf(number)).catch(missing(undefined));
+      await files.unlink(pathOf(number)).catch(ifMissing(undefined));
     },
 
-    /** Removes what killed processes left behind. */
+    /** Removes temporary files of killed processes. */
     async removeLeftovers(olderThanMs: number): Promise<void> {
-      for (const name of await files.readdir(folder).catch(missing([] as string[]))) {
+      for (const name of await files.readdir(folder).catch(ifMissing([] as string[]))) {
         if (!name.endsWith(".tmp")) continue;
         const path = join(folder, name);
-        const stat = await files.stat(path).catch(missing(undefined));
-        if (stat && Date.now() - stat.mtimeMs > olderThanMs) await files.unlink(path).catch(missing(undefined));
+        const stat = await files.stat(path).catch(ifMissing(undefined));
+        if (stat && Date.now() - stat.mtimeMs > olderThanMs) await files.unlink(path).catch(ifMissing(undefined));
       }
     },
 
     /** How long the holder of this token may write, as last renewed. Only that holder writes this file, so a plain rename will do. */
     async renewedUntil(fence: number): Promise<string | undefined> {
-      const text = await files.readFile(join(folder, `lease-${fence}`), "utf8").catch(missing(undefined));
+      const text = await files.readFile(join(folder, `lease-${fence}`), "utf8").catch(ifMissing(undefined));
       return text?.endsWith("Z") ? text : undefined;
     },
 
@@ -118,7 +118,7 @@ export function entryLog(folder: string, files: FileOps = nodeFiles) {
     },
 
     async forgetLease(fence: number): Promise<void> {
-      await files.unlink(join(folder, `lease-${fence}`)).catch(missing(undefined));
+      await files.unlink(join(folder, `lease-${fence}`)).catch(ifMissing(undefined));
     },
   };
 }
@@ -138,7 +138,7 @@ function parse(content: Buffer, number: number): { entry: Entry; bodyAt: number;
 async function makeFolder(folder: string, files: FileOps): Promise<void> {
   const made = await files.mkdir(folder, { recursive: true, mode: 0o700 });
   if (made === undefined) return;
-  // The new names must survive a power cut as well: sync each folder from the one that was made up to its parent.
+  // Makes the new names durable: syncs each folder from the created one up to its parent.
   for (let path = folder; path.length >= made.length; path = join(path, "..")) await syncFolder(join(path, ".."), files);
 }
 
@@ -152,7 +152,8 @@ async function syncFolder(folder: string, files: FileOps): Promise<void> {
   }
 }
 
-export function missing<T>(instead: T): (error: unknown) => T {
+/** Returns an error handler that replaces a missing file by this value. */
+export function ifMissing<T>(instead: T): (error: unknown) => T {
   return (error) => {
     if (codeOf(error) === "ENOENT") return instead;
     throw error;

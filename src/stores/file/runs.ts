@@ -7,7 +7,7 @@ import * as rules from "../../model/run-rules.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { RunStore } from "../../ports/run-store.ts";
 import { type Payload, packState, payloadBytes, unpackState } from "../rows/run-payload.ts";
-import { type Entry, type EntryLog, entryLog, type FileOps, missing } from "./entries.ts";
+import { type Entry, type EntryLog, entryLog, type FileOps, ifMissing } from "./entries.ts";
 
 export interface FileRunStoreOptions {
   readonly folder: string;
@@ -35,7 +35,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
     return known;
   }
 
-  /** Adds the entry that `next` makes of the newest one, again with a newer one if another process was faster. */
+  /** Publishes the entry that `next` derives from the newest one. Repeats with a newer one if another process was faster. */
   function advance<T>(runId: string, fresh: boolean, next: (top: Entry | undefined, at: string) => Promise<Step<T>>): Promise<T> {
     const here = place(runId);
     here.busy++;
@@ -66,7 +66,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
     return { log, top: top && !top.deleted ? await withRenewal(log, top) : undefined };
   };
 
-  /** The checkpoints that count, newest first, read as far as they are asked for. */
+  /** Yields the current checkpoints, newest first, and reads them lazily. */
   async function* checkpoints(runId: string): AsyncGenerator<Entry & { checkpoint: NonNullable<Entry["checkpoint"]> }> {
     const { log, top } = await current(runId);
     if (!top) return;
@@ -88,7 +88,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
     throw rules.checkpointNotFoundError(runId, which);
   }
 
-  async function bury(runId: string): Promise<void> {
+  async function markDeleted(runId: string): Promise<void> {
     const before = await advance(runId, true, async (top) => ({
       entry: { run: { ...top!.run, fence: top!.run.fence + 1, leaseOwner: null, leaseUntil: null }, deleted: true, since: top!.number + 1 },
       body: NO_BYTES,
@@ -104,7 +104,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       const payload = await packState(checkpoint);
       return advance(checkpoint.runId, fence === undefined, async (top, at) => {
         rules.assertMayWrite(top?.deleted ? undefined : top?.run, checkpoint.runId, fence, at);
-        const run = rules.withCheckpoint(living(top, checkpoint.runId, at), checkpoint.runId, status, at);
+        const run = rules.withCheckpoint(currentOrNewRun(top, checkpoint.runId, at), checkpoint.runId, status, at);
         return checkpointStep(checkpoint, payload, run, top, at);
       });
     },
@@ -139,7 +139,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
     },
 
     async deleteRun(runId) {
-      if ((await current(runId)).top) await bury(runId);
+      if ((await current(runId)).top) await markDeleted(runId);
     },
 
     getRun: async (runId) => (await current(runId)).top?.run,
@@ -166,7 +166,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
         );
         const { log } = place(run.runId);
         if (gone === "run") {
-          await bury(run.runId);
+          await markDeleted(run.runId);
           report.runs++;
         }
         const sequences = gone === "run" ? undefined : new Set(gone);
@@ -188,7 +188,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       return advance(runId, true, async (top, at) => {
         if (top && !top.deleted) throw rules.runExistsError(runId);
         const until = rules.addMs(at, leaseMs);
-        const held = rules.withLease(living(top, runId, at), owner, until, at);
+        const held = rules.withLease(currentOrNewRun(top, runId, at), owner, until, at);
         const run = rules.withCheckpoint({ ...held, graph, fingerprint, project, parent }, runId, undefined, at);
         const step = checkpointStep(checkpoint, payload, run, top, at);
         return { ...step, result: { runId, owner, fence: run.fence, until } };
@@ -249,7 +249,7 @@ interface Step<T> {
   readonly result: T;
 }
 
-/** How many folders are remembered; beyond that those not in use are forgotten. */
+/** Maximum number of cached folders. Above it, idle ones are evicted. */
 const PLACES_MAX = 10_000;
 
 /** The newest entry that is whole. A torn one above it is skipped, but the numbers it may have used stay used. */
@@ -268,14 +268,14 @@ async function newest(log: EntryLog): Promise<Entry | undefined> {
 async function withRenewal(log: EntryLog, top: Entry, unlessAfter?: string): Promise<Entry> {
   const { run } = top;
   if (run.leaseUntil === null) return top;
-  // The holder knows its own renewals only from this file as well, but need not look while the lease it began with lasts.
+  // The holder too reads its renewals from this file, but only after its first lease has expired.
   if (unlessAfter !== undefined && run.leaseUntil > unlessAfter) return top;
   const renewed = await log.renewedUntil(run.fence);
   return renewed && renewed > run.leaseUntil ? { ...top, run: { ...run, leaseUntil: renewed } } : top;
 }
 
 /** Returns the run's record to continue from; a deleted run starts again and its numbers continue. */
-function living(top: Entry | undefined, runId: string, at: string): Run {
+function currentOrNewRun(top: Entry | undefined, runId: string, at: string): Run {
   if (top && !top.deleted) return top.run;
   return { ...rules.newRecord(runId, at), lastSequence: top?.run.lastSequence ?? 0, fence: top?.run.fence ?? 0 };
 }
@@ -302,7 +302,7 @@ function infoOf({ encoding: _, stored: __, ...info }: NonNullable<Entry["checkpo
 }
 
 async function* allRuns(folder: string, files: FileOps): AsyncGenerator<Run> {
-  for (const group of (await files.readdir(folder).catch(missing([] as string[]))).sort()) {
+  for (const group of (await files.readdir(folder).catch(ifMissing([] as string[]))).sort()) {
     if (!/^[0-9a-f]{2}$/.test(group)) continue;
     for (const name of (await files.readdir(join(folder, group))).sort()) {
       const log = entryLog(join(folder, group, name), files);

@@ -3,7 +3,7 @@ import type { CodeFilter, CodeStore, FileWrite } from "../../ports/code-store.ts
 import { bm25 } from "../../text/bm25.ts";
 import { chunkText } from "../../text/embedding-text.ts";
 import { globMatcher } from "../../text/glob.ts";
-import { chunkWords } from "../rows/index-text.ts";
+import { chunkTerms } from "../rows/index-text.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
 
 interface MemoryFile extends IndexedFile {
@@ -150,7 +150,7 @@ export function memoryCode(projectId: string): CodeStore {
       const texts = new Map(
         allChunks()
           .filter(passes)
-          .map((chunk) => [chunk.id, chunkWords(chunk.path, chunk)]),
+          .map((chunk) => [chunk.id, chunkTerms(chunk.path, chunk)]),
       );
       return {
         keyword: text === undefined ? [] : bm25(texts, text).slice(0, limit),

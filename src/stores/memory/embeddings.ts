@@ -25,7 +25,7 @@ export function memoryEmbeddings(
     if (!found) throw new CairnError("not_found", `There is no embedding version ${versionId}.`);
     return found;
   };
-  const missing = (versionId: number) => records().filter(({ id }) => !of(versionId).has(id));
+  const findMissing = (versionId: number) => records().filter(({ id }) => !of(versionId).has(id));
 
   const store: MemoryEmbeddings = {
     versions: async () => [...versions],
@@ -38,7 +38,7 @@ export function memoryEmbeddings(
       return made;
     },
     missing: async (versionId, limit, afterId = "") =>
-      missing(versionId)
+      findMissing(versionId)
         .filter(({ id }) => id > afterId)
         .slice(0, limit),
     counts: async (versionId) => ({ records: records().length, vectors: of(versionId).size }),
@@ -49,7 +49,7 @@ export function memoryEmbeddings(
       return fresh.length;
     },
     async makeCurrent(versionId) {
-      if (missing(versionId).length > 0) return "incomplete";
+      if (findMissing(versionId).length > 0) return "incomplete";
       for (const [index, version] of versions.entries()) versions[index] = { ...version, isCurrent: version.versionId === versionId };
       return "switched";
     },

@@ -8,11 +8,11 @@ export interface MemoryIndexQueueOptions {
   readonly perform: PerformIndexWork;
   readonly now: Clock;
   readonly newId: () => string;
-  /** Jobs that may wait. Each holds its files in memory, at most 2 MB of them. */
+  /** Maximum number of unfinished jobs. Each holds its files in memory, at most 2 MB. */
   readonly capacity?: number | undefined;
-  /** Projects worked on at the same time. */
+  /** Projects that are indexed at the same time. */
   readonly projectsAtOnce?: number;
-  /** How long `close` waits for what was accepted. */
+  /** Milliseconds that `close` waits for running jobs. */
   readonly drainMs?: number;
 }
 
@@ -24,12 +24,12 @@ const REMEMBERED_FILES = 50_000;
 interface Entry {
   readonly sender: string | undefined;
   job: IndexJob;
-  /** Gone when the job has ended. */
+  /** Undefined once the job has ended. */
   work: IndexWork | undefined;
   readonly stop: AbortController;
 }
 
-/** A queue of this process. What it accepted ends with the process: a later request for such a job gets not_found, and the client sends again. */
+/** Returns an index queue in memory. Its jobs are lost with the process: a later request for a job gets not_found, and the client sends the files again. */
 export function memoryIndexQueue({
   perform,
   now,
@@ -42,16 +42,16 @@ export function memoryIndexQueue({
   const busy = new Map<string, Promise<void>>(); // by project
   let closed = false;
 
-  const unfinished = () => [...entries.values()].filter(({ job }) => !isFinished(job));
+  const listUnfinished = () => [...entries.values()].filter(({ job }) => !isFinished(job));
 
-  function startWhatCan(): void {
-    for (const entry of unfinished()) {
+  function startPending(): void {
+    for (const entry of listUnfinished()) {
       if (busy.size >= projectsAtOnce) return;
       const { projectPath, status } = entry.job;
       if (status !== "pending" || busy.has(projectPath)) continue;
       const ended = run(entry).finally(() => {
         busy.delete(projectPath);
-        startWhatCan();
+        startPending();
       });
       busy.set(projectPath, ended);
     }
@@ -76,21 +76,21 @@ export function memoryIndexQueue({
 
   return {
     async add(work, sender) {
-      const waiting = unfinished().length;
-      const own = unfinished().filter((entry) => entry.sender === sender).length;
+      const queued = listUnfinished().length;
+      const own = listUnfinished().filter((entry) => entry.sender === sender).length;
       if (!closed && sender !== undefined && own >= shareOf(capacity))
-        throw new CairnError("unavailable", `${own} batches of yours wait to be indexed already. Send this one again in a moment.`, {
+        throw new CairnError("unavailable", `You already have ${own} queued batches. Send this one again in a moment.`, {
           retryAfterMs: 1_000,
         });
-      if (closed || waiting >= capacity)
+      if (closed || queued >= capacity)
         throw new CairnError(
           "unavailable",
-          closed ? "The server is shutting down." : `${waiting} batches wait to be indexed already. Send this one again in a moment.`,
+          closed ? "The server is shutting down." : `The index queue is full (${queued} batches). Send this one again in a moment.`,
           { retryAfterMs: 1_000 },
         );
       const job: IndexJob = { id: newId(), projectPath: work.projectPath, kind: work.kind, status: "pending", acceptedAt: now() };
       entries.set(job.id, { sender, job, work, stop: new AbortController() });
-      startWhatCan();
+      startPending();
       return job;
     },
 
@@ -106,7 +106,7 @@ export function memoryIndexQueue({
     },
 
     async depth(projectPath) {
-      const jobs = unfinished().filter(({ job }) => projectPath === undefined || job.projectPath === projectPath);
+      const jobs = listUnfinished().filter(({ job }) => projectPath === undefined || job.projectPath === projectPath);
       const running = jobs.filter(({ job }) => job.status === "running").length;
       return { pending: jobs.length - running, running, capacity };
     },
@@ -118,8 +118,8 @@ export function memoryIndexQueue({
       const deadline = Date.now() + drainMs;
       while (busy.size > 0 && Date.now() < deadline)
         await Promise.race([...busy.values(), sleep(deadline - Date.now(), undefined, { ref: false })]);
-      for (const { stop, job } of unfinished()) if (!isFinished(job)) stop.abort();
-      for (const entry of unfinished()) if (entry.job.status === "pending") end(entry, { status: "cancelled" });
+      for (const { stop, job } of listUnfinished()) if (!isFinished(job)) stop.abort();
+      for (const entry of listUnfinished()) if (entry.job.status === "pending") end(entry, { status: "cancelled" });
       await Promise.all(busy.values());
     },
   };

@@ -14,7 +14,7 @@ export function memoryKnowledge(): KnowledgeStore {
   const embeddings = memoryEmbeddings(() =>
     inOrder().map((record) => ({ id: record.id, revision: record.revision, text: knowledgeText(record) })),
   );
-  const matching = (filter: KnowledgeFilter) => [...byId.values()].filter((record) => matches(record, filter));
+  const filterRecords = (filter: KnowledgeFilter) => [...byId.values()].filter((record) => matches(record, filter));
 
   const write = (record: Knowledge, vectors: readonly VersionedVector[] | undefined) => {
     byId.set(record.id, structuredClone(record));
@@ -47,7 +47,7 @@ export function memoryKnowledge(): KnowledgeStore {
     get: async (id) => structuredClone(byId.get(id)),
     getMany: async (ids) => ({ records: structuredClone(ids.flatMap((id) => byId.get(id) ?? [])), damaged: [] }),
     async list({ filter = {}, limit, after }) {
-      const all = matching(filter).sort(byPlace);
+      const all = filterRecords(filter).sort(byPlace);
       const from = after && { id: after.id, createdOrder: orderTime(after.at, byId.get(after.id)?.createdOrder ?? after.at) };
       const rest = from ? all.filter((record) => byPlace(record, from) > 0) : all;
       return { records: structuredClone(rest.slice(0, limit)), damaged: [], total: all.length };
@@ -61,7 +61,7 @@ export function memoryKnowledge(): KnowledgeStore {
       return structuredClone(counted);
     },
     async withSignature(signature, filter, limit) {
-      return matching(filter)
+      return filterRecords(filter)
         .filter(({ kind, question }) => kind === "remediation" && errorSignature(question) === signature)
         .sort((a, b) => byPlace(b, a))
         .slice(0, limit)
@@ -81,7 +81,7 @@ export function memoryKnowledge(): KnowledgeStore {
       return "applied";
     },
     async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
-      const texts = new Map(matching(filter).map((record) => [record.id, knowledgeTerms(record)]));
+      const texts = new Map(filterRecords(filter).map((record) => [record.id, knowledgeTerms(record)]));
       return {
         keyword: text === undefined ? [] : bm25(texts, text).slice(0, limit),
         semantic: semantic ? embeddings.nearest(semantic.versionId, semantic.vector, texts.keys(), semanticLimit) : [],

@@ -1,6 +1,6 @@
 import { latestPlace, newestFirst, placeBefore } from "../../model/record-order.ts";
 
-/** Moves the records that a clock placed far ahead of a save to just before it, in the same order. */
+/** Moves records whose order lies in the future, because of a wrong clock, to just before a save. Keeps their order. */
 export function reorderFutureRecords<Order extends string, Stored extends { readonly id: string } & { readonly [order in Order]: string }>(
   byId: Map<string, Stored>,
   order: Order,

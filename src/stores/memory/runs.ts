@@ -9,8 +9,8 @@ interface Entry {
   readonly payload: Payload;
 }
 
-/** A run as kept here; a deleted one is only its record, so that its numbers are not used again. */
-interface Kept {
+/** A run with its entries. A deleted run keeps its record, so that its sequence numbers are not reused. */
+interface RunState {
   run: Run;
   deleted: boolean;
   entries: Entry[];
@@ -19,21 +19,21 @@ interface Kept {
 
 /** Runs that live as long as the process: for tests and short-lived work. */
 export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } = {}): RunStore {
-  const runs = new Map<string, Kept>();
-  const living = (runId: string): Kept | undefined => {
-    const kept = runs.get(runId);
-    return kept?.deleted ? undefined : kept;
+  const runs = new Map<string, RunState>();
+  const currentRun = (runId: string): RunState | undefined => {
+    const state = runs.get(runId);
+    return state?.deleted ? undefined : state;
   };
 
   function append(checkpoint: NewRunCheckpoint, payload: Payload, status: RunStatus | undefined, at: string): RunCheckpointInfo {
-    const kept = revived(runs, checkpoint.runId, at);
-    kept.run = rules.withCheckpoint(kept.run, checkpoint.runId, status, at);
+    const state = getOrCreateRun(runs, checkpoint.runId, at);
+    state.run = rules.withCheckpoint(state.run, checkpoint.runId, status, at);
     const entry: Entry = {
-      info: rules.checkpointInfo(checkpoint, kept.run.lastSequence, at, payload.size),
+      info: rules.checkpointInfo(checkpoint, state.run.lastSequence, at, payload.size),
       payload: payload.encoding === "raw" ? { ...payload, data: new Uint8Array(payload.data as Uint8Array) } : payload,
     };
-    kept.entries.push(entry);
-    kept.byNode.set(checkpoint.nodeId, entry);
+    state.entries.push(entry);
+    state.byNode.set(checkpoint.nodeId, entry);
     return entry.info;
   }
 
@@ -42,50 +42,50 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       const packed = packState(checkpoint);
       const payload = packed instanceof Promise ? await packed : packed;
       const at = now();
-      rules.assertMayWrite(living(checkpoint.runId)?.run, checkpoint.runId, fence, at);
+      rules.assertMayWrite(currentRun(checkpoint.runId)?.run, checkpoint.runId, fence, at);
       return append(checkpoint, payload, status, at);
     },
 
     async load(runId, nodeId) {
-      const entry = living(runId)?.byNode.get(nodeId);
+      const entry = currentRun(runId)?.byNode.get(nodeId);
       if (!entry) throw rules.checkpointNotFoundError(runId, nodeId);
       return withState(entry);
     },
 
     async loadAt(runId, sequence) {
-      const entry = living(runId)?.entries.find(({ info }) => info.sequence === sequence);
+      const entry = currentRun(runId)?.entries.find(({ info }) => info.sequence === sequence);
       if (!entry) throw rules.checkpointNotFoundError(runId, sequence);
       return withState(entry);
     },
 
     async list(runId) {
-      const newest = [...(living(runId)?.byNode.values() ?? [])].map(({ info }) => info);
+      const newest = [...(currentRun(runId)?.byNode.values() ?? [])].map(({ info }) => info);
       return newest.sort((a, b) => a.sequence - b.sequence);
     },
 
     async history(runId, { before = Number.POSITIVE_INFINITY, limit = Number.POSITIVE_INFINITY } = {}) {
       const found: RunCheckpointInfo[] = [];
-      const entries = living(runId)?.entries ?? [];
+      const entries = currentRun(runId)?.entries ?? [];
       for (let i = entries.length - 1; i >= 0 && found.length < limit; i--)
         if (entries[i]!.info.sequence < before) found.push(entries[i]!.info);
       return found;
     },
 
     async delete(runId, nodeId) {
-      const kept = living(runId);
-      if (kept) keep(kept, ({ info }) => info.nodeId !== nodeId);
+      const state = currentRun(runId);
+      if (state) keepEntries(state, ({ info }) => info.nodeId !== nodeId);
     },
 
     async deleteRun(runId) {
-      const kept = living(runId);
-      if (kept) bury(kept);
+      const state = currentRun(runId);
+      if (state) markDeleted(state);
     },
 
-    getRun: async (runId) => living(runId)?.run,
+    getRun: async (runId) => currentRun(runId)?.run,
 
     async listRuns(query = {}) {
       const at = now();
-      const matching = [...runs.values()].filter((kept) => !kept.deleted && rules.matchesRun(kept.run, query, at)).map(({ run }) => run);
+      const matching = [...runs.values()].filter((state) => !state.deleted && rules.matchesRun(state.run, query, at)).map(({ run }) => run);
       return matching.sort(rules.newestRunFirst).slice(0, query.limit);
     },
 
@@ -96,18 +96,18 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
         report.checkpoints += entries.length;
         for (const { payload } of entries) report.bytes += typeof payload.data === "string" ? payload.size : payload.data.byteLength;
       };
-      for (const kept of runId === undefined ? runs.values() : [living(runId)]) {
+      for (const state of runId === undefined ? runs.values() : [currentRun(runId)]) {
         signal?.throwIfAborted();
-        if (!kept || kept.deleted) continue;
-        const gone = rules.selectPrunable(kept.run, kept.entries.map(({ info }) => info).reverse(), options);
+        if (!state || state.deleted) continue;
+        const gone = rules.selectPrunable(state.run, state.entries.map(({ info }) => info).reverse(), options);
         if (gone === "run") {
-          count(kept.entries);
+          count(state.entries);
           report.runs++;
-          bury(kept);
+          markDeleted(state);
         } else if (gone.length > 0) {
           const sequences = new Set(gone);
-          count(kept.entries.filter(({ info }) => sequences.has(info.sequence)));
-          keep(kept, ({ info }) => !sequences.has(info.sequence));
+          count(state.entries.filter(({ info }) => sequences.has(info.sequence)));
+          keepEntries(state, ({ info }) => !sequences.has(info.sequence));
         }
       }
       return report;
@@ -117,38 +117,38 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       const checkpoint = { ...first, runId };
       const packed = packState(checkpoint);
       const payload = packed instanceof Promise ? await packed : packed;
-      if (living(runId)) throw rules.runExistsError(runId);
+      if (currentRun(runId)) throw rules.runExistsError(runId);
       const at = now();
       const until = rules.addMs(at, leaseMs);
-      const kept = revived(runs, runId, at);
-      kept.run = { ...rules.withLease(kept.run, owner, until, at), graph, fingerprint, project, parent };
+      const state = getOrCreateRun(runs, runId, at);
+      state.run = { ...rules.withLease(state.run, owner, until, at), graph, fingerprint, project, parent };
       append(checkpoint, payload, undefined, at);
-      return { runId, owner, fence: kept.run.fence, until };
+      return { runId, owner, fence: state.run.fence, until };
     },
 
     async acquire(runId, { owner, leaseMs, fingerprint, expected }) {
-      const kept = living(runId);
-      if (!kept) throw rules.runNotFoundError(runId);
+      const state = currentRun(runId);
+      if (!state) throw rules.runNotFoundError(runId);
       const at = now();
       const until = rules.addMs(at, leaseMs);
-      kept.run = { ...rules.withLease(kept.run, owner, until, at, expected), fingerprint: fingerprint ?? kept.run.fingerprint };
-      return { runId, owner, fence: kept.run.fence, until };
+      state.run = { ...rules.withLease(state.run, owner, until, at, expected), fingerprint: fingerprint ?? state.run.fingerprint };
+      return { runId, owner, fence: state.run.fence, until };
     },
 
     async renew(lease, leaseMs) {
       const at = now();
-      const kept = living(lease.runId);
-      rules.assertHeld(kept?.run, lease, at);
+      const state = currentRun(lease.runId);
+      rules.assertHeld(state?.run, lease, at);
       const until = rules.addMs(at, leaseMs);
-      kept!.run = { ...kept!.run, leaseUntil: until };
+      state!.run = { ...state!.run, leaseUntil: until };
       return { ...lease, until };
     },
 
     async release(lease, { status, note = null }) {
       const at = now();
-      const kept = living(lease.runId);
-      rules.assertHeld(kept?.run, lease, at);
-      kept!.run = { ...kept!.run, status, note, leaseOwner: null, leaseUntil: null, updatedAt: at };
+      const state = currentRun(lease.runId);
+      rules.assertHeld(state?.run, lease, at);
+      state!.run = { ...state!.run, status, note, leaseOwner: null, leaseUntil: null, updatedAt: at };
     },
 
     async close() {
@@ -158,24 +158,24 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
 }
 
 /** Returns the run's entry, and creates it if needed; a deleted run starts again and its numbers continue. */
-function revived(runs: Map<string, Kept>, runId: string, at: string): Kept {
+function getOrCreateRun(runs: Map<string, RunState>, runId: string, at: string): RunState {
   const known = runs.get(runId);
   if (known && !known.deleted) return known;
   const run = { ...rules.newRecord(runId, at), lastSequence: known?.run.lastSequence ?? 0, fence: known?.run.fence ?? 0 };
-  const fresh: Kept = { run, deleted: false, entries: [], byNode: new Map() };
+  const fresh: RunState = { run, deleted: false, entries: [], byNode: new Map() };
   runs.set(runId, fresh);
   return fresh;
 }
 
-function keep(kept: Kept, stays: (entry: Entry) => boolean): void {
-  kept.entries = kept.entries.filter(stays);
-  kept.byNode = new Map(kept.entries.map((entry) => [entry.info.nodeId, entry]));
+function keepEntries(state: RunState, stays: (entry: Entry) => boolean): void {
+  state.entries = state.entries.filter(stays);
+  state.byNode = new Map(state.entries.map((entry) => [entry.info.nodeId, entry]));
 }
 
-function bury(kept: Kept): void {
-  kept.deleted = true;
-  kept.run = { ...kept.run, fence: kept.run.fence + 1 };
-  keep(kept, () => false);
+function markDeleted(state: RunState): void {
+  state.deleted = true;
+  state.run = { ...state.run, fence: state.run.fence + 1 };
+  keepEntries(state, () => false);
 }
 
 async function withState({ info, payload }: Entry): Promise<RunCheckpoint> {

@@ -22,7 +22,7 @@ export interface PostgresStorageOptions extends PostgresOptions {
   readonly exactMax?: number;
 }
 
-/** Projects remembered as being there, so that using one costs no question. Far more than one server has in use at a time. */
+/** Maximum number of projects that are cached as existing, so that using one needs no query. */
 const KNOWN_MAX = 10_000;
 /** Up to this many vectors an exact scan is as fast as the index, and it misses nothing. */
 const EXACT_MAX = 20_000;
@@ -36,13 +36,13 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
   const pgvector = (): Promise<string> => {
     foundPgvector ??= ensurePgvector(database);
     foundPgvector.catch(() => {
-      foundPgvector = undefined; // looked for again at the next use
+      foundPgvector = undefined; // the next use looks for it again
     });
     return foundPgvector;
   };
   const known = new Map<string, Promise<ProjectStore | undefined>>();
 
-  /** Remembers the answer while it is being found out, and for good if there is such a project. */
+  /** Caches the lookup while it runs, and permanently if the project exists. */
   function remember<T extends ProjectStore | undefined>(projectId: string, find: () => Promise<T>): Promise<T> {
     const finding = find();
     known.set(projectId, finding);
@@ -79,7 +79,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     if (!there) return undefined;
     await ensureSchema(database, schema, projectSchema, await pgvector());
     const owner = await database.read(schema, ownerOf);
-    if (owner === undefined) return undefined; // made by a process that died before it stored anything
+    if (owner === undefined) return undefined; // created by a process that died before its first write
     assertOwner(owner, projectId, schema);
     return stores(projectId);
   }
@@ -113,7 +113,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
           return await database.write(schema, work, writeOptions);
         } catch (error) {
           if (!isGone(error)) throw error;
-          // Somebody dropped the schema or set it aside: what is to be stored now makes a new one.
+          // The schema was dropped or quarantined: this write creates a new one.
           await remember(projectId, () => make(projectId));
           return database.write(schema, work, writeOptions);
         }

@@ -2,20 +2,20 @@ import type { Chunk, CodeKind, SymbolDefinition, SymbolEntry } from "../../model
 import { type Position, packPositions } from "./positions.ts";
 import { pack, unpack } from "./text-blocks.ts";
 
-/** A line of a bundled file can be megabytes long; its last terms are not searched for, and PostgreSQL refuses that many. */
-const MAX_WORDS_CHARS = 100_000;
+/** Characters of a chunk that are indexed. A line of a bundled file can have megabytes, and PostgreSQL refuses that many terms. */
+const MAX_TERMS_CHARS = 100_000;
 /** Longer names are data that looks like a name, and too long for an index. */
 const MAX_NAME_CHARS = 200;
 
-/** The words under which a chunk is found: its path and its names count beside its text. */
-export function chunkWords(
+/** Returns the text whose terms are indexed for a chunk: its path, its names and its own text. */
+export function chunkTerms(
   path: string,
   { name = "", parents, defines, text }: Pick<Chunk, "name" | "parents" | "defines" | "text">,
 ): string {
-  return [path, name, ...parents, ...defines, text].join("\n").slice(0, MAX_WORDS_CHARS);
+  return [path, name, ...parents, ...defines, text].join("\n").slice(0, MAX_TERMS_CHARS);
 }
 
-/** A name of a file: how often it is defined there, how often used, and where it is used. */
+/** A name in a file: the number of its definitions, the number of its uses, and the positions of the uses. */
 export interface PackedName {
   readonly name: string;
   readonly defined: number;
@@ -24,8 +24,8 @@ export interface PackedName {
 }
 
 /**
- * The symbols of a file as they are stored. Names are many, about four for each chunk, so there is one small entry for each; what
- * else is known of the definitions, and the list of all names, is one packed text.
+ * The stored form of a file's symbols: one small entry per name, of which a chunk has about four. The outline, one compressed text,
+ * holds the details of the definitions and the list of all names.
  */
 export interface PackedSymbols {
   readonly names: readonly PackedName[];
@@ -57,7 +57,7 @@ export function packSymbols(symbols: readonly SymbolEntry[]): PackedSymbols {
   };
 }
 
-/** The definitions by line and column, and all names that the file has. */
+/** Returns the definitions by line and column, and all names of the file. */
 export function unpackOutline(bytes: Uint8Array): {
   readonly definitions: readonly OutlinedDefinition[];
   readonly names: readonly string[];

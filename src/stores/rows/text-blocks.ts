@@ -1,7 +1,7 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { CairnError } from "../../model/errors.ts";
 
-/** Where a chunk's text is: in which block of its file, and which characters of that. */
+/** The position of a chunk's text: the block of its file, and the range of characters in it. */
 export interface TextPlace {
   readonly block: number;
   readonly start: number;
@@ -13,10 +13,10 @@ const BLOCK_CHARS = 16_384;
 /** A block ends after the chunk that fills it, and a chunk is at most a whole file. */
 const UNPACKED_MAX_BYTES = 8 * 1024 * 1024;
 
-/** What a block needs: with the defaults, which are for streams, making room takes half of the time. */
+/** Memory for one block. With the defaults, which are for streams, allocation takes half of the time. */
 const SMALL = { windowBits: 14, memLevel: 7 } as const;
 
-/** The texts of a file's chunks, compressed together: alone they are too short for it. */
+/** Compresses the texts of a file's chunks together, because a single chunk is too short to compress well. */
 export function packTexts(texts: readonly string[]): { readonly blocks: readonly Uint8Array[]; readonly places: readonly TextPlace[] } {
   const blocks: Uint8Array[] = [];
   const places: TextPlace[] = [];

@@ -23,7 +23,7 @@ export interface SqliteStorageOptions {
   /** The folder that holds `projects/project_<hash>.db` with its code index `project_<hash>.code.db`, and `projects/shared.db`. */
   readonly dataDir: string;
   readonly now: () => string;
-  /** Receives a message for a person when something was damaged and repaired. */
+  /** Receives a message for the user when something was damaged and repaired. */
   readonly onNotice?: ((message: string) => void) | undefined;
 }
 
@@ -84,7 +84,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       const { path, handle, stores } = projectOf(projectId);
       if (!existsSync(path) && !hasMigrationRecord(path) && !databases.isLost(path)) return undefined;
       const owner = ownerOf(await handle());
-      if (owner === undefined) return undefined; // made by a process that died before it stored anything
+      if (owner === undefined) return undefined; // created by a process that died before its first write
       assertOwner(owner, projectId, path);
       return stores;
     },

@@ -15,10 +15,10 @@ export interface QdrantStorageOptions extends QdrantOptions, FeederOptions {
 export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): Storage {
   const client = qdrantClient(options);
   const feed = feeder(client, options);
-  const met = new Set<string>();
+  const scheduled = new Set<string>();
   const pause = pauseAfterFailure(options.pauseMs ?? 5_000);
 
-  async function mirrored<Store extends RecallStore<never>>(
+  async function withQdrant<Store extends RecallStore<never>>(
     store: Store,
     projectPath: string,
     collection: string,
@@ -29,8 +29,8 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
     if (!outbox || !store.matching) return store;
     const prefix = `cairn_${projectDatabaseName(projectPath)}_${await outbox.enable()}_${collection}_v`;
     const onBehind = () => feed.schedule({ prefix, embeddings, outbox });
-    if (!met.has(prefix)) onBehind(); // an earlier process may have left changes in the outbox
-    met.add(prefix);
+    if (!scheduled.has(prefix)) onBehind(); // an earlier process may have left changes in the outbox
+    scheduled.add(prefix);
     const candidates = qdrantCandidates(store, { client, prefix, outbox, onBehind, pause });
     return {
       ...notifyAfter(store, changing, onBehind),
@@ -43,19 +43,19 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
     };
   }
 
-  const wrapped = async (project: ProjectStore): Promise<ProjectStore> => ({
+  const wrapProject = async (project: ProjectStore): Promise<ProjectStore> => ({
     ...project,
-    checkpoints: await mirrored(project.checkpoints, project.projectPath, "checkpoints", ["put", "replace", "delete", "deleteMany"]),
-    knowledge: await mirrored(project.knowledge, project.projectPath, "knowledge", ["put", "replace", "delete", "apply"]),
-    code: await mirrored(project.code, project.projectPath, "code", ["commit", "reconcile"]),
+    checkpoints: await withQdrant(project.checkpoints, project.projectPath, "checkpoints", ["put", "replace", "delete", "deleteMany"]),
+    knowledge: await withQdrant(project.knowledge, project.projectPath, "knowledge", ["put", "replace", "delete", "apply"]),
+    code: await withQdrant(project.code, project.projectPath, "code", ["commit", "reconcile"]),
   });
 
   return {
     ...storage,
-    create: async (projectPath) => wrapped(await storage.create(projectPath)),
+    create: async (projectPath) => wrapProject(await storage.create(projectPath)),
     async find(projectPath) {
       const project = await storage.find(projectPath);
-      return project && wrapped(project);
+      return project && wrapProject(project);
     },
     async close() {
       await feed.close();

@@ -17,7 +17,7 @@ export async function schemaProblems(database: PostgresDatabase, schema: string)
     try {
       await database.read(schema, (tx) => tx.exec(`SELECT count(t.*::text) FROM ${quoteName(name)} t`));
     } catch (error) {
-      // A server that is away says nothing about the data.
+      // An unavailable server is no sign of damage.
       if (!(error instanceof CairnError) || !String(error.details?.code).startsWith("XX")) throw error;
       problems.push(`${name}: ${(error.cause as Error).message}`);
     }

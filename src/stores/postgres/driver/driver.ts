@@ -26,8 +26,8 @@ export interface WriteOptions {
 }
 
 /**
- * One PostgreSQL database. Table names are looked up in the given schema and nowhere else. A server that restarts is waited
- * for; a transaction that certainly had no effect is run again, so `work` must do nothing but SQL.
+ * One PostgreSQL database. Table names are looked up in the given schema and nowhere else. A call waits for a
+ * restarting server. A transaction that certainly had no effect is repeated, so `work` must contain only SQL.
  */
 export interface PostgresDatabase {
   /** Host and database, for messages; never the password. */
@@ -45,13 +45,13 @@ export interface PostgresOptions {
   readonly url: string;
   readonly poolMax?: number;
   readonly statementTimeoutMs?: number;
-  /** How long a call waits for a connection, be it a new one or one that another call uses. */
+  /** Milliseconds that a call waits for a connection, new or pooled. */
   readonly connectTimeoutMs?: number;
-  /** How long a server that was there before is waited for. */
+  /** Milliseconds that a call waits for a server that was available before. */
   readonly reconnectMs?: number;
 }
 
-/** Calls that wait for a connection. More than this and the server cannot keep up: better to say so at once. */
+/** Maximum number of calls that wait for a connection. Further calls fail at once, because the server cannot keep up. */
 const WAITING_MAX = 1_000;
 
 export function openPostgres(options: PostgresOptions): PostgresDatabase {
@@ -70,7 +70,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     lock_timeout: Math.ceil(0.9 * statementTimeoutMs), // first, so that a lock is reported as a lock and not as a slow statement
     idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
     query_timeout: statementTimeoutMs + ANSWER_GRACE_MS,
-    // However the server is set up, times are written as TYPES reads them.
+    // The formats that TYPES parses, whatever the server's configuration.
     options: "-c DateStyle=ISO -c TimeZone=UTC",
     types: TYPES,
   });

@@ -9,21 +9,21 @@ export function isConnectionLoss(error: unknown): boolean {
   return error instanceof Error && /^Connection terminated|^Query read timeout|not queryable/.test(error.message);
 }
 
-/** Two transactions got in each other's way and this one was undone: it may simply run again. */
+/** Returns whether the transaction was rolled back by a deadlock or a serialization failure, and may be repeated. */
 export function isCollision(error: unknown): boolean {
   const code = codeOf(error);
-  // Two that make the same schema or extension at one moment meet in the catalog, in spite of IF NOT EXISTS.
+  // Concurrent creation of one schema or extension conflicts in the catalog, in spite of IF NOT EXISTS.
   const inCatalog = code === "23505" && (error as { schema?: unknown }).schema === "pg_catalog";
   return code === "40001" || code === "40P01" || inCatalog;
 }
 
-/** The table or schema is not there (any more). Also sees it inside an error that was translated. */
+/** Returns whether the table or schema does not exist, also for a translated error. */
 export function isGone(error: unknown): boolean {
   const code = codeOf(error instanceof CairnError ? error.cause : error);
   return code === "42P01" || code === "3F000";
 }
 
-/** Reports what a failed statement means for the person. `where` names the server, never the password. */
+/** Translates the error of a statement to its meaning for the user. `where` names the server, never the password. */
 export function translatePostgresError(error: unknown, where: string, outcome: "undone" | "unknown" = "undone"): unknown {
   if (error instanceof CairnError) return error;
   const code = codeOf(error);

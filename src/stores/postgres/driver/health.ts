@@ -12,9 +12,9 @@ const SCHEMAS = `SELECT n.nspname AS name, coalesce(sum(pg_total_relation_size(c
 /** A migration holds this lock as long as it runs. */
 const LOCK_IS_FREE = "SELECT pg_try_advisory_xact_lock_shared(hashtextextended($1, 0)) AS free";
 
-/** Schemas of a PostgreSQL database. Room on disks, processes and backups are the server's business. */
+/** Inspects the schemas of a PostgreSQL database. Disk space, processes and backups are left to the server's administrator. */
 export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
-  async function connected<T>(work: (database: PostgresDatabase) => Promise<T>): Promise<T> {
+  async function withConnection<T>(work: (database: PostgresDatabase) => Promise<T>): Promise<T> {
     const database = openPostgres({ url, poolMax: 1 });
     try {
       return await work(database);
@@ -25,7 +25,7 @@ export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
 
   return {
     engine: () =>
-      connected((database) =>
+      withConnection((database) =>
         database.read("pg_catalog", async (tx) => {
           const server = await tx.get<{ version: string }>("SELECT current_setting('server_version') AS version");
           const vector = await tx.get<{ version: string }>("SELECT extversion AS version FROM pg_extension WHERE extname = 'vector'");
@@ -33,7 +33,7 @@ export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
         }),
       ),
     databases: () =>
-      connected(async (database) => {
+      withConnection(async (database) => {
         const rows = await database.read("pg_catalog", (tx) => tx.all<{ name: string; bytes: string; fenced: boolean }>(SCHEMAS));
         return rows.map(({ name, bytes, fenced }): ProbedDatabase => {
           const kind = kindOf(name);
@@ -41,12 +41,12 @@ export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
         });
       }),
     systems: async () => [], // the triggers only concern systems on SQLite
-    check: ({ location }) => connected(async (database) => (await schemaProblems(database, location)) ?? []),
+    check: ({ location }) => withConnection(async (database) => (await schemaProblems(database, location)) ?? []),
     migrated: async () => [],
     async unfinishedMigrations(databases) {
       const fenced = databases.filter((database) => database.fenced);
-      if (fenced.length === 0) return []; // asks nothing of a server that may be away
-      return connected((database) =>
+      if (fenced.length === 0) return []; // sends no query to a server that may be unavailable
+      return withConnection((database) =>
         database.read("pg_catalog", async (tx) => {
           const found: UnfinishedMigration[] = [];
           for (const { kind, id, location } of fenced) {

@@ -1,11 +1,11 @@
 import pg from "pg";
 
 /**
- * Locks that a process has for as long as it lives: they end with the connection that holds them, so what a killed process held is
- * free at once. One connection holds all of them; if it breaks, `onLoss` is called and other processes may take the locks.
+ * Returns advisory locks of a session. They end with the connection that holds them, so the locks of a killed process are
+ * released at once. One connection holds all of them; if it breaks, `onLoss` is called and other processes may take the locks.
  */
 export interface SessionLocks {
-  /** `false` while another process has it, or while there is no connection. Taken already: `false` too. */
+  /** Tries to take the lock. Returns false if this or another process holds it, or without a connection. */
   take(name: string): Promise<boolean>;
   release(name: string): Promise<void>;
   close(): Promise<void>;
@@ -38,7 +38,7 @@ export function sessionLocks(url: string, onLoss: () => void): SessionLocks {
       if (over) return; // a broken connection emits more than one error, and may be replaced already
       over = true;
       connecting = undefined;
-      client.end().catch(() => {}); // what it holds, if it lives, must be free for others
+      client.end().catch(() => {}); // releases its locks if the connection still works
       if (held.size === 0) return;
       held.clear();
       onLoss();
@@ -59,14 +59,14 @@ export function sessionLocks(url: string, onLoss: () => void): SessionLocks {
     try {
       return (await client.query<{ done: boolean }>(sql, [name])).rows[0]?.done === true;
     } catch (error) {
-      await client.end().catch(() => {}); // a lock that came too late for its question would be held for ever
+      await client.end().catch(() => {}); // a lock granted after the timeout would never be released
       throw error;
     }
   };
 
   return {
     async take(name) {
-      if (held.has(name)) return false; // PostgreSQL would give it to us twice
+      if (held.has(name)) return false; // PostgreSQL would grant it to the same session twice
       held.add(name);
       const got = await ask("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS done", name).catch(() => false);
       if (got && held.has(name)) return true;

@@ -69,7 +69,7 @@ export async function postgresCounters(client: pg.Client, schema: string, shape:
  * Creates triggers that refuse every write to the schema's tables, except by the migration's own connection. Creating a trigger waits
  * for writes in progress, so the tables hold every acknowledged write. Call it in a transaction.
  */
-export async function raiseFence(client: pg.Client, schema: string, { migrationId, role }: Fence): Promise<void> {
+export async function createFence(client: pg.Client, schema: string, { migrationId, role }: Fence): Promise<void> {
   await client.query(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id text NOT NULL, role text NOT NULL)`);
   await client.query(`DELETE FROM ${FENCE_TABLE}`);
   await client.query(`INSERT INTO ${FENCE_TABLE} (migration_id, role) VALUES ($1, $2)`, [migrationId, role]);

@@ -6,13 +6,13 @@ import { ensurePgvector } from "../driver/pgvector.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
 import {
   connectTo,
+  createFence,
   dropFence,
   fenceOf,
   isTombstone,
   lockSchema,
   postgresCounters,
   postgresRows,
-  raiseFence,
   schemaExists,
   tablesOf,
   transaction,
@@ -86,13 +86,13 @@ export function postgresMigrationSource({
       return postgresCounters(await connect(), schema, shape);
     },
 
-    async pause(migrationId) {
+    async fence(migrationId) {
       const db = await connect();
       await transaction(db, where, () => restore(db, migrationId));
       const fence = await fenceOf(db, schema);
       if (fence?.migrationId === migrationId && fence.role === "source") return;
-      await transaction(db, where, () => raiseFence(db, schema, { migrationId, role: "source" }));
-      trace("pause");
+      await transaction(db, where, () => createFence(db, schema, { migrationId, role: "source" }));
+      trace("fenced");
     },
 
     async archive(migrationId) {
@@ -117,14 +117,14 @@ export function postgresMigrationSource({
       return place;
     },
 
-    async resume(migrationId) {
+    async unfence(migrationId) {
       const db = await connect();
       await transaction(db, where, async () => {
         await restore(db, migrationId);
         const fence = await fenceOf(db, schema);
         if (fence?.migrationId === migrationId && fence.role === "source") await dropFence(db);
       });
-      trace("resumed");
+      trace("unfenced");
     },
 
     async close() {

@@ -6,18 +6,18 @@ import { type DatabaseShape, type MigrationTarget, namedValues, type Row, type T
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector, indexedType, vectorIndexSql } from "../driver/pgvector.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
-import { wordsText } from "../projects/full-text.ts";
+import { searchTerms } from "../projects/full-text.ts";
 import { FILL_MIRROR } from "../projects/mirror.ts";
 import { COPY_HEADER, COPY_TRAILER, encodeRows } from "./binary.ts";
 import {
   connectTo,
+  createFence,
   dropFence,
   fenceOf,
   isTombstone,
   lockSchema,
   postgresCounters,
   postgresRows,
-  raiseFence,
   schemaExists,
   tablesOf,
   transaction,
@@ -117,8 +117,8 @@ export function postgresMigrationTarget({
         await db.query(`SET LOCAL cairn.migration = '${migrationId}'`);
         const tables = await tablesOf(db, schema);
         await db.query(`LOCK TABLE ${tables.map(quoteName).join(", ")} IN ACCESS EXCLUSIVE MODE`);
-        if ((await state()) === "occupied") throw occupied(where);
-        await raiseFence(db, schema, { migrationId, role: "target" });
+        if ((await state()) === "occupied") throw occupiedError(where);
+        await createFence(db, schema, { migrationId, role: "target" });
         await db.query(`TRUNCATE ${shape.tables.map(({ name }) => quoteName(name)).join(", ")} CASCADE`);
         // The import writes what the triggers would write.
         for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} DISABLE TRIGGER USER`);
@@ -186,7 +186,7 @@ export function postgresMigrationTarget({
 }
 
 /** Returns the error for a target that contains data. */
-export function occupied(where: string): CairnError {
+export function occupiedError(where: string): CairnError {
   return new CairnError(
     "conflict",
     `${where} already contains data, and a migration never merges two databases. Choose another target, or rename the existing one. Nothing was changed.`,
@@ -206,7 +206,7 @@ async function put(db: pg.Client, table: TableShape, rows: readonly Row[], stage
     staged.add(table.name);
   }
   const named = namedValues(table);
-  const bytes = encodeRows(table.columns, rows, (row) => wordsText(fullText(named(row))));
+  const bytes = encodeRows(table.columns, rows, (row) => searchTerms(fullText(named(row))));
   await copyIn(db, `COPY ${stage} FROM STDIN (FORMAT binary)`, bytes);
   await db.query(
     `INSERT INTO ${quoteName(table.name)} (${names}, terms) OVERRIDING SYSTEM VALUE SELECT ${names}, to_tsvector('english', cairn_terms) FROM ${stage}`,

@@ -4,25 +4,25 @@ import { sha256Hex } from "../../../model/ids.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 
 export const SCHEMA = "cairn_queue";
-/** A job that took its process with it so often is not tried again. */
+/** Retries before a crashing job fails. */
 const RETRIES = 5;
-/** Jobs that ended can be asked for at least so long. */
+/** Seconds for which finished jobs can be queried. */
 const KEEP_SECONDS = 3_600;
-/** Whether a job's process lives shows by its lock, not by the clock; pg-boss takes no more than a day. */
+/** Seconds until pg-boss expires a running job, just below its maximum of a day. The lane's lock, not this time, reveals a dead process. */
 const EXPIRE_SECONDS = 23 * 3_600;
-/** Work that no server came for in so long is given up. */
+/** Retention of unfetched jobs, in minutes. */
 const RETENTION_MINUTES = 14 * 24 * 60;
 
 /**
- * Projects are spread over a fixed number of lanes, each a queue of pg-boss. A lane is worked in by one process at a time, which is
- * keeps a project's batches in order, and the holder of the lane's lock knows that an active job there belongs to a dead process.
+ * Lanes are queues of pg-boss; a project's hash selects its lane. One process at a time runs a lane, which keeps a project's batches in
+ * order. The holder of the lane's lock knows that an active job it did not start belongs to a dead process.
  */
 const LANES = [..."0123456789abcdef"].map((digit) => `code_${digit}`);
 export const laneOf = (projectId: string) => `code_${sha256Hex(projectId)[0]}`;
 /** The first digit of a job's id names its lane, so that a job is found by its id alone. */
 export const newJobId = (lane: string) => lane.at(-1)! + randomUUID().slice(1);
 
-/** A new one each time it is tried: one whose start failed cannot be started again. */
+/** Starts a new instance of pg-boss. An instance whose start failed cannot be started again. */
 export async function openBoss(url: string): Promise<PgBoss> {
   const boss = new PgBoss({
     connectionString: url,
@@ -34,7 +34,7 @@ export async function openBoss(url: string): Promise<PgBoss> {
     archiveCompletedAfterSeconds: KEEP_SECONDS,
     deleteAfterSeconds: KEEP_SECONDS,
   });
-  boss.on("error", () => {}); // of its upkeep and of idle connections; it tries again by itself
+  boss.on("error", () => {}); // errors of maintenance and of idle connections: pg-boss retries by itself
   try {
     await boss.start();
     const known = new Set((await boss.getQueues()).map(({ name }) => name));
@@ -53,7 +53,7 @@ export async function openBoss(url: string): Promise<PgBoss> {
   }
 }
 
-/** Lets pg-boss speak within our transaction: its job and our row come and go together. */
+/** Makes pg-boss use this transaction, so that its job and the row in `index_work` are written atomically. */
 export function within(tx: PostgresTx): PgBoss.Db {
   return { executeSql: async (sql, values) => ({ rows: await tx.all(sql, ...(values as PgValue[])) }) };
 }

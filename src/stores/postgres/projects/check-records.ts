@@ -13,8 +13,8 @@ import { knowledgeTerms } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import type { PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
-import { checkpointWords } from "./checkpoints.ts";
-import { wordsText } from "./full-text.ts";
+import { checkpointTerms } from "./checkpoints.ts";
+import { searchTerms } from "./full-text.ts";
 import { mirrorDifferences, repairMirror } from "./mirror.ts";
 import type { ProjectTables } from "./project-tables.ts";
 
@@ -31,7 +31,7 @@ interface Found {
 
 const PAGE = 500;
 
-/** Verifies every record of a project and what is derived from them. */
+/** Verifies every record of a project and the data derived from it. */
 export async function checkRecords(tables: ProjectTables): Promise<RecordReport> {
   const { damaged, stale, mirror } = await find(tables);
   const { count } = (await tables.read((tx) => tx.get<{ count: number }>("SELECT count(*) FROM quarantined_records")))!;
@@ -48,7 +48,7 @@ export async function checkRecords(tables: ProjectTables): Promise<RecordReport>
   };
 }
 
-/** Sets damaged records aside and derives again what does not match the others. */
+/** Quarantines damaged records and rebuilds derived data that does not match the records. */
 export async function repairRecords(tables: ProjectTables, now: string): Promise<RecordRepair> {
   const found = await find(tables);
   if (found.damaged.length + found.stale.length + found.mirror === 0) return { quarantined: [], rebuilt: [] };
@@ -92,9 +92,9 @@ async function find(tables: ProjectTables): Promise<Found> {
       const rows = await tables.read((tx) =>
         tx.all<RawRow>(`SELECT ${COLUMNS[collection]} FROM ${collection} WHERE key > $1 ORDER BY key LIMIT ${PAGE}`, after),
       );
-      const read = rows.map((row) => ({ row, key: row.key as number, stored: readRow(collection, row) }));
-      for (const { key, stored: one } of read) if ("damaged" in one) damaged.push({ key, ...one.damaged });
-      const sound = read.flatMap(({ row, key, stored: one }) => ("record" in one ? [{ row, key, record: one.record }] : []));
+      const read = rows.map((row) => ({ row, key: row.key as number, readForUpdate: readRow(collection, row) }));
+      for (const { key, readForUpdate: one } of read) if ("damaged" in one) damaged.push({ key, ...one.damaged });
+      const sound = read.flatMap(({ row, key, readForUpdate: one }) => ("record" in one ? [{ row, key, record: one.record }] : []));
       const wrongWords = await tables.read((tx) => wrongTerms(tx, collection, sound));
       for (const { row, key, record } of sound) if (wrongWords.has(key) || !matchesColumns(row, record)) stale.push({ collection, key });
       if (rows.length < PAGE) break;
@@ -119,7 +119,7 @@ async function stored(tx: PostgresTx, collection: RecordCollection, key: number)
 }
 
 const isCheckpoint = (record: Checkpoint | Knowledge): record is Checkpoint => "summary" in record;
-const termsOf = (record: Checkpoint | Knowledge) => (isCheckpoint(record) ? checkpointWords(record) : wordsText(knowledgeTerms(record)));
+const termsOf = (record: Checkpoint | Knowledge) => (isCheckpoint(record) ? checkpointTerms(record) : searchTerms(knowledgeTerms(record)));
 const signatureOf = ({ kind, question }: Knowledge) => (kind === "remediation" ? errorSignature(question) : "");
 
 function matchesColumns(row: RawRow, record: Checkpoint | Knowledge): boolean {

@@ -6,7 +6,7 @@ import { checkpointText } from "../../../text/embedding-text.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
-import { rankByKeywords, type Where, wordsText } from "./full-text.ts";
+import { rankByKeywords, searchTerms, type Where } from "./full-text.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { minPlace, readPage, reorderFutureRecords } from "./record-rows.ts";
 
@@ -139,16 +139,16 @@ function editable(checkpoint: Checkpoint): PgValue[] {
     toTimestamp(checkpoint.updatedOrder),
     checkpoint.revision,
     checkpointChecksum(checkpoint),
-    checkpointWords(checkpoint),
+    checkpointTerms(checkpoint),
   ];
 }
 
 /** The text under whose terms a checkpoint is found. */
-export function checkpointWords(checkpoint: Checkpoint): string {
-  return wordsText(`${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
+export function checkpointTerms(checkpoint: Checkpoint): string {
+  return searchTerms(`${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
 }
 
-/** The only way a caller's choice of order reaches SQL. */
+/** Maps the caller's sort order to SQL; no other text reaches the statement. */
 const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_order", updated_at: "updated_order" };
 
 async function remove(tx: PostgresTx, ids: readonly string[]): Promise<number> {

@@ -17,8 +17,8 @@ export interface EmbeddedRecords {
   readonly textColumns: readonly string[];
   readonly textOf: (row: Record<string, string>) => string;
   /**
-   * Waits for those who replace records, and lets none begin: a vector of a record that is just going would be left behind. Without
-   * it each record is locked instead.
+   * Waits for transactions that replace records and blocks new ones; otherwise a vector of a deleted record could remain. Without it,
+   * each record is locked instead.
    */
   readonly queue?: (tx: PostgresTx) => Promise<unknown>;
 }
@@ -45,7 +45,7 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
     addVersion: ({ model, version, dimension }) =>
       tables.write(
         async (tx) => {
-          // One at a time: two processes that save the first record together must agree on one current version.
+          // Serialized: two processes that save the first record concurrently must agree on one current version.
           await tx.run("LOCK TABLE embedding_versions IN SHARE ROW EXCLUSIVE MODE");
           const known = await readVersions(tx, collection);
           const same = (made: EmbeddingVersion) => made.model === model && made.version === version && made.dimension === dimension;
@@ -109,7 +109,7 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
     makeCurrent: (versionId) =>
       tables.write(
         async (tx) => {
-          // Writers of records wait, so that none slips in without a vector between the check and the switch.
+          // Blocks writers of records, so that none adds a record without a vector between the check and the switch.
           await tx.run("LOCK TABLE embedding_versions IN SHARE ROW EXCLUSIVE MODE");
           await tx.run(`LOCK TABLE ${records.collection === "code" ? "vectors" : table} IN SHARE ROW EXCLUSIVE MODE`);
           await assertVersion(tx, versionId);
@@ -210,7 +210,7 @@ export async function nearest(
     `SET LOCAL hnsw.ef_search = ${Math.max(EF_SEARCH, limit)}; SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off`,
   );
   const indexedDistance = distance(`(v.vector::${indexed.type})`, indexed.type);
-  // The version stands in the text, since only then the planner knows that the index of that version serves.
+  // The version is a literal, because the planner uses a partial index only for a literal.
   const hits = await tx.all<Ranked>(
     `SELECT r.id, 1 - (${distance("v.vector", `${tables.pgvector}.vector`)}) AS score FROM vectors v JOIN ${table} r ON r.key = v.key
       WHERE v.version_id = ${versionId} AND $3 = ${versionId} AND ${where?.sql ?? "true"} ORDER BY ${indexedDistance} LIMIT $2`,
@@ -219,7 +219,7 @@ export async function nearest(
   return hits.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
 }
 
-/** The ids that a filter lets through, or that there are too many to name. */
+/** Returns the ids that pass the filter: `all` without a filter, `many` above the limit. */
 export async function matchingIds(
   tx: PostgresTx,
   { table }: EmbeddedRecords,

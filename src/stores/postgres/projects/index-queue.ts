@@ -15,23 +15,23 @@ import { laneOf, newJobId, openBoss, SCHEMA, within } from "./boss.ts";
 export interface PostgresIndexQueueOptions {
   readonly url: string;
   readonly perform: PerformIndexWork;
-  /** Jobs that may wait, over all servers. */
+  /** Maximum number of unfinished jobs, over all servers. */
   readonly capacity?: number | undefined;
-  /** Lanes this process works in at the same time. */
+  /** Lanes that this process runs at the same time. */
   readonly lanesAtOnce?: number;
-  /** How often work of other processes is looked for. */
-  readonly lookEveryMs?: number;
-  /** How long `close` waits for what is under way; then it goes back to the queue. */
+  /** Milliseconds between two polls for jobs that other processes added. */
+  readonly pollEveryMs?: number;
+  /** Milliseconds that `close` waits for running jobs; then it interrupts them and they return to the queue. */
   readonly drainMs?: number;
-  /** Called once when waiting work fails, and again only after a success. */
-  readonly onTrouble?: ((message: string) => void) | undefined;
+  /** Called with the first failure, and again only after a success. */
+  readonly onFailure?: ((message: string) => void) | undefined;
 }
 
 const CAPACITY = 1_000;
-const CANCEL_LOOK_MS = 300;
+const CANCEL_POLL_MS = 300;
 const CANCEL_WAIT_MS = 10_000;
 
-/** pg-boss has the jobs. The files they are about lie beside them until the job ends, so that what is kept of old jobs is small. */
+/** pg-boss stores the jobs. Their files are in a table of their own and deleted with the end of the job, so that finished jobs stay small. */
 const QUEUE_SCHEMA: DatabaseSchema = {
   version: 1,
   name: "index queue",
@@ -57,38 +57,38 @@ interface Running {
   readonly ended: Promise<void>;
 }
 
-/** A queue that all servers of a database share. A job is gone from it only when what it brought is in the index. */
+/** Returns an index queue that all servers of a database share. A job leaves it only after its files are in the index. */
 export function postgresIndexQueue({
   url,
   perform,
   capacity = CAPACITY,
   lanesAtOnce = 2,
-  lookEveryMs = 1_000,
+  pollEveryMs = 1_000,
   drainMs = 10_000,
-  onTrouble = () => {},
+  onFailure = () => {},
 }: PostgresIndexQueueOptions): IndexQueue {
   const database = openPostgres({ url, poolMax: 3 });
-  const intake = openPostgres({ url, poolMax: 2 }); // of its own: a flood of new work must not keep the old from being done
+  const intake = openPostgres({ url, poolMax: 2 }); // a separate pool: many new jobs must not block running ones
   const working = new Map<string, Running>(); // by lane
   const locks = sessionLocks(url, () => {
-    for (const { stop } of working.values()) stop.abort(LEFT); // somebody else has the lane now
+    for (const { stop } of working.values()) stop.abort(LANE_LOST); // another process may hold the lane now
   });
   let installed: Promise<PgBoss> | undefined;
-  let looking: Promise<void> | undefined;
-  let lookAgain = false;
-  let troubled = false;
+  let polling: Promise<void> | undefined;
+  let pollAgain = false;
+  let failing = false;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  /** What pg-boss raises is the driver's own. */
-  function ours<T>(work: Promise<T>): Promise<T> {
+  /** Translates errors that pg-boss passes on from the PostgreSQL driver. */
+  function translateErrors<T>(work: Promise<T>): Promise<T> {
     return work.catch((error: unknown) => {
       throw translatePostgresError(error, database.where, "undone");
     });
   }
 
   function install(): Promise<PgBoss> {
-    installed ??= ours(openBoss(url)).then(async (boss) => {
+    installed ??= translateErrors(openBoss(url)).then(async (boss) => {
       await ensureSchema(database, SCHEMA, QUEUE_SCHEMA);
       return boss;
     });
@@ -98,70 +98,70 @@ export function postgresIndexQueue({
     return installed;
   }
 
-  /** The jobs stay, and are looked for again with the next tick. */
-  function trouble(error: unknown): void {
-    if (!troubled && !closed) onTrouble(`Code that waits cannot be indexed now, and is tried again: ${asCairnError(error).message}`);
-    troubled = true;
+  /** Reports the first of several failures. The jobs stay queued, and the next poll retries them. */
+  function reportFailure(error: unknown): void {
+    if (!failing && !closed) onFailure(`Indexing of queued files failed and will be retried: ${asCairnError(error).message}`);
+    failing = true;
   }
 
   function start(): void {
     if (closed || timer) return;
-    timer = setInterval(look, lookEveryMs);
+    timer = setInterval(pollLanes, pollEveryMs);
     timer.unref();
-    look();
+    pollLanes();
   }
 
-  /** Begins in every lane that has work and that nobody is in. One look at a time; what comes up meanwhile makes for another. */
-  function look(): void {
+  /** Starts every idle lane that has jobs. One poll runs at a time; a request during a poll starts another one after it. */
+  function pollLanes(): void {
     if (closed) return;
-    lookAgain = looking !== undefined;
-    looking ??= beginWhereWorkIs()
+    pollAgain = polling !== undefined;
+    polling ??= startIdleLanes()
       .then(() => {
-        troubled = false;
-      }, trouble)
+        failing = false;
+      }, reportFailure)
       .finally(() => {
-        looking = undefined;
-        if (lookAgain) look();
+        polling = undefined;
+        if (pollAgain) pollLanes();
       });
   }
 
-  async function beginWhereWorkIs(): Promise<void> {
+  async function startIdleLanes(): Promise<void> {
     const boss = await install();
     const rows = await database.statement<{ lane: string }>(`SELECT DISTINCT lane FROM ${SCHEMA}.index_work`, []);
-    const lanes = rows.map(({ lane }) => lane).sort(() => Math.random() - 0.5); // else the last ones would come last every time
+    const lanes = rows.map(({ lane }) => lane).sort(() => Math.random() - 0.5); // a fixed order would starve the last lanes
     for (const lane of lanes) {
       if (closed || working.size >= lanesAtOnce) return;
       if (working.has(lane) || !(await locks.take(lockOf(lane)))) continue;
       const stop = new AbortController();
-      const ended = workIn(boss, lane, stop.signal)
-        .catch(trouble)
+      const ended = runLane(boss, lane, stop.signal)
+        .catch(reportFailure)
         .then(async (jobs) => {
           await locks.release(lockOf(lane));
           working.delete(lane);
-          if (jobs) look(); // else what could not be begun would be tried without a pause
+          if (jobs) pollLanes(); // a lane that could not start waits for the next tick
         });
       working.set(lane, { stop, ended });
     }
   }
 
-  /** Returns the number of finished jobs. */
-  async function workIn(boss: PgBoss, lane: string, signal: AbortSignal): Promise<number> {
-    await takeBackOrphans(boss, lane);
+  /** Runs the jobs of a lane until it is empty and returns their number. */
+  async function runLane(boss: PgBoss, lane: string, signal: AbortSignal): Promise<number> {
+    await requeueOrphans(boss, lane);
     let jobs = 0;
     for (; !signal.aborted && !closed; jobs++) {
       const [job] = await boss.fetch<JobData>(lane);
       if (!job) break;
-      await doJob(boss, lane, job.id, signal);
+      await runJob(boss, lane, job.id, signal);
     }
     return jobs;
   }
 
-  /** Only who has the lane's lock may do this: then no living process works on a job of the lane. */
-  async function takeBackOrphans(boss: PgBoss, lane: string): Promise<void> {
+  /** Requeues the jobs of dead processes. The caller must hold the lane's lock: an active job then belongs to no live process. */
+  async function requeueOrphans(boss: PgBoss, lane: string): Promise<void> {
     const active = `SELECT id FROM ${SCHEMA}.job WHERE name = $1 AND state = 'active'`;
     for (const { id } of await database.statement<{ id: string }>(active, [lane]))
-      await boss.fail(lane, id, { reason: "The server that worked on it ended, several times over." });
-    // What is over, or was not fetched for so long that it was given up.
+      await boss.fail(lane, id, { reason: "The server process ended during this job several times." });
+    // Deletes the files of jobs that ended or whose retention expired.
     await database.statement(
       `DELETE FROM ${SCHEMA}.index_work w WHERE w.lane = $1
          AND NOT EXISTS (SELECT 1 FROM ${SCHEMA}.job j WHERE j.name = w.lane AND j.id = w.job_id AND j.state <= 'active')`,
@@ -170,34 +170,34 @@ export function postgresIndexQueue({
     );
   }
 
-  async function doJob(boss: PgBoss, lane: string, id: string, laneSignal: AbortSignal): Promise<void> {
+  async function runJob(boss: PgBoss, lane: string, id: string, laneSignal: AbortSignal): Promise<void> {
     const row = await database.read(SCHEMA, (tx) =>
       tx.get<{ cancelled: boolean; work: Buffer }>("SELECT cancelled, work FROM index_work WHERE job_id = $1", id),
     );
-    if (!row || row.cancelled) return end(boss, lane, id, { status: "cancelled" });
+    if (!row || row.cancelled) return finishJob(boss, lane, id, { status: "cancelled" });
     const stop = new AbortController();
-    const leave = () => stop.abort(LEFT);
-    laneSignal.addEventListener("abort", leave, { once: true });
+    const interrupt = () => stop.abort(LANE_LOST);
+    laneSignal.addEventListener("abort", interrupt, { once: true });
     const watch = setInterval(async () => {
       const [now] = await database
         .statement<{ cancelled: boolean }>(`SELECT cancelled FROM ${SCHEMA}.index_work WHERE job_id = $1`, [id])
         .catch(() => []);
       if (now?.cancelled) stop.abort();
-    }, CANCEL_LOOK_MS);
+    }, CANCEL_POLL_MS);
     try {
-      if (laneSignal.aborted) leave();
+      if (laneSignal.aborted) interrupt();
       const outcome = await perform(await unpack(row.work), stop.signal);
       // An interrupted job is not finished: the next holder of the lane repeats it.
-      if (outcome.status === "cancelled" && stop.signal.reason === LEFT) return;
-      await end(boss, lane, id, outcome);
+      if (outcome.status === "cancelled" && stop.signal.reason === LANE_LOST) return;
+      await finishJob(boss, lane, id, outcome);
     } finally {
       clearInterval(watch);
-      laneSignal.removeEventListener("abort", leave);
+      laneSignal.removeEventListener("abort", interrupt);
     }
   }
 
-  async function end(boss: PgBoss, lane: string, id: string, { status, result, reason }: IndexOutcome): Promise<void> {
-    // As a text in the JSON: a path that cannot be stored is named in the result, and PostgreSQL's JSON takes no NUL.
+  async function finishJob(boss: PgBoss, lane: string, id: string, { status, result, reason }: IndexOutcome): Promise<void> {
+    // A JSON string inside the JSON: the result may name a path with a NUL character, which jsonb refuses.
     const output = { status, reason, result: result && JSON.stringify(result) };
     await database.write(
       SCHEMA,
@@ -212,7 +212,7 @@ export function postgresIndexQueue({
   async function get(id: string): Promise<IndexJob | undefined> {
     if (!isJobId(id)) return undefined;
     const boss = await install();
-    const job = await ours(boss.getJobById<JobData>(`code_${id[0]}`, id, { includeArchive: true }));
+    const job = await translateErrors(boss.getJobById<JobData>(`code_${id[0]}`, id, { includeArchive: true }));
     if (!job) return undefined;
     const [row] = await database.statement<{ cancelled: boolean }>(`SELECT cancelled FROM ${SCHEMA}.index_work WHERE job_id = $1`, [id]);
     const output = (job.output ?? {}) as { status?: IndexJob["status"]; reason?: string; result?: string };
@@ -231,7 +231,7 @@ export function postgresIndexQueue({
         ...(output.result !== undefined && { result: JSON.parse(output.result) }),
       };
     if (job.state === "active") return { ...common, status: "running" };
-    if (job.state === "failed") return { ...common, status: "failed", reason: output.reason ?? "It could not be done." };
+    if (job.state === "failed") return { ...common, status: "failed", reason: output.reason ?? "The job failed." };
     return { ...common, status: row?.cancelled || job.state === "cancelled" ? "cancelled" : "pending" };
   }
 
@@ -240,7 +240,7 @@ export function postgresIndexQueue({
     start: async () => start(),
 
     async add(work, sender) {
-      if (closed) throw full("The server is shutting down.");
+      if (closed) throw queueError("The server is shutting down.");
       const boss = await install();
       start();
       const lane = laneOf(work.projectPath);
@@ -248,14 +248,14 @@ export function postgresIndexQueue({
       const packed = await pack(work);
       const data: JobData = { projectPath: work.projectPath, kind: work.kind };
       const acceptedAt = await intake.write(SCHEMA, async (tx) => {
-        // One after another, so that the capacity holds and the order of the jobs is the order of their acceptance.
+        // The lock serializes additions, so that the capacity holds and jobs run in the order of acceptance.
         await tx.run("SELECT pg_advisory_xact_lock(hashtextextended('cairn index queue', 0))");
-        const { waiting, own } = (await tx.get<{ waiting: number; own: number }>(
-          "SELECT count(*) AS waiting, count(*) FILTER (WHERE sender = $1) AS own FROM index_work",
+        const { queued, own } = (await tx.get<{ queued: number; own: number }>(
+          "SELECT count(*) AS queued, count(*) FILTER (WHERE sender = $1) AS own FROM index_work",
           sender ?? null,
         ))!;
-        if (own >= shareOf(capacity)) throw full(`${own} batches of yours wait to be indexed already. Send this one again in a moment.`);
-        if (waiting >= capacity) throw full(`${waiting} batches wait to be indexed already. Send this one again in a moment.`);
+        if (own >= shareOf(capacity)) throw queueError(`You already have ${own} queued batches. Send this one again in a moment.`);
+        if (queued >= capacity) throw queueError(`The index queue is full (${queued} batches). Send this one again in a moment.`);
         if ((await boss.send(lane, data, { id, db: within(tx) })) === null) throw new Error("pg-boss did not take the job.");
         const added = await tx.get<{ at: string }>(
           "INSERT INTO index_work (job_id, lane, project_id, sender, work) VALUES ($1, $2, $3, $4, $5) RETURNING accepted_at AS at",
@@ -267,7 +267,7 @@ export function postgresIndexQueue({
         );
         return added!.at;
       });
-      look();
+      pollLanes();
       return { id, projectPath: work.projectPath, kind: work.kind, status: "pending", acceptedAt };
     },
 
@@ -304,10 +304,10 @@ export function postgresIndexQueue({
     async close() {
       closed = true;
       clearInterval(timer);
-      await looking;
+      await polling;
       const ended = Promise.all([...working.values()].map((one) => one.ended));
       const deadline = setTimeout(() => {
-        for (const { stop } of working.values()) stop.abort(LEFT);
+        for (const { stop } of working.values()) stop.abort(LANE_LOST);
       }, drainMs);
       await ended;
       clearTimeout(deadline);
@@ -327,9 +327,9 @@ interface JobData {
   readonly kind: IndexWork["kind"];
 }
 
-const LEFT = new DOMException("The work was left to another process.", "AbortError");
+const LANE_LOST = new DOMException("The lane was released to another process.", "AbortError");
 
-function full(message: string): CairnError {
+function queueError(message: string): CairnError {
   return new CairnError("unavailable", message, { retryAfterMs: 1_000 });
 }
 

@@ -1,5 +1,5 @@
 /**
- * `knowledge` is the truth. `embedding_records` holds each record once per embedding version, with its vector, for people who read
+ * `knowledge` is authoritative. `embedding_records` holds each record once per embedding version, with its vector, for people who read
  * the database with SQL: triggers write it in the transaction that changes a record or a vector. Their functions
  * keep the schema they were made in, so that no other search path can lead them into another project.
  */

@@ -7,7 +7,7 @@ import { errorSignature } from "../../../text/normalise-error.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
-import { rankByKeywords, type Where, wordsText } from "./full-text.ts";
+import { rankByKeywords, searchTerms, type Where } from "./full-text.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { minPlace, readPage, reorderFutureRecords } from "./record-rows.ts";
 
@@ -171,7 +171,7 @@ async function add(tx: PostgresTx, tables: ProjectTables, { record, vectors = []
   return added > 0;
 }
 
-/** What only feedback and the first save may set is kept, unless it cannot be trusted. */
+/** Keeps the fields that only feedback and the first save may set, unless the stored record is damaged. */
 async function replace(tx: PostgresTx, tables: ProjectTables, { record, vectors }: KnowledgeWrite): Promise<boolean> {
   const row = await tx.get<RawRow>(
     `SELECT ${COLUMNS} FROM knowledge WHERE id = $1 AND revision = $2 FOR UPDATE`,
@@ -199,7 +199,7 @@ function valuesOf(record: Knowledge): PgValue[] {
   const signature = kind === "remediation" ? errorSignature(question) : "";
   const content = [kind, category, subcategory, question, answer, contentHash, signature];
   const times = [record.createdAt, record.updatedAt, record.createdOrder].map(toTimestamp);
-  return [...content, successes, uses, source, ...times, revision, knowledgeChecksum(record), wordsText(knowledgeTerms(record))];
+  return [...content, successes, uses, source, ...times, revision, knowledgeChecksum(record), searchTerms(knowledgeTerms(record))];
 }
 
 async function removeVectors(tx: PostgresTx, id: string): Promise<void> {

@@ -8,7 +8,7 @@ const MIRROR_COLUMNS =
 /** Fills an empty `embedding_records` from the knowledge and its vectors. */
 export const FILL_MIRROR = `INSERT INTO embedding_records (${MIRROR_COLUMNS}) ${MIRRORED}`;
 
-/** How many rows of `embedding_records` do not match the knowledge and its vectors. */
+/** Counts the rows of `embedding_records` that do not match the knowledge and its vectors. */
 export async function mirrorDifferences(tx: PostgresTx): Promise<number> {
   const row = await tx.get<{ wrong: number }>(
     `SELECT (SELECT count(*) FROM (${MIRRORED} EXCEPT SELECT ${MIRROR_COLUMNS} FROM embedding_records) AS lacking) +

@@ -3,7 +3,7 @@ import type { VectorOutbox } from "../../../ports/vector-outbox.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 import type { ProjectTables } from "./project-tables.ts";
 
-/** A trigger writes changes down, whichever code and whichever process makes them; nothing is written while no index is fed. */
+/** A trigger records every change of a vector, by any process, while an external index is enabled. */
 export const OUTBOX_SCHEMA = `
 CREATE TABLE vector_index (collection text PRIMARY KEY, name text NOT NULL);
 CREATE TABLE vector_outbox (
@@ -25,7 +25,7 @@ END $body$;
 CREATE TRIGGER vectors_outbox AFTER INSERT OR UPDATE OR DELETE ON vectors FOR EACH ROW EXECUTE FUNCTION vectors_to_outbox();
 `;
 
-/** The changes of one collection's vectors, for an index outside. */
+/** Returns the outbox of one collection: the changes of its vectors, for an external index. */
 export function postgresOutbox({ collection, table }: Pick<EmbeddedRecords, "collection" | "table">, tables: ProjectTables): VectorOutbox {
   const requeue = "ON CONFLICT (collection, version_id, key) DO UPDATE SET change = DEFAULT";
   return {
@@ -35,7 +35,7 @@ export function postgresOutbox({ collection, table }: Pick<EmbeddedRecords, "col
           const find = () => tx.get<{ name: string }>("SELECT name FROM vector_index WHERE collection = $1", collection);
           const known = await find();
           if (known) return known.name;
-          // Nobody changes a vector between the copy of all keys and the first change that the trigger sees.
+          // Blocks changes of vectors until the index is enabled and the outbox has all existing keys.
           await tx.run("LOCK TABLE vectors IN SHARE ROW EXCLUSIVE MODE");
           const added = await tx.run(
             "INSERT INTO vector_index (collection, name) VALUES ($1, $2) ON CONFLICT DO NOTHING",
@@ -81,7 +81,7 @@ export function postgresOutbox({ collection, table }: Pick<EmbeddedRecords, "col
         );
         const forgotten = new Set(gone.map(({ key }) => key));
         const again = changes.filter(({ key }) => !forgotten.has(key)).map(({ key }) => key);
-        // Changed again since it was read: another process may have copied the newer vector before us, and ours came last.
+        // Changed again since it was read: this process may have overwritten a newer copy of the vector.
         if (again.length > 0)
           await tx.run(
             `INSERT INTO vector_outbox (collection, version_id, key) SELECT $1, $2, unnest($3::bigint[]) ${requeue}`,

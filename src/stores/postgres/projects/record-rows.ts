@@ -20,7 +20,7 @@ export async function readPage<T>(
   return splitStored(stored);
 }
 
-/** Moves the records that a clock placed far ahead of a save to just before it, in the same order. */
+/** Moves records whose order lies in the future, because of a wrong clock, to just before a save. Keeps their order. */
 export async function reorderFutureRecords(tx: PostgresTx, table: string, columns: readonly string[], savedAt: string): Promise<void> {
   const ahead = columns.map((column) => `${column} > $1`).join(" OR ");
   const latest = toTimestamp(latestPlace(savedAt));
@@ -35,7 +35,7 @@ export async function reorderFutureRecords(tx: PostgresTx, table: string, column
     );
 }
 
-/** Where the record of a cursor is now, if it was moved down since: then what follows it has not been shown yet. As SQL. */
+/** The current position of the cursor's record, if it was moved down since: the list continues from there. As SQL. */
 export function minPlace(table: string, column: string, at: string, id: string): string {
   return `least(${at}::timestamptz, (SELECT c.${column} FROM ${table} c WHERE c.id = ${id}))`;
 }

@@ -12,7 +12,7 @@ interface ComponentRow {
 
 const COMPONENTS = "SELECT component_name, version, updated_at FROM components ORDER BY component_name";
 
-/** Everything of the components asked for. */
+/** Returns the images of the requested components. */
 export async function collectImages(
   tx: PostgresTx,
   { components, maxBytes }: { readonly components?: readonly string[]; readonly maxBytes: number },
@@ -64,7 +64,7 @@ export async function restoreImages(tx: PostgresTx, images: readonly ComponentIm
     for (let start = 0; start < state.length; start += ROWS_AT_ONCE)
       await putState(tx, component, state.slice(start, start + ROWS_AT_ONCE));
   }
-  // What was received after the image, or was not done then, is as if it had never come.
+  // Deletes messages that were received after the image or unprocessed in it.
   await tx.exec(`DELETE FROM checkpoints c WHERE status <> 'done' OR NOT EXISTS (
     SELECT 1 FROM ports p WHERE p.component_name = c.component_name AND p.port_name = c.port_name AND c."offset" <= p.position)`);
   for (const { component, messages } of images)

@@ -58,7 +58,7 @@ export async function portsOf(tx: PostgresTx, component: string): Promise<PortOf
   }));
 }
 
-/** All of the change, if its version is still the newest: then the row of the component is ours until the end of the transaction. */
+/** Writes the whole change if its version is still the newest. The component's row then stays locked until the end of the transaction. */
 export async function applyChange(tx: PostgresTx, { component, version, at, messages, ports, state }: ComponentChange): Promise<boolean> {
   const time = toTimestamp(at);
   const changed =

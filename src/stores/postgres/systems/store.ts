@@ -14,7 +14,7 @@ export function postgresSystemStore(systemId: string, database: PostgresDatabase
   const schema = systemDatabaseName(systemId);
   const name = quoteName(schema);
 
-  const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
+  const forgetIfGone = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
@@ -22,12 +22,13 @@ export function postgresSystemStore(systemId: string, database: PostgresDatabase
       throw error;
     }
   };
-  const read = <T>(work: (tx: PostgresTx) => Promise<T>) => guarded(() => database.read(schema, work));
-  const write = <T>(work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions) => guarded(() => database.write(schema, work, options));
+  const read = <T>(work: (tx: PostgresTx) => Promise<T>) => forgetIfGone(() => database.read(schema, work));
+  const write = <T>(work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions) =>
+    forgetIfGone(() => database.write(schema, work, options));
   const ask = <Row>(sql: string, params: readonly PgValue[], options: WriteOptions = { idempotent: true }) =>
-    guarded(() => database.statement<Row>(sql, params, options));
+    forgetIfGone(() => database.statement<Row>(sql, params, options));
 
-  /** The version and the messages by their ids: the question of every commit, in one round trip. */
+  /** Reads the version and the messages of these ids, which every commit needs, in one round trip. */
   async function quickLoad(component: string, keys: readonly { readonly port: string; readonly id: string }[]): Promise<LoadedComponent> {
     const rows = await ask<Partial<HeadRow> & { version: number }>(
       `SELECT v.version, m.* FROM (SELECT coalesce(max(version), 0) AS version FROM ${name}.components WHERE component_name = $1) v

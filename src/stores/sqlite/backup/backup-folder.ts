@@ -36,7 +36,7 @@ const MANIFEST_BYTES = 256 * 1024 * 1024;
 export const BACKUP_ID = /^\d{8}T\d{6}Z-[0-9a-f]{8}$/;
 const PARTIAL = /^\.partial-/;
 
-/** Whole backups are folders under their id. One in the making has another name, which it loses in one step when all of it is on the disk. */
+/** Stores each backup in a folder named by its id. An unfinished backup is renamed atomically when complete. */
 export function backupFolder(folder: string) {
   function read(id: string): Backup {
     const location = join(folder, id);
@@ -63,7 +63,7 @@ export function backupFolder(folder: string) {
 
   return {
     read,
-    /** Newest first; what is no whole backup is not among them. */
+    /** Returns the complete backups, newest first. */
     all(): Backup[] {
       const ids = entries().filter((name) => BACKUP_ID.test(name));
       return ids
@@ -77,19 +77,19 @@ export function backupFolder(folder: string) {
         })
         .sort((a, b) => (a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id) ? 1 : -1));
     },
-    /** A folder to write into. What dead processes of this machine left is removed. */
+    /** Creates a folder for an unfinished backup and removes those of dead processes on this machine. */
     begin(id: string): string {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       for (const { location, running } of this.unusable())
         if (!running && PARTIAL.test(location.slice(folder.length + 1))) remove(location);
-      const partial = join(folder, `.partial-${id}${SIGNED}`);
+      const partial = join(folder, `.partial-${id}${OWNER_SUFFIX}`);
       mkdirSync(partial, { mode: 0o700 });
       writing.add(partial);
       return partial;
     },
-    /** Makes what was written into the folder a whole backup. */
+    /** Writes the manifest, syncs the folder and renames it to the backup's id. */
     finish(partial: string, manifest: BackupManifest): Backup {
-      const canonical = Manifest.parse(manifest); // its keys in the order of the schema, as they are read again
+      const canonical = Manifest.parse(manifest); // sorts the keys in the order of the schema, as `read` does
       const text = `${JSON.stringify({ format: 1, manifest: canonical, sha256: sha256Hex(JSON.stringify(canonical)) }, null, 2)}\n`;
       const descriptor = openSync(join(partial, MANIFEST), "wx", 0o600);
       try {
@@ -109,8 +109,8 @@ export function backupFolder(folder: string) {
       return entries().flatMap((name): UnusableBackup[] => {
         const location = join(folder, name);
         if (PARTIAL.test(name)) {
-          const mine = name.endsWith(SIGNED);
-          return [{ location, reason: "it was begun and never finished", running: mine ? writing.has(location) : !isLeftBehind(name) }];
+          const mine = name.endsWith(OWNER_SUFFIX);
+          return [{ location, reason: "it was begun and never finished", running: mine ? writing.has(location) : !isOwnerDead(name) }];
         }
         if (!BACKUP_ID.test(name)) return [];
         try {
@@ -129,14 +129,14 @@ export function remove(partial: string): void {
   writing.delete(partial);
 }
 
-/** What this process is writing. Its number alone says nothing: in a container it may be that of the process before it. */
+/** Unfinished backups of this process. A process id is not enough: in a container, a restarted process has the same id. */
 const writing = new Set<string>();
 
-/** The end of a name that says who writes it: `-<process id>@<machine>`. */
-export const SIGNED = `-${process.pid}@${hostname()}`;
+/** The end of an unfinished file's name, which identifies its owner: `-<process id>@<machine>`. */
+export const OWNER_SUFFIX = `-${process.pid}@${hostname()}`;
 
-/** Whether the process that signed this name is gone. Of another machine that cannot be known. */
-export function isLeftBehind(name: string): boolean {
+/** Returns whether the process in the owner suffix of this name has ended. Returns false for another machine, where that is unknown. */
+export function isOwnerDead(name: string): boolean {
   const [, pid, host] = /-(\d+)@(.+)$/s.exec(name) ?? [];
   if (host !== hostname() || Number(pid) === process.pid) return false;
   try {

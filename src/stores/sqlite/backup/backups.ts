@@ -23,7 +23,7 @@ import { isDamage, translateSqliteError } from "../driver/errors.ts";
 import { inFileThread } from "../driver/file-thread.ts";
 import { FENCE_TABLE } from "../migration/fence.ts";
 import { hasMigrationRecord, migratedTo } from "../migration/record.ts";
-import { BACKUP_ID, backupFolder, isLeftBehind, remove, SIGNED } from "./backup-folder.ts";
+import { BACKUP_ID, backupFolder, isOwnerDead, OWNER_SUFFIX, remove } from "./backup-folder.ts";
 import { fileHash, UNSOUND } from "./copy-file.ts";
 import { replaceFile } from "./replace-file.ts";
 import { verifyEntry } from "./verify-backup.ts";
@@ -36,11 +36,11 @@ export interface SqliteBackupOptions {
   readonly release: (file: DatabaseFile) => Promise<void>;
 }
 
-/** Backups of SQLite files: copied by SQLite while others write, verified, and whole or not there. */
+/** Backups of SQLite files: copied by SQLite while others write, verified, and complete or absent. */
 export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptions): BackupStore {
   const shelf = backupFolder(folder);
 
-  async function chosen(which: DatabaseSelection, withCode = false): Promise<readonly DatabaseFile[]> {
+  async function selectFiles(which: DatabaseSelection, withCode = false): Promise<readonly DatabaseFile[]> {
     if (which !== "all") assertHere(files.fileOf(which));
     const found = which === "all" ? await allHere() : [files.fileOf(which)].filter(({ path }) => existsSync(path));
     if (found.length > 0) return withCode ? [...found, ...(await codeIndexesOf(which))] : found;
@@ -63,7 +63,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
     return which === "all" ? all : all.filter(({ path }) => path === files.fileOf({ ...which, kind: "code" }).path);
   }
 
-  /** Runs work in a folder of its own that becomes a whole backup, or is gone. */
+  /** Runs work in a new folder that becomes a complete backup, or is removed. */
   async function inPartial<T>(id: string, work: (partial: string) => Promise<T>): Promise<T> {
     let partial: string | undefined;
     try {
@@ -84,7 +84,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
 
   return {
     async create(which, { signal, progress, withCode } = {}) {
-      const sources = await chosen(which, withCode);
+      const sources = await selectFiles(which, withCode);
       const id = newBackupId(now());
       return inPartial(id, async (partial) => {
         const databases: BackupEntry[] = [];
@@ -132,7 +132,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
         if (!entry) throw new CairnError("not_found", `The backup ${id} does not hold the ${databaseLabel(name)}.`);
         return { entry, file: files.fileOf(name) };
       });
-      // All that can be refused is refused before the first database is touched.
+      // All checks run before the first database is touched.
       for (const { entry, file } of wanted) {
         assertHere(file);
         if (existsSync(file.path) && !overwrite && file.kind !== "code")
@@ -165,7 +165,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
     },
 
     async trialRestore(which, { signal } = {}) {
-      const [source] = await chosen(which);
+      const [source] = await selectFiles(which);
       return inPartial(newBackupId(now()), async (partial) => {
         const entry = await copyInto(partial, source!, { signal });
         const target = join(partial, "restored.db");
@@ -182,7 +182,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
 
   async function putInPlace(from: string, entry: BackupEntry, file: DatabaseFile): Promise<string | undefined> {
     const stamp = newBackupId(now());
-    const by = `${file.path}.restoring-${stamp}${SIGNED}`;
+    const by = `${file.path}.restoring-${stamp}${OWNER_SUFFIX}`;
     try {
       mkdirSync(dirname(file.path), { recursive: true, mode: 0o700 });
       removeUnfinished(file.path);
@@ -210,10 +210,10 @@ function assertHere(file: DatabaseFile): void {
   );
 }
 
-/** What a killed restore of this database had begun to write. */
+/** Removes files that a killed restore of this database left. */
 function removeUnfinished(path: string): void {
   for (const name of readdirSync(dirname(path)))
-    if (name.startsWith(`${basename(path)}.restoring-`) && isLeftBehind(name)) rmSync(join(dirname(path), name), { force: true });
+    if (name.startsWith(`${basename(path)}.restoring-`) && isOwnerDead(name)) rmSync(join(dirname(path), name), { force: true });
 }
 
 async function copyInto(partial: string, source: DatabaseFile, call: ThreadCall): Promise<BackupEntry> {
@@ -238,7 +238,7 @@ async function writeCopy(from: string, to: string, { sha256 }: BackupEntry): Pro
     throw new CairnError("unavailable", `What was written to ${to} differs from the backup. Check the disk.`);
 }
 
-/** Sorts by time; the end keeps two of one second apart. */
+/** Returns an id that sorts by time. The random end distinguishes backups of the same second. */
 function newBackupId(now: string): string {
   return `${now.replace(/[-:]/g, "").replace(/\.\d+Z$/, "Z")}-${randomBytes(4).toString("hex")}`;
 }
@@ -253,7 +253,7 @@ async function sqliteVersion(): Promise<string> {
   }
 }
 
-/** What is wrong with one database must not cost the others their backup; a full disk concerns all. */
+/** Returns whether an error concerns one database only, so that the others are still backed up. A full disk concerns all. */
 function isSourceFault(error: unknown, { path, problem }: DatabaseFile): boolean {
   return problem !== undefined || hasMigrationRecord(path) || isDamage(error) || (error as NodeJS.ErrnoException).code === UNSOUND;
 }

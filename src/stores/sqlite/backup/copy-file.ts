@@ -18,9 +18,8 @@ export interface FileFacts {
 const PAGES_PER_STEP = 2_048;
 
 /**
- * Copies a database that others may be reading and writing: one moment of it, by SQLite's backup interface, inside one read
- * transaction, so that what was counted in the source is what must be in the copy. The copy is one file without a write-ahead log,
- * on the disk for good, and was read back and compared.
+ * Copies a consistent snapshot of a database in use, by SQLite's backup interface inside one read transaction, so that row counts of the
+ * source must match the copy. The copy is one file without a write-ahead log, synced, read back and compared.
  */
 export async function copyDatabase(from: string, to: string, onProgress: (donePages: number, pages: number) => void): Promise<FileFacts> {
   const { DatabaseSync, backup } = await loadEngine();
@@ -46,21 +45,21 @@ export async function copyDatabase(from: string, to: string, onProgress: (donePa
   }
   syncFile(to);
   const { problems } = await findProblems(to);
-  if (problems.length > 0) throw unsound(`The copy of ${from} is not sound: ${problems[0]}`);
+  if (problems.length > 0) throw unsoundError(`The copy of ${from} is not sound: ${problems[0]}`);
   const facts = await inspectFile(to);
   const differing = differences(expected, facts.tables);
-  if (differing.length > 0) throw unsound(`The copy of ${from} differs from it: ${differing[0]}`);
+  if (differing.length > 0) throw unsoundError(`The copy of ${from} differs from it: ${differing[0]}`);
   return facts;
 }
 
-/** A code that outlives the way out of a thread. */
+/** An error code that survives structured cloning. */
 export const UNSOUND = "CAIRN_UNSOUND";
 
-function unsound(message: string): Error {
+function unsoundError(message: string): Error {
   return Object.assign(new Error(message), { code: UNSOUND });
 }
 
-/** Reads a whole database file that nobody writes to. */
+/** Reads a whole database file that no process writes to. */
 export async function inspectFile(path: string): Promise<FileFacts> {
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(path, { readOnly: true });
@@ -76,7 +75,7 @@ export async function inspectFile(path: string): Promise<FileFacts> {
   }
 }
 
-/** How many rows each table has: enough to tell a wrong file. */
+/** Counts the rows of each table: a quick check for a wrong file. */
 export async function countFile(path: string): Promise<ReadonlyMap<string, number>> {
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(path, { readOnly: true });
@@ -93,23 +92,23 @@ export async function fileHash(path: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** In words, at most ten. */
+/** Describes the differences, at most ten. */
 export function differences(expected: readonly TableFacts[], found: readonly TableFacts[]): string[] {
   const byName = new Map(found.map((table) => [table.name, table]));
   const known = new Set(expected.map(({ name }) => name));
-  const said = expected.flatMap(({ name, rows, sha256 }) => {
+  const changed = expected.flatMap(({ name, rows, sha256 }) => {
     const table = byName.get(name);
     if (!table) return [`the table ${name} is missing`];
     if (table.rows !== rows) return [`the table ${name} has ${table.rows} rows instead of ${rows}`];
     return table.sha256 === sha256 ? [] : [`the table ${name} has other values than it should`];
   });
   return [
-    ...said,
+    ...changed,
     ...found.filter(({ name }) => !known.has(name)).map(({ name }) => `there is a table ${name} that should not be there`),
   ].slice(0, 10);
 }
 
-/** What was written is on the disk when this returns. */
+/** Syncs the file. */
 export function syncFile(path: string): void {
   const descriptor = openSync(path, "r+");
   try {
@@ -119,7 +118,7 @@ export function syncFile(path: string): void {
   }
 }
 
-/** So are the names in this folder. Some systems cannot sync a folder, and then need not. */
+/** Syncs the folder. Ignored on systems that cannot sync folders. */
 export function syncFolder(path: string): void {
   let descriptor: number | undefined;
   try {

@@ -2,7 +2,7 @@ import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, statS
 import { basename, dirname, join } from "node:path";
 import { CairnError } from "../../../model/errors.ts";
 import { poll } from "../../../scheduling/retry.ts";
-import { linked } from "../driver/damage.ts";
+import { tryLink } from "../driver/damage.ts";
 import { forgetDeletion } from "../driver/deleted-file.ts";
 import { inodeOf } from "../driver/driver.ts";
 import { loadEngine, releaseClosedConnections } from "../driver/engine.ts";
@@ -13,20 +13,20 @@ import { syncFolder } from "./copy-file.ts";
 
 export interface ReplaceFile {
   readonly path: string;
-  /** A whole database file in the same folder, verified and on the disk. It takes the place of the other one. */
+  /** The replacement: a complete, verified and synced database file in the same folder. */
   readonly by: string;
-  /** Where the old one is kept; on the same disk. */
+  /** The new path of the old file, on the same disk. */
   readonly aside: string;
-  /** How long to wait for others to close the database. */
+  /** Milliseconds to wait for other processes to close the database. */
   readonly waitMs?: number;
 }
 
 const WAIT_MS = 2_000;
 
 /**
- * Replaces a database file atomically: every process, also after a crash at any moment, finds the old one
- * or the new one, whole. The old one is kept aside. Refuses while anybody else has the database open, because what they write in
- * that moment would be in neither. Returns the new path of the old one, if there was one.
+ * Replaces a database file atomically: after a crash at any moment, the path holds the complete old file or the complete new one. Keeps
+ * the old file under another name. Refuses while another process has the database open, because its writes would be lost. Returns the
+ * new path of the old file, if there was one.
  */
 export async function replaceFile({ path, by, aside, waitMs = WAIT_MS }: ReplaceFile): Promise<string | undefined> {
   if (hasMigrationRecord(path))
@@ -41,12 +41,12 @@ export async function replaceFile({ path, by, aside, waitMs = WAIT_MS }: Replace
   try {
     const parts = ["", "-wal", "-journal"].filter((suffix) => existsSync(path + suffix));
     if (parts.length > 0) mkdirSync(dirname(aside), { recursive: true, mode: 0o700 });
-    const keptByLink = parts.every((suffix) => linked(path + suffix, aside + suffix));
+    const keptByLink = parts.every((suffix) => tryLink(path + suffix, aside + suffix));
     if (!keptByLink) for (const suffix of parts) renameSync(path + suffix, aside + suffix); // a file system without hard links
     if (parts.length > 0) syncFolder(dirname(aside));
-    // A log of the old database must never be found beside the new one: SQLite would write it into it.
+    // The old WAL must not stay next to the new file: SQLite would replay it.
     if (keptByLink) for (const suffix of parts.filter((part) => part !== "")) unlinkSync(path + suffix);
-    rmSync(`${path}-shm`, { force: true }); // nothing but an index of that log
+    rmSync(`${path}-shm`, { force: true }); // an index of the WAL
     if (there) renameSync(by, path);
     else placeNew(by, path);
     forgetDeletion(path);
@@ -57,7 +57,7 @@ export async function replaceFile({ path, by, aside, waitMs = WAIT_MS }: Replace
   }
 }
 
-/** A restore that was killed before the last step left a second name of the very file that is in use. */
+/** Removes the second name of the file in use that a killed restore left. */
 function removeStaleLinks(path: string, folder: string): void {
   const inode = inodeOf(path);
   if (inode === undefined || !existsSync(folder)) return;
@@ -66,7 +66,7 @@ function removeStaleLinks(path: string, folder: string): void {
       unlinkSync(join(folder, name));
 }
 
-/** A link fails where a rename would overwrite what another process has just made. */
+/** Links instead of renaming: a rename would overwrite a file that another process has just created. */
 function placeNew(by: string, path: string): void {
   try {
     linkSync(by, path);

@@ -8,8 +8,8 @@ import type { FileCheck } from "../projects/check-records.ts";
 import { differences, fileHash } from "./copy-file.ts";
 
 /**
- * Compares one file of a backup with the manifest. count: its size and the rows of each table; integrity: its structure, by SQLite, and its
- * foreign keys; checksum: every byte; full: every value of every row, against what was read in the source when the backup was made.
+ * Compares one file of a backup with the manifest. count: size and rows per table; integrity: SQLite's integrity check and foreign keys;
+ * checksum: every byte; full: every value of every row, against the digests of the source.
  */
 export async function verifyEntry(
   location: string,
@@ -19,7 +19,7 @@ export async function verifyEntry(
 ): Promise<VerifiedDatabase> {
   const path = join(location, entry.file);
   const damaged: string[] = [];
-  const said = (problems: readonly string[]): VerifiedDatabase => ({
+  const toResult = (problems: readonly string[]): VerifiedDatabase => ({
     kind: entry.kind,
     id: entry.id,
     file: entry.file,
@@ -27,30 +27,30 @@ export async function verifyEntry(
     problems,
     damaged,
   });
-  if (!existsSync(path)) return said(["the file is missing"]);
+  if (!existsSync(path)) return toResult(["the file is missing"]);
   try {
     assertRegularFile(path);
     const problems = await countProblems(path, entry, signal);
-    if (problems.length > 0) return said(problems);
-    for (const look of LOOKS) {
+    if (problems.length > 0) return toResult(problems);
+    for (const check of CHECKS) {
       signal?.throwIfAborted();
-      if (!includes(level, look.level)) break;
-      const found = await look.problems(path, entry, signal, damaged);
-      if (found.length > 0) return said(found);
+      if (!includes(level, check.level)) break;
+      const found = await check.problems(path, entry, signal, damaged);
+      if (found.length > 0) return toResult(found);
     }
-    return said([]);
+    return toResult([]);
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    return said([(error as Error).message]); // a file that cannot even be read
+    return toResult([(error as Error).message]); // a file that cannot even be read
   }
 }
 
-interface Look {
+interface Check {
   readonly level: VerifyLevel;
   problems(path: string, entry: BackupEntry, signal: AbortSignal | undefined, damaged: string[]): Promise<readonly string[]>;
 }
 
-const LOOKS: readonly Look[] = [
+const CHECKS: readonly Check[] = [
   { level: "integrity", problems: async (path, _, __, damaged) => recordDamage(await checkFile(path), damaged) },
   {
     level: "checksum",
@@ -62,7 +62,7 @@ const LOOKS: readonly Look[] = [
   },
 ];
 
-/** Damaged records are no fault of the backup and do not keep it from being restored, but the restore brings them back. */
+/** Collects damaged records. They were damaged in the source, so the backup can be restored, with these records. */
 function recordDamage({ problems, damaged, stale }: FileCheck, found: string[]): readonly string[] {
   found.push(...damaged.map(({ collection, id, reason }) => `${collection} ${JSON.stringify(id)}: ${reason}`), ...stale);
   return problems;

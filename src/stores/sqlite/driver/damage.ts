@@ -43,7 +43,7 @@ export function quarantineFile({ path, folder, at, projectPath, problems }: Quar
     files: parts.map((suffix) => ({ name: basename(target + suffix), bytes: statSync(path + suffix).size })),
   };
   writeFileSync(`${target}.json`, `${JSON.stringify(report, null, 2)}\n`, { mode: 0o600, flag: "wx" });
-  if (parts.every((suffix) => linked(path + suffix, target + suffix))) {
+  if (parts.every((suffix) => tryLink(path + suffix, target + suffix))) {
     // The database is removed first: SQLite discards an old WAL next to a new file, but not next to an old one.
     for (const suffix of parts) unlinkSync(path + suffix);
   } else {
@@ -52,7 +52,7 @@ export function quarantineFile({ path, folder, at, projectPath, problems }: Quar
   return parts.length > 0 ? target : `${target}.json`;
 }
 
-export function linked(from: string, to: string): boolean {
+export function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
     return true;

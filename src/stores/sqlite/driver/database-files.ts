@@ -26,7 +26,7 @@ export interface DatabaseFile extends DatabaseName {
   readonly rescued?: string | undefined;
 }
 
-/** A database of which a move is noted, finished or not. Its file may be here or not. */
+/** A database with a migration record, finished or not. Its file may exist or not. */
 export interface RecordedMigration extends DatabaseName {
   readonly record: MigrationRecord;
   /** It is on PostgreSQL now. */

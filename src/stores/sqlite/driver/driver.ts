@@ -54,14 +54,14 @@ export interface SqliteDatabase {
   eraseLog(): Promise<void>;
   /** The same in the background, within about a second. */
   eraseLogLater(): void;
-  /** Copies the database as it is at one moment to a new file, without blocking the event loop. */
+  /** Copies a consistent snapshot of the database to a new file, without blocking the event loop. */
   copyTo(path: string): Promise<void>;
   close(): void;
 }
 
 export interface SqliteOptions {
   readonly path: string;
-  /** Left out where the file is opened a second time, beside a connection that has brought its schema up to date. */
+  /** Omitted for a second connection: the first has checked the schema. */
   readonly schema?: DatabaseSchema;
   /** Raises `not_found` instead of creating the file. */
   readonly mustExist?: boolean;
@@ -75,8 +75,8 @@ export interface SqliteOptions {
 }
 
 /**
- * Commits are on the disk before they are acknowledged, and deleted content is overwritten with zeros. A commit that brings the WAL into
- * the file takes many times as long as another, so that happens every 4,000 pages only.
+ * Commits are on disk before they are acknowledged, and deleted content is overwritten with zeros. A commit with a WAL checkpoint takes
+ * many times as long as another, so a WAL checkpoint runs only every 4,000 pages.
  */
 const DURABLE = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA secure_delete = ON";
 /**
@@ -86,7 +86,7 @@ const DURABLE = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PR
 const REBUILDABLE = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1000; PRAGMA secure_delete = FAST";
 
 const CACHE_KIB = 8_000;
-/** Milliseconds that one attempt to open a file blocks the thread; between two attempts it does not. */
+/** Milliseconds that one attempt to open a file may block the thread. The wait between two attempts does not block it. */
 const CONNECT_BUSY_MS = 50;
 
 export async function openSqlite({
@@ -226,7 +226,10 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
       connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${durability}; PRAGMA foreign_keys = ON`);
       connection.exec(`PRAGMA temp_store = MEMORY; ${READ_BUSY}`);
       // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
-      if (inodeOf(path) === inode && !isLeftBehind(connection, path)) return connection;
+      if (inodeOf(path) === inode) {
+        assertNotMigratedAway(connection, path);
+        return connection;
+      }
       connection.close();
     } catch (error) {
       connection.close();
@@ -247,12 +250,12 @@ function openConnection(DatabaseSync: Engine, path: string): DatabaseSync {
 }
 
 /**
- * A database that left just now while it was being opened: SQLite has made an empty file in its place. There is a note of where it
- * went, and the empty file must not hide that.
+ * Detects a file that was migrated while it was being opened: SQLite has then created an empty file in its place. Deletes the empty file,
+ * which would hide the migration record, and throws `migratingError`.
  */
-function isLeftBehind(connection: DatabaseSync, path: string): boolean {
-  if (path === ":memory:" || !hasMigrationRecord(path)) return false;
-  if (connection.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get()) return false;
+function assertNotMigratedAway(connection: DatabaseSync, path: string): void {
+  if (path === ":memory:" || !hasMigrationRecord(path)) return;
+  if (connection.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get()) return;
   for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
   throw migratingError(path);
 }

@@ -5,12 +5,12 @@ import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model
 import { migratingError } from "../../../model/migration.ts";
 import { isCodeFile } from "../projects/code/code-file.ts";
 
-/** What the triggers of a database that is being migrated say. */
+/** The error message of the triggers in a fenced database. */
 export const MIGRATING = "cairn: this database is being migrated";
 /** The file was renamed while it was open. */
 const READONLY_DBMOVED = 1032;
 
-/** SQLite's primary result codes that mean something to us. */
+/** SQLite's primary result codes that Cairn handles. */
 const BUSY = 5;
 const LOCKED = 6;
 const READONLY = 8;
@@ -86,7 +86,7 @@ export function assertDescriptorsLeft(): void {
   if (areDescriptorsUsedUp()) throw Object.assign(new Error("Too many files are open."), { code: "EMFILE" });
 }
 
-/** How many files SQLite opens for one connection, and one for the folder that it syncs. */
+/** Descriptors that SQLite needs for one connection, including the folder that it syncs. */
 const PROBED_FILES = 4;
 
 /**

@@ -12,21 +12,23 @@ export interface QueuedWrite {
   readonly reject: (error: unknown) => void;
 }
 
-/** The writes of one connection, in the order of their arrival. */
+/** The queue of writes of one connection, first in, first out. */
 export interface GroupCommit {
   add(write: QueuedWrite): void;
   /** Whether no write is queued or running. */
   readonly idle: boolean;
-  /** Rejects the queued writes. */
+  /** Rejects the queued writes after the current group. */
   close(): void;
 }
 
-/** Writes that share one commit at most. Bounds how long one commit holds the lock. */
+/** Maximum number of writes per commit. Bounds how long one commit holds the lock. */
 const GROUP_MAX = 256;
-/** Milliseconds between two attempts to take the lock, at most; shorter for a process that has waited for more than a second. */
-const RETRY_MS = 4;
+/** Milliseconds of random delay, on top of RETRY_MIN_MS, between two attempts to take the lock. */
+const RETRY_JITTER_MS = 4;
+const RETRY_MIN_MS = 1;
+/** The jitter after a wait of LONG_WAIT_MS milliseconds: a process that has waited long retries more often. */
+const LONG_WAIT_JITTER_MS = 1;
 const LONG_WAIT_MS = 1_000;
-const LONG_WAIT_RETRY_MS = 1;
 /**
  * Milliseconds that a process pauses after a commit for which it had to wait. SQLite's lock has no queue: without the pause, which is
  * longer than the others' retries, one busy process could starve the rest. Its own writes gather meanwhile.
@@ -38,7 +40,7 @@ export const READ_BUSY = "PRAGMA busy_timeout = 1000";
 
 /**
  * Commits writes in groups: writes that are queued together share one transaction and one sync of the disk. Each write runs in its own
- * savepoint, so that one that fails does not affect the others, and is acknowledged only after the commit.
+ * savepoint, so that a failed write does not affect the others. A write is acknowledged only after the commit.
  */
 export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string): GroupCommit {
   const queue: (QueuedWrite & { readonly expiresAt: number })[] = [];
@@ -65,40 +67,40 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
   async function commitNext(): Promise<void> {
     const start = performance.now();
     for (let attempt = 1; queue.length > 0 && !closed; attempt++) {
-      const refusal = beginImmediate(connection);
-      if (refusal === undefined) {
+      const error = beginImmediate(connection);
+      if (error === undefined) {
         commitGroup(queue.splice(0, GROUP_MAX));
         if (attempt > 1) pauseUntil = performance.now() + PAUSE_MS * (0.5 + Math.random());
         return;
       }
-      rejectQueued(refusal);
-      await sleep(1 + Math.random() * (performance.now() - start > LONG_WAIT_MS ? LONG_WAIT_RETRY_MS : RETRY_MS));
+      rejectExpired(error);
+      await sleep(RETRY_MIN_MS + Math.random() * (performance.now() - start > LONG_WAIT_MS ? LONG_WAIT_JITTER_MS : RETRY_JITTER_MS));
     }
   }
 
-  /** Rejects the writes that have waited for another connection as long as they may; for any other refusal, all of them. */
-  function rejectQueued(refusal: unknown): void {
+  /** Rejects the queued writes whose wait for the lock has expired. An error other than a busy lock rejects all of them. */
+  function rejectExpired(cause: unknown): void {
     for (const write of queue.splice(0)) {
       if (!connection.isOpen) write.reject(closedError(path));
-      else if (!isBusy(refusal)) write.reject(translateSqliteError(refusal, path));
+      else if (!isBusy(cause)) write.reject(translateSqliteError(cause, path));
       else if (write.expiresAt > performance.now()) queue.push(write);
-      else write.reject(lockedError(path, write.waitMs, refusal));
+      else write.reject(lockedError(path, write.waitMs, cause));
     }
   }
 
   function commitGroup(group: readonly QueuedWrite[]): void {
-    const acknowledge: (() => void)[] = [];
+    const acknowledgements: (() => void)[] = [];
     try {
       for (const { work, resolve, reject } of group) {
-        tx.run("SAVEPOINT job");
+        tx.run("SAVEPOINT write");
         try {
           const value = work(tx);
-          tx.run("RELEASE job");
-          acknowledge.push(() => resolve(value));
+          tx.run("RELEASE write");
+          acknowledgements.push(() => resolve(value));
         } catch (error) {
           if (!connection.isTransaction) throw error; // a full disk or an I/O error has ended the whole transaction
-          connection.exec("ROLLBACK TO job; RELEASE job");
-          acknowledge.push(() => reject(translateSqliteError(error, path)));
+          connection.exec("ROLLBACK TO write; RELEASE write");
+          acknowledgements.push(() => reject(translateSqliteError(error, path)));
         }
       }
       connection.exec("COMMIT");
@@ -107,7 +109,7 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
       for (const { reject } of group) reject(translateSqliteError(error, path));
       return;
     }
-    for (const answer of acknowledge) answer();
+    for (const acknowledge of acknowledgements) acknowledge();
   }
 
   return {
@@ -124,7 +126,7 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
   };
 }
 
-/** Tries once to begin a write transaction, without waiting, and returns why it could not. */
+/** Tries once to begin a write transaction, without waiting. Returns the error if that fails. */
 function beginImmediate(connection: DatabaseSync): unknown {
   try {
     connection.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE");

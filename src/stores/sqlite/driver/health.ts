@@ -5,7 +5,7 @@ import { sameDatabase } from "../../../model/backup.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { HealthProbe, Leftover, ProbedDatabase } from "../../../ports/health-probe.ts";
 import { compareSchema } from "../../rows/schema-version.ts";
-import { isLeftBehind } from "../backup/backup-folder.ts";
+import { isOwnerDead } from "../backup/backup-folder.ts";
 import { isMigrationRunning } from "../migration/lock.ts";
 import { checkFile } from "./damage.ts";
 import type { DatabaseFile, DatabaseFiles, DatabaseFolders } from "./database-files.ts";
@@ -24,11 +24,11 @@ export interface SqliteHealthOptions extends DatabaseFolders {
 
 /** Inspects SQLite files from outside: sizes, schemas, writing processes, free disk space and leftover files. */
 export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: SqliteHealthOptions): HealthProbe {
-  async function probed(found: readonly DatabaseFile[], windowSeconds: number): Promise<ProbedDatabase[]> {
+  async function probeFiles(found: readonly DatabaseFile[], windowSeconds: number): Promise<ProbedDatabase[]> {
     if (found.length === 0) return [];
     const nowSeconds = Date.parse(now()) / 1_000;
     const probes = await inFileThread({ kind: "probe", paths: found.map(({ path }) => path), nowSeconds, windowSeconds });
-    return found.map((file, index) => described(file, probes[index]!, windowSeconds));
+    return found.map((file, index) => describeFile(file, probes[index]!, windowSeconds));
   }
 
   return {
@@ -41,8 +41,8 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
         connection.close();
       }
     },
-    databases: async (windowSeconds) => probed([...(await files.list()), ...(await files.codeIndexes())], windowSeconds),
-    systems: (windowSeconds) => probed(files.systems(), windowSeconds),
+    databases: async (windowSeconds) => probeFiles([...(await files.list()), ...(await files.codeIndexes())], windowSeconds),
+    systems: (windowSeconds) => probeFiles(files.systems(), windowSeconds),
     async check({ kind, id, location }) {
       const { problems } = await checkFile(location);
       return problems.length > 0 ? problems : foreignProgramsIn(location, files.fileOf({ kind, id }).schema);
@@ -79,7 +79,7 @@ export function sqliteHealth({ dataDir, stateDir, backupDir, files, now }: Sqlit
   };
 }
 
-function described(file: DatabaseFile, probe: FileProbe | FailedProbe, windowSeconds: number): ProbedDatabase {
+function describeFile(file: DatabaseFile, probe: FileProbe | FailedProbe, windowSeconds: number): ProbedDatabase {
   const { kind, id, path, rescued } = file;
   const base = { kind, id, location: path, bytes: sizeWithLog(path) };
   const problem = file.problem ?? ("problem" in probe ? probe.problem : undefined);
@@ -111,7 +111,7 @@ function strayFiles(folder: string): Leftover[] {
     const database = /^(.+\.db)-(?:wal|shm|journal)$/.exec(name)?.[1];
     if (database !== undefined && !names.has(database))
       return [{ path, reason: `It belongs to ${database}, which is not there. Nothing uses it.` }];
-    if (/\.db\.restoring-/.test(name) && isLeftBehind(name))
+    if (/\.db\.restoring-/.test(name) && isOwnerDead(name))
       return [{ path, reason: "A restore was begun and never finished. Nothing uses it." }];
     return [];
   });

@@ -13,7 +13,7 @@ export interface FileProbe {
   /** Only of a system. */
   readonly activity: WriteActivity | undefined;
   readonly halfSnapshots: readonly string[];
-  /** A migration has paused it. */
+  /** A migration has fenced it. */
   readonly fenced: boolean;
 }
 

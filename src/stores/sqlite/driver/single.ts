@@ -2,8 +2,8 @@ import { isSameFile } from "./databases.ts";
 import { isDeleted, reportDeletion } from "./deleted-file.ts";
 import { inodeOf, openSqlite, type SqliteDatabase, type SqliteOptions } from "./driver.ts";
 
-/** Milliseconds between two looks at the file, each of which costs as much as a short read. A file that was replaced refuses writes itself. */
-const LOOK_AGAIN_MS = 10;
+/** Milliseconds between two checks of the file, each of which costs as much as a short read. A replaced file refuses writes itself. */
+const CHECK_EVERY_MS = 10;
 
 /**
  * Opens one database file with its first use and keeps it open. A failed opening is retried by the next use, and a file that a migration
@@ -14,7 +14,7 @@ export function singleDatabase(options: SqliteOptions): SingleDatabase {
   let opening: Promise<SqliteDatabase> | undefined;
   let opened: { readonly database: SqliteDatabase; readonly inode: number | undefined } | undefined;
   let loss: { readonly inode: number | undefined; readonly refusal: Promise<never> } | undefined;
-  let lookedAt = 0;
+  let checkedAt = 0;
 
   function forget(): void {
     opening = undefined;
@@ -23,8 +23,8 @@ export function singleDatabase(options: SqliteOptions): SingleDatabase {
 
   /** Returns the database that is open, if its file still has its name. */
   function current(): SqliteDatabase | undefined {
-    if (!opened || path === ":memory:" || Date.now() - lookedAt < LOOK_AGAIN_MS) return opened?.database;
-    lookedAt = Date.now();
+    if (!opened || path === ":memory:" || Date.now() - checkedAt < CHECK_EVERY_MS) return opened?.database;
+    checkedAt = Date.now();
     if (isSameFile(path, opened.inode)) return opened.database;
     const { database, inode } = opened;
     forget();
@@ -52,10 +52,10 @@ export function singleDatabase(options: SqliteOptions): SingleDatabase {
       );
       return opening;
     },
-    opened: current,
+    getOpen: current,
     async close() {
-      lookedAt = 0;
-      current(); // a file that was deleted is saved first
+      checkedAt = 0;
+      current(); // copies the content of a deleted file first
       await loss?.refusal.catch(() => {});
       const closing = opening;
       forget();
@@ -67,6 +67,6 @@ export function singleDatabase(options: SqliteOptions): SingleDatabase {
 interface SingleDatabase {
   open(): Promise<SqliteDatabase>;
   /** Returns the database if it is open now, so that a short read need not wait for a promise. */
-  opened(): SqliteDatabase | undefined;
+  getOpen(): SqliteDatabase | undefined;
   close(): Promise<void>;
 }

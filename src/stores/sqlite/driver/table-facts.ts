@@ -12,14 +12,14 @@ export function tableNames(connection: DatabaseSync): string[] {
 }
 
 export function countRows(connection: DatabaseSync, table: string): number {
-  return Number((connection.prepare(`SELECT count(*) AS rows FROM ${quoted(table)}`).get() as { rows: number }).rows);
+  return Number((connection.prepare(`SELECT count(*) AS rows FROM ${quoteIdentifier(table)}`).get() as { rows: number }).rows);
 }
 
 /** Reads every row of every table. Two databases with the same facts hold the same values of the same types. */
 export function tableFacts(connection: DatabaseSync): TableFacts[] {
   return tableNames(connection).map((name) => {
     // Without an index: one that covers all columns would return another order.
-    const statement = connection.prepare(`SELECT * FROM ${quoted(name)} NOT INDEXED`);
+    const statement = connection.prepare(`SELECT * FROM ${quoteIdentifier(name)} NOT INDEXED`);
     statement.setReadBigInts(true);
     const digest = rowDigest();
     let rows = 0;
@@ -31,7 +31,7 @@ export function tableFacts(connection: DatabaseSync): TableFacts[] {
   });
 }
 
-/** The steps of its schema that were taken; none in a file that is no database of ours. */
+/** Returns the recorded schema versions; empty for a foreign file. */
 export function recordedSchemas(connection: DatabaseSync): RecordedSchema[] {
   if (!tableNames(connection).includes("schema_migrations")) return [];
   const sql = "SELECT migration_id AS version, migration_name AS name, checksum FROM schema_migrations ORDER BY migration_id";
@@ -43,23 +43,23 @@ const CHUNK_BYTES = 64 * 1024;
 /** Hashes each value with its type and length, so that no two different rows have the same bytes. */
 function rowDigest(): { add(row: readonly unknown[]): void; end(): string } {
   const hash: Hash = createHash("sha256");
-  let waiting: Buffer[] = [];
+  let pending: Buffer[] = [];
   let bytes = 0;
   const put = (tag: string, data: Buffer) => {
     const head = Buffer.from(`${tag}${data.length}:`);
-    waiting.push(head, data);
+    pending.push(head, data);
     bytes += head.length + data.length;
     if (bytes > CHUNK_BYTES) flush();
   };
   const flush = () => {
-    hash.update(Buffer.concat(waiting, bytes));
-    waiting = [];
+    hash.update(Buffer.concat(pending, bytes));
+    pending = [];
     bytes = 0;
   };
   return {
     add(row) {
       put("r", Buffer.from(String(row.length)));
-      for (const value of row) put(...encoded(value));
+      for (const value of row) put(...encodeValue(value));
     },
     end() {
       flush();
@@ -68,7 +68,7 @@ function rowDigest(): { add(row: readonly unknown[]): void; end(): string } {
   };
 }
 
-function encoded(value: unknown): [string, Buffer] {
+function encodeValue(value: unknown): [string, Buffer] {
   if (value === null || value === undefined) return ["n", Buffer.alloc(0)];
   if (typeof value === "bigint") return ["i", Buffer.from(String(value))];
   if (typeof value === "string") return ["t", Buffer.from(value, "utf8")];
@@ -78,6 +78,6 @@ function encoded(value: unknown): [string, Buffer] {
   return ["f", real];
 }
 
-function quoted(name: string): string {
+function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

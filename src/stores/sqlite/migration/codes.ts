@@ -5,7 +5,7 @@ import { readCollection } from "../vectors/collections.ts";
 import { rebuild } from "../vectors/rebuild.ts";
 import { CENTROIDS } from "../vectors/segments.ts";
 
-/** The codes of all vectors in a file that is being built, where it has vectors. */
+/** Rebuilds and checks the vector codes of a file that is being built. Undefined for a database without vectors. */
 export function vectorCodes(db: DatabaseSync, shape: DatabaseShape): { rebuildCodes(): void; problems(): string[] } | undefined {
   if (!shape.tables.some(({ name }) => name === "vectors")) return undefined;
   const tx: SqliteTx = {
@@ -25,7 +25,7 @@ export function vectorCodes(db: DatabaseSync, shape: DatabaseShape): { rebuildCo
     problems: () =>
       collections().flatMap(({ id }) => {
         const { vectors } = tx.get<{ vectors: number }>("SELECT count(*) AS vectors FROM vectors WHERE collection_id = ?", id)!;
-        // A recent row stands for the codes in packs that it overrides.
+        // A delta row overrides codes in segments.
         const { codes } = tx.get<{ codes: number }>(
           `SELECT coalesce((SELECT sum(count) FROM vector_segments WHERE collection_id = ?1 AND ready = 1 AND list IS NOT ?2), 0)
              + coalesce((SELECT sum((code IS NOT NULL) - stale) FROM vector_delta WHERE collection_id = ?1), 0) AS codes`,

@@ -11,8 +11,8 @@ export const FENCE_TABLE = "cairn_migration_fence";
  * Creates a trigger that raises an error before every write to every table, in one transaction: the file holds every write that was
  * acknowledged before, and none after. It affects every process, also other SQLite programs.
  */
-export async function raiseFence(connection: DatabaseSync, path: string, migrationId: string): Promise<void> {
-  await exclusively(connection, path, () => {
+export async function createFence(connection: DatabaseSync, path: string, migrationId: string): Promise<void> {
+  await inWriteTransaction(connection, path, () => {
     if (fenceOf(connection) === migrationId) return;
     connection.exec(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id TEXT NOT NULL)`);
     connection.exec(`DELETE FROM ${FENCE_TABLE}`);
@@ -22,7 +22,7 @@ export async function raiseFence(connection: DatabaseSync, path: string, migrati
   });
 }
 
-/** Returns whether this is a trigger of a fence, exactly as `raiseFence` creates it. */
+/** Returns whether this is a trigger of a fence, exactly as `createFence` creates it. */
 export function isFenceTrigger(name: string, table: string, sql: string): boolean {
   return EVENTS.some((event) => name === triggerName(table, event) && sql === fenceTrigger(table, event));
 }
@@ -35,7 +35,7 @@ function fenceTrigger(table: string, event: string): string {
 
 /** Removes the triggers and the id. */
 export async function dropFence(connection: DatabaseSync, path: string): Promise<void> {
-  await exclusively(connection, path, () => {
+  await inWriteTransaction(connection, path, () => {
     const triggers = connection.prepare(
       "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'cairn\\_fence\\_%' ESCAPE '\\'",
     );
@@ -66,7 +66,7 @@ function triggerName(table: string, event: string): string {
 }
 
 /** Runs `work` in a write transaction after those in progress. */
-async function exclusively(connection: DatabaseSync, path: string, work: () => void): Promise<void> {
+async function inWriteTransaction(connection: DatabaseSync, path: string, work: () => void): Promise<void> {
   let busy: unknown;
   const begin = () => {
     try {

@@ -4,7 +4,7 @@ import { CairnError } from "../../../model/errors.ts";
 import type { Column, Row, TableShape, Value } from "../../../ports/migration.ts";
 import { toMicros } from "./time.ts";
 
-/** Where the columns of a run's checkpoint stand in its envelope. */
+/** The index of each column of a run checkpoint in its envelope. */
 export const ENVELOPE = {
   version: 2,
   next_node: 3,
@@ -17,7 +17,7 @@ export const ENVELOPE = {
   encoding: 11,
 } as const;
 
-/** How a table is read where its columns do not stand in a table of that name. */
+/** Expressions for columns that SQLite stores in another form or table. */
 const READING: Readonly<Record<string, { from?: string; columns?: Record<string, string> }>> = {
   "project vectors": {
     from: "vectors t JOIN vector_collections s ON s.id = t.collection_id",
@@ -35,8 +35,8 @@ const BATCH_ROWS = 1_000;
 const BATCH_BYTES = 1024 * 1024;
 
 /**
- * The rows of a table as typed values, a bounded number at a time. SQLite lets any value stand in any column, so each one is
- * looked at: what is not of its column's type, or what PostgreSQL cannot hold, is refused with the row's name.
+ * Yields the rows of a table as typed values, in bounded batches. SQLite stores any value in any column, so each value is checked: a value
+ * of another type, or one that PostgreSQL cannot store, raises `conflict` with the key of its row.
  */
 export async function* sqliteRows(connection: DatabaseSync, table: TableShape): AsyncGenerator<Row[]> {
   const { columns } = table;
@@ -74,7 +74,7 @@ export async function* sqliteRows(connection: DatabaseSync, table: TableShape): 
   }
 }
 
-/** An engine's iterator does not keep its statement from being collected as garbage, and then breaks off. */
+/** Keeps statements reachable: an iterator does not prevent the garbage collection of its statement, which would end it. */
 const inUse = new Set<StatementSync>();
 
 function isTagged(table: TableShape): boolean {
@@ -85,7 +85,7 @@ function sourceOf(table: TableShape, column: Column, elsewhere = `t.${column.nam
   return isTagged(table) && column.type === "texts" ? "t.key" : expression(column, elsewhere);
 }
 
-/** Text comes as bytes, and its true type instead if it is none. */
+/** Returns an SQL expression that yields text as bytes, and the name of the type for any other value. */
 function expression({ type }: Column, source: string): string {
   const asText = type === "text" || type === "texts" || type === "names" || type === "time";
   if (!asText) return source;
@@ -131,9 +131,9 @@ function typedValue({ type, nullable }: Column, raw: unknown, refuse: Refuse): V
       return micros;
     }
     case "texts":
-      return stringsOf(parsed(raw, refuse), refuse);
+      return stringsOf(parseJson(raw, refuse), refuse);
     case "names": {
-      const map = parsed(raw, refuse);
+      const map = parseJson(raw, refuse);
       if (typeof map !== "object" || map === null || Array.isArray(map)) throw refuse("is not a map");
       const entries = Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
       return stringsOf(entries.flat(), refuse);
@@ -141,7 +141,7 @@ function typedValue({ type, nullable }: Column, raw: unknown, refuse: Refuse): V
   }
 }
 
-/** The first moment that PostgreSQL has: 24 November 4714 BC. */
+/** The earliest time in PostgreSQL, in microseconds since 1970: 24 November 4714 BC. */
 const EARLIEST = -211_813_488_000_000_000n + 946_684_800_000_000n;
 
 function textOf(raw: unknown, refuse: Refuse): Uint8Array {
@@ -151,7 +151,7 @@ function textOf(raw: unknown, refuse: Refuse): Uint8Array {
   return raw;
 }
 
-function parsed(raw: unknown, refuse: Refuse): unknown {
+function parseJson(raw: unknown, refuse: Refuse): unknown {
   try {
     return JSON.parse(Buffer.from(textOf(raw, refuse)).toString("utf8"));
   } catch (error) {
@@ -213,7 +213,7 @@ function refusal(table: TableShape, raw: readonly unknown[], column: Column, pro
   const key = table.key.map((name) => `${name} ${describeValue(raw[table.columns.findIndex((known) => known.name === name)])}`).join(", ");
   return new CairnError(
     "conflict",
-    `The row of ${table.name} with ${key} cannot be moved: its ${column.name} ${problem}. ${table.damage ? 'Run "cairn doctor --repair" to set it aside, then migrate again.' : "Correct or delete that row, then try again."} Nothing was changed.`,
+    `The row of ${table.name} with ${key} cannot be migrated: its ${column.name} ${problem}. ${table.damage ? 'Run "cairn doctor --repair" to set it aside, then migrate again.' : "Correct or delete that row, then try again."} Nothing was changed.`,
     { details: { table: table.name, column: column.name, key } },
   );
 }

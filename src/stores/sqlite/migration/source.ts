@@ -10,7 +10,7 @@ import { syncFile, syncFolder } from "../backup/copy-file.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { codeFileOf } from "../projects/code/code-file.ts";
-import { dropFence, fenceOf, ordinaryTables, raiseFence } from "./fence.ts";
+import { createFence, dropFence, fenceOf, ordinaryTables } from "./fence.ts";
 import { acquireMigrationLock } from "./lock.ts";
 import { sqliteRows } from "./rows.ts";
 
@@ -71,10 +71,10 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
       return sqliteCounters(await connect(), shape);
     },
 
-    async pause(migrationId) {
+    async fence(migrationId) {
       restore(migrationId);
-      await raiseFence(await connect(), path, migrationId);
-      trace("pause");
+      await createFence(await connect(), path, migrationId);
+      trace("fenced");
     },
 
     async archive(migrationId) {
@@ -96,10 +96,10 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
       return archived;
     },
 
-    async resume(migrationId) {
+    async unfence(migrationId) {
       restore(migrationId);
       await dropFence(await connect(), path);
-      trace("resumed");
+      trace("unfenced");
     },
 
     async close() {

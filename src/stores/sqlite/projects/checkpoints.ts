@@ -149,12 +149,12 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
 
 const COLUMNS = columnList(CHECKPOINT_COLUMNS);
 
-/** The tags of a record in their order, whatever stands in their rows. */
+/** Returns the tags of a record in order, also from damaged rows. */
 export function tagsOf(tx: Pick<SqliteTx, "all">, key: number): unknown[] {
   return tx.all<{ tag: unknown }>("SELECT tag FROM checkpoint_tags WHERE checkpoint_key = ? ORDER BY position", key).map(({ tag }) => tag);
 }
 
-/** The only way a caller's choice of order reaches SQL. */
+/** Maps the caller's sort order to SQL; no other text reaches the statement. */
 const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_order", updated_at: "updated_order" };
 
 /** In the order in which both statements above name the columns. */
@@ -163,12 +163,12 @@ function editable(checkpoint: Checkpoint): SqlValue[] {
   return [summary, description, JSON.stringify(context), tokenCount, updatedAt, updatedOrder, revision, checkpointChecksum(checkpoint)];
 }
 
-/** Where the record of a cursor is now, if it was moved down since: then what follows it has not been shown yet. */
+/** The current position of the cursor's record, if it was moved down since: the list continues from there. */
 function minPlace(tx: SqliteTx, column: string, { at, id }: { readonly at: string; readonly id: string }): string {
   return orderTime(at, tx.get<{ at: string }>(`SELECT ${column} AS at FROM checkpoints WHERE id = ?`, id)?.at ?? at);
 }
 
-/** Everything that follows from the record: tags, words, vectors. */
+/** Writes the data derived from the record: tags, full-text terms and vectors. */
 function putDerived(tx: SqliteTx, key: number, checkpoint: Checkpoint, vectors: readonly VersionedVector[]): void {
   for (const [position, tag] of checkpoint.tags.entries())
     tx.run(

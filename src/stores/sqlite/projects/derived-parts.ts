@@ -19,13 +19,13 @@ export type Reader = Pick<SqliteTx, "all" | "get">;
 /** Data that follows from the records. Every part can be built again from them. */
 export interface DerivedPart {
   readonly name: string;
-  /** What does not match the records, if anything. */
+  /** Returns how the part differs from the records; undefined if it matches. */
   problem(tx: Reader): string | undefined;
   rebuild(tx: SqliteTx): void;
 }
 
 export const DERIVED_PARTS: readonly DerivedPart[] = [
-  fullText("checkpoints", "checkpoint_fts", storedCheckpoints, checkpointWords),
+  fullText("checkpoints", "checkpoint_fts", storedCheckpoints, checkpointTerms),
   fullText("knowledge", "knowledge_fts", storedKnowledge, knowledgeTerms),
   {
     name: "checkpoint_tags",
@@ -121,7 +121,7 @@ function fullText<T extends Checkpoint | Knowledge>(
   };
 }
 
-function checkpointWords(checkpoint: Checkpoint): string {
+function checkpointTerms(checkpoint: Checkpoint): string {
   return `${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`;
 }
 

@@ -209,7 +209,7 @@ export function cosinesByKey(
   return found;
 }
 
-/** Nothing for a vector that is damaged. */
+/** Returns undefined for a damaged vector. */
 function cosineTo(query: Float32Array, stored: Uint8Array): number | undefined {
   if (stored.byteLength !== query.length * 4) return undefined;
   const vector = new Float32Array(stored.slice().buffer); // a copy, because the numbers must be aligned

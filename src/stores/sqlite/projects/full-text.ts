@@ -2,9 +2,9 @@ import type { KeywordRanked } from "../../../ports/recall-store.ts";
 import { extractQueryTerms, extractTerms } from "../../../text/terms.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import type { Keyed } from "../driver/known-keys.ts";
-import { shortlist } from "./shortlist.ts";
+import { selectCandidates } from "./select-candidates.ts";
 
-/** A condition on the records of a collection, as SQL made by us with the person's values bound. */
+/** A condition on the records of a collection: generated SQL, with the caller's values as parameters. */
 export interface Where {
   readonly sql: string;
   readonly params: readonly SqlValue[];
@@ -19,7 +19,7 @@ export function putTerms(tx: SqliteTx, table: string, key: number, text: string)
   insertTerms(tx, table, key, terms);
 }
 
-/** The words of a text as they are stored. */
+/** Returns the terms of a text as the full-text index stores them. */
 export function searchTerms(text: string): string {
   return extractTerms(text).join(" ");
 }
@@ -41,17 +41,18 @@ export function rankByKeywords(
   where: Where | undefined,
   limit: number,
 ): (KeywordRanked & Keyed)[] {
-  const asked = extractQueryTerms(query).map(quoted);
-  if (asked.length === 0) return [];
+  const terms = extractQueryTerms(query).map(quoteTerm);
+  if (terms.length === 0) return [];
   const rows =
-    (where ? undefined : rankFirst(tx, table, records, asked, limit)) ?? rankMatching(tx, table, records, asked.join(" OR "), where, limit);
-  const has = (key: number) =>
-    asked.filter((word) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid = ?`, word, key)).length;
+    (where ? undefined : rankCandidates(tx, table, records, terms, limit)) ??
+    rankMatching(tx, table, records, terms.join(" OR "), where, limit);
+  const countMatched = (key: number) =>
+    terms.filter((term) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid = ?`, term, key)).length;
   return rows.map(({ key, id, score }, index) => ({
     key,
     id,
     score: Math.max(score, Number.MIN_VALUE),
-    ...(index === 0 ? { matched: has(key) / asked.length } : {}),
+    ...(index === 0 ? { matched: countMatched(key) / terms.length } : {}),
   }));
 }
 
@@ -82,22 +83,22 @@ function rankMatching(
 const SPARE = 50;
 
 /**
- * The same without a condition, in a fraction of the time: of all that have one of the words, only those with the rarer ones are
- * scored, and only the best are looked up among the records. Nothing if that does not settle which ones they are.
+ * Ranks without a condition, in a fraction of the time: scores only the candidates of `selectCandidates`, and looks up only the best among
+ * the records. Returns undefined if that does not determine the first `limit` records.
  */
-function rankFirst(
+function rankCandidates(
   tx: SqliteTx,
   table: string,
   records: string,
   terms: readonly string[],
   limit: number,
 ): readonly RankedRow[] | undefined {
-  const worth = shortlist(tx, table, terms, limit + SPARE);
+  const candidates = selectCandidates(tx, table, terms, limit + SPARE);
   const best = tx.all<{ key: number; score: number }>(
     `SELECT rowid AS key, -bm25(${table}) AS score FROM ${table}
-      WHERE ${table} MATCH ? ${worth ? "AND +rowid IN (SELECT value FROM json_each(?))" : ""} ORDER BY score DESC LIMIT ?`,
+      WHERE ${table} MATCH ? ${candidates ? "AND +rowid IN (SELECT value FROM json_each(?))" : ""} ORDER BY score DESC LIMIT ?`,
     terms.join(" OR "),
-    ...(worth ? [JSON.stringify(worth)] : []),
+    ...(candidates ? [JSON.stringify(candidates)] : []),
     limit + SPARE,
   );
   const known = best.flatMap(({ key, score }) => {
@@ -106,12 +107,12 @@ function rankFirst(
   });
   known.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
   const isAll = best.length < limit + SPARE;
-  // Those with the score of the last one may have been cut off before those with a smaller id.
+  // The limit may have cut off records with the last score and a smaller id.
   const settled = isAll || (known.length > limit && known[limit - 1]!.score > best.at(-1)!.score);
   return settled ? known.slice(0, limit) : undefined;
 }
 
-/** A word as a quoted string: whatever a person types is a word to look for, never syntax. */
-function quoted(word: string): string {
-  return `"${word.replaceAll('"', '""')}"`;
+/** Quotes a term of a query for FTS5, so that user input is never query syntax. */
+function quoteTerm(term: string): string {
+  return `"${term.replaceAll('"', '""')}"`;
 }

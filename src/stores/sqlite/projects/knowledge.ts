@@ -133,7 +133,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       const outcome = await (records > THREAD_RECORDS
         ? runInThread<"applied" | "changed meanwhile">("stores/sqlite/projects/knowledge-worker.js", { path: opened.path, batch })
         : opened.write((tx) => applyBatch(tx, batch)));
-      if (outcome === "applied" && batch.remove.length + batch.replace.length > 0) await (await database()).eraseLog(); // asked for again: meanwhile it may have been closed as idle
+      if (outcome === "applied" && batch.remove.length + batch.replace.length > 0) await (await database()).eraseLog(); // opened again: it may have been closed as idle meanwhile
       return outcome;
     },
 
@@ -156,7 +156,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
   };
 }
 
-/** Records; a larger batch would keep the event loop for longer than a few milliseconds. */
+/** Records per batch on the main thread. A larger batch would block the event loop for more than a few milliseconds. */
 const THREAD_RECORDS = 100;
 
 /** Applies the batch if its records are still as expected: all of it or nothing. */
@@ -186,7 +186,7 @@ function sound(stored: StoredRecord<Knowledge> | undefined): Knowledge | undefin
   return stored?.record;
 }
 
-/** Where the record of a cursor is now, if it was moved down since: then what follows it has not been shown yet. */
+/** The current position of the cursor's record, if it was moved down since: the list continues from there. */
 function minPlace(tx: SqliteTx, { at, id }: { readonly at: string; readonly id: string }): string {
   return orderTime(at, tx.get<{ at: string }>("SELECT created_order AS at FROM knowledge WHERE id = ?", id)?.at ?? at);
 }
@@ -202,7 +202,7 @@ function add(tx: SqliteTx, { record, vectors = [] }: KnowledgeWrite): boolean {
   return true;
 }
 
-/** What only feedback and the first save may set is kept, unless it cannot be trusted. */
+/** Keeps the fields that only feedback and the first save may set, unless the stored record is damaged. */
 function replace(tx: SqliteTx, { record, vectors }: KnowledgeWrite): boolean {
   const row = tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge r WHERE id = ? AND revision = ?`, record.id, record.revision - 1);
   if (!row) return false;

@@ -17,7 +17,7 @@ export interface NearestQuery {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The ids that a filter lets through, or that there are too many to name. */
+/** Returns the ids that pass the filter: `all` without a filter, `many` above the limit. */
 export function matchingIds(
   db: SqliteDatabase,
   { table }: EmbeddedRecords,

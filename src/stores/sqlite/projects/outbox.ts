@@ -3,7 +3,7 @@ import type { VectorOutbox } from "../../../ports/vector-outbox.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 
-/** Triggers write changes down, whichever code and whichever process makes them; nothing is written while no index is fed. */
+/** Triggers record every change of a vector, by any process, while an external index is enabled. */
 export const OUTBOX_SCHEMA = `
 CREATE TABLE vector_index (collection TEXT PRIMARY KEY, name TEXT NOT NULL) STRICT;
 CREATE TABLE vector_outbox (
@@ -24,7 +24,7 @@ END;`,
   .join("\n")}
 `;
 
-/** The changes of one collection's vectors, for an index outside. */
+/** Returns the outbox of one collection: the changes of its vectors, for an external index. */
 export function sqliteOutbox({ collection, table }: Pick<EmbeddedRecords, "collection" | "table">, database: DatabaseHandle): VectorOutbox {
   return {
     async enable() {
@@ -66,7 +66,7 @@ export function sqliteOutbox({ collection, table }: Pick<EmbeddedRecords, "colle
 
     async done(versionId, changes) {
       await (await database()).write((tx) => {
-        // Changed again since it was read: another process may have copied the newer vector before us, and ours came last.
+        // Changed again since it was read: this process may have overwritten a newer copy of the vector.
         for (const { change, key } of changes)
           if (tx.run("DELETE FROM vector_outbox WHERE change = ?", change).changes === 0)
             tx.run("INSERT OR REPLACE INTO vector_outbox (collection, version_id, key) VALUES (?, ?, ?)", collection, versionId, key);

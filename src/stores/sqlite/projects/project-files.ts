@@ -13,7 +13,7 @@ import { claim, ownerOf } from "./owner.ts";
 import { releaseProject, sqliteProject } from "./project.ts";
 import { projectSchema } from "./project-schema.ts";
 
-/** Projects as files to carry, in the form in which the SQLite storage keeps them, without a WAL beside them. */
+/** Exports and imports projects as SQLite files, in the schema of the SQLite storage and without a WAL. */
 export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFiles {
   return {
     async write(file, projectId, fill, { signal } = {}) {
@@ -40,7 +40,7 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
         const projectId = await ownerOfFile(path, file);
         const databases = sqliteDatabases();
         try {
-          // The copy of an older version's file is brought up to date; a newer version's is refused.
+          // A file with another schema version is refused.
           return await work(sqliteProject(databases, { projectId, path, now }).stores);
         } finally {
           releaseProject(databases, path);
@@ -52,14 +52,14 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
 }
 
 /**
- * Copies a database as it is at one moment to a file that was not there; whole and checked, or not at all. Unlike a backup, which is the
- * same page by page, it leaves behind what was deleted: the file may go to somebody else.
+ * Copies a consistent snapshot of a database to a new file and verifies the copy; a failure leaves no file. Unlike a backup, which
+ * copies every page, the copy contains no deleted content, because the file may be given to another person.
  */
 export async function exportDatabase(from: string, to: string, signal?: AbortSignal): Promise<void> {
   assertFree(to);
   await inScratch(dirname(to), async (scratch) => {
     const copy = join(scratch, "copy.db");
-    closeSync(openSync(copy, "wx", 0o600)); // made here, so that no other user can read it
+    closeSync(openSync(copy, "wx", 0o600)); // created with mode 0600, so that no other user can read it
     const problems = await runInThread<readonly string[]>("stores/sqlite/projects/export-worker.js", { from, to: copy }, { signal }).catch(
       (cause) => {
         throw signal?.aborted ? cause : new CairnError("unavailable", `${from} could not be copied to ${to}: ${cause.message}`, { cause });

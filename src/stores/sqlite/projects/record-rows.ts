@@ -30,7 +30,7 @@ export function readPage<T>(
   return splitStored(stored);
 }
 
-/** Moves the records that a clock placed far ahead of a save to just before it, in the same order. */
+/** Moves records whose order lies in the future, because of a wrong clock, to just before a save. Keeps their order. */
 export function reorderFutureRecords(tx: SqliteTx, table: string, column: string, savedAt: string): void {
   const ahead = tx.all<{ key: number }>(`SELECT key FROM ${table} WHERE ${column} > ? ORDER BY ${column} DESC, id`, latestPlace(savedAt));
   for (const [index, { key }] of ahead.entries())

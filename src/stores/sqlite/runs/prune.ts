@@ -37,13 +37,13 @@ interface Removable {
   bytes: number;
 }
 
-/** Sorts after every time there is. */
+/** Sorts after every time. */
 const ALWAYS_LATER = "~";
 
 const MAY_GO_WHOLE = `SELECT 1 FROM runs WHERE run_id = ? AND deleted = 0 AND updated_at < ?
   AND (graph = '' OR status IN ('completed', 'failed', 'cancelled'))`;
 
-/** What retention removes of one run: see \`selectPrunable\` in model/run-rules.ts, which says the same in words of code. */
+/** What retention removes of one run: see \`selectPrunable\` in model/run-rules.ts, which has the same rule in TypeScript. */
 const OUTLIVED = `SELECT rowid AS key, octet_length(data) AS bytes FROM checkpoints AS old
   WHERE run_id = ?1 AND timestamp < ?2
     AND sequence <= coalesce((SELECT sequence FROM checkpoints WHERE run_id = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?3), 0)

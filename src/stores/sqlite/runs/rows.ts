@@ -2,13 +2,13 @@ import type { RunCheckpoint, RunCheckpointInfo, StoredState } from "../../../mod
 import { assertKnownVersion } from "../../../model/run-rules.ts";
 import { type PayloadEncoding, unpackState } from "../../rows/run-payload.ts";
 
-/** A checkpoint without its state as the table holds it. */
+/** A row of a checkpoint, without its state. */
 export interface InfoRow {
   node_id: string;
   envelope: string;
 }
 
-/** All of a checkpoint but its keys and its state, as one text: see schema.ts. */
+/** Encodes all fields of a checkpoint except its keys and its state as one JSON text: see schema.ts. */
 export function toEnvelope(info: RunCheckpointInfo, encoding: PayloadEncoding): string {
   const { sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size } = info;
   return JSON.stringify([sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size, encoding]);
@@ -25,7 +25,7 @@ export function toCheckpoint(runId: string, nodeId: string, envelope: string, da
   const [sequence, timestamp, version, nextNode, previousNode, attempt, branch, step, kind, note, size, encoding] = JSON.parse(envelope);
   assertKnownVersion(version, runId);
   const unpacked = unpackState({ data, encoding, size });
-  // Almost every state is small and there at once: then the object is made once and nothing is waited for.
+  // Almost every state is small and decoded synchronously: no promise is needed.
   const state = unpacked instanceof Promise ? "" : unpacked;
   const whole = { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note, state };
   return unpacked instanceof Promise ? unpacked.then((state) => ({ ...whole, state })) : whole;

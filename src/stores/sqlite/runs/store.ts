@@ -17,7 +17,7 @@ export interface SqliteRunStoreOptions {
 
 /** Runs in one SQLite file that several processes may share. */
 export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOptions): RunStore {
-  const { open: database, opened, close } = singleDatabase({ path, schema: runSchema });
+  const { open: database, getOpen, close } = singleDatabase({ path, schema: runSchema });
 
   return {
     async save(checkpoint, { fence, status } = {}) {
@@ -32,13 +32,13 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
     },
 
     async load(runId, nodeId) {
-      const row = (opened() ?? (await database())).one<[string, StoredState]>(LOAD, runId, nodeId);
+      const row = (getOpen() ?? (await database())).one<[string, StoredState]>(LOAD, runId, nodeId);
       if (!row) throw rules.checkpointNotFoundError(runId, nodeId);
       return toCheckpoint(runId, nodeId, row[0], row[1]);
     },
 
     async loadAt(runId, sequence) {
-      const row = (opened() ?? (await database())).one<[string, StoredState, string]>(LOAD_AT, runId, sequence);
+      const row = (getOpen() ?? (await database())).one<[string, StoredState, string]>(LOAD_AT, runId, sequence);
       if (!row) throw rules.checkpointNotFoundError(runId, sequence);
       return toCheckpoint(runId, row[2], row[0], row[1]);
     },
@@ -216,7 +216,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
   };
 }
 
-/** To SQLite, a negative limit is none. */
+/** SQLite treats a negative limit as no limit. */
 const NO_LIMIT = -1;
 
 const LOAD = `SELECT envelope, data FROM checkpoints WHERE run_id = ? AND node_id = ? ORDER BY sequence DESC LIMIT 1`;

@@ -11,7 +11,7 @@ interface ComponentRow {
 
 const COMPONENTS = "SELECT * FROM components ORDER BY component_name";
 
-/** Everything of the components asked for. */
+/** Returns the images of the requested components. */
 export function collectImages(
   tx: SqliteTx,
   { components, maxBytes }: { readonly components?: readonly string[]; readonly maxBytes: number },
@@ -53,7 +53,7 @@ export function restoreImages(tx: SqliteTx, images: readonly ComponentImage[], a
     }
     for (const [key, value] of state) putState(tx, component, key, value);
   }
-  // What was received after the image, or was not done then, is as if it had never come.
+  // Deletes messages that were received after the image or unprocessed in it.
   tx.run(`DELETE FROM checkpoints WHERE status <> 'done' OR NOT EXISTS (
     SELECT 1 FROM ports p WHERE p.component_name = checkpoints.component_name AND p.port_name = checkpoints.port_name
       AND checkpoints.offset <= p.position)`);

@@ -18,7 +18,7 @@ export interface SqliteSystemStorageOptions {
 }
 
 export interface SqliteSystemStorage extends SystemStorage {
-  /** Closes this system's file in this process, if it is open. The next use opens whatever is there then. */
+  /** Closes this system's file in this process, if it is open. The next use opens the file that exists then. */
   release(systemId: string): void;
   /** Raises `unavailable` when the folder of the systems exists and cannot be written. */
   check(): Promise<void>;
@@ -49,7 +49,7 @@ export function sqliteSystemStorage({ stateDir, refuseLinks = false }: SqliteSys
       if (!existsSync(path) && !hasMigrationRecord(path) && !databases.isLost(path)) return undefined;
       const handle = handleOf(systemId);
       const owner = ownerOf(await handle());
-      if (owner === undefined) return undefined; // made by a process that died before it stored anything
+      if (owner === undefined) return undefined; // created by a process that died before its first write
       if (owner !== systemId) throw wrongOwnerError(path, owner, systemId);
       return sqliteSystemStore(systemId, handle);
     },
@@ -76,7 +76,7 @@ export function sqliteSystemStorage({ stateDir, refuseLinks = false }: SqliteSys
 
     async sizeBytes(systemId) {
       assertSystemId(systemId);
-      // What was written last is still in the write-ahead log.
+      // The newest writes are still in the write-ahead log.
       const sizes = ["", "-wal"].map((end) => statSync(pathOf(systemId) + end, { throwIfNoEntry: false })?.size);
       return sizes[0] === undefined ? undefined : sizes[0] + (sizes[1] ?? 0);
     },
@@ -100,7 +100,7 @@ function ownerOf(database: SqliteDatabase): string | undefined {
   return database.one<[value: string]>("SELECT value FROM metadata WHERE key = 'system_id'")?.[0];
 }
 
-/** Writes whose file this is, once. On a disk that does not tell A from a, another system's file may lie there. */
+/** Records the owner of a new file. On a case-insensitive file system, the path may hold the file of another system. */
 async function claim(database: SqliteDatabase, systemId: string): Promise<void> {
   let owner = ownerOf(database);
   if (owner === undefined) {

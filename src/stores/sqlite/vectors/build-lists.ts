@@ -15,7 +15,7 @@ const LISTS_MAX = 4_096;
 /** Bytes in memory per group of lists, or an eighth of a large collection: every group reads all segments. */
 const GROUP_BYTES = 16 * 1024 * 1024;
 const GROUP_SHARE = 1 / 8;
-const PACKS_PER_TRANSACTION = 32;
+const SEGMENTS_PER_TRANSACTION = 32;
 /** Milliseconds that one process may build lists without renewing its lease; then another process may take over. */
 const LEASE_MS = 60_000;
 /** Keys that may change during a build; with more, the build is abandoned. */
@@ -156,12 +156,12 @@ async function writeLists(
         builder.add(body.keys[i]!, body.scales[i]!, body.codes.subarray(i * stride, (i + 1) * stride));
         if (builder.full) ready.push({ list, segment: copy(builder.take()) });
       }
-      if (ready.length >= PACKS_PER_TRANSACTION) await store();
+      if (ready.length >= SEGMENTS_PER_TRANSACTION) await store();
       else await pause();
     }
     for (const [list, builder] of builders) {
       if (builder.count > 0) ready.push({ list, segment: builder.take() });
-      if (ready.length >= PACKS_PER_TRANSACTION) await store();
+      if (ready.length >= SEGMENTS_PER_TRANSACTION) await store();
     }
     await store();
     first = end;
@@ -303,6 +303,6 @@ function dropHidden(tx: SqliteTx, collectionId: number): void {
 async function dropOrphans(database: SqliteDatabase, pause: () => Promise<void>): Promise<void> {
   const sql = `DELETE FROM vector_segment_bodies WHERE id IN (
     SELECT body.id FROM vector_segment_bodies AS body LEFT JOIN vector_segments AS segment ON segment.id = body.id
-    WHERE segment.id IS NULL LIMIT ${PACKS_PER_TRANSACTION})`;
+    WHERE segment.id IS NULL LIMIT ${SEGMENTS_PER_TRANSACTION})`;
   while ((await database.write((tx) => tx.run(sql).changes)) > 0) await pause();
 }

@@ -4,7 +4,7 @@
 
 // ---- The best candidates so far: a min-heap of (score, key), the worst one on top -----------------------------------
 // It lives at `heap` as pairs of 4 bytes. Among equal scores the smaller key is the better one, so that answers are
-// the same whatever order the packs are read in.
+// the same whatever order the segments are read in.
 
 let heap: usize = 0;
 let heapLimit: i32 = 0;
@@ -144,7 +144,7 @@ function dot(code: usize, query: usize, stride: usize): i32 {
 }
 
 /**
- * Ranks the `count` codes of a pack against the query. `stride` is the bytes of one code, a multiple of 32.
+ * Ranks the `count` codes of a segment against the query. `stride` is the bytes of one code, a multiple of 32.
  * A code scores `product × its scale × queryScale`. Keys in the set `gone` (if `goneMask` >= 0) are passed over.
  */
 export function scan(
@@ -244,7 +244,7 @@ export function scanAllowed(
 }
 
 /**
- * For each of the `count` codes, the key of the best of the centroids (a pack as `scan` takes it), written to `nearest`
+ * For each of the `count` codes, the key of the best of the centroids (a segment as `scan` takes it), written to `nearest`
  * (4 bytes each). `scratch` has room for one code widened to int16, after 16 bytes of its own.
  */
 export function assign(

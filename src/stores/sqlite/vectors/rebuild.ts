@@ -3,7 +3,7 @@ import { encode, strideOf } from "./codes.ts";
 import type { VectorCollection } from "./collections.ts";
 import { segmentWriter } from "./compact.ts";
 import { readDelta } from "./delta.ts";
-import { aligned, CENTROIDS, DamagedCodes, directory, readSegment } from "./segments.ts";
+import { CENTROIDS, DamagedCodes, directory, readSegment, toAlignedBuffer } from "./segments.ts";
 
 /** A repair of damaged codes. */
 export interface RepairReport {
@@ -112,9 +112,9 @@ export function* storedVectors(
 /** Returns the floats of a stored vector, or undefined if it is damaged. */
 export function toVector(blob: Uint8Array, dimension: number): Float32Array | undefined {
   if (blob.byteLength !== dimension * 4) return undefined;
-  const vector = new Float32Array(aligned(blob));
+  const vector = new Float32Array(toAlignedBuffer(blob));
   let squares = 0;
   for (const value of vector) squares += value * value;
-  // Vectors are stored with length one; anything else (NaN included) was not written by us.
+  // Vectors are stored with length one; anything else (NaN included) was not written by Cairn.
   return Math.abs(squares - 1) < 1e-3 ? vector : undefined;
 }

@@ -95,7 +95,7 @@ function start(): Worker {
     const interrupted = [...atWork.values()];
     atWork.clear();
     for (const job of interrupted) {
-      // Searching changes nothing, so it may be tried again; twice means that the search itself is the reason.
+      // A search changes nothing, so it is retried once. A second failure is caused by the search itself.
       if (job.retried) job.reject(new CairnError("unavailable", "The search thread ended unexpectedly. Try again.", { cause }));
       else waiting.unshift(Object.assign(job, { retried: true }));
     }

@@ -1,5 +1,5 @@
 /**
- * Tables of the vector index. `vectors` is the truth. Everything else is derived from it, written in the same transaction, and
+ * Tables of the vector index. `vectors` is authoritative. Everything else is derived from it, written in the same transaction, and
  * rebuilt by `rebuild`.
  *
  * A vector collection is one collection of records under one embedding version; its dimension never changes. `change` increases with

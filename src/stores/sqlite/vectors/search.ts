@@ -114,7 +114,7 @@ function scanView(context: SearchContext, view: View, query: Query, wanted: numb
     waited = reached > bar ? 0 : waited + next.length;
     bar = reached;
   }
-  return ranking(kernel);
+  return readRanking(kernel);
 }
 
 /** Returns the lists with the nearest centroids, nearest first; none if a full scan costs hardly more. */
@@ -123,7 +123,7 @@ function nearestLists(context: SearchContext, view: View, scale: number): number
   const { kernel } = context.cache;
   kernel.begin(HEAP_AT, Math.min(HEAP_MAX, 8 * view.probes));
   scanSegments(context, view, view.centroids, scale, NO_SETS);
-  return ranking(kernel).map(({ key }) => key);
+  return readRanking(kernel).map(({ key }) => key);
 }
 
 interface KeySets {
@@ -197,7 +197,7 @@ function scanFrame({ cache }: SearchContext, { dimension }: View, at: number, co
 }
 
 /** Returns the ranking of the kernel, best first. */
-function ranking({ memory, size }: SegmentCache["kernel"]): VectorHit[] {
+function readRanking({ memory, size }: SegmentCache["kernel"]): VectorHit[] {
   const count = size();
   const scores = new Float32Array(memory.buffer, HEAP_AT, 2 * count);
   const keys = new Int32Array(memory.buffer, HEAP_AT, 2 * count);

@@ -14,7 +14,7 @@ export interface VectorSearch {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Finds the nearest vectors of a file in a thread of its own. Sees every commit that any process made before the call. */
+/** Finds the nearest vectors of a file in a separate thread. Sees every commit that any process made before the call. */
 export interface VectorSearcher {
   /** Returns hits, best first. A missing version has no vectors. */
   search(search: VectorSearch): Promise<readonly VectorHit[]>;
@@ -47,7 +47,7 @@ export function vectorSearcher({ path, listsAbove = LISTS_ABOVE, onRepair }: Vec
       if (allow && allow.length > FILTER_MAX)
         throw new CairnError("too_large", `A filter holds at most ${FILTER_MAX} keys, not ${allow.length}.`);
       if (allow?.length === 0) return [];
-      const task = { kind: "search", vector: vector.slice(), limit, allow: allow && ascending(allow) } as const;
+      const task = { kind: "search", vector: vector.slice(), limit, allow: allow && sortUnique(allow) } as const;
       const { hits, repair } = await scanThread.ask({ path, collection, versionId, listsAbove, task }, signal);
       if (repair) onRepair?.(repair);
       return hits;
@@ -62,7 +62,7 @@ export function vectorSearcher({ path, listsAbove = LISTS_ABOVE, onRepair }: Vec
 }
 
 /** Returns a copy, ascending and without duplicates. */
-function ascending(keys: Int32Array): Int32Array {
+function sortUnique(keys: Int32Array): Int32Array {
   let sorted = true;
   for (let i = 1; i < keys.length && sorted; i++) sorted = keys[i - 1]! < keys[i]!;
   return sorted ? keys.slice() : Int32Array.from(new Set(keys.toSorted()));

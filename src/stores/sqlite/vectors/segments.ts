@@ -29,7 +29,7 @@ export function directory(tx: SqliteTx, collectionId: number): SegmentRef[] {
 export function readSegmentKeys(tx: SqliteTx, ref: SegmentRef): Int32Array {
   const row = tx.get<{ keys: Uint8Array }>("SELECT keys FROM vector_segment_bodies WHERE id = ?", ref.id);
   if (row?.keys.byteLength !== ref.count * 4) throw new DamagedCodes(`The keys of segment ${ref.id} are missing or cut short.`);
-  return new Int32Array(aligned(row.keys), 0, ref.count);
+  return new Int32Array(toAlignedBuffer(row.keys), 0, ref.count);
 }
 
 /** Reads a segment into the kernel's memory at `at`, in the order keys, scales, codes, and verifies its checksum. */
@@ -136,7 +136,7 @@ function bytes(array: Int32Array | Float32Array | Int8Array): Uint8Array {
 }
 
 /** Returns the bytes in a buffer of their own: typed arrays of wider elements need alignment. */
-export function aligned(blob: Uint8Array): ArrayBuffer {
+export function toAlignedBuffer(blob: Uint8Array): ArrayBuffer {
   if (blob.byteOffset === 0 && blob.byteLength === blob.buffer.byteLength) return blob.buffer as ArrayBuffer;
   return blob.slice().buffer as ArrayBuffer;
 }

@@ -25,12 +25,12 @@ const FILES_MAX = 64;
 const CLOSE_SHARE = 0.25;
 const BUILD_AGAIN_MS = 30_000;
 /** Milliseconds without a write after which the lists are built. Lists built during a bulk write would soon be out of date. */
-const RESTING_MS = 10_000;
+const IDLE_MS = 10_000;
 /** A collection that is never idle gets lists once this multiple of `listsAbove` vectors is outside the lists. */
-const UNRESTING_MAX = 2;
+const BUSY_BUILD_FACTOR = 2;
 
 interface OpenFile {
-  /** Its number in the cache; a file that was closed and opened again has another. */
+  /** Identifies the file in the cache. A reopened file has a new number. */
   readonly number: number;
   readonly database: SqliteDatabase;
   readonly views: Map<number, View>;
@@ -84,11 +84,11 @@ export function serve(port: MessagePort): void {
     return file.database.read((tx) => {
       const collection = findCollection(tx, name, versionId);
       if (!collection) return [];
-      const view = look(file, tx, collection);
-      const unresting = view.unlistedCount > UNRESTING_MAX * listsAbove;
+      const view = refreshView(file, tx, collection);
+      const mustBuild = view.unlistedCount > BUSY_BUILD_FACTOR * listsAbove;
       if (
         needsLists(view, listsAbove) &&
-        (isIdle(file, collection) || unresting) &&
+        (isIdle(file, collection) || mustBuild) &&
         Date.now() > (file.buildAfter.get(collection.id) ?? 0)
       ) {
         file.buildAfter.set(collection.id, Date.now() + BUILD_AGAIN_MS);
@@ -100,11 +100,11 @@ export function serve(port: MessagePort): void {
 
   function isIdle({ unchangedSince }: OpenFile, { id, change }: VectorCollection): boolean {
     if (unchangedSince.get(id)?.change !== change) unchangedSince.set(id, { change, at: Date.now() });
-    return Date.now() - unchangedSince.get(id)!.at >= RESTING_MS;
+    return Date.now() - unchangedSince.get(id)!.at >= IDLE_MS;
   }
 
   /** Returns the collection as this transaction sees it, and drops removed codes from the cache. */
-  function look(file: OpenFile, tx: SqliteTx, collection: VectorCollection): View {
+  function refreshView(file: OpenFile, tx: SqliteTx, collection: VectorCollection): View {
     const before = file.views.get(collection.id);
     const view = currentView(tx, collection, before);
     file.views.set(collection.id, view);
@@ -160,7 +160,7 @@ export function serve(port: MessagePort): void {
       file.database.read((tx) => {
         const now = readCollection(tx, collection.id);
         if (!now) throw new CairnError("not_found", "The collection was dropped meanwhile.");
-        return work(contextOf(file, tx, 0), look(file, tx, now));
+        return work(contextOf(file, tx, 0), refreshView(file, tx, now));
       });
     const probes = await calibrate(read, pause);
     await file.database.write((tx) =>

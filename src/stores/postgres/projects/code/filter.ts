@@ -5,7 +5,7 @@ import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { toTimestamp } from "../../driver/time.ts";
 import type { WhereFrom } from "../full-text.ts";
 
-/** The filter as conditions on `r`, a chunk or (without kinds) a file. Which files a glob means is found out here, in the same snapshot. */
+/** Returns the filter as a condition on `r`, a chunk or (without kinds) a file. Resolves a glob to files in the same snapshot. */
 export async function conditions(tx: PostgresTx, { languages, kinds, glob, changedSince }: CodeFilter): Promise<WhereFrom> {
   const given: { readonly sql: (param: string) => string; readonly value: PgValue }[] = [];
   if (languages) given.push({ sql: (param) => `r.language = ANY (${param}::text[])`, value: languages });

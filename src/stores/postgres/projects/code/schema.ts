@@ -1,7 +1,10 @@
 /**
- * `current_chunks` is what searches see: chunks of the generation that their file is at. A commit inserts the next generation,
- * moves the file to it and deletes the one before, all in one transaction. Generations come from one counter per project, so
- * that a chunk's id is never used again, not even for a file that was removed and came back.
+ * Searches read `current_chunks`: the chunks of each file's current generation. A commit inserts the next generation, makes it current
+ * and deletes the previous one, all in one transaction. Generations come from one counter per project, so that a chunk's id is never
+ * reused, not even for a file that was removed and added again.
+ *
+ * `chunk_generations` repeats the generation of `indexed_files` with the number of its chunks. The table is part of the specified
+ * schema. It answers counts without a scan of the chunks, and orphan checks compare the chunks with it.
  */
 export const CODE_SCHEMA = `
 CREATE TABLE code_generation (id integer PRIMARY KEY CHECK (id = 1), last bigint NOT NULL);
@@ -73,7 +76,7 @@ CREATE TABLE code_symbols (
 CREATE INDEX code_symbols_file ON code_symbols (file_key);
 CREATE TABLE code_outlines (file_key bigint PRIMARY KEY, body bytea NOT NULL);
 ALTER TABLE code_outlines ALTER COLUMN body SET STORAGE EXTERNAL;
--- A move changes a chunk's id and not its vector: an index outside has to know of it all the same.
+-- A rename changes a chunk's id, so the outbox records it.
 CREATE FUNCTION code_chunks_to_outbox() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN
   IF EXISTS (SELECT 1 FROM vector_index WHERE collection = 'code') THEN

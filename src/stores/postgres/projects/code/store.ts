@@ -32,7 +32,7 @@ const RECORDS: EmbeddedRecords = {
   queue: waitForCommits,
 };
 const FILE = 'file_path AS path, content_hash AS "contentHash", generation, indexed_at AS "indexedAt", language, bytes, lines, notice';
-/** Without the words, which nobody reads back, and without the body of the text, which several chunks share. */
+/** The columns of a chunk without its terms, which are never read back, and without the text block, which several chunks share. */
 const CHUNK =
   "id, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, file_path, language, content_hash, indexed_at";
 
@@ -152,7 +152,7 @@ async function readFiles(tables: ProjectTables, where: string, ...params: readon
   return rows.map(({ notice, ...file }) => (notice === null ? file : { ...file, notice }));
 }
 
-/** In the order asked. */
+/** Returns chunks in the order of the ids. */
 async function rowsOf(tx: PostgresTx, ids: readonly string[]): Promise<ChunkRow[]> {
   const rows = await tx.all<ChunkRow>(`SELECT ${CHUNK} FROM current_chunks WHERE id = ANY ($1::text[])`, ids);
   const found = new Map(rows.map((row) => [row.id, row]));

@@ -1,12 +1,12 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
 import type { TextColumns } from "../../../rows/chunk-row.ts";
-import { chunkWords, packSymbols } from "../../../rows/index-text.ts";
+import { chunkTerms, packSymbols } from "../../../rows/index-text.ts";
 import { packTexts, unpack } from "../../../rows/text-blocks.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
 import { toPgvector } from "../../driver/pgvector.ts";
 import { toTimestamp } from "../../driver/time.ts";
-import { wordsText } from "../full-text.ts";
+import { searchTerms } from "../full-text.ts";
 import type { ProjectTables } from "../project-tables.ts";
 
 interface Step {
@@ -23,9 +23,9 @@ interface FileRow {
 }
 
 export async function commitCode(tx: PostgresTx, tables: ProjectTables, projectId: string, batch: CodeBatch): Promise<CommitResult> {
-  // A version is made current only when no writer of chunks is under way, since it must have a vector for each of them.
+  // Switching the current version waits for this lock: the version must have a vector for every chunk.
   await tx.run("LOCK TABLE vectors IN ROW EXCLUSIVE MODE");
-  // The counter's row is also the queue of those who write: one commit after the other, so that none can block another in a ring.
+  // Locking the counter's row serializes commits, so that commits cannot deadlock.
   const counter = await tx.get<{ last: number }>("UPDATE code_generation SET last = last + 1 WHERE id = 1 RETURNING last");
   const generation = counter!.last;
   const step: Step = { tx, tables, projectId, generation, at: toTimestamp(batch.at) };
@@ -43,7 +43,7 @@ export async function commitCode(tx: PostgresTx, tables: ProjectTables, projectI
   return { generation, renamed, removed };
 }
 
-/** Waits for commits under way, and lets none begin; in the order in which they take their locks. */
+/** Waits for commits in progress and blocks new ones. Takes the locks in the same order as a commit. */
 export async function waitForCommits(tx: PostgresTx): Promise<void> {
   await tx.run("LOCK TABLE vectors IN ROW EXCLUSIVE MODE");
   await tx.run("UPDATE code_generation SET last = last WHERE id = 1");
@@ -114,12 +114,12 @@ async function putChunks({ tx, projectId, generation }: Step, fileKey: number, {
     places.map(({ block }) => textKeys[block]!),
     places.map(({ start }) => start),
     places.map(({ length }) => length),
-    each((chunk) => wordsText(chunkWords(path, chunk))),
+    each((chunk) => searchTerms(chunkTerms(path, chunk))),
   );
   return ids;
 }
 
-/** Versions that were dropped meanwhile are left out. */
+/** Skips versions that were dropped meanwhile. */
 async function putVectors({ tx, tables }: Step, ids: readonly string[], chunks: FileWrite["chunks"]): Promise<void> {
   const entries = chunks.flatMap(({ vectors }, index) => vectors.map(({ versionId, vector }) => ({ id: ids[index]!, versionId, vector })));
   if (entries.length === 0) return;
@@ -177,7 +177,7 @@ async function renameFile(step: Step, { from, to, contentHash }: { from: string;
     file.file_key,
   );
   const textOf = await textReader(tx, chunks);
-  // The key stays, and with it the vectors; the words change with the path.
+  // The key stays the same, and so do the vectors; the full-text terms change with the path.
   await tx.run(
     `UPDATE code_chunks c SET id = g.id, generation = $1, terms = to_tsvector('english', g.terms)
        FROM unnest($2::bigint[], $3::text[], $4::text[]) AS g (key, id, terms) WHERE c.key = g.key`,
@@ -186,7 +186,7 @@ async function renameFile(step: Step, { from, to, contentHash }: { from: string;
     chunks.map(({ chunk_index }) => chunkId(projectId, to, chunk_index, generation)),
     chunks.map(({ name, parents, defines, ...place }) => {
       const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
-      return wordsText(chunkWords(to, { ...names, text: textOf(place) }));
+      return searchTerms(chunkTerms(to, { ...names, text: textOf(place) }));
     }),
   );
   await recordRename(step, from, to);
@@ -211,7 +211,7 @@ export async function removeFile(tx: PostgresTx, fileKey: number): Promise<void>
   await tx.run("DELETE FROM indexed_files WHERE file_key = $1", fileKey);
 }
 
-/** `keys`: a query for the keys of the chunks. They share their texts only with chunks of the same file and generation, which go with them. */
+/** Removes the chunks whose keys the query `keys` returns, with their texts. Only chunks of the same file and generation share texts. */
 export async function removeChunks(tx: PostgresTx, keys: string, ...params: readonly number[]): Promise<void> {
   await tx.run(`DELETE FROM vectors WHERE collection = 'code' AND key IN (${keys})`, ...params);
   await tx.run(`DELETE FROM code_texts WHERE key IN (SELECT text_key FROM code_chunks WHERE key IN (${keys}))`, ...params);

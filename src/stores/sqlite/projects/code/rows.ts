@@ -1,6 +1,6 @@
 import type { FileWrite } from "../../../../ports/code-store.ts";
 import { yieldToCalls } from "../../../../scheduling/yield.ts";
-import { chunkWords, type PackedSymbols, packSymbols } from "../../../rows/index-text.ts";
+import { chunkTerms, type PackedSymbols, packSymbols } from "../../../rows/index-text.ts";
 import { packTexts, type TextPlace } from "../../../rows/text-blocks.ts";
 import { searchTerms } from "../full-text.ts";
 
@@ -19,7 +19,7 @@ export function rowsOf(file: FileWrite): FileRows {
   const { path, chunks, symbols } = file;
   const words = chunks.map(({ chunk }) => {
     yieldToCalls();
-    return searchTerms(chunkWords(path, chunk));
+    return searchTerms(chunkTerms(path, chunk));
   });
   return { file, ...packTexts(chunks.map(({ chunk }) => chunk.text)), words, symbols: packSymbols(symbols) };
 }

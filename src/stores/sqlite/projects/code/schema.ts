@@ -4,9 +4,12 @@ import { EMBEDDING_VERSIONS_SCHEMA, PROJECT_INFO_SCHEMA } from "../embedding-sch
 import { OUTBOX_SCHEMA } from "../outbox.ts";
 
 /**
- * The tables of the code index. `current_chunks` is what searches read: the chunks of the generation that their file is at. A commit
- * inserts the next generation, makes it the file's current one and deletes the previous one, all in one transaction. Generations come
- * from one counter per project, so that a chunk's id is never used again, not even for a file that was removed and came back.
+ * The tables of the code index. Searches read `current_chunks`: the chunks of each file's current generation. A commit inserts the next
+ * generation, makes it current and deletes the previous one, all in one transaction. Generations come from one counter per project, so
+ * that a chunk's id is never reused, not even for a file that was removed and added again.
+ *
+ * `chunk_generations` repeats the generation of `indexed_files` with the number of its chunks. The table is part of the specified
+ * schema. It answers counts without a scan of the chunks, and orphan checks compare the chunks with it.
  *
  * Texts are compressed, several chunks together. A symbol has one row per file and name. The outline holds the definitions and lists
  * the names of its file, so that no second index by file is needed.
@@ -79,7 +82,7 @@ CREATE TABLE code_symbols (
   PRIMARY KEY (name, file_key)
 ) WITHOUT ROWID;
 CREATE TABLE code_outlines (file_key INTEGER PRIMARY KEY, body BLOB NOT NULL);
--- A rename changes a chunk's id and not its vector. An external vector index has to learn of it all the same.
+-- A rename changes a chunk's id, so the outbox records it.
 CREATE TRIGGER code_chunks_outbox AFTER UPDATE OF id ON code_chunks
 BEGIN
   INSERT OR REPLACE INTO vector_outbox (collection, version_id, key)

@@ -2,7 +2,7 @@ import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
 import { yieldToCalls } from "../../../../scheduling/yield.ts";
 import type { TextColumns } from "../../../rows/chunk-row.ts";
-import { chunkWords, type PackedSymbols, unpackOutline } from "../../../rows/index-text.ts";
+import { chunkTerms, type PackedSymbols, unpackOutline } from "../../../rows/index-text.ts";
 import { unpack } from "../../../rows/text-blocks.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { putVectorsByVersion, removeRecordVectors } from "../embeddings.ts";
@@ -167,7 +167,7 @@ function renameFile(commit: Commit, { from, to, contentHash }: { from: string; t
   for (const { key, chunk_index: index, name, parents, defines, ...place } of chunks) {
     tx.run("UPDATE code_chunks SET id = ?, generation = ? WHERE key = ?", chunkId(projectId, to, index, generation), generation, key);
     const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
-    putTerms(tx, CODE_FTS, key, chunkWords(to, { ...names, text: textOf(place) }));
+    putTerms(tx, CODE_FTS, key, chunkTerms(to, { ...names, text: textOf(place) }));
   }
   recordRename(commit, from, to);
   return true;
