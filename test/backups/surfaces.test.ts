@@ -57,7 +57,7 @@ describe("on the command line", () => {
   });
 
   it("takes one choice of databases at a time", async () => {
-    expect((await cairn("backup", "--all", "--runs")).stderr).toContain("Name one");
+    expect((await cairn("backup", "--all", "--runs")).stderr).toContain("Select one of");
     expect((await cairn("backup", "--system", "../../etc")).code).toBe(2);
     expect((await cairn("restore", "../../etc/passwd")).code).toBe(2);
   });

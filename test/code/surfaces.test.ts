@@ -80,7 +80,7 @@ describe("code on the command line", () => {
 
   it("counts, cleans, compacts and refuses, with the exit codes of all commands", async () => {
     expect((await cairn("stats")).stdout).toMatch(/^3 files in \d+ chunks/);
-    expect((await cairn("compact")).stdout).toContain("Removed 0 rows, 0 word entries and 0 vectors");
+    expect((await cairn("compact")).stdout).toContain("Removed 0 rows, 0 full-text entries and 0 vectors");
     expect((await cairn("clean", "src/odd.ts")).stdout).toContain("1 files were removed");
     expect((await cairn("context", "src/odd.ts")).code).toBe(3);
     expect((await cairn("search")).code).toBe(2);
