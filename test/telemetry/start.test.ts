@@ -101,7 +101,7 @@ describe("telemetry", () => {
     const script = `
       const { createRequire } = await import("node:module");
       const [{ open }, { invoke, LOCAL_CALLER }, { operations }, { startTelemetry }] = await Promise.all(
-        ["index.js", "invoke.js", "operations.js", "telemetry/start.js"].map((file) => import(${JSON.stringify(`${dist}/`)} + file)));
+        ["index.js", "operations/invoke.js", "operations/list.js", "telemetry/start.js"].map((file) => import(${JSON.stringify(`${dist}/`)} + file)));
       const telemetry = await startTelemetry();
       const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
       await invoke(cairn, operations.find(({ name }) => name === "checkpoint_save"), { project_path: "/p", summary: "x" }, { caller: LOCAL_CALLER });
