@@ -4,7 +4,7 @@ import { memorySystemStorage } from "./stores/memory/systems.ts";
 import type { SystemOptions } from "./systems/options.ts";
 import { createSystem, type System } from "./systems/system.ts";
 
-/** The public entry `cairn-memory/systems`: messages taken once, offsets, state and snapshots that survive their process. */
+/** The public entry `cairn-memory/systems`: messages received exactly once, offsets, state and snapshots that survive their process. */
 export { CairnError } from "./model/errors.ts";
 export type {
   ComponentOverview,
@@ -28,11 +28,11 @@ export type { Outcome, Receipt } from "./systems/writes.ts";
 export interface OpenSystemOptions extends SystemOptions {
   /** Letters, digits, ".", "_" and "-": it names the system's file. */
   readonly systemId: string;
-  /** Where to keep it; default: SQLite files in the state folder. A storage that is handed in stays open. */
+  /** The storage; default: SQLite files in the state folder. Closing the system does not close a given storage. */
   readonly storage?: SystemStorageOptions | SystemStorage | undefined;
 }
 
-/** Opens a system. Nothing is read or made before its first use. */
+/** Opens a system. The database is opened or created on first use. */
 export function system({ systemId, storage = { storage: "sqlite" }, ...options }: OpenSystemOptions): System {
   const own = "create" in storage ? storage : undefined;
   let opening: Promise<SystemStorage> | undefined;

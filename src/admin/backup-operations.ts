@@ -25,7 +25,7 @@ const folderFlag = (name: string) => ({ [name]: { setting: "backup.dir", placeho
 
 export const backupCreate = operation({
   name: "backup",
-  summary: "Back up the database of a project, or others, while they are in use, and verify the copy.",
+  summary: "Back up one or more databases while they are in use, and verify the copies.",
   description: "A backup is complete or absent. It is stored in the folder of the setting backup.dir.",
   input: z.strictObject({
     ...SelectionFields,

@@ -27,7 +27,7 @@ export const checkpointSave = operation({
     summary: text(LIMITS.summaryChars, 1).describe("One line: what is done and what comes next."),
     description: text(LIMITS.descriptionChars).optional().describe("Details that a later session needs."),
     context: Context.optional().describe("Facts as key/value pairs, such as branch or failing test."),
-    tags: Tags.optional(),
+    tags: Tags.optional().describe("Labels."),
   }),
   output: SavedOutput,
   access: "write",

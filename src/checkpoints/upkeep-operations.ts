@@ -47,7 +47,7 @@ export const checkpointSearchAll = operation({
 export const checkpointPrune = operation({
   name: "checkpoint_prune",
   summary: "Delete old checkpoints by age, count or both.",
-  description: "With both, deletes only checkpoints that are older and not among the newest. Use dry_run first.",
+  description: "With both, deletes only checkpoints that are older and not among the newest. Try a dry run first.",
   input: z.strictObject({
     project_path: ProjectPath,
     older_than: text(40, 1).optional().describe("30d, 12h, 4w, or a time such as 2026-01-31T00:00:00Z."),

@@ -81,7 +81,7 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
 export const PROJECT_FLAG: Flag = {
   name: "project",
   kind: "text",
-  description: "A folder of the project; default: the current folder. The project is its git repository, or the folder itself.",
+  description: "Project folder (default: current directory; resolved to its git root).",
   placeholder: "path",
 };
 

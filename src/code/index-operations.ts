@@ -6,7 +6,7 @@ import { Id, ProjectId, text } from "../operations/schemas.ts";
 import { unknownJob } from "./indexing.ts";
 import { FilePath, JobOutput } from "./wire-schemas.ts";
 
-/** What programs use that bring a project's files to the index. People and agents have `code index`, which uses these. */
+/** The operations with which a client sends files to the index. `code index` uses them. */
 
 const toOutput = ({ id, ...job }: IndexJob) => ({ jobId: id, ...job });
 const renderJob = ({ job_id, status, reason, result }: z.output<typeof JobOutput>): string =>
@@ -18,9 +18,9 @@ const renderJob = ({ job_id, status, reason, result }: z.output<typeof JobOutput
 
 export const codeSend = operation({
   name: "code_send",
-  summary: "Send files to be indexed; the answer is a job.",
+  summary: "Send files to the index; returns a job.",
   description:
-    "Batches of a project are indexed in the order of their acceptance. A file whose content is known costs nothing. 503 with Retry-After: the queue is full.",
+    "Batches of a project are indexed in the order of acceptance. Unchanged files are skipped. 503 with Retry-After: the queue is full.",
   input: z.strictObject({
     project_path: ProjectId,
     files: z
@@ -32,8 +32,8 @@ export const codeSend = operation({
             .string()
             .max(LIMITS.idChars)
             .optional()
-            .describe("SHA-256 of the content in UTF-8, in hex. A file that has another is refused."),
-          language: text(LIMITS.labelChars, 1).optional().describe("Default: by the path and the content."),
+            .describe("SHA-256 of the content in UTF-8, in hex. A file with another hash is refused."),
+          language: text(LIMITS.labelChars, 1).optional().describe("Default: detected by path and content."),
         }),
       )
       .min(1)
@@ -42,7 +42,7 @@ export const codeSend = operation({
       .array(z.strictObject({ from: FilePath, to: FilePath }))
       .max(LIMITS.codeBatchFiles)
       .optional()
-      .describe("Files of the batch that were at another path before: what did not change in them is not embedded again."),
+      .describe("Renamed files of the batch; unchanged chunks are not embedded again."),
   }),
   output: JobOutput,
   access: "write",
@@ -55,14 +55,14 @@ export const codeSend = operation({
 
 export const codeManifest = operation({
   name: "code_manifest",
-  summary: "Say which files there are; those of the index that are not named are removed.",
+  summary: "Submit the manifest of a full index.",
   description:
-    "Ends a full index. A long list comes in pages: sort the paths by UTF-16 code units, and let each page say its range, from `after` (not in it) to `until` (in it). A page removes nothing outside its range, so pages that never come remove nothing.",
+    "Ends a full index: indexed files that the manifest does not list are removed. Send a long list in pages: sort the paths by UTF-16 code units, and give each page its range, after `after` up to and including `until`. A page removes nothing outside its range.",
   input: z.strictObject({
     project_path: ProjectId,
     paths: z.array(FilePath).min(1, "a manifest names at least one file; to remove all, clean the index").max(LIMITS.codeManifestPaths),
-    after: FilePath.optional().describe("The last path of the page before. Not given: from the beginning."),
-    until: FilePath.optional().describe("The last path of this page. Not given: to the end."),
+    after: FilePath.optional().describe("The last path of the previous page. Default: from the beginning."),
+    until: FilePath.optional().describe("The last path of this page. Default: to the end."),
   }),
   output: JobOutput,
   access: "write",
@@ -78,9 +78,9 @@ export const codeManifest = operation({
 
 export const codeHashes = operation({
   name: "code_hashes",
-  summary: "The content hashes of those of these files that are in the index, to send only what changed.",
+  summary: "Get the stored content hashes of files.",
   input: z.strictObject({ project_path: ProjectId, paths: z.array(FilePath).min(1).max(LIMITS.codeManifestPaths) }),
-  output: z.object({ hashes: z.record(z.string(), z.string()).describe("By path. A file that was not read as it should be has none.") }),
+  output: z.object({ hashes: z.record(z.string(), z.string()).describe("By path. A partially indexed file has none.") }),
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs, bodyBytes: LIMITS.importBytes },
   toolset: "none",
@@ -95,10 +95,10 @@ export const codeHashes = operation({
 
 export const codeJobGet = operation({
   name: "code_job_get",
-  summary: "How far a job is that was accepted for indexing, and what each file came to.",
+  summary: "Get a job's progress and per-file results.",
   input: z.strictObject({
     job_id: Id,
-    wait_ms: z.int().min(0).max(LIMITS.codeJobWaitMs).default(0).describe("Answer when the job has ended, or after so long."),
+    wait_ms: z.int().min(0).max(LIMITS.codeJobWaitMs).default(0).describe("Wait up to this long for the job to finish."),
   }),
   output: JobOutput,
   access: "read",
@@ -108,7 +108,7 @@ export const codeJobGet = operation({
   cli: { hidden: true },
   render: renderJob,
   async run(cairn, { jobId, waitMs }, context) {
-    // Looked at before it is waited for: whose job it is must not show in how long the answer takes.
+    // Checks access before waiting: the response time must not reveal the existence of a job.
     assertMayTouch(await cairn.indexing.job(jobId), context);
     return toOutput(await cairn.indexing.job(jobId, { waitMs, signal: context.signal }));
   },
@@ -116,7 +116,7 @@ export const codeJobGet = operation({
 
 export const codeJobCancel = operation({
   name: "code_job_cancel",
-  summary: "Cancel a job that has not ended.",
+  summary: "Cancel an unfinished job.",
   input: z.strictObject({ job_id: Id }),
   output: JobOutput,
   access: "write",
@@ -132,7 +132,7 @@ export const codeJobCancel = operation({
 
 const senderOf = ({ keyId }: CallContext) => ({ sender: keyId });
 
-/** To a caller that may not touch its project, a job is not there. */
+/** Raises `not_found` for a job of a project that the caller may not access. */
 function assertMayTouch({ id, projectPath }: IndexJob, { mayTouch }: CallContext): void {
   if (!mayTouch(projectPath)) throw unknownJob(id);
 }

@@ -143,7 +143,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     return store;
   }
 
-  /** Runs a part of an index run. If the index turns out to be damaged, it is dropped and the part runs again on an empty one. */
+  /** Runs a part of an index run. If the index is damaged, deletes it and runs the part again on an empty index. */
   async function retryOnDamagedIndex<T>(store: CodeStore, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -161,7 +161,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
 
   const finish: Code["finish"] = async ({ projectPath, ...page }) => {
     if (page.manifest.length === 0)
-      throw new CairnError("invalid_input", "manifest: an empty manifest would remove every file. Use code_clean for that.");
+      throw new CairnError("invalid_input", "manifest: an empty manifest would remove every file. Clean the index instead.");
     const store = await find(projectPath);
     return store ? retryOnDamagedIndex(store, () => removeMissing(store, page, now())) : { removed: [], renamed: [] };
   };

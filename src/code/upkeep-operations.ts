@@ -23,14 +23,14 @@ const StatsOutput = z.object({
   generation: z.int(),
   last_indexed_at: z.string().optional(),
   languages: z.array(z.object({ language: z.string(), files: z.int(), chunks: z.int() })),
-  embeddings: z.array(VersionOutput).describe("One that is not current and newer is being filled: vectors of chunks are done."),
+  embeddings: z.array(VersionOutput).describe("A newer version that is not current is being filled."),
   pending: z.int().describe("Batches that wait to be indexed."),
   running: z.int(),
 });
 
 export const codeStats = operation({
   name: "code_stats",
-  summary: "What the index of a project holds, and how far its embeddings are.",
+  summary: "Show index contents and embedding progress.",
   input: z.strictObject({ project_path: ProjectId }),
   output: StatsOutput,
   access: "read",
@@ -56,24 +56,24 @@ export const codeStats = operation({
 
 export const codeStatus = operation({
   name: "code_status",
-  summary: "How much waits to be indexed on this server, of a project or of all.",
+  summary: "Show the number of queued index jobs, of one project or of all.",
   input: z.strictObject({ project_path: ProjectId.optional() }),
-  output: z.object({ pending: z.int(), running: z.int(), capacity: z.int().describe("Batches that may wait, of all projects together.") }),
+  output: z.object({ pending: z.int(), running: z.int(), capacity: z.int().describe("The capacity of the queue, over all projects.") }),
   access: "read",
   toolset: "none",
   http: { method: "GET", path: "/status" },
   cli: { hidden: true },
-  render: ({ pending, running, capacity }) => `${running} batches are being indexed, ${pending} wait; there is room for ${capacity}.`,
+  render: ({ pending, running, capacity }) => `${running} batches are being indexed, ${pending} wait; the capacity is ${capacity}.`,
   async run(cairn, { projectPath }, { allProjects }) {
     if (projectPath === undefined && !allProjects)
-      throw new CairnError("forbidden", "This key is not for all projects. Say which one with project_path.");
+      throw new CairnError("forbidden", "This key is limited to projects. Name one with project_path.");
     return cairn.indexing.depth(projectPath);
   },
 });
 
 export const codeClean = operation({
   name: "code_clean",
-  summary: "Remove files from the index: the matches of a glob, or all. The files themselves stay.",
+  summary: "Remove files from the index: the matches of a glob, or all. Files on disk are not deleted.",
   input: z.strictObject({ project_path: ProjectId, glob: FilterFields.glob }),
   output: z.object({ removed: z.int() }),
   access: "write",
@@ -88,14 +88,14 @@ export const codeClean = operation({
 
 export const codeCompact = operation({
   name: "code_compact",
-  summary: "Remove what belongs to nothing in the index, and make it smaller.",
+  summary: "Remove orphaned rows and reclaim disk space.",
   input: z.strictObject({ project_path: ProjectId }),
   output: z.object({
     orphans: z
       .object({ rows: z.int(), terms: z.int(), vectors: z.int() })
-      .describe("All are 0 unless the database was altered from outside."),
+      .describe("All are 0 unless another program altered the database."),
     forgotten_renames: z.int(),
-    freed_bytes: z.int().describe("By how much the database became smaller on disk."),
+    freed_bytes: z.int().describe("Bytes returned to the file system."),
   }),
   access: "write",
   limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
@@ -103,7 +103,7 @@ export const codeCompact = operation({
   http: { method: "POST", path: "/compact" },
   cli: { examples: ["cairn code compact"] },
   render: ({ orphans: { rows, terms, vectors }, forgotten_renames, freed_bytes }) =>
-    `Removed ${rows} rows, ${terms} full-text entries and ${vectors} vectors that belonged to nothing, and ${forgotten_renames} old renames. The database is ${(freed_bytes / 1e6).toFixed(1)} MB smaller.`,
+    `Removed ${rows} rows, ${terms} full-text entries and ${vectors} vectors that were orphaned, and ${forgotten_renames} old renames. The database is ${(freed_bytes / 1e6).toFixed(1)} MB smaller.`,
   run: async (cairn, { projectPath }) => cairn.code.compact({ projectPath }),
 });
 
@@ -117,7 +117,10 @@ export const codeReembed = operation({
   input: z.strictObject({
     project_path: ProjectId,
     model: text(LIMITS.idChars, 1).optional().describe("Default: the best available model."),
-    wait: z.boolean().default(true).describe("false: return at once and continue in the background; code_stats shows the progress."),
+    wait: z
+      .boolean()
+      .default(true)
+      .describe("false: return at once and continue in the background. The code statistics show the progress."),
   }),
   output: z.object({ version_id: z.int(), model: z.string(), embedded: z.int(), switched: z.boolean() }),
   access: "write",

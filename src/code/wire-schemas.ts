@@ -41,12 +41,17 @@ export const Glob = text(LIMITS.globChars, 1);
 /** Filter of files and chunks. */
 export const FilterFields = {
   glob: Glob.optional().describe("Such as src/**/*.ts, or !test/** to exclude."),
-  languages: z.array(text(LIMITS.labelChars, 1)).max(LIMITS.tags).optional(),
+  languages: z.array(text(LIMITS.labelChars, 1)).max(LIMITS.tags).optional().describe("Such as typescript."),
   kinds: z.array(z.string().max(LIMITS.labelChars)).max(LIMITS.tags).optional().describe("function, class, method, type …"),
-  changed_since: z.iso.datetime({ offset: true }).optional(),
+  changed_since: z.iso.datetime({ offset: true }).optional().describe("ISO 8601."),
 };
 
-export const MaxTokens = z.int().min(LIMITS.answerTokensMin).max(LIMITS.answerTokensMax).default(LIMITS.codeAnswerTokens);
+export const MaxTokens = z
+  .int()
+  .min(LIMITS.answerTokensMin)
+  .max(LIMITS.answerTokensMax)
+  .default(LIMITS.codeAnswerTokens)
+  .describe("Token budget.");
 
 export const SearchOutput = z.object({
   results: z.array(

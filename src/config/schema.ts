@@ -155,28 +155,28 @@ export const ConfigSchema = z.strictObject({
   doctor: z.strictObject({
     window_seconds: setting(
       z.int().min(10).max(3_600).default(DOCTOR_DEFAULTS.windowSeconds),
-      "Over how long writes and processes of a system are counted.",
+      "The window over which writes and processes of a system are counted.",
     ),
     processes_max: setting(
       z.int().min(1).max(10_000).default(DOCTOR_DEFAULTS.processesMax),
-      "More processes than this that use one system: it should move to PostgreSQL.",
+      "A system used by more processes than this should be migrated to PostgreSQL.",
     ),
     size_max_bytes: setting(
       z.int().min(1).default(DOCTOR_DEFAULTS.sizeMaxBytes),
-      "A database larger than this, its write-ahead log included, should move to PostgreSQL.",
+      "A database larger than this, its write-ahead log included, should be migrated to PostgreSQL.",
     ),
     rto_seconds: setting(
       z.number().positive().default(DOCTOR_DEFAULTS.rtoSeconds),
-      "Within how long a system must be back after a loss; measured by a trial restore.",
+      "Recovery time objective: a system must be restored within this time. Measured by a trial restore.",
     ),
     rto_floor_seconds: setting(
       z.number().min(0).default(DOCTOR_DEFAULTS.rtoFloorSeconds),
-      "Who must be back sooner than this should be on PostgreSQL, whatever was measured.",
+      "A shorter objective requires PostgreSQL, whatever was measured.",
     ),
     compliance: z.strictObject({
-      central_backup: setting(z.boolean().default(false), "Backups must be made centrally: systems should move to PostgreSQL."),
-      pitr: setting(z.boolean().default(false), "Any point in time must be recoverable: systems should move to PostgreSQL."),
-      audit_log: setting(z.boolean().default(false), "Access must be logged for audits: systems should move to PostgreSQL."),
+      central_backup: setting(z.boolean().default(false), "Backups must be made centrally: systems should be migrated to PostgreSQL."),
+      pitr: setting(z.boolean().default(false), "Any point in time must be recoverable: systems should be migrated to PostgreSQL."),
+      audit_log: setting(z.boolean().default(false), "Access must be logged for audits: systems should be migrated to PostgreSQL."),
     }),
     free_disk_min_bytes: setting(
       z.int().min(0).default(DOCTOR_DEFAULTS.freeDiskMinBytes),

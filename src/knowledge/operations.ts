@@ -252,7 +252,7 @@ export const knowledgeDelete = operation({
 
 export const knowledgeFeedback = operation({
   name: "knowledge_feedback",
-  summary: "Report whether a knowledge record helped; helpful records rank higher.",
+  summary: "Report whether a knowledge record helped. The success ranking ranks helpful records higher.",
   input: z.strictObject({ ...PlaceFields, id: Id, success: z.boolean().describe("Whether it helped.") }),
   output: z.object({ id: z.string(), success_rate: z.number(), successes: z.int(), usage_count: z.int() }),
   access: "write",

@@ -91,18 +91,18 @@ function searchScope(
   { query, topK, mode, ranking = "similarity", signal, ...filter }: ScopeQuery,
 ): Promise<SearchAnswer<KnowledgeHit>> {
   // A record that helped before may have a lower similarity than the best `topK`.
-  const ranked = ranking === "success" ? Math.min(500, topK * 5) : topK;
+  const limit = ranking === "success" ? Math.min(500, topK * 5) : topK;
   return searchRecords(deps, {
-    ...{ collection: "knowledge", database, store, query, filter, topK: ranked, mode, signal },
+    ...{ collection: "knowledge", database, store, query, filter, topK: limit, mode, signal },
     rewrite: filter.kind === "remediation" ? (text) => normaliseError(text) || text : undefined,
-    async hydrate(found) {
-      const { hits, damaged = [] } = await readRecordHits(store, found, ranked);
-      const signature = filter.kind === undefined || filter.kind === "remediation" ? errorSignature(found.query) : "";
+    async hydrate(ranked) {
+      const { hits, damaged = [] } = await readRecordHits(store, ranked, limit);
+      const signature = filter.kind === undefined || filter.kind === "remediation" ? errorSignature(ranked.query) : "";
       const same = new Set(signature === "" ? [] : await store.withSignature(signature, filter, topK));
       const known = new Set(hits.map(({ record }) => record.id));
       const others = await store.getMany([...same].filter((id) => !known.has(id)));
       const all = [...hits, ...others.records.map((record) => ({ record, score: 0, found: {} }))];
-      const rated = all.map((hit) => rate(hit, { scope: scopeOf(database), ranking, same, measured: found.version !== undefined }));
+      const rated = all.map((hit) => rate(hit, { scope: scopeOf(database), ranking, same, measured: ranked.version !== undefined }));
       return { hits: ranking === "success" ? rated.sort(byRankScore) : rated, damaged: [...damaged, ...others.damaged] };
     },
   });

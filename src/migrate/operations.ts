@@ -8,7 +8,7 @@ import { assertAllowedTarget } from "./remote-target.ts";
 
 const migrate = operation({
   name: "migrate",
-  summary: "Migrate the database of a project, or others, to PostgreSQL or back to SQLite, while they are in use.",
+  summary: "Migrate one or more databases to PostgreSQL or back to SQLite, while they are in use.",
   description:
     "A fence in the database pauses writes until row counts and digests of the copy are verified; then every process uses the new database. A migration can be interrupted at any point and run again. The source is archived, never deleted. An API key must be for all projects, and the host must be in migrate.allowed_hosts.",
   input: z.strictObject({
@@ -18,7 +18,7 @@ const migrate = operation({
     rollback: z
       .boolean()
       .default(false)
-      .describe("Undo a migration that is unfinished, or after which nothing was written. Cannot be combined with to."),
+      .describe("Undo a migration that is unfinished, or after which nothing was written. Cannot be combined with a target."),
   }),
   output: z.object({
     databases: z.array(

@@ -10,10 +10,10 @@ export interface DatabaseName {
   readonly id: string;
 }
 
-/** Some databases: one by its name, or all there are. */
+/** One database by its name, or all. */
 export type DatabaseSelection = DatabaseName | "all";
 
-/** What one table holds, taken from typed values in the order of the table. */
+/** Row count and hash of one table, computed from typed values in table order. */
 export interface TableFacts {
   readonly name: string;
   readonly rows: number;
@@ -22,21 +22,21 @@ export interface TableFacts {
 
 /** One database in a backup. */
 export interface BackupEntry extends DatabaseName {
-  /** Name of the file beside the manifest. */
+  /** Name of the file next to the manifest. */
   readonly file: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** The schema that it records. */
+  /** The recorded schema versions. */
   readonly schema: readonly RecordedSchema[];
   readonly tables: readonly TableFacts[];
 }
 
-/** A database that could not be backed up, and why. The others do not suffer for it. */
+/** A database that could not be backed up, and why. The other databases are not affected. */
 export interface BackupFailure extends DatabaseName {
   readonly reason: string;
 }
 
-/** What a whole backup holds. It stands beside the copies and is written after all of them. */
+/** The content of a complete backup. The manifest is written after all copies. */
 export interface BackupManifest {
   readonly id: string;
   readonly createdAt: string;
@@ -47,13 +47,13 @@ export interface BackupManifest {
 
 /** A complete backup in its folder. */
 export interface Backup extends BackupManifest {
-  /** The folder that holds it. */
+  /** The folder of the backup. */
   readonly location: string;
   /** The databases on PostgreSQL, which a backup of all databases does not contain. */
   readonly onPostgres?: readonly DatabaseName[] | undefined;
 }
 
-/** How closely a backup is looked at. Each level includes those before it. */
+/** The verification levels of a backup. Each level includes the ones before. */
 export const VERIFY_LEVELS = ["count", "integrity", "checksum", "full"] as const;
 /** How thoroughly a backup is verified; each level includes the ones before. */
 export type VerifyLevel = (typeof VERIFY_LEVELS)[number];
@@ -66,7 +66,7 @@ export interface VerifiedDatabase extends DatabaseName {
   readonly file: string;
   readonly rows: number;
   readonly problems: readonly string[];
-  /** Records within it that were damaged when the backup was made; it can be restored all the same. */
+  /** Records that were damaged when the backup was made. The backup can still be restored. */
   readonly damaged: readonly string[];
 }
 
@@ -82,7 +82,7 @@ export interface BackupVerification {
 /** A database that a restore put in place. */
 export interface RestoredDatabase extends DatabaseName {
   readonly location: string;
-  /** Where the database that was there before is now. */
+  /** The new location of the database that was replaced. */
   readonly replaced?: string | undefined;
   /** Of a project: whether it has a code index now. Without one, an index run builds it again. */
   readonly hasCodeIndex?: boolean | undefined;
@@ -92,7 +92,7 @@ export function sameDatabase(a: DatabaseName, b: DatabaseName): boolean {
   return a.kind === b.kind && a.id === b.id;
 }
 
-/** A database in words: `project /home/me/app`. */
+/** Returns a label for messages: `project /home/me/app`. */
 export function databaseLabel({ kind, id }: DatabaseName): string {
   if (kind === "code") return `code index of ${id}`;
   return kind === "project" || kind === "system" ? `${kind} ${id}` : kind;

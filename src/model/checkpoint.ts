@@ -1,4 +1,4 @@
-/** Where an agent was: what a later session needs to pick the work up again. */
+/** An agent's saved context. */
 export interface Checkpoint {
   readonly id: string;
   readonly projectPath: string;
@@ -10,10 +10,10 @@ export interface Checkpoint {
   /** ISO 8601 in UTC with milliseconds, like every time in Cairn. */
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** The times that lists are ordered and filtered by: those above, unless they lay in the future. */
+  /** The sort and filter keys of lists: the times above, unless those were in the future. */
   readonly createdOrder: string;
   readonly updatedOrder: string;
-  /** 1 when new; grows by one with each edit. */
+  /** Starts at 1 and increments with each edit. */
   readonly revision: number;
 }
 

@@ -1,4 +1,4 @@
-/** What a piece of a file is. Structure comes from the syntax; `text` is everything without one. */
+/** The kinds of chunks. `text` is everything without syntactic structure. */
 export const CODE_KINDS = [
   "function",
   "method",
@@ -26,16 +26,16 @@ export const CODE_KINDS = [
 
 export type CodeKind = (typeof CODE_KINDS)[number];
 
-/** A run of whole lines of one file. Together the chunks of a file hold every line exactly once, in order. */
+/** Consecutive whole lines of one file. The chunks of a file contain every line exactly once, in order. */
 export interface Chunk {
   /** From 0, in file order. */
   readonly index: number;
   readonly kind: CodeKind;
-  /** The definition this chunk is, or is a part of. Absent where several small ones share a chunk. */
+  /** The definition that the chunk contains or belongs to. Absent if several small definitions share the chunk. */
   readonly name?: string;
-  /** The names around it, outermost first. */
+  /** The names of the enclosing definitions, outermost first. */
   readonly parents: readonly string[];
-  /** Names defined inside it, in order, at most 20: what a shared chunk is about. */
+  /** Names defined inside the chunk, in order, at most 20. */
   readonly defines: readonly string[];
   /** From 1, inclusive. */
   readonly startLine: number;
@@ -43,7 +43,7 @@ export interface Chunk {
   readonly text: string;
 }
 
-/** A name that the syntax says is defined here. Columns count from 1 in UTF-16 code units. */
+/** The definition of a name, found by syntax. Columns count from 1 in UTF-16 code units. */
 export interface SymbolDefinition {
   readonly role: "definition";
   readonly name: string;
@@ -53,7 +53,7 @@ export interface SymbolDefinition {
   readonly parents: readonly string[];
 }
 
-/** A name that the syntax says is used here. Words in strings and comments are not. */
+/** A reference to a name, found by syntax. Strings and comments do not count. */
 export interface SymbolReference {
   readonly role: "reference";
   readonly name: string;
@@ -70,6 +70,6 @@ export interface ChunkedFile {
   readonly symbols: readonly SymbolEntry[];
   /** Whether the boundaries come from the syntax or only from blank lines. */
   readonly how: "syntax" | "lines";
-  /** Why a file whose language is known was cut by lines after all. */
+  /** Why a file of a known language was split by lines. */
   readonly notice?: string;
 }

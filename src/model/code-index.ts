@@ -8,17 +8,17 @@ export interface IndexedFile {
   readonly path: string;
   /** SHA-256 of the content as it was sent. */
   readonly contentHash: string;
-  /** Grows with every change of the index and is never used twice. */
+  /** The number of the index commit that wrote the file. A number is never reused. */
   readonly generation: number;
   readonly indexedAt: string;
   readonly language: string;
   readonly bytes: number;
   readonly lines: number;
-  /** Why it was not read as it should have been; such a file is never unchanged, so that it is tried again. */
+  /** Why the file was indexed only partially. Such a file never counts as unchanged, so that the next index run retries it. */
   readonly notice?: string | undefined;
 }
 
-/** A chunk in the index, with what its file says about it. */
+/** A chunk in the index, with the fields of its file. */
 export interface CodeChunk extends Chunk {
   readonly id: string;
   readonly path: string;
@@ -28,7 +28,7 @@ export interface CodeChunk extends Chunk {
   readonly indexedAt: string;
 }
 
-/** The same without its text, which takes the longest to read. */
+/** A chunk without its text, which is the slowest field to read. */
 export type CodeOutline = Omit<CodeChunk, "text">;
 
 export interface FileRename {
@@ -54,7 +54,7 @@ export interface ReferenceSite {
   readonly column: number;
 }
 
-/** Rows that belong to nothing that can be seen. All are 0 unless the database was altered from outside. */
+/** Orphaned rows. All are 0 unless another program altered the database. */
 export interface CodeOrphans {
   readonly rows: number;
   readonly terms: number;
@@ -77,7 +77,7 @@ export function chunkId(projectId: string, path: string, index: number, generati
   return framedHash(projectId, path, index, generation);
 }
 
-/** What a chunk is, wherever it stands: two with the same print have the same text to embed but for the path. */
+/** Hashes a chunk without its path, so that equal chunks share a vector. */
 export function chunkFingerprint({ kind, name = "", parents, defines, text }: Omit<Chunk, "index" | "startLine" | "endLine">): string {
   return framedHash(kind, name, parents.length, ...parents, defines.length, ...defines, text);
 }

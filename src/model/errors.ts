@@ -1,4 +1,4 @@
-/** The closed list of things that can go wrong. Each edge has a table keyed by it, so a new code does not compile until every edge knows it. */
+/** The closed list of error codes. Each surface has a table keyed by it, so a new code does not compile until every surface maps it. */
 export type ErrorCode =
   | "invalid_input"
   | "unauthorized"

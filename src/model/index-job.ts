@@ -1,11 +1,11 @@
-/** What one file of a batch came to. */
+/** The result of one file of a batch. */
 export interface FileOutcome {
   readonly path: string;
-  /** `partial`: searchable, but not read as it should have been, so that it is never unchanged. `failed`: the older chunks stay. */
+  /** `partial`: searchable, but indexed incompletely, so the next index run retries it. `failed`: the previous chunks stay. */
   readonly status: "indexed" | "unchanged" | "renamed" | "partial" | "failed";
   readonly chunks?: number | undefined;
   readonly reason?: string | undefined;
-  /** Secrets that were taken out of it. */
+  /** Secrets that were removed from it. */
   readonly redacted?: readonly { readonly kind: string; readonly count: number }[] | undefined;
 }
 
@@ -14,32 +14,32 @@ export interface Rename {
   readonly to: string;
 }
 
-/** A file that was checked, hashed and freed of secrets: it may be kept anywhere until it is indexed. */
+/** A validated and hashed file without secrets. It may be stored anywhere until it is indexed. */
 export interface PreparedFile {
   readonly path: string;
   /** Without secrets. */
   readonly content: string;
-  /** Of the content as it was sent. */
+  /** The hash of the content as it was sent. */
   readonly contentHash: string;
   readonly bytes: number;
   readonly language: string;
   readonly redacted: readonly { readonly kind: string; readonly count: number }[];
 }
 
-/** A file that cannot be taken in, and why. */
+/** A refused file, with the reason. */
 export interface RefusedFile {
   readonly path: string;
   readonly refused: string;
 }
 
-/** All paths of the project in a range, so that a long list can come in pages of which each is whole: after `after`, up to and with `until`. */
+/** All paths of the project in a range, so that a long list can be sent in self-contained pages: after `after`, up to and including `until`. */
 export interface ManifestPage {
   readonly manifest: readonly string[];
   readonly after?: string | undefined;
   readonly until?: string | undefined;
 }
 
-/** What waits in the queue: a batch of files, or what is left of the project after an index. */
+/** The work of an index job: a batch of files, or a page of the manifest of a full index. */
 export type IndexWork = { readonly projectPath: string } & (
   | { readonly kind: "files"; readonly files: readonly (PreparedFile | RefusedFile)[]; readonly renames: readonly Rename[] }
   | ({ readonly kind: "manifest" } & ManifestPage)
@@ -47,14 +47,14 @@ export type IndexWork = { readonly projectPath: string } & (
 
 export interface IndexResult {
   readonly files: readonly FileOutcome[];
-  /** How many texts went to the embedding model. */
+  /** The number of embedded texts. */
   readonly embeddedTexts: number;
   /** Why some chunks have no vector yet; they are found by keyword, and embedded later. */
   readonly notEmbedded?: string | undefined;
-  /** Files that a manifest showed to be gone: how many, and the first of them. */
+  /** The number of files that are missing from the manifest, and the first of their paths. */
   readonly removed: number;
   readonly removedPaths: readonly string[];
-  /** Of these, those whose content is at another path now. */
+  /** The number of removed files whose content is now at another path. */
   readonly renamed: number;
 }
 
@@ -69,7 +69,7 @@ export interface IndexJob {
   readonly startedAt?: string | undefined;
   readonly finishedAt?: string | undefined;
   readonly result?: IndexResult | undefined;
-  /** Why it failed, in words for a person. */
+  /** Why it failed, as a message. */
   readonly reason?: string | undefined;
 }
 
@@ -77,5 +77,5 @@ export function isFinished({ status }: Pick<IndexJob, "status">): boolean {
   return status !== "pending" && status !== "running";
 }
 
-/** How a piece of work ended. */
+/** The outcome of an index job. */
 export type IndexOutcome = Pick<IndexJob, "status" | "result" | "reason">;

@@ -4,22 +4,22 @@ export const KNOWLEDGE_KINDS = ["skill", "remediation", "troubleshooting", "faq"
 /** The kind of a knowledge record. */
 export type KnowledgeKind = (typeof KNOWLEDGE_KINDS)[number];
 
-/** Something worth knowing again: a question, or an error, and what to do. */
+/** A knowledge record. */
 export interface Knowledge extends KnowledgeContent {
-  /** The template's name, unique within its database; a person may choose it. */
+  /** Unique within the database; the caller may choose it. */
   readonly id: string;
-  /** Changes with the content and with nothing else. */
+  /** The hash of the content. */
   readonly contentHash: string;
-  /** How often it was used and what came of it; only feedback changes these. */
+  /** Counts of uses and successes; only feedback changes them. */
   readonly successes: number;
   readonly uses: number;
   /** The import that owns the record, or "" if it was saved by hand. */
   readonly source: string;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** The time that lists are ordered by: `createdAt`, unless it lay in the future. */
+  /** The sort key of lists: `createdAt`, unless that was in the future. */
   readonly createdOrder: string;
-  /** 1 when new; grows by one with each edit, not with feedback. */
+  /** Starts at 1 and increments with each edit, not with feedback. */
   readonly revision: number;
 }
 
@@ -35,7 +35,7 @@ export function knowledgeHash({ kind, category, subcategory, question, answer }:
   return framedHash(kind, category, subcategory, question, answer);
 }
 
-/** Half at first, then towards what was seen: one lucky use must not outrank a hundred good ones. */
+/** Laplace-smoothed success rate; 0.5 without feedback. */
 export function successRate({ successes, uses }: { readonly successes: number; readonly uses: number }): number {
   return (successes + 1) / (uses + 2);
 }

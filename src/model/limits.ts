@@ -15,9 +15,9 @@ export const LIMITS = {
   listMax: 100,
   /** Deep offsets cost a scan; beyond this, page by cursor. */
   offsetMax: 1_000_000,
-  /** What an answer about checkpoints may cost an agent unless it asks for more; a whole one costs at most about 12,000. */
+  /** Default token budget of an answer with checkpoints. A complete checkpoint has at most about 12,000 tokens. */
   answerTokens: 8_000,
-  /** Code is read in pieces: some ten of them, or a file of six hundred lines. */
+  /** Default token budget of an answer with code: about ten chunks, or a file of 600 lines. */
   codeAnswerTokens: 6_000,
   answerTokensMin: 200,
   answerTokensMax: 100_000,
@@ -26,15 +26,15 @@ export const LIMITS = {
   cursorChars: 500,
   idChars: 100,
   labelChars: 200,
-  /** Every request looks through the keys; more than this many wants an identity provider in front. */
+  /** Every request scans the keys. Use an identity provider for more. */
   apiKeys: 1_000,
   keyProjects: 1_000,
   queryChars: 1_000,
-  /** Room for an error with its stack: a remediation's question, and what is searched for it. */
+  /** Large enough for an error with its stack trace, both as a question and as a query. */
   questionChars: 4_000,
   answerChars: 20_000,
   categoryChars: 200,
-  /** One import is one transaction, embedded before it: a hundred seconds or so with the local model. */
+  /** An import embeds all records, then commits one transaction: about 100 s with the local model. */
   importRecords: 10_000,
   importBytes: 16 * 1024 * 1024,
   /** Columns of a CSV file. Names are compared pairwise. */
@@ -45,15 +45,15 @@ export const LIMITS = {
   listTimeoutMs: 5_000,
   /** Deleting or embedding thousands of records takes minutes. */
   upkeepTimeoutMs: 600_000,
-  /** A day: a large database takes hours over a slow line, and stopping is always safe. */
+  /** One day: a large database takes hours over a slow connection. Interrupting a migration is safe. */
   migrateTimeoutMs: 86_400_000,
   /** A URL with a password and options. */
   urlChars: 2_000,
   /** A check reads a whole database, which may be gigabytes. */
   databaseTimeoutMs: 600_000,
-  /** A backup reads every database twice and writes it once; what takes longer than an hour wants PostgreSQL. */
+  /** A backup reads every database twice and writes it once. Databases that take longer than an hour belong on PostgreSQL. */
   backupTimeoutMs: 3_600_000,
-  /** A batch of code is at most 1 MB of content; JSON escaping can double it, and the envelope needs room. */
+  /** A batch of code is at most 2 MB of content; JSON escaping can double it, and the envelope needs room. */
   bodyBytes: 4 * 1024 * 1024,
   /** Levels of lists and objects in a JSON text; validation walks them recursively. The deepest input of an operation has five. */
   jsonDepth: 64,
@@ -61,28 +61,28 @@ export const LIMITS = {
   jsonValues: 50_000,
   /** The same for an import: 10,000 records of 50 columns. */
   importJsonValues: 500_000,
-  /** A file of more is data or was made by a program. The same as the walk's. */
+  /** Larger files are data or generated. */
   codeFileBytes: 1_000_000,
-  /** Longer paths do not fit into an index of PostgreSQL together with the project's. */
+  /** Longer paths do not fit into a PostgreSQL index together with the project path. */
   codePathBytes: 1_024,
-  /** The paths of one tree and their hashes are held in memory, which takes about 130 MB then. */
+  /** All paths and hashes of a tree are in memory: about 130 MB at this limit. */
   codeTreeFiles: 200_000,
-  /** How long a person may wait for an index. */
+  /** The maximum time that a call waits for an index job. */
   indexWaitMs: 24 * 60 * 60 * 1_000,
   codeBatchFiles: 1_000,
   codeBatchBytes: 2 * 1024 * 1024,
-  /** Paths in one page of a manifest or one question for hashes: about 1 MB of JSON. */
+  /** Paths in one page of a manifest or one request for hashes: about 1 MB of JSON. */
   codeManifestPaths: 10_000,
   globChars: 500,
   symbolChars: 200,
   codeContextLines: 100,
-  /** How long one call may wait for a job; proxies give up on silent connections after a minute or so. */
+  /** The maximum time that one request waits for a job. Proxies close idle connections after about a minute. */
   codeJobWaitMs: 20_000,
   /** Milliseconds that a call waits at most for a lock, a connection or a migration; a call with a shorter time limit waits less. */
   lockWaitMs: 30_000,
-  /** A run or node id is a name, not a document. */
+  /** Length of a run or node id. */
   runKeyChars: 200,
-  /** Beyond this a state belongs in a file or a table; a checkpoint must fit in memory, twice. */
+  /** Store larger states in a file or a table. A checkpoint must fit into memory twice. */
   runStateBytes: 100_000_000,
   /** Smaller states cost more to compress than they save. */
   runCompressAboveBytes: 1_000_000,
@@ -93,35 +93,35 @@ export const LIMITS = {
   /** Component, port and message id make one key; together they must fit into an index of PostgreSQL. */
   systemNameChars: 100,
   systemMessageIdChars: 300,
-  /** Each has a queue in every process that uses it. */
+  /** Each component has a queue in every process that uses it. */
   systemComponents: 1_000,
-  /** All of them are in the memory of a process that uses their component. */
+  /** A process keeps all ports of the components that it uses in memory. */
   systemPorts: 1_000,
   systemStateKeyChars: 300,
-  /** Larger data belongs in a file; the message then names it. */
+  /** Store larger data in a file and put its path into the message. */
   systemMessageBytes: 1024 * 1024,
   systemStateValueBytes: 1024 * 1024,
-  /** One effect is one message's work, and all of it commits in one step. */
+  /** The writes of one effect commit in one transaction. */
   systemEffectWrites: 1_000,
   systemEffectTimeoutMs: 30_000,
-  /** Messages of one component that wait in memory for their commit. More are refused until some are stored. */
+  /** Messages of one component that wait in memory for their commit. Further messages are refused until some are stored. */
   systemQueueMessages: 10_000,
   systemQueueBytes: 64 * 1024 * 1024,
-  /** What one commit takes: enough for a thousand messages per second at one commit per second. */
+  /** Messages per commit: enough for 1,000 messages per second at one commit per second. */
   systemBatchMessages: 2_000,
   systemBatchBytes: 8 * 1024 * 1024,
-  /** Offsets beyond a missing one that a port remembers. */
+  /** Out-of-order offsets that a port tracks beyond a missing one. */
   systemOffsetsAhead: 100_000,
   /** Messages of one port that wait for an effect. */
   systemPendingMessages: 100_000,
   systemReasonChars: 2_000,
-  /** A cursor names a component and a port, in base64. */
+  /** A cursor contains a component and a port, in base64. */
   systemCursorChars: 2_000,
   systemAttempts: 1_000,
-  /** A snapshot passes through memory; larger systems are for backups. */
+  /** A snapshot is built in memory. Use backups for larger systems. */
   systemSnapshotBytes: 256 * 1024 * 1024,
   systemSnapshotsKept: 1_000,
 } as const;
 
-/** PostgreSQL connections that one process opens at most, by what they are for. */
+/** The maximum number of PostgreSQL connections of one process, by purpose. */
 export const POOL_SIZES = { poolSize: 10, runsPoolSize: 5, systemsPoolSize: 5 } as const;

@@ -3,14 +3,14 @@ import { SHARED_PROJECT_ID } from "./ids.ts";
 
 export type Scope = "project" | "shared";
 
-/** Where records are kept: in a project, or for all projects. */
+/** The scope of records: one project, or shared by all projects. */
 export interface RecordScope {
   readonly projectPath?: string | undefined;
   /** Default: the project. */
   readonly scope?: Scope | undefined;
 }
 
-/** The id of the database that is meant. */
+/** Returns the id of the database of a scope. */
 export function resolveDatabase({ projectPath, scope }: RecordScope): string {
   if (scope === "shared") return SHARED_PROJECT_ID;
   if (projectPath === undefined) throw new CairnError("invalid_input", "project_path: name the project, or use scope shared.");
@@ -18,16 +18,13 @@ export function resolveDatabase({ projectPath, scope }: RecordScope): string {
   return projectPath;
 }
 
-/** What all projects share is no project that a key gets by itself: it must be named among its projects. */
-export function assertMayTouch(place: RecordScope, mayTouch: (projectId: string) => boolean): void {
-  if (resolveDatabase(place) === SHARED_PROJECT_ID && !mayTouch(SHARED_PROJECT_ID))
-    throw new CairnError(
-      "forbidden",
-      'This key is not for what all projects share. Use one that names the project "shared", or name your project.',
-    );
+/** Raises `forbidden` for shared knowledge unless the key lists `shared`. Access to a project never includes it. */
+export function assertMayTouch(scope: RecordScope, mayTouch: (projectId: string) => boolean): void {
+  if (resolveDatabase(scope) === SHARED_PROJECT_ID && !mayTouch(SHARED_PROJECT_ID))
+    throw new CairnError("forbidden", "A key can access shared knowledge only if it lists `shared`. Use such a key, or name a project.");
 }
 
-/** The input with the database that is meant as its project, if this caller may touch it. */
+/** Replaces the scope of an input by the id of its database, if the caller may access it. */
 export function resolveScope<Input extends RecordScope>(
   { projectPath, scope, ...rest }: Input,
   mayTouch: (projectId: string) => boolean,

@@ -10,9 +10,9 @@ import {
   type RunStatus,
 } from "./run.ts";
 
-/** What may happen to a run's record, as pure steps. Stores without a query language apply them; the others say the same in SQL. */
+/** The state transitions of a run's record, as pure functions. The memory and file stores apply them; the SQL stores implement the same rules. */
 
-/** Raises unless this writer may add to the run now. */
+/** Raises `conflict` unless this writer may save to the run now. */
 export function assertMayWrite(run: Run | undefined, runId: string, fence: number | undefined, now: string): void {
   const held = run?.leaseUntil != null && run.leaseUntil > now;
   if (fence === undefined) {
@@ -20,7 +20,7 @@ export function assertMayWrite(run: Run | undefined, runId: string, fence: numbe
   } else if (!held || run.fence !== fence) throw leaseLostError(runId, fence);
 }
 
-/** The record after one more checkpoint. */
+/** Returns the record after one more checkpoint. */
 export function withCheckpoint(run: Run | undefined, runId: string, status: RunStatus | undefined, now: string): Run {
   const before = run ?? newRecord(runId, now);
   const release = status !== undefined && status !== "running";
@@ -35,7 +35,7 @@ export function withCheckpoint(run: Run | undefined, runId: string, status: RunS
   };
 }
 
-/** The record under a new lease, with a token higher than any before. */
+/** Returns the record with a new lease and a higher fencing token. */
 export function withLease(
   run: Run,
   owner: string,
@@ -49,7 +49,7 @@ export function withLease(
   return { ...run, fence: run.fence + 1, leaseOwner: owner, leaseUntil: until, status: "running", note: null, updatedAt: now };
 }
 
-/** Raises unless the lease still stands. */
+/** Raises `conflict` unless the lease is valid. */
 export function assertHeld(run: Run | undefined, lease: RunLease, now: string): asserts run is Run {
   if (run?.leaseUntil == null || run.fence !== lease.fence || run.leaseUntil <= now) throw leaseLostError(lease.runId, lease.fence);
 }
@@ -79,7 +79,7 @@ export function addMs(now: string, ms: number): string {
 export function leaseLostError(runId: string, fence: number): CairnError {
   return new CairnError(
     "conflict",
-    `This process no longer holds the run ${JSON.stringify(runId)}: its lease ran out, or another process took over. Nothing was written; resume the run to continue.`,
+    `This process lost the lease of the run ${JSON.stringify(runId)}: it expired, or another process acquired it. Nothing was written; resume the run to continue.`,
     { details: { kind: "fenced", runId, fence } },
   );
 }
@@ -87,42 +87,42 @@ export function leaseLostError(runId: string, fence: number): CairnError {
 export function leaseHeldError(runId: string, until: string): CairnError {
   return new CairnError(
     "conflict",
-    `Another process is working on the run ${JSON.stringify(runId)} (its lease ends at ${until}). Wait until it is done, or try again after that time.`,
+    `Another process executes the run ${JSON.stringify(runId)} (its lease ends at ${until}). Wait until it finishes, or try again after that time.`,
     { details: { kind: "held", runId, until }, retryAfterMs: Math.max(1, Date.parse(until) - Date.now()) },
   );
 }
 
 export function concurrentChangeError(runId: string): CairnError {
-  return new CairnError("conflict", `Another process worked on the run ${JSON.stringify(runId)} in the meantime. Look at it again.`, {
+  return new CairnError("conflict", `Another process changed the run ${JSON.stringify(runId)} meanwhile. Read it again, then retry.`, {
     details: { kind: "moved", runId },
   });
 }
 
 export function runExistsError(runId: string): CairnError {
-  return new CairnError("conflict", `There already is a run ${JSON.stringify(runId)}. Resume it, or choose another id.`, {
+  return new CairnError("conflict", `The run ${JSON.stringify(runId)} already exists. Resume it, or choose another id.`, {
     details: { kind: "exists", runId },
   });
 }
 
 export function runNotFoundError(runId: string): CairnError {
-  return new CairnError("not_found", `There is no run ${JSON.stringify(runId)}. List the runs to see which there are.`, {
+  return new CairnError("not_found", `There is no run ${JSON.stringify(runId)}. List the runs to find its id.`, {
     details: { kind: "run", runId },
   });
 }
 
 export function checkpointNotFoundError(runId: string, which: string | number): CairnError {
   const named = typeof which === "number" ? `with sequence ${which}` : `of node ${JSON.stringify(which)}`;
-  return new CairnError("not_found", `The run ${JSON.stringify(runId)} has no checkpoint ${named}. Its history shows which there are.`, {
+  return new CairnError("not_found", `The run ${JSON.stringify(runId)} has no checkpoint ${named}. Its history lists the checkpoints.`, {
     details: { kind: "checkpoint", runId, which },
   });
 }
 
-/** Reports whether the run can be resumed, so that its newest position must stay. No process resumes checkpoints that were saved without a graph. */
+/** Reports whether the run can be resumed, so that its newest position must be kept. Checkpoints saved without a graph cannot be resumed. */
 export function isResumable(run: Pick<Run, "graph" | "status">): boolean {
   return run.graph !== "" && !isFinished(run.status);
 }
 
-/** Which checkpoints retention removes: `"run"` for all of them, else their sequences. `newestFirst` is the whole history. */
+/** Selects the checkpoints that retention deletes: `"run"` for all of them, else their sequences. `newestFirst` is the whole history. */
 export function selectPrunable(
   run: Run,
   newestFirst: readonly Pick<RunCheckpointInfo, "sequence" | "timestamp" | "nodeId" | "branch">[],
@@ -143,7 +143,7 @@ export function selectPrunable(
   return gone;
 }
 
-/** Retention without a rule would remove everything or nothing; neither is meant. */
+/** Raises `invalid_input` unless at least one retention rule is given. */
 export function assertPruneRule({
   olderThan,
   keepLast,
@@ -151,16 +151,15 @@ export function assertPruneRule({
   readonly olderThan?: string | undefined;
   readonly keepLast?: number | undefined;
 }): void {
-  if (olderThan === undefined && keepLast === undefined)
-    throw new CairnError("invalid_input", "prune: say what may go, with olderThan, keepLast or both.");
-  // Programs without types may hand in a Date, which stores would compare with text.
+  if (olderThan === undefined && keepLast === undefined) throw new CairnError("invalid_input", "prune: give olderThan, keepLast or both.");
+  // JavaScript callers may pass a Date, which stores would compare with text.
   if (olderThan !== undefined && (typeof olderThan !== "string" || Number.isNaN(Date.parse(olderThan))))
     throw new CairnError("invalid_input", "prune: olderThan must be a time in ISO 8601, as text.");
   if (keepLast !== undefined && !(Number.isInteger(keepLast) && keepLast >= 0))
     throw new CairnError("invalid_input", "prune: keepLast must be a whole number from 0.");
 }
 
-/** The checkpoint as stored, with what the caller left out filled in. */
+/** Returns the stored form of a checkpoint, with defaults for omitted fields. */
 export function checkpointInfo(checkpoint: NewRunCheckpoint, sequence: number, timestamp: string, size: number): RunCheckpointInfo {
   return {
     version: CHECKPOINT_VERSION,
@@ -187,13 +186,13 @@ export function matchesRun(run: Run, { status, graph, project, abandoned, after 
   return !after || newestRunFirst(run, after) > 0;
 }
 
-/** The order of a list of runs: newest change first, ties by id. */
+/** Compares runs: newest change first, ties by id. */
 export function newestRunFirst(a: { updatedAt: string; runId: string }, b: { updatedAt: string; runId: string }): number {
   if (a.updatedAt !== b.updatedAt) return a.updatedAt < b.updatedAt ? 1 : -1;
   return a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0;
 }
 
-/** A checkpoint of a newer format is refused: guessing at it could lose state. */
+/** Refuses a checkpoint of a newer format, which this version could misread. */
 export function assertKnownVersion(version: number, runId: string): void {
   if (version !== CHECKPOINT_VERSION)
     throw new CairnError(

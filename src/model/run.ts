@@ -3,10 +3,10 @@
 /** The state of a run. */
 export type RunStatus = "running" | "paused" | "completed" | "failed" | "cancelled";
 
-/** Why a checkpoint was written: a run began, a step finished, a try failed, a step waits for a person, the person answered, or the run was set back. */
+/** Why a checkpoint was written: the run started, a step finished, an attempt failed, a step waits for input, the input arrived, or the run was rewound. */
 export type CheckpointKind = "start" | "node" | "failed" | "pause" | "answer" | "rewind";
 
-/** The format of what is stored. A reader refuses a version it does not know. */
+/** The version of the storage format. A reader refuses unknown versions. */
 export const CHECKPOINT_VERSION = 1;
 
 /** Everything about a checkpoint except the state itself. */
@@ -14,7 +14,7 @@ export interface RunCheckpointInfo {
   readonly version: number;
   readonly runId: string;
   readonly nodeId: string;
-  /** Grows for ever within a run; a number is never used twice, also not after a delete. */
+  /** Increases within a run. A number is never reused, also not after a delete. */
   readonly sequence: number;
   readonly timestamp: string;
   /** Bytes of the state, uncompressed. */
@@ -26,14 +26,14 @@ export interface RunCheckpointInfo {
   readonly attempt: number;
   /** Empty on the main line; else the fork or sub-graph visit this line belongs to, such as `fan#3/left`. */
   readonly branch: string;
-  /** How many steps its line had taken, this one included. */
+  /** The number of steps of the line, including this one. */
   readonly step: number;
   readonly kind: CheckpointKind;
-  /** Plain data that goes with the kind, as JSON: the question of a pause, the answer given. */
+  /** Details of the kind as JSON: the question of a pause, or the answer. */
   readonly note: string | null;
 }
 
-/** A state as it is stored. Text comes back as text, bytes as bytes. */
+/** A stored state. Text is returned as text, bytes as bytes. */
 export type StoredState = string | Uint8Array;
 
 /** A run checkpoint with its state. */
@@ -41,7 +41,7 @@ export interface RunCheckpoint extends RunCheckpointInfo {
   readonly state: StoredState;
 }
 
-/** What a caller hands in. The store gives the sequence and the time. */
+/** A checkpoint to save. The store assigns the sequence and the time. */
 export interface NewRunCheckpoint {
   readonly runId: string;
   readonly nodeId: string;
@@ -69,16 +69,16 @@ export interface Run {
   /** The run and the checkpoint this one was forked from. */
   readonly parent: { readonly runId: string; readonly sequence: number } | null;
   readonly lastSequence: number;
-  /** The newest fencing token given out. A writer with an older one is refused. */
+  /** The newest fencing token. A writer with an older one is refused. */
   readonly fence: number;
   readonly leaseOwner: string | null;
-  /** Until when the owner may write; `null` when nobody holds the run. */
+  /** When the lease expires; `null` without a lease. */
   readonly leaseUntil: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
 
-/** The right to advance a run until it ends. The fence shows the store that no one else took the run since. */
+/** The exclusive right to execute a run until it expires. The fence proves to the store that no other process acquired the run since. */
 export interface RunLease {
   readonly runId: string;
   readonly owner: string;
@@ -91,7 +91,7 @@ export interface RunQuery {
   readonly status?: RunStatus | undefined;
   readonly graph?: string | undefined;
   readonly project?: string | undefined;
-  /** Only runs marked as running whose lease has run out: their process is gone. */
+  /** Only runs marked as running whose lease has expired: their process ended. */
   readonly abandoned?: boolean | undefined;
   /** Default: all. */
   readonly limit?: number | undefined;
@@ -99,7 +99,7 @@ export interface RunQuery {
   readonly after?: { readonly updatedAt: string; readonly runId: string } | undefined;
 }
 
-/** The status of a run that no process continues without a call. */
+/** Returns whether no process continues the run without a call. */
 export function isFinished(status: RunStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }

@@ -1,7 +1,7 @@
-/** How far a message has come. Only `done` ones may be forgotten. */
+/** The status of a message. Only `done` messages may be deleted. */
 export type MessageStatus = "pending" | "done" | "dead";
 
-/** A message of an inbox as it is kept, without its data. */
+/** A stored message without its data. */
 export interface MessageHead {
   readonly port: string;
   readonly id: string;
@@ -9,9 +9,9 @@ export interface MessageHead {
   /** When it was received, in seconds since 1970. */
   readonly timestamp: number;
   readonly status: MessageStatus;
-  /** How often its effect was tried and failed. */
+  /** The number of failed attempts of its effect. */
   readonly attempts: number;
-  /** Why the last try failed. */
+  /** Why the last attempt failed. */
   readonly reason: string | null;
 }
 
@@ -19,16 +19,16 @@ export interface StoredMessage extends MessageHead {
   readonly data: Uint8Array | null;
 }
 
-/** How far a port has come. */
+/** The progress of a port. */
 export interface PortPosition {
   readonly port: string;
-  /** Where the source begins to count. */
+  /** The first offset of the source. */
   readonly firstOffset: number;
   /** Every offset up to this one has been received. One less than `firstOffset` before the first. */
   readonly position: number;
   /** The highest offset received; there are gaps below it when it is above `position`. */
   readonly highest: number;
-  /** Up to this offset finished messages are forgotten: whatever comes again from there has been seen. */
+  /** Finished messages up to this offset may be deleted; a message at or below it counts as a duplicate. */
   readonly prunedTo: number;
 }
 
@@ -37,7 +37,7 @@ export interface PortOffsets extends PortPosition {
   readonly ahead: readonly number[];
 }
 
-/** Everything that a component needs to continue from a moment. */
+/** The complete state of a component at one point in time. */
 export interface ComponentImage {
   readonly component: string;
   readonly version: number;
@@ -47,7 +47,7 @@ export interface ComponentImage {
   readonly state: readonly (readonly [key: string, value: Uint8Array])[];
 }
 
-/** `consistent`: one moment for all components. `per_component`: each its own moment, and nothing is held up. */
+/** `consistent`: one point in time for all components. `per_component`: one for each component, without pausing writes. */
 export type SnapshotMode = "consistent" | "per_component";
 
 export interface SnapshotTotals {
@@ -62,12 +62,12 @@ export interface SnapshotInfo extends SnapshotTotals {
   readonly id: string;
   readonly createdAt: string;
   readonly mode: SnapshotMode;
-  /** The mark that is set last, together with the checksum. */
+  /** Set last, together with the checksum. An incomplete snapshot is never restored. */
   readonly complete: boolean;
   readonly checksum: string | null;
 }
 
-/** One component's share of a snapshot. */
+/** The part of a snapshot that contains one component. */
 export interface SnapshotPart {
   readonly component: string;
   readonly checksum: string;
@@ -87,7 +87,7 @@ export interface ComponentOverview {
 
 /** The position and the counts of one port. */
 export interface PortOverview extends PortPosition {
-  /** How many offsets above `position` were received. */
+  /** The number of offsets received above `position`. */
   readonly ahead: number;
   readonly pending: number;
   readonly done: number;

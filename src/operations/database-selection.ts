@@ -11,7 +11,7 @@ export const SelectionFields = {
   ...PlaceFields,
   runs: z.boolean().default(false).describe("The database of runs."),
   system: text(LIMITS.idChars, 1).optional().describe("The database of this system."),
-  all: z.boolean().default(false).describe("Every database there is."),
+  all: z.boolean().default(false).describe("All databases."),
 };
 
 interface Selection {

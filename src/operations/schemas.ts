@@ -52,13 +52,13 @@ export const Context = z
 
 export const Id = text(LIMITS.idChars, 1);
 
-/** Tokens that an answer may cost. A longer answer is cut, and its note has the call that returns the rest. */
+/** The token budget of an answer. A longer answer is truncated, and its note names the call that returns the rest. */
 export const MaxTokens = z
   .int()
   .min(LIMITS.answerTokensMin)
   .max(LIMITS.answerTokensMax)
   .default(LIMITS.answerTokens)
-  .describe("About how much the answer may cost.");
+  .describe("Token budget.");
 
 /** Records that a read skipped because they do not match their checksums. Absent when there are none. */
 export const Damaged = z
@@ -73,7 +73,7 @@ export function damagedField<Record extends { readonly id: string; readonly reas
   return damaged.length > 0 ? { damaged: damaged.slice(0, DAMAGED_SHOWN) } : {};
 }
 
-/** The same for a person. */
+/** Returns the note about damaged records for text output. */
 export function damagedNote(damaged: z.output<typeof Damaged>): string[] {
   if (!damaged) return [];
   const named = damaged.slice(0, 3).map(({ id, reason }) => `${id} (${reason})`);
@@ -81,7 +81,7 @@ export function damagedNote(damaged: z.output<typeof Damaged>): string[] {
   return [`Skipped ${damaged.length} damaged: ${named.join(", ")}${more}. Run cairn doctor --repair.`];
 }
 
-/** Where records are kept that may belong to a project or to all of them. */
+/** The fields of a record scope: a project, or shared. */
 export const PlaceFields = {
   project_path: ProjectPath.optional(),
   scope: z.enum(["project", "shared"]).optional().describe("shared: for all projects. Default: this project."),

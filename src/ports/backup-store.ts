@@ -5,7 +5,7 @@ export interface LongCall {
   readonly progress?: ((done: number, total: number | undefined, message?: string) => void) | undefined;
 }
 
-/** What lies among the backups and is none: begun and never finished, or without its manifest. It is never taken for a whole one. */
+/** An incomplete or unreadable backup folder; never restored. */
 export interface UnusableBackup {
   readonly location: string;
   readonly reason: string;
@@ -13,25 +13,26 @@ export interface UnusableBackup {
   readonly running: boolean;
 }
 
-/** Backups of databases that are files, in one folder. A backup is there whole or not at all. */
+/** Backs up SQLite databases to one folder. A backup is complete or absent. */
 export interface BackupStore {
   /**
-   * Copies while others read and write; each copy is one moment of its database and is verified after it was written. The code indexes of
-   * the projects are left out unless `withCode` asks for them: they are derived.
+   * Copies databases while they are in use; each copy is a consistent snapshot and is verified after it was written. Code indexes are
+   * derived data and are excluded unless `withCode` is set.
    */
   create(which: DatabaseSelection, call?: LongCall & { readonly withCode?: boolean | undefined }): Promise<Backup>;
-  /** Whole backups, newest first. */
+  /** Returns complete backups, newest first. */
   list(): Promise<readonly Backup[]>;
-  /** Raises `not_found`. */
+  /** Returns one backup; raises `not_found`. */
   get(id: string): Promise<Backup>;
   verify(id: string, level: VerifyLevel, call?: LongCall): Promise<BackupVerification>;
-  /** Verifies first, then puts each in its place in one step. An existing database is refused, or kept aside with `overwrite`. */
+  /** Verifies the backup, then replaces each database atomically. An existing database is refused, or set aside with `overwrite`. */
   restore(
     id: string,
     which: readonly DatabaseName[],
     options: { readonly overwrite: boolean } & LongCall,
   ): Promise<readonly RestoredDatabase[]>;
-  /** How many seconds it takes to bring this database back from a backup: measured on a copy that is removed again. */
+  /** Measures how many seconds a restore of this database takes, on a temporary copy. */
   trialRestore(which: DatabaseName, call?: LongCall): Promise<number>;
+  /** Returns incomplete and unreadable backup folders. */
   unusable(): Promise<readonly UnusableBackup[]>;
 }

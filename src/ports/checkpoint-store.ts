@@ -4,9 +4,9 @@ import type { VersionedVector } from "./embedding-store.ts";
 import type { RecordStore } from "./recall-store.ts";
 
 export interface CheckpointFilter {
-  /** All of them must match, without regard to case. */
+  /** All must match, case-insensitively. */
   readonly tags?: readonly string[] | undefined;
-  /** `substring`: a tag that contains the one asked for matches too. */
+  /** `substring`: a tag that contains the requested one matches too. */
   readonly tagMatch?: "exact" | "substring" | undefined;
   /** Created at or after, and before. */
   readonly createdFrom?: string | undefined;
@@ -17,33 +17,33 @@ export interface CheckpointQuery {
   readonly filter?: CheckpointFilter | undefined;
   readonly limit: number;
   readonly offset: number;
-  /** Newest first by this time's place in the order; ties by id, so that pages never overlap. */
+  /** Newest first by this time; ties by id, so that pages never overlap. */
   readonly sortBy: CheckpointSort;
-  /** Only records that come after this one in the order, or after where it is now if it was moved down. */
+  /** Only records after this one in the order; if it was reordered, after its new position. */
   readonly after?: { readonly at: string; readonly id: string } | undefined;
 }
 
 export interface CheckpointPage {
   readonly checkpoints: readonly Checkpoint[];
-  /** Records within the page that cannot be read; they count in `total`, and further records take their places. */
+  /** Unreadable records within the page; they count in `total`, and further records fill the page. */
   readonly damaged: readonly DamagedRecord[];
-  /** How many match, exact, and of the same moment as the page. */
+  /** The exact number of matches, from the same snapshot as the page. */
   readonly total: number;
 }
 
 export interface PutOptions {
   /**
-   * The clock's time, for a record that is saved now; absent for one that was made earlier and is imported or copied. Records that a
-   * clock placed far ahead of it come to stand just before it.
+   * The current time, for a record that is saved now; absent for an imported or copied record. Records dated in the future are
+   * reordered to just before it.
    */
   readonly savedAt?: string | undefined;
 }
 
-/** The checkpoints of one project. Every verb is atomic, and done means durable. */
+/** The checkpoints of one project. Every method is atomic, and a resolved promise means durable. */
 export interface CheckpointStore extends RecordStore<Checkpoint, CheckpointFilter> {
   /**
-   * Stores a new record with its vectors. Storing the same record again changes nothing, so a caller that lost the answer
-   * may repeat the call. Vectors of versions that are gone by now are left out. Its place in the order is the one it has.
+   * Stores a new record with its vectors. Storing the same record again changes nothing, so a caller that lost the response
+   * may repeat the call. Vectors of deleted versions are ignored. The record keeps its position in the order.
    */
   put(checkpoint: Checkpoint, vectors?: readonly VersionedVector[], options?: PutOptions): Promise<void>;
   /** Replaces a record and its vectors if it is still at the revision before `checkpoint.revision`; returns whether it was. */
@@ -51,7 +51,7 @@ export interface CheckpointStore extends RecordStore<Checkpoint, CheckpointFilte
   /** Raises `conflict` if the record is damaged. */
   get(id: string): Promise<Checkpoint | undefined>;
   list(query: CheckpointQuery): Promise<CheckpointPage>;
-  /** Whether there was anything to delete. */
+  /** Deletes a record and returns whether it existed. */
   delete(id: string): Promise<boolean>;
   /** Deletes these in one transaction and returns how many existed. */
   deleteMany(ids: readonly string[]): Promise<number>;

@@ -33,11 +33,11 @@ export interface FileWrite extends Omit<IndexedFile, "generation" | "indexedAt">
 
 export interface CodeBatch {
   readonly at: string;
-  /** Done first: the file's rows and vectors go over to the new path. Left undone unless `from` still has this content and `to` is free. */
+  /** Applied first: the file keeps its rows and vectors under the new path. Skipped unless `from` still has this content and `to` is free. */
   readonly renames?: readonly { readonly from: string; readonly to: string; readonly contentHash: string }[];
-  /** Removed if the file still has this content. `renamedTo`: recorded as a rename to a file that is written by itself. */
+  /** Removed if the file still has this content. `renamedTo`: recorded as a rename to a file that is written separately. */
   readonly removes?: readonly { readonly path: string; readonly contentHash: string; readonly renamedTo?: string | undefined }[];
-  /** Each in place of what was at its path. */
+  /** Each replaces the file at its path. */
   readonly files?: readonly FileWrite[];
 }
 
@@ -51,7 +51,7 @@ export interface CommitResult {
 
 export interface Compacted {
   readonly forgottenRenames: number;
-  /** By how much the database became smaller on disk. */
+  /** Bytes that were returned to the file system. */
   readonly freedBytes: number;
 }
 

@@ -3,17 +3,17 @@ import type { VectorSpace } from "./embedding-store.ts";
 
 export type CollectionName = "checkpoints" | "knowledge" | "code";
 
-/** The embedders at hand. A stored vector space is served by the embedder that made it, or by none. */
+/** The available embedders. A stored vector space is served only by the embedder that created it. */
 export interface Embedders {
-  /** The one with which a new collection starts; `undefined` when embedding is switched off. */
+  /** Returns the embedder of a new collection; `undefined` if embedding is disabled. */
   preferred(collection: CollectionName): Promise<Embedder | undefined>;
-  /** The best one for a collection, however long it takes: what an upgrade moves to. */
+  /** Returns the best embedder of a collection, for re-embedding. */
   best(collection: CollectionName): Promise<Embedder | undefined>;
-  /** The embedder for vectors already stored; `undefined` when it is not configured here. */
+  /** Returns the embedder of stored vectors; `undefined` if it is not configured. */
   serving(space: VectorSpace): Promise<Embedder | undefined>;
-  /** By a model's name, as a person types it: `minilm`, `static`, `text-embedding-3-small`. */
+  /** Returns the embedder of a model: `minilm`, `static`, `text-embedding-3-small`. */
   named(name: string): Promise<Embedder | undefined>;
-  /** The names that `named` knows. */
+  /** The names that `named` accepts. */
   readonly names: readonly string[];
   close(): Promise<void>;
 }

@@ -9,7 +9,7 @@ export interface VectorSpace {
 
 export interface EmbeddingVersion extends VectorSpace {
   readonly versionId: number;
-  /** The one that searches use. Exactly one per collection, once there is any. */
+  /** Searches use the current version. Exactly one version of a collection is current. */
   readonly isCurrent: boolean;
   readonly createdAt: string;
 }
@@ -28,7 +28,7 @@ export interface EmbeddedText {
   readonly vector: Float32Array;
 }
 
-/** A vector for a record that is being written, in one of the versions that are alive. */
+/** A vector for a record that is being written, in an existing embedding version. */
 export interface VersionedVector {
   readonly versionId: number;
   readonly vector: Float32Array;

@@ -4,19 +4,19 @@ import type { SchemaState } from "../model/schema.ts";
 
 export interface ProbedDatabase extends DatabaseSize {
   readonly schema: SchemaState | "unknown";
-  /** Why it could not even be opened. */
+  /** Why the database could not be opened. */
   readonly problem?: string | undefined;
   /** A copy of its content, made when its file was deleted while in use. */
   readonly rescued?: string | undefined;
-  /** Only of a system that is a file: what its triggers are judged by. */
+  /** The measurements for the migration triggers; only for a system in a SQLite file. */
   readonly activity?: Pick<SystemMeasures, "processes" | "commitsPerSecond" | "busiestComponent" | "windowSeconds"> | undefined;
   /** The database itself refuses writes, because a migration paused it. */
   readonly fenced?: boolean | undefined;
-  /** Snapshots of a system that were begun long ago and never completed. */
+  /** Snapshots of a system that were started long ago and never completed. */
   readonly halfSnapshots: readonly string[];
 }
 
-/** A migration between SQLite and PostgreSQL that has not reached its end. */
+/** An unfinished migration between SQLite and PostgreSQL. */
 export interface UnfinishedMigration extends DatabaseName {
   /** The PostgreSQL schema at the other end; absent when the record of the migration is gone. */
   readonly where?: string | undefined;
@@ -33,26 +33,26 @@ export interface DiskRoom {
   readonly freeBytes: number;
 }
 
-/** A file that nothing uses, and how it came to be. */
+/** A file that nothing uses, and its origin. */
 export interface Leftover {
   readonly path: string;
   readonly reason: string;
 }
 
-/** Looks at databases from outside, whatever state they are in, and changes nothing. */
+/** Inspects databases read-only, in any state. */
 export interface HealthProbe {
-  /** Name and version of the database engine. */
+  /** Returns the name and version of the database engine. */
   engine(): Promise<string>;
   databases(windowSeconds: number): Promise<readonly ProbedDatabase[]>;
-  /** Only those of systems: this is asked often. */
+  /** Returns only the databases of systems; cheap enough for polling. */
   systems(windowSeconds: number): Promise<readonly ProbedDatabase[]>;
-  /** Reads a whole database and says what is wrong with it. */
+  /** Reads a whole database and returns its problems. */
   check(database: ProbedDatabase): Promise<readonly string[]>;
-  /** Databases that belong here and are on PostgreSQL. */
+  /** Returns the databases that were migrated to PostgreSQL. */
   migrated(): Promise<readonly DatabaseName[]>;
-  /** Of these databases, and of those whose file is gone. */
+  /** Returns the unfinished migrations of these databases, and of databases whose file is missing. */
   unfinishedMigrations(databases: readonly ProbedDatabase[]): Promise<readonly UnfinishedMigration[]>;
   disks(): Promise<readonly DiskRoom[]>;
-  /** Among these databases. */
+  /** Returns unused files next to these databases. */
   leftovers(databases: readonly ProbedDatabase[]): Promise<readonly Leftover[]>;
 }

@@ -1,27 +1,27 @@
 import type { IndexJob, IndexOutcome, IndexWork } from "../model/index-job.ts";
 
-/** Performs one piece of work and returns its result; raises nothing. It may be done again after a crash, and then finds the files unchanged. */
+/** Performs one job and returns its outcome; never rejects. A job may run again after a crash, and then finds its files unchanged. */
 export type PerformIndexWork = (work: IndexWork, signal: AbortSignal) => Promise<IndexOutcome>;
 
-/** How much of a queue one sender may fill, so that others can always add work. */
+/** Returns how many jobs of a queue one sender may have: half of the capacity, so that others can always add jobs. */
 export const shareOf = (capacity: number): number => Math.max(1, Math.floor(capacity / 2));
 
 /**
- * Work that was accepted and is done in the background. Pieces of one project are done one after another in the order in which they
- * were accepted, so that an older content never takes the place of a newer one.
+ * The queue of index jobs, processed in the background. Jobs of one project run one at a time in the order of their acceptance, so
+ * that older content never replaces newer content.
  */
 export interface IndexQueue {
-  /** Raises `unavailable`, with a time to wait, when the queue is full or its sender has half of it already. */
+  /** Queues a job. Raises `unavailable` with `retryAfterMs` if the queue is full or the sender already has half of it. */
   add(work: IndexWork, sender?: string): Promise<IndexJob>;
-  /** `undefined` for one that is not known, or not any more. */
+  /** Returns the job; `undefined` if the id is unknown or the job has expired. */
   get(id: string): Promise<IndexJob | undefined>;
-  /** Ends a job that has not ended. One that is under way either ends before its files are visible, or it is too late. */
+  /** Cancels an unfinished job; has no effect once its commit has started. */
   cancel(id: string): Promise<IndexJob | undefined>;
-  /** Of one project, or of all. */
+  /** Returns the number of jobs of one project, or of all. */
   depth(projectId?: string): Promise<QueueDepth>;
-  /** Begins with what waits, also what other processes left. Adding work begins too. */
+  /** Starts processing queued jobs, including those of other processes. */
   start(): Promise<void>;
-  /** Takes nothing more, and ends what is under way. What waits is done first where only this process knows of it. */
+  /** Stops accepting jobs and finishes or cancels the running ones. An in-memory queue drains first. */
   close(): Promise<void>;
 }
 

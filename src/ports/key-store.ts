@@ -1,10 +1,10 @@
 import type { StoredApiKey } from "../model/api-key.ts";
 
-/** Where API keys are kept. Every verb is atomic, also between processes, and done means durable. */
+/** Stores API keys. Every method is atomic, also across processes, and a resolved promise means durable. */
 export interface KeyStore {
-  /** In the order they were made. Raises `unavailable` when the keys cannot be read: then nobody is let in. */
+  /** Returns all keys in the order of their creation. Raises `unavailable` if they cannot be read; every key is then refused. */
   all(): Promise<readonly StoredApiKey[]>;
   add(key: StoredApiKey): Promise<void>;
-  /** Whether there was such a key. */
+  /** Deletes a key and returns whether it existed. */
   remove(id: string): Promise<boolean>;
 }

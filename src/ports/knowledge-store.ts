@@ -4,7 +4,7 @@ import type { PutOptions } from "./checkpoint-store.ts";
 import type { VersionedVector } from "./embedding-store.ts";
 import type { RecordStore } from "./recall-store.ts";
 
-/** All that are given must match exactly. */
+/** All given fields must match exactly. */
 export interface KnowledgeFilter {
   readonly kind?: KnowledgeKind | undefined;
   readonly category?: string | undefined;
@@ -15,19 +15,19 @@ export interface KnowledgeFilter {
 export interface KnowledgeQuery {
   readonly filter?: KnowledgeFilter | undefined;
   readonly limit: number;
-  /** Only records that come after this one: newest first, ties by id. */
+  /** Only records after this one: newest first, ties by id. */
   readonly after?: { readonly at: string; readonly id: string } | undefined;
 }
 
 export interface KnowledgePage {
   readonly records: readonly Knowledge[];
-  /** Records within the page that cannot be read; they count in `total`, and further records take their places. */
+  /** Unreadable records within the page; they count in `total`, and further records fill the page. */
   readonly damaged: readonly DamagedRecord[];
-  /** How many match, exact, and of the same moment as the page. */
+  /** The exact number of matches, from the same snapshot as the page. */
   readonly total: number;
 }
 
-/** What an import compares with. */
+/** The fields of a record that an import compares. */
 export interface KnowledgeMark {
   readonly id: string;
   readonly source: string;
@@ -41,9 +41,9 @@ export interface KnowledgeWrite {
   readonly vectors?: readonly VersionedVector[] | undefined;
 }
 
-/** Everything that one import changes. */
+/** All changes of one import. */
 export interface KnowledgeBatch {
-  /** Records whose id must not be there yet. */
+  /** Records whose id must not exist yet. */
   readonly add: readonly KnowledgeWrite[];
   /** Records that must still be at the revision before theirs. */
   readonly replace: readonly KnowledgeWrite[];
@@ -53,22 +53,22 @@ export interface KnowledgeBatch {
   readonly savedAt?: string | undefined;
 }
 
-/** The knowledge of one project, or that of all of them. Every verb is atomic, and done means durable. */
+/** The knowledge of one project, or the shared knowledge. Every method is atomic, and a resolved promise means durable. */
 export interface KnowledgeStore extends RecordStore<Knowledge, KnowledgeFilter> {
-  /** Stores a new record; false if its id is taken, and then nothing changes. */
+  /** Stores a new record; returns false and changes nothing if its id exists. */
   put(record: Knowledge, vectors?: readonly VersionedVector[], options?: PutOptions): Promise<boolean>;
-  /** Replaces a record's content if it is still at the revision before; its counts stay as they are stored. Without vectors, those there stay. */
+  /** Replaces a record's content if it is still at the previous revision; counts stay. Without `vectors`, the stored vectors stay. */
   replace(record: Knowledge, vectors?: readonly VersionedVector[]): Promise<boolean>;
   /** Raises `conflict` if the record is damaged. */
   get(id: string): Promise<Knowledge | undefined>;
   list(query: KnowledgeQuery): Promise<KnowledgePage>;
   delete(id: string): Promise<boolean>;
-  /** Counts one use and, if it helped, one success; no count is ever lost. Gives the record as it is then. Raises `conflict` if it is damaged. */
+  /** Counts one use and, if it helped, one success, atomically. Returns the updated record. Raises `conflict` if it is damaged. */
   feedback(id: string, success: boolean): Promise<Knowledge | undefined>;
-  /** Remediations whose error has this signature, oldest first. */
+  /** Returns the ids of remediations whose error has this signature, oldest first. */
   withSignature(signature: string, filter: KnowledgeFilter, limit: number): Promise<readonly string[]>;
-  /** All records, in the order of their ids. */
+  /** Returns the marks of all records, by id. */
   marks(): Promise<readonly KnowledgeMark[]>;
-  /** Makes all of these changes or, if any record is not as expected, none; returns which. */
+  /** Applies all of these changes atomically, or none if any record is not as expected. */
   apply(batch: KnowledgeBatch): Promise<"applied" | "changed meanwhile">;
 }

@@ -2,9 +2,9 @@ import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo, RunLease,
 
 /** Options of saving a run checkpoint. */
 export interface SaveOptions {
-  /** The token of the lease under which this is written. Without one, a run that someone holds is refused. */
+  /** The fencing token of the lease. Without it, saving to a leased run is refused. */
   readonly fence?: number;
-  /** Sets the run's status in the same step; any status but `running` gives the lease back as well. */
+  /** Sets the run's status atomically; any status but `running` also releases the lease. */
   readonly status?: RunStatus;
 }
 
@@ -17,7 +17,7 @@ export interface NewRun {
   readonly parent?: Run["parent"];
   readonly owner: string;
   readonly leaseMs: number;
-  /** The first checkpoint: where the run begins, and with what. */
+  /** The first checkpoint: the entry node and the initial state. */
   readonly first: Omit<NewRunCheckpoint, "runId">;
 }
 
@@ -31,13 +31,13 @@ export interface HistoryQuery {
 
 /** Selects the run checkpoints that `prune` deletes. */
 export interface PruneOptions {
-  /** Only checkpoints written before this time go. Finished runs whose last change is older go as a whole. */
+  /** Deletes only checkpoints written before this time. Finished runs whose last change is older are deleted entirely. */
   readonly olderThan?: string | undefined;
-  /** The number of newest checkpoints of each run that stay. */
+  /** Keeps the newest N checkpoints of each run. */
   readonly keepLast?: number | undefined;
   /** Only this run. */
   readonly runId?: string | undefined;
-  /** How many checkpoints go in one step, so that others can write in between. */
+  /** The number of checkpoints per transaction, so that others can write in between. */
   readonly batch?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -46,7 +46,7 @@ export interface PruneOptions {
 export interface PruneReport {
   readonly checkpoints: number;
   readonly runs: number;
-  /** Bytes of stored state that went. */
+  /** Bytes of deleted state. */
   readonly bytes: number;
 }
 
@@ -55,7 +55,7 @@ export interface AcquireOptions {
   readonly leaseMs: number;
   /** Records that the run continues with a changed graph. */
   readonly fingerprint?: string | undefined;
-  /** Only if the run is still as it was when it was looked at. Else raises `conflict`. */
+  /** Acquires the lease only if the run still has these values; otherwise raises `conflict`. */
   readonly expected?: Pick<Run, "fence" | "lastSequence" | "status"> | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface RunCatalog {
 }
 
 /**
- * Stores the progress of runs. Every verb is atomic, a resolved promise means durable, and bytes are copied in and out.
+ * Stores the progress of runs. Every method is atomic, a resolved promise means durable, and bytes are copied in and out.
  * Pruning never deletes what an unfinished run needs to continue.
  */
 export interface RunStore extends RunCheckpointStore, RunLeaseStore, RunCatalog {

@@ -12,44 +12,44 @@ import type {
   StoredMessage,
 } from "../model/system.ts";
 
-/** All systems of one place: a folder of files, or a PostgreSQL database. */
+/** All systems of one storage: a folder of files, or a PostgreSQL database. */
 export interface SystemStorage {
-  /** The store of that system, made if it is not there. */
+  /** Opens the store of a system and creates it if necessary. */
   create(systemId: string): Promise<SystemStore>;
-  /** `undefined` when there is no such system. */
+  /** Returns the store of a system; `undefined` if it does not exist. */
   find(systemId: string): Promise<SystemStore | undefined>;
-  /** The ids of all systems, in order. */
+  /** Returns the ids of all systems, sorted. */
   systems(): Promise<readonly string[]>;
-  /** The file or schema, for people. */
+  /** Returns the file or schema of a system, for messages. */
   location(systemId: string): string;
-  /** What it takes on disk, or `undefined` where that is not known. */
+  /** Returns the size on disk; `undefined` if unknown. */
   sizeBytes(systemId: string): Promise<number | undefined>;
   close(): Promise<void>;
 }
 
-/** Which message is meant: the one with this id, or the one with this offset. */
+/** Identifies a message by its id or by its offset. */
 export type MessageKey = { readonly port: string; readonly id: string } | { readonly port: string; readonly offset: number };
 
 export interface LoadedPort extends PortOffsets {
-  /** How many messages wait for an effect. */
+  /** The number of messages that wait for an effect. */
   readonly pending: number;
 }
 
 export interface LoadedComponent {
-  /** 0 when there is no such component yet. */
+  /** 0 for a new component. */
   readonly version: number;
-  /** Left out when the version is the one that the caller knows. */
+  /** Absent if the version equals `knownVersion`. */
   readonly ports?: readonly LoadedPort[] | undefined;
-  /** In the order asked. */
+  /** In the order requested. */
   readonly messages: readonly (MessageHead | undefined)[];
 }
 
-/** All that one commit changes. It was worked out from a version, and counts only if that is still the newest. */
+/** All changes of one commit. Optimistic: applied only if `version` is still current. */
 export interface ComponentChange {
   readonly component: string;
   readonly version: number;
   readonly at: string;
-  /** New ones are stored whole; of existing ones the status, attempts and reason change. */
+  /** New messages are stored in full; existing ones change status, attempts and reason. */
   readonly messages: readonly StoredMessage[];
   readonly ports: readonly PortChange[];
   /** `null` removes the key. */
@@ -59,7 +59,7 @@ export interface ComponentChange {
 export interface PortChange extends PortPosition {
   /** Offsets received above `position`. */
   readonly aheadAdded: readonly number[];
-  /** Offsets that were ahead are now at or below `position`, and are to be forgotten. */
+  /** True if offsets that were ahead are now at or below `position` and can be deleted. */
   readonly closesGap: boolean;
 }
 
@@ -81,7 +81,7 @@ export interface ComponentStore {
   load(component: string, keys: readonly MessageKey[], knownVersion?: number): Promise<LoadedComponent>;
   /** Returns the values of these keys, in the order requested. */
   state(component: string, keys: readonly string[]): Promise<(Uint8Array | undefined)[]>;
-  /** Applies the whole change, or returns false and changes nothing when the version is no longer the newest. */
+  /** Applies the whole change, or returns false and changes nothing if the version is no longer current. */
   commit(change: ComponentChange): Promise<boolean>;
   /** Returns messages by component, port and offset. */
   messages(query: MessageQuery): Promise<readonly ListedMessage[]>;

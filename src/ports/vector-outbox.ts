@@ -1,32 +1,32 @@
-/** A vector that changed and is not yet in the index outside. */
+/** A changed vector that the external index does not have yet. */
 export interface VectorChange {
   /** Grows with each change of the same vector. */
   readonly change: number;
-  /** The record's number in its database. */
+  /** The numeric key of the record in its database. */
   readonly key: number;
-  /** Absent when the record is gone. */
+  /** Absent if the record was deleted. */
   readonly id?: string | undefined;
-  /** What the database holds now; absent when it holds none. */
+  /** The vector in the database; absent if there is none. */
   readonly vector?: Float32Array | undefined;
 }
 
 /**
- * Feeds an index outside with the vectors of one collection. A change is written down in the transaction that makes it, so none
- * can be missed, and it is forgotten only when the index has it. The database stays the truth: an index can always be made again.
+ * Feeds an external index with the vectors of one collection. A change is recorded in the transaction that makes it, so none is
+ * missed, and it stays until the index has acknowledged it. The database is authoritative: the external index can always be rebuilt.
  */
 export interface VectorOutbox {
-  /** Writes changes down from now on, starting with every vector there is; gives the name of this database for the index, the same each time. */
+  /** Starts recording changes, beginning with every existing vector. Returns the stable id of this database for the external index. */
   enable(): Promise<string>;
   /** Returns the oldest changes of a version, at most `limit`. */
   pending(versionId: number, limit: number): Promise<readonly VectorChange[]>;
-  /** Forgets changes that the index has. One that was changed again meanwhile stays, under its new number. */
+  /** Deletes acknowledged changes. A vector that changed again meanwhile stays, with its new number. */
   done(versionId: number, changes: readonly VectorChange[]): Promise<void>;
-  /** Returns the ids of records among those changes, at most `limit`. */
+  /** Returns the record ids of pending changes, at most `limit`. */
   pendingIds(versionId: number, limit: number): Promise<readonly string[]>;
-  /** Forgets all changes of versions that are gone. */
+  /** Deletes the changes of deleted versions. */
   forgetGone(): Promise<void>;
-  /** Writes these down as changed, because the index differs from the database there. */
+  /** Records these vectors as changed, because the external index differs from the database. */
   mark(versionId: number, keys: readonly number[]): Promise<void>;
-  /** The keys that have a vector, in order, starting after the one given. */
+  /** Returns the keys that have a vector, in order, after `afterKey`. */
   keys(versionId: number, afterKey: number, limit: number): Promise<readonly number[]>;
 }

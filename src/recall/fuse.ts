@@ -9,9 +9,9 @@ export interface Candidate {
 }
 
 /**
- * Fuses two rankings into one, best first: a weighted sum of both scores, each scaled by the best and worst of its kind among the
- * candidates. It uses scores instead of ranks, because the lead of the first over the second says more than the order. A candidate
- * without a vector is ranked by its keyword score alone: its similarity is unknown, not zero.
+ * Fuses two rankings into one, best first, by a weighted sum of scores. The cosine is min-max scaled over the candidates; the keyword
+ * score is divided by the best one. Scores instead of ranks preserve the distance between candidates. A candidate without a vector is
+ * ranked by its keyword score alone: its similarity is unknown, not zero.
  */
 export function fuse(candidates: readonly Candidate[], semanticWeight: number): Ranked[] {
   const cosines = candidates.flatMap(({ cosine }) => (cosine === undefined ? [] : [cosine]));

@@ -12,10 +12,10 @@ import { type RecoverOptions, type Recovery, recoverRuns } from "./recover.ts";
 import { checkedState, pointOf, positionOf, runOfGraph, stateAt } from "./resume.ts";
 import { isHeld, messageOf, RunError } from "./run-error.ts";
 
-/** A graph that was checked and does not change any more. Everything about a run goes through it. */
+/** A validated, immutable graph. It starts, resumes and recovers runs. */
 export interface CompiledGraph<S> {
   readonly name: string;
-  /** The same for every process that has the same graph. */
+  /** Equal for equal graphs, in every process. */
   readonly fingerprint: string;
   readonly definition: GraphDefinition;
   /** Runs from the entry to the end or to a pause; rejects with a `RunError`. */
@@ -25,9 +25,9 @@ export interface CompiledGraph<S> {
   /** Continues a run that stopped, was killed or paused. Returns the result again for a completed run. */
   resume(runId: string, options: ResumeOptions<S>): Promise<RunResult<S>>;
   streamResume(runId: string, options: ResumeOptions<S>): AsyncGenerator<RunEvent<S>, void, void>;
-  /** Goes back to an earlier checkpoint and on from there, in the same run or as a new one. */
+  /** Rewinds to an earlier checkpoint and continues from there, in the same run or as a new one. */
   resumeFrom(runId: string, options: ResumeFromOptions<S>): Promise<RunResult<S>>;
-  /** Takes over the runs of this graph whose process is gone. */
+  /** Resumes the runs of this graph whose process ended. */
   recover(options: RecoverOptions<S>): Promise<readonly Recovery<S>[]>;
   toMermaid(): string;
 }
@@ -55,7 +55,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     return execution.go(line, lease, false);
   }
 
-  /** Makes the run known, with its first state, before anything is done. */
+  /** Stores the run and its first state before the first step. */
   async function begin(
     execution: Execution,
     line: Line,
@@ -97,7 +97,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
       const line = lineFrom(await store.loadAt(runId, position.root.sequence), root(execution));
       if (options.state !== undefined) await rewind(execution, line, lease, options.state, position.root.sequence);
       else line.state = checkedState(definition, line.state, runId);
-      // A state from outside replaces what branches had begun with the old one.
+      // A new state invalidates the progress of branches that started with the old one.
       const lines = options.state === undefined ? position.lines : new Map([["", position.root]]);
       execution.lines = await answer(execution, line, lines, lease, options);
       return line;
@@ -105,7 +105,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     return execution.go(line, lease, true);
   }
 
-  /** Stores the answers before any step sees them, so that a crash does not lose what a person said. */
+  /** Stores the answers before a step reads them, so that a crash does not lose them. */
   async function answer(
     execution: Execution,
     main: Line,
@@ -156,7 +156,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     return execution.go(line, lease, true);
   }
 
-  /** Puts the run's position where the line stands, as one more entry in its history: nothing that happened is forgotten. */
+  /** Sets the run's position to the line with one more checkpoint. The history stays complete. */
   async function rewind(execution: Execution, line: Line, lease: RunLease, state: unknown, sequence: number): Promise<void> {
     const { runId } = execution;
     line.state = execution.redact(checkedState(definition, state, runId));
@@ -180,12 +180,12 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     }
   }
 
-  /** What must be done under the lease before the run can be set going. If it fails, the run is given back as it was. */
+  /** Runs the preparation under the lease. If it fails, the lease is released with the previous status. */
   async function prepare<T>(execution: Execution, lease: RunLease, status: RunStatus, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      // If that fails as well, the lease runs out by itself.
+      // If the release fails too, the lease expires.
       await execution.retryingStore!.release(lease, { status }).catch(() => {});
       throw error;
     }
@@ -230,6 +230,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
   return Object.freeze(compiled);
 }
 
+/** Returns `undefined` for the conflict of a concurrent change, so that the caller reads the run again. */
 function ignoreConflict(error: unknown): undefined {
   if (error instanceof CairnError && error.details?.kind === "moved") return undefined;
   throw error;

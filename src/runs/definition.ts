@@ -4,7 +4,7 @@ import type { RunError } from "./run-error.ts";
 export const START = "__start__";
 /** The target of an edge that ends the run. */
 export const END = "__end__";
-/** Stands in a checkpoint for a next node that is not known yet, because the router failed: resuming asks it again. */
+/** The next node of a checkpoint whose router failed. Resuming calls the router again. */
 export const ROUTE_AGAIN = "__route__";
 export const RESERVED = [START, END, ROUTE_AGAIN];
 
@@ -12,17 +12,17 @@ export const RESERVED = [START, END, ROUTE_AGAIN];
 export interface StepContext {
   readonly runId: string;
   readonly node: string;
-  /** Which try this is, from 1. */
+  /** The attempt, from 1. */
   readonly attempt: number;
-  /** How many steps this line will have taken when this one is done. */
+  /** The number of steps of this line, including this one. */
   readonly step: number;
   /** Empty on the main line. */
   readonly branch: string;
-  /** Aborted when the run is cancelled, out of time, or no longer held by this process. */
+  /** Aborted when the run is cancelled, times out, or loses its lease. */
   readonly signal: AbortSignal;
   /**
-   * The same when this try is made again after a crash, and never the same for another. Hand it to services that
-   * recognise a repeated request, and a side effect that was done but not recorded is not done twice.
+   * Equal when this attempt is repeated after a crash, and unique otherwise. Pass it to services that detect repeated requests, so
+   * that a side effect that was executed but not recorded is not executed twice.
    */
   readonly idempotencyKey: string;
   /** Pauses the run until someone answers with `resume(runId, { input })`. The step then runs again from its beginning, and this call returns the answer. */
@@ -36,16 +36,16 @@ export type Step<S> = (state: S, context: StepContext) => S | Promise<S>;
 /** Returns the name of the next node. */
 export type Router<S> = (state: S) => string | Promise<string>;
 
-/** The kind of a step's failure, for choosing whether to try again: a Cairn error's code, `timeout`, `bug` for errors of the language itself, else `error`. */
+/** The kind of a step's failure, for retry rules: a Cairn error's code, `timeout`, `bug` for errors of the language itself, else `error`. */
 export type FailureKind = string;
 
-/** When and how often a failed step is tried again. */
+/** When and how often a failed step is retried. */
 export interface RetryRule {
-  /** How many tries in all. */
+  /** The maximum number of attempts. */
   readonly attempts: number;
   /** Only these failures; without it all but `bug`, `invalid_input` and `cancelled`. */
   readonly on?: readonly FailureKind[] | ((error: unknown) => boolean);
-  /** The wait before the second try; it grows by `factor` up to `maxBackoffMs`, and is spread at random between half and all of it. */
+  /** The delay before the second attempt. It grows by `factor` up to `maxBackoffMs`, with a random jitter of up to half. */
   readonly backoffMs?: number;
   readonly factor?: number;
   readonly maxBackoffMs?: number;
@@ -54,21 +54,21 @@ export interface RetryRule {
 /** Time limit and retries of a node. */
 export interface NodeOptions {
   readonly timeoutMs?: number;
-  /** The first rule that fits a failure is the one that counts. */
+  /** The first rule that matches a failure applies. */
   readonly retry?: RetryRule | readonly RetryRule[];
 }
 
 /** Describes the branches of a fork and how their results are merged. */
 export interface ForkOptions<S, B extends string> {
-  /** The branches, each with the node it begins at. They run at the same time, each with a copy of the state. */
+  /** The branches, each with its first node. They run concurrently, each with a copy of the state. */
   readonly branches: Readonly<Record<B, string>>;
   /** The node at which every branch ends and the run continues. */
   readonly join: string;
-  /** Makes one state of what the branches came to. In `collect` mode the branches that failed are in `failures`. */
+  /** Merges the results of the branches into one state. In `collect` mode, `failures` has the failed branches. */
   readonly merge: (before: S, results: Readonly<Record<B, S>>, failures: Readonly<Partial<Record<B, RunError<S>>>>) => S | Promise<S>;
-  /** Whether one failure ends the others at once (default), or all of them run to their end. */
+  /** Whether a failure aborts the other branches (default), or all of them run to their end. */
   readonly onError?: "fail-fast" | "collect";
-  /** How many branches run at once; all by default. */
+  /** The number of branches that run concurrently; all by default. */
   readonly concurrency?: number;
 }
 
@@ -80,7 +80,7 @@ export interface SubgraphOptions<S, T> {
   readonly leave: (state: S, result: T) => S;
 }
 
-/** A node as the engine sees it. */
+/** The internal definition of a node. */
 export type NodeDefinition =
   | {
       readonly type: "step";
@@ -106,7 +106,7 @@ export type NodeDefinition =
       readonly leave: (state: never, result: never) => unknown;
     };
 
-/** Where a node leads: to one node, or to one of several by asking a router. */
+/** The outgoing edge of a node: one target, or a router with several. */
 export type Exit = { readonly to: string } | { readonly router: Router<never>; readonly targets: readonly string[] };
 
 export interface GraphDefinition {
@@ -115,12 +115,12 @@ export interface GraphDefinition {
   readonly entry: string;
   readonly nodes: ReadonlyMap<string, NodeDefinition>;
   readonly exits: ReadonlyMap<string, Exit>;
-  /** Checks a state that comes from outside: the input, an override, what was stored. */
+  /** Validates an external state: the input, an override, or a stored state. */
   readonly parse: ((state: unknown) => unknown) | undefined;
   readonly fingerprint: string;
 }
 
-/** All nodes a node can lead to, the start of a fork's branches included. */
+/** Returns all nodes that can follow a node, including the first nodes of a fork's branches. */
 export function successors(node: NodeDefinition | undefined, exit: Exit | undefined): readonly string[] {
   const next = exit === undefined ? [] : "to" in exit ? [exit.to] : exit.targets;
   return node?.type === "fork" ? [...node.branches.map(([, start]) => start), ...next] : next;

@@ -1,4 +1,4 @@
-/** What the drawing needs to know of a step. */
+/** The fields of a step that the drawing shows. */
 export interface DrawnStep {
   readonly node_id: string;
   readonly kind: string;
@@ -11,8 +11,8 @@ export interface DrawnStep {
 const MARK: Readonly<Record<string, string>> = { start: "○", node: "●", failed: "✗", pause: "‖", answer: "▸", rewind: "↺" };
 
 /**
- * Draws the path of a run through its graph, from top to bottom. What ran outside the main line, in forks and sub-graphs, stands
- * in a line of its own for each branch; steps repeated in a row are counted.
+ * Draws the path of a run through its graph, from top to bottom. Each branch of a fork and each sub-graph has its own line;
+ * consecutive repeated steps are counted.
  */
 export function drawPath(steps: readonly DrawnStep[], status: string): string {
   const lines: string[] = [];
@@ -56,7 +56,7 @@ function label({ node_id, kind, attempt, note }: DrawnStep): string {
   return `${name}${tries}${inBranch ? ` ${inBranch}` : ""}${said ? `: ${said}` : ""}`;
 }
 
-/** `fan#2/left` → `fan left`; which visit it was can be seen from where it stands. */
+/** `fan#2/left` → `fan left`; the position shows the visit. */
 function branchName(branch: string): string {
   return branch.replace(/#\d+/g, "").replaceAll("/", " ");
 }
@@ -80,12 +80,12 @@ function noteText(note: string | undefined): string {
     const said = message ?? question ?? "";
     text = typeof said === "string" ? said : JSON.stringify(said);
   } catch {
-    // Not ours, or with tagged values: shown as it is.
+    // From another engine, or with tagged values: shown unchanged.
   }
   return oneLine(text);
 }
 
-/** Short, on one line, and without anything that moves a terminal's cursor. */
+/** Returns a short text on one line, without terminal control characters. */
 export function oneLine(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the terminal
   const line = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();

@@ -29,17 +29,17 @@ export type RunEvent<S = unknown> =
   | { readonly type: "run_completed"; readonly runId: string; readonly state: S }
   | { readonly type: "run_failed"; readonly runId: string; readonly error: RunError<S> };
 
-/** A question that a step asks of a person. */
+/** A question of a step to a person. */
 export interface Interrupt {
   readonly node: string;
   readonly branch: string;
   readonly question: unknown;
 }
 
-/** How many events wait for a slow reader before the run waits as well. */
+/** The number of buffered events at which the run waits for a slow reader. */
 const WAITING_MAX = 1_000;
 
-/** Hands events from a run to one reader. A reader that is slow slows the run down, so that what waits is bounded. */
+/** Passes the events of a run to one reader. A slow reader slows the run down, so that the buffer is bounded. */
 export class EventQueue<E> {
   readonly #waiting: E[] = [];
   #wakeReader: (() => void) | undefined;
@@ -51,7 +51,7 @@ export class EventQueue<E> {
     this.#wakeReader?.();
   }
 
-  /** Resolves when there is room. */
+  /** Resolves when the buffer has space. */
   room(): Promise<void> | undefined {
     if (this.#waiting.length < WAITING_MAX || this.#closed) return undefined;
     return new Promise((resolve) => {

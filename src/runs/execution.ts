@@ -13,10 +13,10 @@ import { messageOf, RunError, storedReason } from "./run-error.ts";
 import { Scope } from "./scope.ts";
 import { Context, Paused, retryWait } from "./step.ts";
 
-/** How long steps may follow one another before timers, heartbeats and sockets get their turn. */
+/** Milliseconds of consecutive steps before the engine yields to timers, heartbeats and sockets. */
 const YIELD_MS = 10;
 
-/** One process working on one run, from taking hold of it to letting go. */
+/** Executes one run in this process, from acquiring its lease to releasing it. */
 export class Execution {
   readonly runId: string;
   readonly options: RunOptions<never>;
@@ -24,7 +24,7 @@ export class Execution {
   readonly store: RunStore | undefined;
   readonly retryingStore: RetryingStore | undefined;
   readonly scope = new Scope();
-  /** Where the lines of a resumed run stand. */
+  /** The newest checkpoints of the lines of a resumed run. */
   lines: ReadonlyMap<string, RunCheckpointInfo> = new Map();
   readonly queue: EventQueue<RunEvent<never>> | undefined;
   readonly #watched: boolean;
@@ -46,7 +46,7 @@ export class Execution {
     this.#progress = this.#watched ? ({ node, branch }, data) => this.emit({ type: "progress", runId, node, branch, data }) : undefined;
   }
 
-  /** Runs the main line to its end, and lets go of the run whatever happens. */
+  /** Runs the main line to its end and always releases the lease. */
   async go(line: Line, lease: RunLease | undefined, resumed: boolean): Promise<RunResult<unknown>> {
     const { signal, timeoutMs } = this.options;
     this.#lease = lease;
@@ -66,18 +66,18 @@ export class Execution {
       return { status: "completed", runId: this.runId, state };
     } catch (error) {
       if (error instanceof Paused) {
-        await this.#letGo("paused", null);
+        await this.#releaseLease("paused", null);
         this.emit({ type: "run_paused", runId: this.runId, interrupts: error.interrupts });
         return { status: "paused", runId: this.runId, state: line.state, interrupts: error.interrupts };
       }
       const failure = this.failure(error, line);
       const { kind, node, message } = failure;
       if (kind !== "lease")
-        await this.#letGo(
+        await this.#releaseLease(
           kind === "cancelled" ? "cancelled" : "failed",
           JSON.stringify({ kind, node, message: storedReason(message) }),
         ).catch(() => {
-          // The failure itself matters more; the lease runs out, and recover() finds the run.
+          // Report the original failure; the lease expires, and recover() finds the run.
         });
       this.emit({ type: "run_failed", runId: this.runId, error: failure as never });
       throw failure;
@@ -96,7 +96,7 @@ export class Execution {
     return this.store?.redactState ? this.store.redactState(state) : state;
   }
 
-  /** Takes the line's steps one after the other, each recorded before the next begins. */
+  /** Executes the steps of a line in sequence; saves each one before the next starts. */
   async runLine(line: Line): Promise<unknown> {
     const { graph, scope } = line;
     while (line.next !== line.stop) {
@@ -119,7 +119,7 @@ export class Execution {
         try {
           next = await this.#route(line, node.name, state);
         } catch (error) {
-          // The step is done and must not be done again: only the question where to go stays open.
+          // The step finished and must not run again; only its router does.
           await this.#finishStep(line, node.name, state, ROUTE_AGAIN);
           throw error;
         }
@@ -149,7 +149,7 @@ export class Execution {
       this.emit({ type: "step_finished", runId: this.runId, node, branch: line.branch, attempt, next, state: state as never });
   }
 
-  /** Records something on a line. */
+  /** Saves a checkpoint of a line. */
   async save(line: Line, checkpoint: Omit<NewRunCheckpoint, "runId" | "branch" | "previousNode">, status?: RunStatus): Promise<void> {
     const { nodeId } = checkpoint;
     try {
@@ -192,7 +192,7 @@ export class Execution {
     }
     const { keepHistory } = this.options;
     if (keepHistory !== undefined && ++this.#saves % Math.max(keepHistory, 20) === 0 && status === undefined)
-      // Retention that fails costs space, not the run; the next one catches up.
+      // A failed retention does not fail the run; the next one deletes more.
       await this.store!.prune({ runId: this.runId, keepLast: keepHistory }).catch((error) =>
         this.emit({ type: "checkpoint_failed", runId: this.runId, node: nodeId, branch: line.branch, error }),
       );
@@ -277,7 +277,7 @@ export class Execution {
     await this.save(line, { nodeId: node, nextNode: node, kind: "pause", attempt, step: line.step, state, note });
   }
 
-  /** So that the next try, also one after a crash, has a number and a key of its own. */
+  /** Saves a failed attempt, so that the next one, also after a crash, has its own number and idempotency key. */
   async #recordFailure(line: Line, node: string, attempt: number, error: unknown): Promise<void> {
     if (!this.store) return;
     const note = encodeText({ message: storedReason(messageOf(error)), answers: line.answers } satisfies LineNote);
@@ -323,7 +323,7 @@ export class Execution {
     }
   }
 
-  /** Whatever was thrown, as the error of this run. */
+  /** Converts any thrown value to the error of this run. */
   failure(error: unknown, line: Line): RunError {
     if (error instanceof RunError) return error;
     const code = error instanceof CairnError ? error.code : undefined;
@@ -343,11 +343,11 @@ export class Execution {
     try {
       this.options.onEvent?.(event);
     } catch {
-      // Watching must not change what is watched.
+      // An observer must not affect the run.
     }
   }
 
-  async #letGo(status: RunStatus, note: string | null): Promise<void> {
+  async #releaseLease(status: RunStatus, note: string | null): Promise<void> {
     if (this.#lease) await this.retryingStore!.release(this.#lease, { status, note });
   }
 
@@ -359,7 +359,7 @@ export class Execution {
   #tooManySteps(line: Line): RunError {
     return new RunError(
       "max_iterations",
-      `The run took ${this.settings.maxIterations} steps without coming to its end. Check its loops, or raise maxIterations.`,
+      `The run took ${this.settings.maxIterations} steps without reaching its end. Check its loops, or raise maxIterations.`,
       {
         runId: this.runId,
         node: line.next,
@@ -385,7 +385,7 @@ export class Execution {
 
 const NONE: readonly unknown[] = [];
 
-/** Our own time limits, as opposed to those of a service that a step called. */
+/** The engine's own time limits, as opposed to those of a service that a step called. */
 const timedOut = new WeakSet<CairnError>();
 
 function outOfTime(message: string): CairnError {

@@ -18,7 +18,7 @@ export interface GraphFault {
   readonly message: string;
 }
 
-/** Everything that is wrong with a graph's shape, so that it can be put right in one go. */
+/** Returns all faults of a graph at once. */
 export function faultsOf(
   entry: string | undefined,
   nodes: ReadonlyMap<string, NodeDefinition>,
@@ -33,12 +33,12 @@ export function faultsOf(
       message: `${where} of ${quoted(node)} leads to ${quoted(target)}, which is not a node.`,
     });
 
-  if (entry === undefined) faults.push({ kind: "no_entry", message: "There is no entry: say where the run begins with entry()." });
+  if (entry === undefined) faults.push({ kind: "no_entry", message: "There is no entry. Set it with entry()." });
   else if (!nodes.has(entry)) faults.push({ kind: "unknown_node", node: entry, message: `The entry ${quoted(entry)} is not a node.` });
 
   for (const [from, exit] of exits) {
     if (!nodes.has(from))
-      faults.push({ kind: "unknown_node", node: from, message: `An edge begins at ${quoted(from)}, which is not a node.` });
+      faults.push({ kind: "unknown_node", node: from, message: `An edge starts at ${quoted(from)}, which is not a node.` });
     for (const target of "to" in exit ? [exit.to] : exit.targets) if (!known(target)) unknown(from, target, "An edge");
   }
   for (const node of nodes.values()) {
@@ -54,7 +54,7 @@ export function faultsOf(
 
   const reachesEnd = reaching(END, nodes, exits);
   for (const node of nodes.values()) {
-    // A node that leads nowhere, or to something unknown, was reported for that already.
+    // A node without an edge, or with an unknown target, was already reported.
     if (reachesEnd.has(node.name) || !exits.has(node.name) || successors(node, exits.get(node.name)).some((next) => !known(next))) continue;
     faults.push(
       onCycle(node.name, nodes, exits)
@@ -88,11 +88,11 @@ function forkFaults(
   for (const [branch, start] of fork.branches) {
     if (!nodes.has(start)) continue;
     const inside = reachable(start, fork.join, nodes, exits);
-    if (start === fork.join) bad(`The branch ${quoted(branch)} of ${quoted(fork.name)} begins at its own join.`);
+    if (start === fork.join) bad(`The branch ${quoted(branch)} of ${quoted(fork.name)} starts at its own join.`);
     else if (!inside.has(fork.join))
-      bad(`The branch ${quoted(branch)} of ${quoted(fork.name)} never comes to its join ${quoted(fork.join)}.`);
+      bad(`The branch ${quoted(branch)} of ${quoted(fork.name)} never reaches its join ${quoted(fork.join)}.`);
     if (inside.has(END) && fork.join !== END)
-      bad(`The branch ${quoted(branch)} of ${quoted(fork.name)} can come to the end without passing its join ${quoted(fork.join)}.`);
+      bad(`The branch ${quoted(branch)} of ${quoted(fork.name)} can reach the end without passing its join ${quoted(fork.join)}.`);
   }
   return faults;
 }

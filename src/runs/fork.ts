@@ -7,7 +7,7 @@ import { messageOf, RunError } from "./run-error.ts";
 import { Scope } from "./scope.ts";
 import { Paused } from "./step.ts";
 
-/** Runs the branches side by side, each on a line and with a state of its own, and merges what they come to. */
+/** Runs the branches concurrently, each with its own line and state, and merges the results of the branches. */
 export async function runFork(execution: Execution, fork: NodeDefinition & { type: "fork" }, line: Line): Promise<unknown> {
   const scope = new Scope(line.scope);
   const results: Record<string, unknown> = {};
@@ -28,7 +28,7 @@ export async function runFork(execution: Execution, fork: NodeDefinition & { typ
       const failure = execution.failure(error, line);
       failures[name] = failure;
       first ??= failure;
-      // Without the lease nothing can be recorded, so the other branches stop too.
+      // Without the lease nothing can be saved, so the other branches stop too.
       if (fork.onError === "fail-fast" || failure.kind === "lease") scope.abort(failure);
     }
   };
@@ -60,7 +60,7 @@ export async function runSubgraph(execution: Execution, node: NodeDefinition & {
   return node.leave(line.state as never, result as never);
 }
 
-/** A line inside another: from its beginning, or from where a resumed run left it. */
+/** Returns an inner line: a new one, or one restored from the checkpoint of a resumed run. */
 async function innerLine(
   execution: Execution,
   fixed: { graph: GraphDefinition; branch: string; stop: string; scope: Scope },

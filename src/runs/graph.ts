@@ -16,30 +16,30 @@ import { faultsOf, type GraphFault, nameFault } from "./faults.ts";
 
 /** Names a graph and validates its state. */
 export interface GraphOptions<S> {
-  /** The name under which runs of this graph are found again. */
+  /** The name by which runs of this graph are found. */
   readonly name?: string;
-  /** Part of the fingerprint: raise it when the meaning of the steps changes though their names do not. */
+  /** Part of the fingerprint. Change it when the steps change their meaning but not their names. */
   readonly version?: string;
-  /** Checks a state that comes from outside (the input, an override, what was stored) and raises if it is not one. */
+  /** Validates an external state (the input, an override, a stored state) and throws if it is invalid. */
   readonly parse?: (state: unknown) => S;
 }
 
-/** A graph in the making. Every call adds something; `compile` checks the whole. */
+/** Builds a graph. `compile` validates it. */
 export interface GraphBuilder<S> {
   node(name: string, run: Step<S>, options?: NodeOptions): GraphBuilder<S>;
-  /** A whole graph as one node; its steps are checkpointed as part of the outer run. */
+  /** Adds a graph as one node; its steps are checkpointed as part of the outer run. */
   subgraph<T>(name: string, graph: CompiledGraph<T>, options: SubgraphOptions<S, T>): GraphBuilder<S>;
-  /** Runs several branches at the same time and makes one state of their results. */
+  /** Adds a fork: its branches run concurrently, and their results are merged into one state. */
   fork<B extends string>(name: string, options: ForkOptions<S, B>): GraphBuilder<S>;
   edge(from: string, to: string): GraphBuilder<S>;
-  /** The router names the next node, one of `targets`. */
+  /** Adds a conditional edge: the router returns one of `targets`. */
   branch(from: string, router: Router<S>, targets: readonly string[]): GraphBuilder<S>;
   entry(name: string): GraphBuilder<S>;
-  /** An immutable graph, or one error that lists every fault. */
+  /** Returns an immutable graph, or throws one error that lists every fault. */
   compile(): CompiledGraph<S>;
 }
 
-/** Begins a graph whose steps pass on a state of type `S`. */
+/** Creates a builder for a graph with states of type `S`. */
 export function graph<S>({ name = "graph", version = "1", parse }: GraphOptions<S> = {}): GraphBuilder<S> {
   const nodes = new Map<string, NodeDefinition>();
   const exits = new Map<string, Exit>();
@@ -120,7 +120,7 @@ export function graph<S>({ name = "graph", version = "1", parse }: GraphOptions<
   return builder;
 }
 
-/** Changes when the shape of the graph does, whatever the order in which it was put together. Code inside steps does not count: raise `version` for that. */
+/** Hashes the nodes and edges of a graph, independent of the order of the calls. The code of steps is not included; change `version` for that. */
 function fingerprintOf(
   name: string,
   version: string,

@@ -7,22 +7,22 @@ import type { Scope } from "./scope.ts";
 export interface Line {
   readonly graph: GraphDefinition;
   readonly branch: string;
-  /** The node before which this line is done. */
+  /** The node at which this line ends, without executing it. */
   readonly stop: string;
   readonly scope: Scope;
   state: unknown;
-  /** The state as it was last stored, so that a step that changed it in place does no harm. */
+  /** The last stored state, so that a step that mutates its input has no effect. */
   encoded: StoredState | undefined;
   next: string;
   previous: string | null;
   step: number;
-  /** How many tries of the next node have failed. */
+  /** The number of failed attempts of the next node. */
   failed: number;
-  /** What was answered so far to the next node's questions. */
+  /** The answers so far to the next node's questions. */
   answers: readonly unknown[];
 }
 
-/** What stands in the note of a checkpoint that is not a finished step. */
+/** The note of a checkpoint that is not a finished step. */
 export interface LineNote {
   readonly question?: unknown;
   readonly answers?: readonly unknown[];
@@ -33,7 +33,7 @@ export function noteOf(note: string | null): LineNote {
   return note === null ? {} : ((decodeText(note) ?? {}) as LineNote);
 }
 
-/** The line as a checkpoint left it. */
+/** Restores a line from a checkpoint. */
 export function lineFrom(checkpoint: RunCheckpoint, fixed: Pick<Line, "graph" | "stop" | "scope">): Line {
   const { kind, attempt } = checkpoint;
   const unfinished = kind === "failed" || kind === "pause" || kind === "answer";

@@ -38,12 +38,12 @@ const StepOutput = z.object({
 
 export const runList = operation({
   name: "run_list",
-  summary: "List durable runs, the one that changed last first.",
+  summary: "List durable runs, most recently updated first.",
   input: z.strictObject({
     status: Status.optional(),
     graph: text(LIMITS.runKeyChars, 1).optional().describe("Only runs of the graph with this name."),
-    project: text(LIMITS.projectPathChars, 1).optional().describe("Only runs that work for this project."),
-    abandoned: z.boolean().default(false).describe("Only runs whose process is gone."),
+    project: text(LIMITS.projectPathChars, 1).optional().describe("Only runs of this project."),
+    abandoned: z.boolean().default(false).describe("Only runs whose process ended."),
     limit: z.int().min(1).max(LIMITS.listMax).default(20),
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
   }),
@@ -67,11 +67,11 @@ export const runList = operation({
 
 export const runGet = operation({
   name: "run_get",
-  summary: "Show one run: how it stands and its path through its graph.",
+  summary: "Show one run: its status and its path through the graph.",
   input: z.strictObject({
     run_id: RunId,
-    sequence: z.int().min(1).optional().describe("As it stood at this checkpoint."),
-    include_state: z.boolean().default(false).describe("With the state, as JSON."),
+    sequence: z.int().min(1).optional().describe("Show the run at this checkpoint."),
+    include_state: z.boolean().default(false).describe("Include the state as JSON."),
   }),
   output: z.object({ run: RunOutput, steps: z.array(StepOutput), truncated: z.boolean(), state_json: z.string().optional() }),
   access: "read",
@@ -126,7 +126,7 @@ export const runHistory = operation({
 
 export const runDelete = operation({
   name: "run_delete",
-  summary: "Delete a run and its checkpoints for good; a process that works on it is stopped at its next step.",
+  summary: "Delete a run and its checkpoints permanently. A process that executes it stops at its next step.",
   input: z.strictObject({ run_id: RunId }),
   output: z.object({ deleted: z.boolean() }),
   access: "write",
@@ -139,9 +139,9 @@ export const runDelete = operation({
 
 export const runPrune = operation({
   name: "run_prune",
-  summary: "Remove old checkpoints and finished runs by age, by count or both. Checkpoints that unfinished runs need to continue stay.",
+  summary: "Delete old checkpoints and finished runs by age, count or both. Checkpoints needed to resume unfinished runs are kept.",
   input: z.strictObject({
-    older_than_days: z.number().min(0).max(36_500).optional().describe("Only what was written longer ago; finished runs go as a whole."),
+    older_than_days: z.number().min(0).max(36_500).optional().describe("Only older checkpoints. Finished runs are deleted entirely."),
     keep_last: z.int().min(0).max(1_000_000).optional().describe("Keep the newest N checkpoints of each run."),
     run_id: RunId.optional().describe("Only this run."),
   }),
@@ -157,12 +157,12 @@ export const runPrune = operation({
 
 export const runOperations = [runList, runGet, runHistory, runDelete, runPrune];
 
-/** A run is seen by those who may see its project; one without a project by those who may see everything. */
+/** Returns whether the caller may see a run: its project must be accessible. Runs without a project need access to all projects. */
 function maySee({ mayTouch, allProjects }: CallContext): MaySee {
   return (project) => (project === null ? allProjects : mayTouch(project));
 }
 
-/** On the wire a field without a value is left out: a type that may be null is more than some clients can read. */
+/** Omits null fields on the wire, because some clients cannot read nullable types. */
 function present(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(present);
   if (typeof value !== "object" || value === null) return value;

@@ -4,28 +4,28 @@ import type { Interrupt, RunEvent } from "./events.ts";
 
 /** Options of starting a run. */
 export interface RunOptions<S = unknown> {
-  /** Where progress is kept. Without a store the run lives and dies with its process. */
+  /** Stores the progress. A run without a store ends with its process. */
   readonly store?: RunStore | undefined;
-  /** The name under which the run is found again; a new one by default. */
+  /** The id of the run; a new one by default. */
   readonly runId?: string | undefined;
-  /** The project the run works for, which decides who may see it. */
+  /** The project of the run, which decides who may see it. */
   readonly project?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** For the whole run. */
+  /** The time limit of the whole run. */
   readonly timeoutMs?: number | undefined;
-  /** How many steps the run may take in all: 1,000 by default, 100,000 at most. */
+  /** The maximum number of steps: 1,000 by default, 100,000 at most. */
   readonly maxIterations?: number | undefined;
-  /** How long this process may be silent before another may take the run over; renewed three times as often. */
+  /** The duration of the lease. After it expires, another process may take over; it is renewed after a third of this time. */
   readonly leaseMs?: number | undefined;
   /** Keeps about N checkpoints of the run's history; all by default. */
   readonly keepHistory?: number | undefined;
-  /** Whether a checkpoint that cannot be saved ends the run (default) or is only reported. Losing the lease always ends it. */
+  /** Whether a failed save fails the run (default) or is only reported. Losing the lease always fails it. */
   readonly onCheckpointError?: "fail" | "warn" | undefined;
-  /** How long to wait for a store that is away, before that counts as a failure; at most the lease. */
+  /** How long to retry an unavailable store before the save fails; at most the lease. */
   readonly storeWaitMs?: number | undefined;
-  /** Sees every event, for logs and metrics. What it throws is ignored. */
+  /** Receives every event, for logs and metrics. Its exceptions are ignored. */
   readonly onEvent?: ((event: RunEvent<S>) => void) | undefined;
-  /** Is put around every try of every step, for tracing. It must call `work` and hand on its result. */
+  /** Wraps every attempt of every step, for tracing. It must call `work` and return its result. */
   readonly aroundStep?: (<T>(step: StepSpan, work: () => Promise<T>) => Promise<T>) | undefined;
 }
 
@@ -77,7 +77,7 @@ export interface Settings {
 const MAX_ITERATIONS = { usual: 1_000, most: 100_000 };
 const LEASE_MS = { usual: 30_000, least: 100, most: 24 * 3_600_000 };
 
-/** The numbers a run goes by, checked. */
+/** Returns the validated settings of a run. */
 export function settingsOf(options: RunOptions<never>): Settings {
   const { maxIterations = MAX_ITERATIONS.usual, leaseMs = LEASE_MS.usual, storeWaitMs = leaseMs, timeoutMs, keepHistory } = options;
   within("maxIterations", maxIterations, 1, MAX_ITERATIONS.most);

@@ -5,9 +5,9 @@ import { isHeld } from "./run-error.ts";
 
 /** Options of taking over runs whose process ended. */
 export interface RecoverOptions<S> extends Omit<ResumeOptions<S>, "input" | "inputs" | "state"> {
-  /** How many runs to take over at most. */
+  /** The maximum number of runs to take over. */
   readonly limit?: number | undefined;
-  /** How many of them run at once. */
+  /** The number of runs that are executed concurrently. */
   readonly concurrency?: number | undefined;
 }
 

@@ -6,7 +6,7 @@ import { decodeState } from "../text/plain-data.ts";
 import type { GraphDefinition } from "./definition.ts";
 import { messageOf, RunError } from "./run-error.ts";
 
-/** Where a run stands: its newest main-line checkpoint, and the newest of every line begun since. */
+/** The position of a run: its newest main-line checkpoint, and the newest of every line started since. */
 export interface Position {
   readonly root: RunCheckpointInfo;
   readonly lines: ReadonlyMap<string, RunCheckpointInfo>;
@@ -23,7 +23,7 @@ export async function positionOf(store: RunStore, runId: string): Promise<Positi
   throw checkpointNotFoundError(runId, "__start__");
 }
 
-/** The run, if it is one of this graph. */
+/** Returns the run; raises an error if it belongs to another graph. */
 export async function runOfGraph(store: RunStore, runId: string, graph: GraphDefinition, acceptChange: boolean): Promise<Run> {
   const run = await store.getRun(runId);
   if (!run) throw runNotFoundError(runId);
@@ -31,7 +31,7 @@ export async function runOfGraph(store: RunStore, runId: string, graph: GraphDef
     const { root } = await positionOf(store, runId);
     throw new RunError(
       "graph_changed",
-      `The run ${JSON.stringify(runId)} was begun with another shape of the graph (${JSON.stringify(run.graph)} ${run.fingerprint.slice(0, 8)}, now ${JSON.stringify(graph.name)} ${graph.fingerprint.slice(0, 8)}). If its steps still mean the same, resume with acceptGraphChange: true.`,
+      `The run ${JSON.stringify(runId)} was started with a different graph (${JSON.stringify(run.graph)} ${run.fingerprint.slice(0, 8)}, now ${JSON.stringify(graph.name)} ${graph.fingerprint.slice(0, 8)}). If its steps still mean the same, resume with acceptGraphChange: true.`,
       {
         runId,
         node: root.nextNode ?? undefined,
@@ -43,7 +43,7 @@ export async function runOfGraph(store: RunStore, runId: string, graph: GraphDef
   return run;
 }
 
-/** The checkpoint to resume from and the node to continue with. */
+/** Returns the checkpoint to resume from and the next node. */
 export async function pointOf(
   store: RunStore,
   runId: string,
@@ -63,7 +63,7 @@ export async function pointOf(
       if (info.branch !== "")
         throw new CairnError(
           "invalid_input",
-          `The checkpoint ${info.sequence} belongs to the branch ${JSON.stringify(info.branch)}. Go back to one of the main line.`,
+          `The checkpoint ${info.sequence} belongs to the branch ${JSON.stringify(info.branch)}. Choose a checkpoint of the main line.`,
         );
       target = info;
       if (!replay) break;
@@ -81,13 +81,18 @@ export async function pointOf(
   return { checkpoint: await store.loadAt(runId, target.sequence), next };
 }
 
-/** A state that comes from outside, checked by the graph's own rule. */
+/** Validates an external state with the graph's `parse`. */
 export function checkedState(graph: GraphDefinition, state: unknown, runId: string): unknown {
   if (!graph.parse) return state;
   try {
     return graph.parse(state);
   } catch (cause) {
-    throw new RunError("state", `The state is not one of this graph: ${messageOf(cause)}`, { code: "invalid_input", runId, state, cause });
+    throw new RunError("state", `The state is not valid for this graph: ${messageOf(cause)}`, {
+      code: "invalid_input",
+      runId,
+      state,
+      cause,
+    });
   }
 }
 

@@ -4,7 +4,7 @@ import type { NewRunCheckpoint, RunCheckpointInfo, RunLease } from "../model/run
 import type { AcquireOptions, NewRun, RunStore, SaveOptions } from "../ports/run-store.ts";
 import { retry } from "../scheduling/retry.ts";
 
-/** The writes of the engine. A database that is away for a moment does not cost the run. */
+/** The writes of the engine, retried while the database is unavailable. */
 export interface RetryingStore {
   start(run: NewRun): Promise<RunLease>;
   acquire(runId: string, options: AcquireOptions): Promise<RunLease>;
@@ -13,8 +13,8 @@ export interface RetryingStore {
 }
 
 /**
- * Tries again while the store is unavailable. A write whose answer was lost may have been done: before it is repeated, the store is asked,
- * so that a run's history has every step once.
+ * Retries while the store is unavailable. A write whose response was lost may have been applied: a retry checks that first, so that
+ * the history of a run has every step once.
  */
 export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
   function again<T>(attempt: () => Promise<T>, done: () => Promise<T | undefined>, triedBefore = 0): Promise<T> {
@@ -25,7 +25,7 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
     return retry(once, { backoff: { firstMs: 20, maxMs: 1_000 }, isRetryable: passing, limitMs: waitMs });
   }
 
-  /** The lease, if the run is held under this owner's name. */
+  /** Returns the lease of the run if this owner has it. */
   async function heldBy(runId: string, owner: string): Promise<RunLease | undefined> {
     const run = await store.getRun(runId);
     return run?.leaseOwner === owner && run.leaseUntil ? { runId, owner, fence: run.fence, until: run.leaseUntil } : undefined;
@@ -44,7 +44,7 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
       ),
     async save(checkpoint, options) {
       try {
-        return await store.save(checkpoint, options); // nearly always all there is to do
+        return await store.save(checkpoint, options); // the common case
       } catch (error) {
         if (!passing(error)) throw error;
       }
@@ -81,7 +81,7 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
   };
 }
 
-/** Whether waiting can help: a damaged database and an abandoned migration need a person first. */
+/** Returns whether waiting can help. A damaged database and an abandoned migration need an operator. */
 function passing(error: unknown): boolean {
   return error instanceof CairnError && error.code === "unavailable" && error.details?.damaged !== true && !isAbandoned(error);
 }

@@ -1,7 +1,7 @@
 import { CairnError, type ErrorCode } from "../model/errors.ts";
 import { redactMessage } from "../text/redact-message.ts";
 
-/** The closed list of ways in which a run fails. */
+/** The closed list of failure kinds of a run. */
 export type RunErrorKind =
   | "node"
   | "timeout"
@@ -19,7 +19,7 @@ export interface RunErrorOptions {
   readonly runId: string;
   readonly node?: string | undefined;
   readonly branch?: string | undefined;
-  /** The state the run had when it failed: what the failing step was given. */
+  /** The input state of the failed step. */
   readonly state?: unknown;
   readonly cause?: unknown;
   readonly details?: Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ const CODE: Record<RunErrorKind, ErrorCode> = {
   state: "invalid_input",
 };
 
-/** A run that failed: how, where, and with what state. The one subclass there is, because a state has no place in `details`. */
+/** The error of a failed run, with kind, node and state. The only subclass of CairnError, because a state does not fit into `details`. */
 export class RunError<S = unknown> extends CairnError {
   readonly kind: RunErrorKind;
   readonly runId: string;
@@ -60,7 +60,7 @@ export class RunError<S = unknown> extends CairnError {
   }
 }
 
-/** Whether the store refused because another process works on the run. */
+/** Returns whether the store refused because another process has the lease. */
 export function isHeld(error: unknown): error is CairnError {
   return error instanceof CairnError && error.details?.kind === "held";
 }
@@ -68,12 +68,12 @@ export function isHeld(error: unknown): error is CairnError {
 /** Characters of a stored reason. */
 const REASON_CHARS = 2_000;
 
-/** Returns why something failed as it may be stored: errors quote what they were given, secrets included. */
+/** Returns the reason of a failure without secrets, which error messages may quote. */
 export function storedReason(message: string): string {
   return redactMessage(message).slice(0, REASON_CHARS);
 }
 
-/** What a step threw, as words. Anything can be thrown. */
+/** Returns the message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : typeof error === "string" ? error : "a value that is not an error was thrown";
 }

@@ -1,6 +1,6 @@
 /**
- * Ends everything that runs under it at once. Like an AbortController, but waiting on it a hundred thousand times leaves nothing
- * behind, and the signal itself is only made when a step asks for it.
+ * A tree of cancellations. Like an AbortController, but 100,000 waits on it leak no listeners, and the signal is created only when a
+ * step uses it.
  */
 export class Scope {
   reason: unknown;
@@ -25,7 +25,7 @@ export class Scope {
     this.#waiting.clear();
   }
 
-  /** Calls back once, at once if it is over already. The result takes the call back. */
+  /** Calls `stop` once on abort, immediately if already aborted. Returns a function that unsubscribes. */
   onAbort(stop: (reason: unknown) => void): () => void {
     if (this.aborted) stop(this.reason);
     else this.#waiting.add(stop);
@@ -40,7 +40,7 @@ export class Scope {
     return this.#controller.signal;
   }
 
-  /** What the work comes to, unless the scope ends first. */
+  /** Settles like `work`, or rejects when the scope is aborted first. */
   race<T>(work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const leave = this.onAbort(reject);
@@ -65,7 +65,7 @@ export class Scope {
     return this.race(rest).finally(() => clearTimeout(timer));
   }
 
-  /** Lets go of the parent. */
+  /** Unsubscribes from the parent scope. */
   close(): void {
     this.#leave?.();
   }

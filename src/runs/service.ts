@@ -19,7 +19,7 @@ export interface ListRuns {
 }
 
 export interface RunView extends Run {
-  /** What the run came to, or why it failed, in words. */
+  /** Why the run failed, or its result, as a message. */
   readonly reason?: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface RunDetails {
 
 /** The stored runs of all processes. */
 export interface Runs {
-  /** For graphs of your own: hand it to `run` and `resume`. */
+  /** Pass it to `run` and `resume` of your own graphs. */
   readonly store: RunStore;
   list(input: ListRuns, maySee?: MaySee): Promise<{ readonly runs: readonly RunView[]; readonly nextCursor?: string | undefined }>;
   get(
@@ -53,13 +53,13 @@ export interface Runs {
 }
 
 const PAGE = 100;
-/** Steps of one run that are drawn. */
+/** The maximum number of steps in a drawing. */
 const STEPS_SHOWN = 500;
 const STATE_SHOWN_BYTES = 1_000_000;
 const DAY_MS = 86_400_000;
 
 export function runs({ store, now }: { readonly store: RunStore; readonly now: Clock }): Runs {
-  /** The run; one that the caller may not see is not there. */
+  /** Returns the run; raises `not_found` also for a run that the caller may not see. */
   async function visible(runId: string, maySee: MaySee = everything): Promise<Run> {
     const run = await store.getRun(runId);
     if (!run || !maySee(run.project)) throw runNotFoundError(runId);
@@ -108,7 +108,7 @@ export function runs({ store, now }: { readonly store: RunStore; readonly now: C
 
     async prune({ olderThanDays, keepLast, runId }, { maySee = everything, signal } = {}) {
       if (runId !== undefined) await visible(runId, maySee);
-      else if (!maySee(null)) throw new CairnError("forbidden", "This key may only prune the runs of its projects. Name one with run_id.");
+      else if (!maySee(null)) throw new CairnError("forbidden", "This key may prune only runs of its projects. Name one run.");
       const olderThan = olderThanDays === undefined ? undefined : new Date(Date.parse(now()) - olderThanDays * DAY_MS).toISOString();
       return store.prune({ olderThan, keepLast, runId, ...(signal ? { signal } : {}) });
     },
@@ -127,18 +127,18 @@ function fromCursor(cursor: string): { updatedAt: string; runId: string } {
   return { updatedAt: at, runId: id };
 }
 
-/** The reason in words, of what the engine left as JSON. */
+/** Adds the message of the JSON note as `reason`. */
 function view(run: Run): RunView {
   if (run.note === null) return run;
   try {
     const { message } = JSON.parse(run.note);
     return typeof message === "string" ? { ...run, reason: message } : run;
   } catch {
-    return { ...run, reason: run.note }; // written by someone else's engine
+    return { ...run, reason: run.note }; // written by another engine
   }
 }
 
-/** The state as JSON for people. What is too long to be read is left out. */
+/** Returns the state as readable JSON; `undefined` for a large state. */
 function stateText(state: StoredState): string | undefined {
   if (state.length > STATE_SHOWN_BYTES) return undefined;
   return JSON.stringify(decodeState(state), (_, value) => {

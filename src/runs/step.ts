@@ -4,7 +4,7 @@ import type { FailureKind, RetryRule, StepContext } from "./definition.ts";
 import type { Interrupt } from "./events.ts";
 import type { Scope } from "./scope.ts";
 
-/** Thrown through a step that asks a question, and through the fork around it. Not an error: nothing went wrong. */
+/** Thrown by `interrupt` through the step and its fork. Not an error. */
 export class Paused {
   readonly interrupts: readonly Interrupt[];
   constructor(interrupts: readonly Interrupt[]) {
@@ -12,14 +12,14 @@ export class Paused {
   }
 }
 
-/** What a step is handed. Whatever costs something is only made when it is asked for. */
+/** The context of a step. Expensive fields are created on first use. */
 export class Context implements StepContext {
   readonly runId: string;
   readonly node: string;
   readonly branch: string;
   readonly step: number;
   readonly attempt: number;
-  /** Set when the step asked a question that has no answer yet, even if it then swallowed the exception. */
+  /** Set when the step asked a question without an answer, even if the step caught the exception. */
   paused: Paused | undefined;
   readonly #scope: Scope;
   readonly #answers: readonly unknown[];
@@ -54,7 +54,7 @@ export class Context implements StepContext {
     return `${this.runId}/${this.branch && `${this.branch}/`}${this.node}#${this.step}/${this.attempt}`;
   }
 
-  // Fields rather than methods, so that steps may take them out of the context.
+  // Fields instead of methods, so that steps can destructure them.
   readonly interrupt = <Answer>(question: unknown = null): Answer => {
     if (this.#asked < this.#answers.length) return this.#answers[this.#asked++] as Answer;
     this.paused ??= new Paused([{ node: this.node, branch: this.branch, question }]);
@@ -64,7 +64,7 @@ export class Context implements StepContext {
   readonly progress = (data: unknown): void => this.#progress?.(this, data);
 }
 
-/** What is wrong, as far as trying again is concerned. */
+/** Classifies a failure for retry rules. */
 export function failureKind(error: unknown): FailureKind {
   if (error instanceof CairnError) return error.code;
   if (error instanceof TypeError && /fetch|network/i.test(error.message)) return "error"; // how fetch reports a connection that failed
@@ -77,7 +77,7 @@ export function failureKind(error: unknown): FailureKind {
 
 const NOT_WORTH_IT: readonly FailureKind[] = ["bug", "invalid_input", "cancelled", "forbidden", "unauthorized", "too_large"];
 
-/** How long to wait before the next try, or `undefined` if there is to be none. `tries` is how many were made under these rules. */
+/** Returns the delay before the next attempt, or `undefined` for none. `tries` counts the attempts so far. */
 export function retryWait(rules: readonly RetryRule[], error: unknown, tries: number): number | undefined {
   const kind = failureKind(error);
   const rule = rules.find(({ on }) =>

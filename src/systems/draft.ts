@@ -2,11 +2,11 @@ import type { MessageHead, PortPosition, StoredMessage } from "../model/system.t
 import { newPort } from "../model/system-rules.ts";
 import type { ComponentChange, LoadedPort, SystemStore } from "../ports/system-store.ts";
 
-/** What this process knows of a component at one version. It is thrown away when the version has moved on. */
+/** The cached state of a component at one version. It is discarded when the version changes. */
 export interface View {
   readonly version: number;
   readonly ports: ReadonlyMap<string, PortView>;
-  /** Values that were read or written, `null` for a key without one. Filled as they are asked for. */
+  /** Values that were read or written; `null` for a key without one. Filled on demand. */
   readonly state: Map<string, Uint8Array | null>;
 }
 
@@ -24,11 +24,11 @@ export function viewOf(version: number, ports: readonly LoadedPort[]): View {
   };
 }
 
-/** Values kept in memory between commits. Beyond this they are read again. */
+/** The maximum size of the value cache. A larger cache is cleared. */
 const CACHE_KEYS = 10_000;
 const CACHE_BYTES = 16 * 1024 * 1024;
 
-/** One commit of a component in the making: nothing of it is true until the store has taken it. */
+/** An uncommitted change of a component. */
 export class Draft {
   readonly #store: SystemStore;
   readonly #component: string;
@@ -55,14 +55,14 @@ export class Draft {
     return port;
   }
 
-  /** Whether the component has this port, or may have one more. */
+  /** Returns whether the component has this port or may add it. */
   hasRoomFor(port: string, ports: number): boolean {
     if (this.#view.ports.has(port) || this.#ports.get(port)?.changed) return true;
     const added = [...this.#ports].filter(([name, { changed }]) => changed && !this.#view.ports.has(name)).length;
     return this.#view.ports.size + added < ports;
   }
 
-  /** The message with this id, as it would be after this commit. */
+  /** Returns the message with this id as of this draft. */
   message(port: string, id: string): MessageHead | undefined {
     return this.#heads.get(idKey({ port, id }));
   }
@@ -81,17 +81,17 @@ export class Draft {
     this.#written.set(idKey(head), written ? { ...message, data: written.data } : message);
   }
 
-  /** Whether the store wants values without secrets. */
+  /** Whether the store redacts secrets. */
   get redacts(): boolean {
     return this.#store.redactState !== undefined;
   }
 
-  /** Returns a value as the store wants it. */
+  /** Returns the value without secrets if the store redacts them. */
   redact(value: unknown): unknown {
     return this.#store.redactState ? this.#store.redactState(value) : value;
   }
 
-  /** The value as it would be after this commit. */
+  /** Returns the value as of this draft. */
   async value(key: string): Promise<Uint8Array | null> {
     const drafted = this.#state.get(key);
     if (drafted !== undefined) return drafted;
@@ -121,7 +121,7 @@ export class Draft {
     };
   }
 
-  /** What is known once the store has taken it. */
+  /** Returns the cached state after a successful commit. */
   accepted(): View {
     const ports = new Map(this.#view.ports);
     for (const [name, port] of this.#ports) if (port.changed || ports.has(name)) ports.set(name, port.view());
@@ -159,12 +159,12 @@ export class PortDraft {
     return this.#row !== this.#before.row || this.#added.size > 0;
   }
 
-  /** Whether this offset was received before. */
+  /** Returns whether this offset was already received. */
   has(offset: number): boolean {
     return offset <= this.#row.position || this.ahead.has(offset);
   }
 
-  /** Notes that this offset was received, and moves on as far as nothing is missing. */
+  /** Marks the offset as received and advances the position to the first gap. */
   mark(offset: number): void {
     if (this.has(offset)) return;
     const highest = Math.max(this.#row.highest, offset);
@@ -183,7 +183,7 @@ export class PortDraft {
     this.#row = { ...this.#row, position, highest };
   }
 
-  /** What is finished at or below this offset may be forgotten. */
+  /** Allows the deletion of finished messages at or below this offset. */
   prune(to: number): void {
     if (to > this.#row.prunedTo) this.#row = { ...this.#row, prunedTo: Math.min(to, this.#row.position) };
   }

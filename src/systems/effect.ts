@@ -5,7 +5,7 @@ import { decodeState, encodeText } from "../text/plain-data.ts";
 import { redactMessage } from "../text/redact-message.ts";
 import type { Draft } from "./draft.ts";
 
-/** What a component remembers, while an effect works on it. All that an effect writes commits together with its message, or not at all. */
+/** The state of a component during an effect. The writes of an effect and its message are committed atomically. */
 export interface EffectState {
   get<Value = unknown>(key: string): Promise<Value | undefined>;
   set(key: string, value: unknown): void;
@@ -19,17 +19,17 @@ export interface Delivery<Data = unknown> {
   readonly id: string;
   readonly offset: number;
   readonly data: Data;
-  /** 1 the first time. */
+  /** From 1. */
   readonly attempt: number;
 }
 
 /**
- * What a message does to its component. It may run again when another process was quicker, so it does nothing but read and write
- * the state: what it does elsewhere is not undone.
+ * Applies a message to its component. It runs again after a concurrent commit, so it should only read and write the state: other side
+ * effects are not undone.
  */
 export type Effect<Data = unknown> = (state: EffectState, message: Delivery<Data>) => void | Promise<void>;
 
-/** Runs the effect on the draft. Gives the reason when it failed, and then nothing of it is left. */
+/** Runs the effect on the draft. If it fails, returns the reason and discards its writes. */
 export async function tryEffect(draft: Draft, effect: Effect, message: Delivery, timeoutMs: number): Promise<string | undefined> {
   const written = new Map<string, Uint8Array | null>();
   let ended = false;
@@ -69,7 +69,7 @@ export async function tryEffect(draft: Draft, effect: Effect, message: Delivery,
     draft.write(written);
     return undefined;
   } catch (error) {
-    // The store is to blame, not the message: it must not cost an attempt.
+    // The store failed, not the message: this does not count as an attempt.
     if (broken) throw broken.error;
     return reasonOf(error);
   } finally {
@@ -91,20 +91,20 @@ async function withinTime(work: void | Promise<void>, timeoutMs: number): Promis
   }
 }
 
-/** Why an effect failed, as text that every store can hold. */
+/** Returns why an effect failed, as text that every store accepts. */
 function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
-  const clean = redactMessage(text); // errors quote what they were given, secrets included
+  const clean = redactMessage(text); // error messages may quote secrets
   return clean.replaceAll("\0", "\uFFFD").slice(0, LIMITS.systemReasonChars).toWellFormed() || "failed without a message";
 }
 
-/** Plain data as bytes. */
+/** Encodes plain data as bytes. */
 export function encodeValue(value: unknown, maxBytes: number, what: string): Uint8Array {
   const bytes = Buffer.from(encodeText(value), "utf8");
   if (bytes.byteLength > maxBytes)
     throw new CairnError(
       "too_large",
-      `${what} has ${bytes.byteLength} bytes; at most ${maxBytes} can be stored. Keep it in a file and store where it is.`,
+      `${what} has ${bytes.byteLength} bytes; at most ${maxBytes} can be stored. Store it in a file and put the path here.`,
     );
   return bytes;
 }

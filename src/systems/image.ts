@@ -6,15 +6,15 @@ import { LIMITS } from "../model/limits.ts";
 import type { ComponentImage, PortOffsets, SnapshotInfo, SnapshotPart, SnapshotTotals, StoredMessage } from "../model/system.ts";
 import { decodeState, encodeText } from "../text/plain-data.ts";
 
-/** A component's image as one part of a snapshot: plain data, compressed. */
+/** Encodes an image of a component as a part of a snapshot: plain data, compressed. */
 export async function encodeImage(image: ComponentImage): Promise<SnapshotPart> {
   const data = await promisify(gzip)(Buffer.from(encodeText(image), "utf8"), { level: 1 });
   return { component: image.component, checksum: sha256Hex(data), data };
 }
 
-/** Raises, saying what is wrong, when the part does not hold a whole image. */
+/** Decodes a part; throws with the problem if it does not contain a valid image. */
 export async function decodeImage({ component, data }: SnapshotPart): Promise<ComponentImage> {
-  // Base64 and the names of fields make the text longer than what was collected.
+  // Base64 and field names make the text longer than the collected data.
   const text = await promisify(gunzip)(data, { maxOutputLength: 2 * LIMITS.systemSnapshotBytes });
   const image = decodeState(text);
   if (!isImage(image)) throw new CairnError("unavailable", "it holds something else than a component");
@@ -22,7 +22,7 @@ export async function decodeImage({ component, data }: SnapshotPart): Promise<Co
   return image;
 }
 
-/** One checksum over the whole snapshot: what it is, and what its parts are. */
+/** Returns the checksum of a snapshot over its metadata and its parts. */
 export function snapshotChecksum(info: Pick<SnapshotInfo, "id" | "mode" | "createdAt">, parts: readonly SnapshotPart[]): string {
   return framedHash(info.id, info.mode, info.createdAt, ...parts.flatMap(({ component, checksum }) => [component, checksum]));
 }
@@ -49,7 +49,7 @@ function isImage(value: unknown): value is ComponentImage {
   );
 }
 
-/** Positions must make sense, or what is received next would be taken for something that came before. */
+/** Validates positions: a wrong one would make new messages count as duplicates. */
 function isPort(value: unknown): value is PortOffsets {
   if (!isRecord(value)) return false;
   const { port, firstOffset, position, highest, prunedTo, ahead } = value;

@@ -8,7 +8,7 @@ import { VERIFY_LEVELS } from "./verify.ts";
 const SystemId = z
   .string()
   .max(LIMITS.systemIdChars)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must begin with a letter or digit and hold only letters, digits, ".", "_" and "-"')
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must begin with a letter or digit and contain only letters, digits, ".", "_" and "-"')
   .describe("The id of the system.");
 const Name = text(LIMITS.systemNameChars, 1);
 const SnapshotId = text(LIMITS.idChars, 1);
@@ -17,7 +17,7 @@ const Snapshot = z.object({
   id: z.string(),
   created_at: z.iso.datetime(),
   mode: z.enum(["consistent", "per_component"]),
-  complete: z.boolean().describe("The mark that is set last. Without it the snapshot is never used."),
+  complete: z.boolean().describe("Set last. An incomplete snapshot is never restored."),
   checksum: z.string().optional(),
   components: z.int(),
   messages: z.int(),
@@ -31,7 +31,7 @@ const Port = z.object({
   highest: z.int(),
   first_offset: z.int(),
   pruned_to: z.int(),
-  ahead: z.int().describe("Offsets received above the position: something is missing below them."),
+  ahead: z.int().describe("Out-of-order offsets received above the position."),
   pending: z.int(),
   done: z.int(),
   dead: z.int(),
@@ -39,7 +39,7 @@ const Port = z.object({
 
 export const systemList = operation({
   name: "system_list",
-  summary: "List the systems whose state is kept here.",
+  summary: "List the stored systems.",
   input: z.strictObject({}),
   output: z.object({ systems: z.array(z.object({ system_id: z.string(), location: z.string(), size_bytes: z.int().optional() })) }),
   access: "read",
@@ -55,14 +55,14 @@ export const systemList = operation({
 
 export const systemGet = operation({
   name: "system_get",
-  summary: "Show a system: its components, how far their ports are, and what waits or failed.",
+  summary: "Show a system: components, port positions, pending and failed messages.",
   input: z.strictObject({ system_id: SystemId }),
   output: z.object({
     system_id: z.string(),
     components: z.array(
       z.object({
         component: z.string(),
-        version: z.int().describe("Counts the commits."),
+        version: z.int().describe("The number of commits."),
         updated_at: z.iso.datetime(),
         state_keys: z.int(),
         state_bytes: z.int(),
@@ -83,7 +83,7 @@ export const systemGet = operation({
             `  ${port}: position ${position}${highest > position ? ` (${position + 1} is missing, received up to ${highest})` : ""}, ${done} done, ${pending} pending, ${dead} dead`,
         ),
       ])
-      .join("\n") || "Nothing was received yet.",
+      .join("\n") || "No messages were received yet.",
   run: (cairn, input, context) => {
     assertMaySee(context);
     return cairn.systems.get(input);
@@ -140,7 +140,7 @@ export const systemSnapshot = operation({
 
 export const systemVerify = operation({
   name: "system_verify",
-  summary: "Check a system's snapshots, or one of them.",
+  summary: "Verify a system's snapshots, or one of them.",
   input: z.strictObject({
     system_id: SystemId,
     snapshot_id: SnapshotId.optional().describe("Only this one."),
@@ -182,8 +182,8 @@ export const systemVerify = operation({
 
 export const systemRestore = operation({
   name: "system_restore",
-  summary: "Put a system back to its newest good snapshot, or to the one named. Stop its processes first.",
-  input: z.strictObject({ system_id: SystemId, snapshot_id: SnapshotId.optional().describe("Default: the newest that is good.") }),
+  summary: "Restore a system from a snapshot (default: the newest valid one). Stop its processes first.",
+  input: z.strictObject({ system_id: SystemId, snapshot_id: SnapshotId.optional().describe("Default: the newest valid one.") }),
   output: z.object({
     snapshot_id: z.string(),
     created_at: z.iso.datetime(),
@@ -213,12 +213,12 @@ export const systemRestore = operation({
 
 export const systemDeadLetters = operation({
   name: "system_dead_letters",
-  summary: "List messages whose effect failed too often.",
+  summary: "List dead letters: messages whose attempts are exhausted.",
   input: z.strictObject({
     system_id: SystemId,
     component: Name.optional(),
     port: Name.optional(),
-    include_data: z.boolean().default(false).describe("With the data, as JSON, if it is short enough to be read."),
+    include_data: z.boolean().default(false).describe("Include the data as JSON, if it is short enough."),
     limit: z.int().min(1).max(LIMITS.listMax).default(20),
     cursor: text(LIMITS.systemCursorChars, 1).optional().describe("next_cursor of the page before."),
   }),
@@ -259,7 +259,7 @@ export const systemDeadLetters = operation({
 
 export const systemRequeue = operation({
   name: "system_requeue",
-  summary: "Let dead letters be tried again: all of a port, or those named.",
+  summary: "Retry dead letters: all of a port, or by id.",
   input: z.strictObject({
     system_id: SystemId,
     component: Name,
@@ -280,11 +280,11 @@ export const systemRequeue = operation({
 
 export const systemPrune = operation({
   name: "system_prune",
-  summary: "Forget finished messages by age, by count or both. What is above a port's position, waits or failed stays.",
+  summary: "Delete processed messages. Pending, failed and out-of-order messages are kept.",
   input: z.strictObject({
     system_id: SystemId,
     keep_last: z.int().min(0).max(1_000_000_000).optional().describe("Keep the newest N offsets of each port."),
-    older_than_days: z.number().min(0).max(36_500).optional().describe("Only what was received longer ago."),
+    older_than_days: z.number().min(0).max(36_500).optional().describe("Only messages received longer ago."),
   }),
   output: z.object({ messages: z.int() }),
   access: "admin",
@@ -295,7 +295,7 @@ export const systemPrune = operation({
     positional: ["system_id"],
     examples: ["cairn system prune billing --keep-last 10000", "cairn system prune billing --older-than-days 30"],
   },
-  render: ({ messages }) => `Forgot ${messages} finished messages. They are still recognised by their offsets.`,
+  render: ({ messages }) => `Deleted ${messages} processed messages. Their offsets are still recognised.`,
   run: (cairn, input, context) => {
     assertMaySee(context);
     return cairn.systems.prune(input, { signal: context.signal });
@@ -314,7 +314,7 @@ export const systemOperations = [
   systemPrune,
 ];
 
-/** A system belongs to no project, so it is for keys that may see everything. */
+/** Raises `forbidden` for a key limited to projects, because a system belongs to no project. */
 function assertMaySee({ allProjects }: CallContext): void {
   if (!allProjects) throw new CairnError("forbidden", "Systems belong to no project. Use a key that is not limited to projects.");
 }

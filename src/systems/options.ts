@@ -5,25 +5,25 @@ import type { SnapshotMode } from "../model/system.ts";
 import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 
-/** How a system behaves. Everything has a default. */
+/** The settings of a system. All have defaults. */
 export interface SystemOptions {
-  /** The write budget: commits per second of each component in this process. What comes faster is put together, never dropped. Default 40. */
+  /** The write budget: commits per second of each component in this process. Faster messages are batched, never dropped. Default 40. */
   readonly commitsPerSecond?: number | undefined;
-  /** How often an effect is tried before its message is a dead letter; default 5. */
+  /** The number of attempts before a message becomes a dead letter; default 5. */
   readonly maxAttempts?: number | undefined;
-  /** How long one effect may take; default 30 s. */
+  /** The time limit of one effect; default 30 s. */
   readonly effectTimeoutMs?: number | undefined;
   readonly snapshots?:
     | {
-        /** One is taken when so much time has passed and something has changed; 0 for none but those asked for. Default 60 s. */
+        /** The interval of automatic snapshots, taken only after changes; 0 disables them. Default 60 s. */
         readonly everyMs?: number | undefined;
-        /** How many are kept; default 10. */
+        /** The number of snapshots to keep; default 10. */
         readonly keep?: number | undefined;
-        /** Of those taken by themselves; default `consistent`. */
+        /** The mode of automatic snapshots; default `consistent`. */
         readonly mode?: SnapshotMode | undefined;
       }
     | undefined;
-  /** What is forgotten after each snapshot that is taken by itself; default nothing. */
+  /** Deletes finished messages after each automatic snapshot; default: none. */
   readonly retention?: Retention | undefined;
   /** Called when a snapshot or the retention fails in the background; default: a process warning. */
   readonly onProblem?: ((error: unknown) => void) | undefined;
@@ -31,11 +31,11 @@ export interface SystemOptions {
   readonly newId?: (() => string) | undefined;
 }
 
-/** Which finished messages may be forgotten. What both rules allow goes, and never anything above the position of its port. */
+/** Selects the finished messages to delete. A message is deleted only if both rules allow it, and never above the position of its port. */
 export interface Retention {
   /** Keeps the newest N offsets of each port. */
   readonly keepLast?: number | undefined;
-  /** Only what was received longer ago goes. */
+  /** Deletes only messages received longer ago. */
   readonly olderThanMs?: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface Settings {
   readonly commitsPerSecond: number;
   readonly maxAttempts: number;
   readonly effectTimeoutMs: number;
-  /** 0 for no snapshots by themselves. */
+  /** 0 disables automatic snapshots. */
   readonly snapshotEveryMs: number;
   readonly snapshotsKept: number;
   readonly snapshotMode: SnapshotMode;
@@ -77,7 +77,7 @@ export function settingsOf(options: SystemOptions): Settings {
 
 export function assertRetention({ keepLast, olderThanMs }: Retention): void {
   if (keepLast === undefined && olderThanMs === undefined)
-    throw new CairnError("invalid_input", "Say what may be forgotten: give keep_last, an age, or both.");
+    throw new CairnError("invalid_input", "Give the number of offsets to keep, an age, or both.");
   if (keepLast !== undefined) whole("keepLast", keepLast, 0, Number.MAX_SAFE_INTEGER);
   if (olderThanMs !== undefined) inRange("olderThanMs", olderThanMs, 0, Number.MAX_SAFE_INTEGER);
 }

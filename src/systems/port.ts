@@ -10,9 +10,9 @@ import { deliver, movePruneMark, type Receipt, requeue } from "./writes.ts";
 
 /** A message as a source sends it. */
 export interface Message<Data = unknown> {
-  /** A message that is sent again must have the same id. */
+  /** A repeated message must have the same id. */
   readonly id: string;
-  /** Its place in its source: whole numbers, each message its own, none left out. */
+  /** The position in the source: consecutive integers, one per message. */
   readonly offset: number;
   /** Plain data: objects, lists, text, numbers, dates, maps, sets and bytes. */
   readonly data?: Data | undefined;
@@ -30,23 +30,23 @@ export interface WorkReport {
   readonly dead: number;
 }
 
-/** Where the messages of one source arrive. */
+/** Receives the messages of one source. */
 export interface Port<Data = unknown> {
   readonly name: string;
   /**
-   * Takes a message once. With an effect, the message and all that the effect writes become true in one step; without one, the message
-   * is kept until `work`. Resolves when that is durable; raises when nothing was stored.
+   * Receives a message exactly once. With an effect, the message and all writes of the effect are committed atomically; without one,
+   * the message is stored until `work`. Resolves when it is durable; rejects if nothing was stored.
    */
   receive(message: Message<Data>, effect?: Effect<Data>, options?: { readonly signal?: AbortSignal }): Promise<Receipt>;
-  /** Tries the effect on messages that wait, each once, in the order of their offsets. */
+  /** Tries the effect once on each pending message, by offset. */
   work(effect: Effect<Data>, options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<WorkReport>;
-  /** Whether this message came before. Old ones are known by their offset only. */
+  /** Returns whether this message was already received. Deleted messages are recognised by offset only. */
   seen(message: { readonly id: string; readonly offset?: number }): Promise<boolean>;
   /** Returns the progress of the port: its source continues after `position`. */
   position(): Promise<PortPosition>;
-  /** Messages that wait for an effect, in the order of their offsets. */
+  /** Returns pending messages, by offset. */
   pending(options?: PageOptions): Promise<readonly PendingMessage<Data>[]>;
-  /** Messages whose effect failed too often. */
+  /** Returns dead letters: messages whose attempts are exhausted. */
   deadLetters(options?: PageOptions): Promise<readonly PendingMessage<Data>[]>;
   /** Requeues dead letters, all or the named ones, and returns their number. */
   requeue(ids?: readonly string[]): Promise<number>;
@@ -150,7 +150,7 @@ export function port<Data>({ component, port: name, firstOffset, store, writer, 
       const since = olderThanMs === undefined ? undefined : (Date.parse(now()) - olderThanMs) / 1_000;
       const firstYoung = since === undefined ? undefined : await opened.firstSince(component, name, since);
       const mark = (position: number) => Math.min(position - (keepLast ?? 0), firstYoung === undefined ? position : firstYoung - 1);
-      // The mark comes first: from then on what is below it is known by its offset, and the rows may go one by one.
+      // Commits the mark first: messages below it are recognised by offset, so that their rows can be deleted in batches.
       const upTo = await writer.submit(movePruneMark(name, firstOffset, mark), signal);
       let forgotten = 0;
       for (let swept = SWEPT_AT_ONCE; swept === SWEPT_AT_ONCE; forgotten += swept) {

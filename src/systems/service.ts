@@ -18,7 +18,7 @@ interface Named {
 export interface DeadLetter extends Omit<ListedMessage, "data" | "status" | "timestamp" | "reason"> {
   readonly receivedAt: string;
   readonly reason: string;
-  /** The data as JSON for people, if it was asked for and is short enough to be read. */
+  /** The data as JSON, if requested and short enough. */
   readonly dataJson?: string | undefined;
 }
 
@@ -30,14 +30,14 @@ export interface DeadLetterQuery extends Named {
   readonly cursor?: string | undefined;
 }
 
-/** What the configuration says about systems. */
+/** The configuration of systems. */
 export type SystemSettings = Pick<SystemOptions, "commitsPerSecond" | "snapshots">;
 
 /** The stored systems of all processes. */
 export interface Systems {
   /** Opens a system with the configured write budget and snapshots, which `options` may override. Nothing is read before its first use. */
   open(systemId: string, options?: SystemOptions): System;
-  /** Where systems are kept. `system` of `cairn-memory/systems` takes it too, with settings of its own. */
+  /** The storage of systems. Pass it to `system` of `cairn-memory/systems` for other settings. */
   readonly storage: SystemStorage;
   list(): Promise<{
     readonly systems: readonly { readonly systemId: string; readonly location: string; readonly sizeBytes?: number | undefined }[];
@@ -79,7 +79,7 @@ export function systems({ storage, scratch, now, newId, settings }: SystemsDeps)
     return store;
   };
 
-  /** Works on a system that somebody else may be running: it only does what it is asked for, and makes no new ones. */
+  /** Opens an existing system without automatic snapshots, because another process may run it. */
   async function withSystem<T>(
     systemId: string,
     work: (system: System) => Promise<T>,
@@ -158,7 +158,7 @@ function deadLetter({ component, port, id, offset, timestamp, attempts, reason, 
   return { component, port, id, offset, receivedAt, attempts, reason: reason ?? "", ...dataField };
 }
 
-/** What JSON cannot say, for people. */
+/** Converts values that JSON cannot represent. */
 function readable(_: string, value: unknown): unknown {
   if (typeof value === "bigint") return value.toString();
   if (value instanceof Map || value instanceof Set) return [...value];
@@ -178,7 +178,7 @@ function fromCursor(cursor: string): { component: string; port: string; offset: 
     const [component, port] = JSON.parse(at);
     if (typeof component === "string" && typeof port === "string" && Number.isSafeInteger(offset)) return { component, port, offset };
   } catch {
-    // Somebody made it up: the same answer as for one of another list.
+    // A forged cursor: the same error as for a cursor of another list.
   }
   throw new CairnError("invalid_input", "cursor: not one that this list gave. Start again without a cursor.");
 }

@@ -10,7 +10,7 @@ import { type VerifiedSnapshot, type VerifyLevel, type VerifyReport, verifySnaps
 export interface RestoreReport {
   readonly snapshotId: string;
   readonly createdAt: string;
-  /** The position of each port: its source sends everything after this offset again. */
+  /** The position of each port: its source resends everything after this offset. */
   readonly ports: readonly { readonly component: string; readonly port: string; readonly position: number }[];
   /** Newer snapshots that could not be used, and why. */
   readonly skipped: readonly { readonly snapshotId: string; readonly problems: readonly string[] }[];
@@ -20,7 +20,7 @@ export interface Snapshots {
   take(mode: SnapshotMode): Promise<SnapshotInfo>;
   list(): Promise<readonly SnapshotInfo[]>;
   verify(options: { readonly snapshotId?: string | undefined; readonly level: VerifyLevel }): Promise<readonly VerifyReport[]>;
-  /** The one named, or the newest good one. */
+  /** Restores the given snapshot, or the newest valid one. */
   restore(options: { readonly snapshotId?: string | undefined }): Promise<RestoreReport>;
 }
 
@@ -30,11 +30,11 @@ export interface SnapshotDeps {
   readonly keep: number;
   readonly now: () => string;
   readonly newId: () => string;
-  /** Runs `work` while no component of this process writes, with everything before it written. */
+  /** Runs `work` while all writers of this process are paused and flushed. */
   readonly whilePaused: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** An unfinished snapshot may still be in the making, by another process; after this long nobody works on it any more. */
+/** Milliseconds after which an incomplete snapshot counts as abandoned; before, another process may be writing it. */
 const ABANDONED_AFTER_MS = 600_000;
 
 export function snapshots({ store: open, scratch, keep, now, newId, whilePaused }: SnapshotDeps): Snapshots {
@@ -44,7 +44,7 @@ export function snapshots({ store: open, scratch, keep, now, newId, whilePaused 
     return found;
   }
 
-  /** One moment for all, or each component at its own. */
+  /** Collects images: from one transaction for all components, or one for each. */
   async function collect(store: SystemStore, mode: SnapshotMode): Promise<readonly ComponentImage[]> {
     const maxBytes = LIMITS.systemSnapshotBytes;
     if (mode === "consistent") return whilePaused(() => store.collect({ maxBytes }));
@@ -53,7 +53,7 @@ export function snapshots({ store: open, scratch, keep, now, newId, whilePaused 
     return images;
   }
 
-  /** Removes what is older than those to be kept. */
+  /** Deletes snapshots beyond the retention. */
   async function retire(store: SystemStore): Promise<void> {
     const all = await store.snapshots();
     const surplus = all.filter(({ complete }) => complete).slice(keep);
@@ -91,7 +91,7 @@ export function snapshots({ store: open, scratch, keep, now, newId, whilePaused 
         await store.completeSnapshot(begun.id, { ...totals, checksum });
         taken = { ...begun, ...totals, checksum, complete: true };
       } catch (error) {
-        await store.deleteSnapshot(begun.id).catch(() => {}); // it is not marked as complete, so it is never restored
+        await store.deleteSnapshot(begun.id).catch(() => {}); // incomplete, so it is never restored
         throw error;
       }
       await retire(store);

@@ -11,32 +11,32 @@ import { type RestoreReport, snapshots } from "./snapshots.ts";
 import { VERIFY_LEVELS, type VerifyLevel, type VerifyReport } from "./verify.ts";
 import { type ComponentWriter, componentWriter } from "./writer.ts";
 
-/** A system's durable state: what its components received and what they remember. */
+/** The durable state of a system: the messages, offsets and values of its components. */
 export interface System {
   readonly systemId: string;
   component(name: string): Component;
-  /** Takes a snapshot now. `consistent` (default) holds all components for a moment, `per_component` none. */
+  /** Takes a snapshot now. `consistent` (default) pauses all components briefly, `per_component` none. */
   snapshot(options?: { readonly mode?: SnapshotMode }): Promise<SnapshotInfo>;
-  /** Newest first, the unfinished ones too. */
+  /** Returns all snapshots, newest first, including incomplete ones. */
   snapshots(): Promise<readonly SnapshotInfo[]>;
   /** Verifies one snapshot or all; default level `checksum`. */
   verify(options?: { readonly snapshotId?: string; readonly level?: VerifyLevel }): Promise<readonly VerifyReport[]>;
-  /** Goes back to the snapshot named, or to the newest good one. Sources then send again what comes after each position. */
+  /** Restores the given snapshot, or the newest valid one. Sources then resend the messages after each position. */
   restore(options?: { readonly snapshotId?: string }): Promise<RestoreReport>;
   /** Deletes finished messages of all ports and returns their number. */
   prune(retention: Retention, options?: { readonly signal?: AbortSignal }): Promise<number>;
-  /** All components and ports in figures. */
+  /** Returns the counts and positions of all components and ports. */
   overview(): Promise<readonly ComponentOverview[]>;
-  /** Ends after everything received so far is durable. */
+  /** Closes the system after all received messages are durable. */
   close(): Promise<void>;
 }
 
-/** One part of a system. Its messages are taken one after another, so that effects never get in each other's way. */
+/** A component of a system. Its messages are processed one at a time, so that effects never conflict. */
 export interface Component {
   readonly name: string;
-  /** `firstOffset` counts when the port is new: where its source begins; default 0. */
+  /** `firstOffset` applies to a new port: the first offset of its source; default 0. */
   port<Data = unknown>(name: string, options?: { readonly firstOffset?: number }): Port<Data>;
-  /** A value that effects have stored. */
+  /** Returns a value that effects stored. */
   get<Value = unknown>(key: string): Promise<Value | undefined>;
 }
 
@@ -68,7 +68,7 @@ export function createSystem({ systemId, store, scratch, onClose }: SystemDeps, 
     return writer;
   }
 
-  /** Pauses all at once, so that none takes in what another sends while it waits. */
+  /** Pauses all writers together, so that none receives messages from another one meanwhile. */
   async function whilePaused<T>(work: () => Promise<T>): Promise<T> {
     const paused = [...writers.values()];
     const still = Promise.all(paused.map((writer) => writer.pause()));
@@ -105,7 +105,7 @@ export function createSystem({ systemId, store, scratch, onClose }: SystemDeps, 
     if (settings.retention) await prune(settings.retention);
   });
 
-  /** Two processes of one system need not both take snapshots. */
+  /** Returns whether an automatic snapshot is due. Processes of one system share the interval. */
   async function isDue(): Promise<boolean> {
     const newest = (await taken.list()).find(({ complete }) => complete);
     return !newest || Date.parse(now()) - Date.parse(newest.createdAt) >= 0.9 * settings.snapshotEveryMs;

@@ -7,8 +7,8 @@ import type { SnapshotStore, SystemStorage } from "../ports/system-store.ts";
 import { decodeImage, snapshotChecksum, totalsOf } from "./image.ts";
 
 /**
- * How closely a snapshot is looked at; each level does what those before it do. `count`: all parts are there. `integrity`: they can be
- * read and make sense. `checksum`: they are byte for byte what was written. `full`: a trial restore gives the same state.
+ * The verification levels of a snapshot; each includes the ones before. `count`: all parts exist. `integrity`: all parts can be decoded
+ * and are valid. `checksum`: all bytes are unchanged. `full`: a trial restore results in the same state.
  */
 export const VERIFY_LEVELS = ["count", "integrity", "checksum", "full"] as const;
 /** How thoroughly a snapshot is verified; each level includes the ones before. */
@@ -20,18 +20,18 @@ export interface VerifyReport {
   readonly createdAt: string;
   readonly level: VerifyLevel;
   readonly good: boolean;
-  /** What is wrong, in words, at most a hundred. */
+  /** The problems, at most 100. */
   readonly problems: readonly string[];
 }
 
 export interface VerifiedSnapshot extends VerifyReport {
-  /** What the snapshot holds, if it is good. */
+  /** The content of a valid snapshot. */
   readonly images: readonly ComponentImage[];
 }
 
 const PROBLEMS_MAX = 100;
 
-/** `scratch` gives an empty storage in memory for the trial restore. */
+/** Verifies a snapshot. `scratch` creates an empty storage in memory for the trial restore. */
 export async function verifySnapshot(
   store: SnapshotStore,
   info: SnapshotInfo,
@@ -54,7 +54,7 @@ export async function verifySnapshot(
   return { snapshotId, createdAt, level, good, problems: problems.slice(0, PROBLEMS_MAX), images: good ? images : [] };
 }
 
-/** A part that the database itself cannot read is a problem of this snapshot, not of the look at it. */
+/** Reads the parts. A part that the database cannot read is a problem of the snapshot, not an error. */
 async function readParts(store: SnapshotStore, { id }: SnapshotInfo, problems: string[]): Promise<readonly SnapshotPart[]> {
   try {
     return await store.snapshotParts(id);
@@ -105,7 +105,7 @@ async function trialProblems(images: readonly ComponentImage[], storage: SystemS
   }
 }
 
-/** What a restore must bring back. Versions count on, and everything up to the position counts as seen. */
+/** Returns the fields that a restore must reproduce. Versions increase, and offsets up to the position count as received. */
 function comparable({ component, ports, messages, state }: ComponentImage) {
   const bytes = (data: Uint8Array | null) => data && Buffer.from(data).toString("base64");
   return {

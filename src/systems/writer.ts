@@ -8,16 +8,16 @@ import { waitLimitMs } from "../scheduling/time-limit.ts";
 import { Draft, type View, viewOf } from "./draft.ts";
 import type { ComponentWrite } from "./writes.ts";
 
-/** The one place in this process that changes a component. What waits together shares one commit. */
+/** The only writer of a component in this process. Queued writes share one commit. */
 export interface ComponentWriter {
-  /** Resolves once it is durable. Refuses when too much waits already. */
+  /** Resolves when the write is durable. Refuses writes when the queue is full. */
   submit<Result>(write: ComponentWrite<Result>, signal?: AbortSignal): Promise<Result>;
-  /** Resolves when everything submitted so far is done; what comes later waits for `resume`. */
+  /** Resolves when all submitted writes are done; later writes wait for `resume`. */
   pause(): Promise<void>;
   resume(): void;
-  /** How many commits this writer has made. */
+  /** The number of commits of this writer. */
   readonly commits: number;
-  /** Ends after what was submitted so far. */
+  /** Closes the writer after all submitted writes. */
   close(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export interface WriterOptions {
   readonly component: string;
   readonly commitsPerSecond: number;
   readonly now: () => string;
-  /** Milliseconds that only go forward, and how to wait for them; tests have their own. */
+  /** A monotonic clock in milliseconds and its sleep function; tests inject their own. */
   readonly ticks?: (() => number) | undefined;
   readonly wait?: ((ms: number) => Promise<unknown>) | undefined;
 }
@@ -38,14 +38,14 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A writer that met another process rests after its turn, longer than the other waits between two tries, so that both come through. */
+/** Milliseconds of back-off after a conflict with another process. Longer than RETRY_MS, so that both processes make progress. */
 const REST_MS = 15;
 const RETRY_MS = 3;
 
 export function componentWriter(options: WriterOptions): ComponentWriter {
   const { store: open, component, commitsPerSecond, now, ticks = () => performance.now(), wait = sleep } = options;
   const queue: Waiting[] = [];
-  const held: Waiting[] = []; // what came during a pause
+  const held: Waiting[] = []; // submitted during a pause
   let queuedBytes = 0;
   let pauses = 0;
   let closed = false;
@@ -57,14 +57,14 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
   function work(): Promise<void> {
     working ??= workOff().finally(() => {
       working = undefined;
-      if (queue.length > 0) void work(); // came after the last look
+      if (queue.length > 0) void work(); // submitted after the last check
     });
     return working;
   }
 
   async function workOff(): Promise<void> {
     while (queue.length > 0) {
-      // Until the budget allows the next commit, messages gather; the turn lets those of the last answers in.
+      // Writes accumulate until the budget allows the next commit; the turn admits replies to the last results.
       const waitMs = nextCommitAt - ticks();
       if (waitMs > 0) await wait(waitMs);
       else await turn();
@@ -142,7 +142,7 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
     const loaded = await store.load(component, byId, view?.version);
     if (loaded.ports) view = viewOf(loaded.version, loaded.ports);
     const current = view!;
-    // A new message at an offset that was received: whose is it?
+    // A new message at a received offset: load the message that has this offset.
     const strange = wanted.flatMap(({ port: name, offset }, i) => {
       const port = current.ports.get(name);
       if (loaded.messages[i] || offset === undefined || !port || offset <= port.row.prunedTo) return [];
@@ -166,7 +166,7 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
         if (count >= LIMITS.systemQueueMessages || (count > 0 && queuedBytes + write.bytes > LIMITS.systemQueueBytes))
           throw new CairnError(
             "rate_limited",
-            `${count} messages of the component "${component}" wait to be stored already. Wait for their receipts, then send more.`,
+            `${count} messages of the component "${component}" are already queued. Wait for their receipts, then send more.`,
             { details: { kind: "queue" }, retryAfterMs: 100 },
           );
         queuedBytes += write.bytes;

@@ -5,23 +5,23 @@ import type { Draft, PortDraft } from "./draft.ts";
 import { type Effect, encodeValue, tryEffect } from "./effect.ts";
 
 /**
- * `done`: the message's effect has happened, in this very step. `stored`: it is kept for later, since no effect was given. `failed`:
- * its effect failed and it is kept to be tried again. `dead`: it has failed too often. `duplicate`: it came before, nothing happened.
+ * `done`: the effect was applied and committed with the message. `stored`: the message waits, because there was no effect. `failed`:
+ * the effect failed and will be retried. `dead`: the attempts are exhausted. `duplicate`: the message was already received; no change.
  */
 export type Outcome = "done" | "stored" | "failed" | "dead" | "duplicate";
 
-/** What became of a message. Whatever it says is durable. */
+/** The durable result of a message. */
 export interface Receipt {
   readonly outcome: Outcome;
-  /** How often its effect was tried and failed. */
+  /** The number of failed attempts of its effect. */
   readonly attempts: number;
-  /** Why the last try failed. */
+  /** Why the last attempt failed. */
   readonly reason?: string | undefined;
 }
 
-/** Something to be done to a component. It changes the draft, or raises and leaves the draft as it was. */
+/** A write to a component. It changes the draft, or throws and leaves the draft unchanged. */
 export interface ComponentWrite<Result> {
-  /** The message it is about: looked up before it runs. */
+  /** The message of the write, loaded before `apply`. */
   readonly message?: { readonly port: string; readonly id: string; readonly offset?: number } | undefined;
   readonly bytes: number;
   apply(draft: Draft): Promise<Result>;
@@ -41,7 +41,7 @@ export interface DeliveryWrite {
   readonly now: () => string;
 }
 
-/** Takes a message once: the claim, the offset and the effect become true together. */
+/** Delivers a message exactly once: message, offset and effect are committed atomically. */
 export function deliver(delivery: DeliveryWrite): ComponentWrite<Receipt> {
   const { component, port: name, id, offset, effect } = delivery;
   return {
@@ -54,18 +54,18 @@ export function deliver(delivery: DeliveryWrite): ComponentWrite<Receipt> {
         throw new CairnError("too_large", `A component has at most ${LIMITS.systemPorts} ports. Use another component.`);
       const found = draft.message(name, id);
       if (!found && port.has(offset)) {
-        // Forgotten, or the second offset of a message that was forgotten.
+        // The message was deleted by retention, or is the second offset of one that was.
         if (offset <= port.row.prunedTo || !draft.messageAt(name, offset)) return { outcome: "duplicate", attempts: 0 };
         throw anotherMessage(delivery, draft.messageAt(name, offset)!);
       }
       if (found && (found.status !== "pending" || !effect)) {
-        port.mark(offset); // sent again under another offset: nothing is missing there
+        port.mark(offset); // sent again with another offset: not a gap
         return receipt(found.status === "dead" ? "dead" : "duplicate", found);
       }
       if (!found && !effect) assertRoom(port);
       const timestamp = Date.parse(delivery.now()) / 1_000;
       const before: MessageHead = found ?? { port: name, id, offset, timestamp, status: "pending", attempts: 0, reason: null };
-      // The effect runs first: if the store fails under it, the draft is as it was.
+      // The effect runs first, so that a failure of the store leaves the draft unchanged.
       const attempt = before.attempts + 1;
       // An effect sees the message as it is stored, so a repeated attempt works with the same data as the first.
       const value = draft.redact(delivery.value);
@@ -123,30 +123,34 @@ function receipt(outcome: Outcome, { attempts, reason }: Pick<MessageHead, "atte
 function anotherMessage({ port, id, offset }: DeliveryWrite, there: MessageHead): CairnError {
   return new CairnError(
     "conflict",
-    `Offset ${offset} of the port "${port}" was received before as the message "${there.id}", so "${id}" cannot have it. The source counts wrong: give every message an offset of its own.`,
+    `Offset ${offset} of the port "${port}" was received before as the message "${there.id}", so "${id}" cannot have it. The source reused an offset: give every message its own offset.`,
     { details: { kind: "offset", offset } },
   );
 }
 
-/** What a port remembers of the offsets beyond a missing one is bounded. */
+/** Limits the number of out-of-order offsets of a port. */
 function assertInRange({ row, ahead }: PortDraft, offset: number): void {
   const { port: name, firstOffset, position } = row;
   if (offset < firstOffset)
-    throw new CairnError("invalid_input", `offset: the port "${name}" begins at ${firstOffset}.`, { details: { kind: "offset" } });
+    throw new CairnError("invalid_input", `offset: the port "${name}" starts at ${firstOffset}.`, { details: { kind: "offset" } });
   const next = position + 1;
   if (offset > next && ahead.size >= LIMITS.systemOffsetsAhead && !ahead.has(offset))
     throw new CairnError(
       "unavailable",
-      `${ahead.size} messages of the port "${name}" were received beyond offset ${next}, which is missing. Send that one again first.`,
+      `${ahead.size} messages of the port "${name}" were received beyond offset ${next}, which is missing. Send that message first.`,
       { details: { kind: "gap", missing: next }, retryAfterMs: 1_000 },
     );
 }
 
-/** Messages that nobody has worked off are bounded too. */
+/** Limits the number of pending messages of a port. */
 function assertRoom({ row, pending }: PortDraft): void {
   if (pending >= LIMITS.systemPendingMessages)
-    throw new CairnError("unavailable", `${pending} messages of the port "${row.port}" wait for their effect. Work them off first.`, {
-      details: { kind: "pending" },
-      retryAfterMs: 1_000,
-    });
+    throw new CairnError(
+      "unavailable",
+      `${pending} messages of the port "${row.port}" wait for their effect. Process them first with work().`,
+      {
+        details: { kind: "pending" },
+        retryAfterMs: 1_000,
+      },
+    );
 }

@@ -4,8 +4,8 @@ import { redactMessage } from "../text/redact-message.ts";
 const PLACEHOLDER = "[redacted]";
 
 /**
- * Values of headers, addresses and settings, whatever they look like; the rules for stored texts run after them. A request's
- * path reaches the log, so each pattern must take linear time: an attempt that fails may read a bounded number of characters only.
+ * Values of headers, URLs and settings in any form; the rules for stored texts run after them. A request's path reaches the log, so
+ * each pattern must take linear time: a failed attempt may read only a bounded number of characters.
  */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   // The id of a key may be known; its secret may not.
@@ -32,10 +32,10 @@ function redactText(text: string): string {
   return redactSecrets(clean).text;
 }
 
-/** Fields whose value is a secret whatever it looks like. */
+/** Fields whose value is always a secret. */
 const SECRET_FIELD = /^(?:authorization|proxy-authorization|x-api-key|api_?key|password|passwd|secret|cookie|set-cookie)$/i;
 
-/** Removes secrets from a log line in JSON. A rule may take a secret to its end of the word, beyond the field; then each field is redacted alone. */
+/** Removes secrets from a log line in JSON. A match may extend past the JSON field; then each field is redacted separately. */
 export function redactLine(line: string): string {
   const clean = redact(line);
   if (clean === line || isJson(clean) || !isJson(line)) return clean;

@@ -10,7 +10,7 @@ export interface StorageCase {
   run(storage: Storage): Promise<void>;
 }
 
-/** What every checkpoint store promises. */
+/** The contract of checkpoint stores. */
 export const CHECKPOINT_CASES: readonly StorageCase[] = [
   on("returns exactly what was put, keys in the same order", async (store, project) => {
     const saved = sampleCheckpoint(project, {
@@ -25,7 +25,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.equal(JSON.stringify(read), JSON.stringify({ ...saved }));
   }),
 
-  on("has nothing under an id that was never put", async (store) => {
+  on("returns nothing for an unknown id", async (store) => {
     assert.equal(await store.get("never"), undefined);
     assert.equal(await store.delete("never"), false);
     assert.equal(await store.get(""), undefined);
@@ -41,7 +41,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.equal((await store.list(everything)).total, 1);
   }),
 
-  on("deletes for good, and only once", async (store, project) => {
+  on("deletes permanently and only once", async (store, project) => {
     const [kept, gone] = [sampleCheckpoint(project), sampleCheckpoint(project)];
     await store.put(kept);
     await store.put(gone);
@@ -53,7 +53,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.get(gone.id), gone);
   }),
 
-  on("takes any text in every field", async (store, project) => {
+  on("accepts any text in every field", async (store, project) => {
     const saved = sampleCheckpoint(project, {
       id: AWKWARD_TEXTS.join("").slice(0, 90),
       summary: AWKWARD_TEXTS.join(" "),
@@ -74,7 +74,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     for (const id of ids) assert.equal((await store.get(id))?.summary, `the one called ${id}`);
   }),
 
-  on("takes the largest record that the limits allow", async (store, project) => {
+  on("accepts the largest record within the limits", async (store, project) => {
     const saved = largestCheckpoint(project);
     await store.put(saved);
     assert.deepEqual(await store.get(saved.id), saved);
@@ -147,7 +147,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.deepEqual(ids(await store.list({ ...rest, offset: 2 })), idsOf(inOrder).slice(5));
   }),
 
-  on("gives an empty page beyond the end, with the exact total", async (store, project) => {
+  on("returns an empty page beyond the end, with the exact total", async (store, project) => {
     assert.deepEqual(await store.list(everything), { checkpoints: [], damaged: [], total: 0 });
     await store.put(sampleCheckpoint(project));
     assert.deepEqual(await store.list({ ...everything, offset: 1 }), { checkpoints: [], damaged: [], total: 1 });
@@ -156,7 +156,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.list({ ...everything, after: long }), { checkpoints: [], damaged: [], total: 1 });
   }),
 
-  on("takes and gives copies, so that a caller's later changes touch nothing", async (store, project) => {
+  on("copies records in and out, so that a caller's later changes have no effect", async (store, project) => {
     const given = structuredClone(sampleCheckpoint(project)) as unknown as {
       tags: string[];
       context: Record<string, string>;
@@ -175,7 +175,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.deepEqual((await store.get(given.id))?.context, { branch: "main" });
   }),
 
-  on("stores all of many puts made at once", async (store, project) => {
+  on("stores all of several concurrent puts", async (store, project) => {
     const many = Array.from({ length: 200 }, (_, index) => sampleCheckpoint(project, { tags: [`number ${index}`] }));
     await Promise.all(many.map((checkpoint) => store.put(checkpoint)));
     const { checkpoints, total } = await store.list({ ...everything, limit: 1_000 });
@@ -183,7 +183,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.deepEqual(new Map(checkpoints.map((one) => [one.id, one])), new Map(many.map((one) => [one.id, one])));
   }),
 
-  on("stores one of many puts of the same id made at once", async (store, project) => {
+  on("stores one of several concurrent puts of the same id", async (store, project) => {
     const versions = Array.from({ length: 20 }, (_, index) => sampleCheckpoint(project, { id: "same", tags: [`version ${index}`] }));
     await Promise.all(versions.map((checkpoint) => store.put(checkpoint)));
     const { checkpoints, total } = await store.list(everything);
@@ -192,7 +192,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.equal(checkpoints[0]?.tags.length, 1);
   }),
 
-  on("lists a page and a total of the same moment while others write", async (store, project) => {
+  on("lists a page and a total from the same snapshot during writes", async (store, project) => {
     let writing = true;
     const writer = (async () => {
       for (let count = 0; count < 100; count++) await Promise.all([0, 1, 2].map(() => store.put(sampleCheckpoint(project))));
@@ -202,7 +202,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     do {
       const { checkpoints, total } = await store.list({ ...everything, limit: 1_000 });
       assert.equal(checkpoints.length, total);
-      await nextTurn(); // a store that answers without waiting must not starve the writer
+      await nextTurn(); // a synchronous store must not starve the writer
     } while (writing);
     await writer;
     assert.equal((await store.list(everything)).total, 300);
@@ -221,7 +221,7 @@ function on(name: string, run: (store: CheckpointStore, project: string) => Prom
   };
 }
 
-/** Ten records in their right order, four of them with the same time. The other time runs the other way. */
+/** Ten records in order, four of them with the same time. The other time is in reverse order. */
 function ordered(project: string, sortBy: CheckpointSort): Checkpoint[] {
   const time = (index: number) => `2026-03-01T00:00:00.${String(index).padStart(3, "0")}Z`;
   return Array.from({ length: 10 }, (_, index) => {
@@ -235,7 +235,7 @@ function ordered(project: string, sortBy: CheckpointSort): Checkpoint[] {
   });
 }
 
-/** The same disorder every time. */
+/** Shuffles deterministically. */
 function shuffled<T>(items: readonly T[]): T[] {
   return [
     ...items.filter((_, index) => index % 3 === 1),

@@ -4,7 +4,7 @@ import { LIMITS } from "../model/limits.ts";
 
 const AT = "2026-01-02T03:04:05.678Z";
 
-/** A project of its own for every case, so that cases can share one database. */
+/** Returns a new project for each case, so that cases can share one storage. */
 export function freshProject(): string {
   return `/contract/${randomUUID()}`;
 }
@@ -27,7 +27,7 @@ export function sampleCheckpoint(projectPath: string, changes: Partial<Checkpoin
   };
 }
 
-/** Text that breaks careless stores: quoting, patterns, commas, escapes, scripts, emoji with joiners, odd white space. */
+/** Texts that expose escaping and encoding bugs: quotes, patterns, commas, escapes, scripts, emoji with joiners, unusual white space. */
 export const AWKWARD_TEXTS: readonly string[] = [
   "'; DROP TABLE checkpoints; --",
   '"double" and `back`',
@@ -46,7 +46,7 @@ export const AWKWARD_TEXTS: readonly string[] = [
   "\ufeff\uffff\u{10ffff}",
 ];
 
-/** As large as the limits allow, in characters that take the most bytes. */
+/** Returns a record at the limits, in characters with the most bytes. */
 export function largestCheckpoint(projectPath: string): Checkpoint {
   const fill = (chars: number, start = "") => (start + "漢".repeat(chars)).slice(0, chars);
   return sampleCheckpoint(projectPath, {

@@ -46,7 +46,7 @@ const hashOf = (file: FileWrite) => ({ path: file.path, contentHash: file.conten
 const byKeyword = async (store: CodeStore, text: string, filter = {}) =>
   (await store.getMany((await store.candidates({ filter, limit: 10, text })).keyword.map(({ id }) => id))).map(({ path }) => path);
 
-/** What every code store promises. */
+/** The contract of code stores. */
 export const CODE_CASES: readonly StorageCase[] = [
   on("returns exactly what was committed, whatever the text", async (store, project) => {
     const file = { ...sampleFile("src/a.ts", AWKWARD_TEXTS), notice: "Cut by lines." };
@@ -83,7 +83,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.orphans(), NOTHING_LOST);
   }),
 
-  on("shows the new generation of a file and nothing of the one before, in rows, words, symbols and vectors", async (store) => {
+  on("shows only the newest generation of a file, in rows, full text, symbols and vectors", async (store) => {
     const { versionId } = await store.embeddings.addVersion(SPACE);
     const vector = [{ versionId, vector: Float32Array.of(1, 0) }];
     const first = await store.commit({ at: AT, files: [sampleFile("a.ts", ["alpha", "beta", "gamma"], vector)] });
@@ -104,7 +104,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.equal(await store.embeddings.putVectors(versionId, [{ id: old!.id, revision: 1, vector: Float32Array.of(0, 1) }]), 0);
   }),
 
-  on("takes a file of many chunks in, in place of one and of a shorter one, like any other", async (store) => {
+  on("replaces a file by one with many chunks", async (store) => {
     const { versionId } = await store.embeddings.addVersion(SPACE);
     const vector = [{ versionId, vector: Float32Array.of(1, 0) }];
     const long = (count: number, word: string) =>
@@ -141,7 +141,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.chunksOf("long.ts", []), []);
   }),
 
-  on("never uses a chunk's id again, not even for a file that was removed and came back", async (store) => {
+  on("never reuses a chunk id, also not for a file that was removed and indexed again", async (store) => {
     const file = sampleFile("a.ts", ["alpha"]);
     await store.commit({ at: AT, files: [file] });
     const [before] = await store.chunksOf("a.ts");
@@ -154,7 +154,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.orphans(), NOTHING_LOST);
   }),
 
-  on("renames a file with its vectors, under new ids, and is found by its new path", async (store, project) => {
+  on("renames a file with its vectors, with new chunk ids, and finds it by its new path", async (store, project) => {
     const { versionId } = await store.embeddings.addVersion(SPACE);
     const file = sampleFile("old/apple.ts", ["alpha", "beta"], [{ versionId, vector: Float32Array.of(0.6, 0.8) }]);
     await store.commit({ at: AT, files: [file, sampleFile("taken.ts", ["x"])] });
@@ -202,7 +202,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.embeddings.counts(versionId), { records: 3, vectors: 3 });
   }),
 
-  on("finds definitions and uses exactly, by path and line, within the filter", async (store) => {
+  on("finds exact definitions and references by path and line, within the filter", async (store) => {
     await store.commit({ at: AT, files: [sampleFile("b.ts", ["x", "y"]), sampleFile("a/c.py", ["x"])] });
     const [chunk] = await store.chunksOf("a/c.py");
     const site = { name: "name0", kind: "function", parents: ["Outer"], line: 1, column: 3 };
@@ -246,7 +246,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     }
   }),
 
-  on("gives chunks in the order asked, and without their texts where only the outline is", async (store) => {
+  on("returns chunks and outlines in the order requested", async (store) => {
     await store.commit({ at: AT, files: [sampleFile("a.ts", ["x", "y"]), sampleFile("b.py", ["z"])] });
     const chunks = [...(await store.chunksOf("b.py")), ...(await store.chunksOf("a.ts")).toReversed()];
     const ids = chunks.map(({ id }) => id);
@@ -256,7 +256,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.outlines([]), []);
   }),
 
-  on("counts its content, and is empty at first", async (store) => {
+  on("counts its content, starting empty", async (store) => {
     const nothing = { files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, renames: 0, generation: 0, languages: [] };
     assert.deepEqual(await store.counts(), { ...nothing, lastIndexedAt: undefined });
     await store.commit({ at: AT, files: [sampleFile("a.ts", ["x", "y"]), sampleFile("b.py", ["z"]), sampleFile("empty.py", [])] });
@@ -293,11 +293,11 @@ export const CODE_CASES: readonly StorageCase[] = [
     const { keyword, similarities } = await store.candidates({ filter: {}, limit: 10, text: "x y", semantic });
     const ids = keyword.map(({ id }) => id);
     assert.deepEqual(ids.toSorted(), missing.map(({ id }) => id).toSorted());
-    // A store may give them along; if so, they are the same.
+    // A store may return them early; then they must be equal.
     if (similarities) assert.deepEqual(similarities, await store.similarities(semantic.versionId, semantic.vector, ids));
   }),
 
-  on("takes commits at once, each whole, and a reader never sees a file missing or doubled", async (store) => {
+  on("commits concurrently and atomically: a reader never sees a file missing or twice", async (store) => {
     const of = (round: number) => sampleFile("a.ts", [`one${round}`, `two${round}`]);
     await store.commit({ at: AT, files: [of(0)] });
     const writers = [1, 2, 3, 4, 5, 6].map((round) => store.commit({ at: AT, files: [of(round)] }));

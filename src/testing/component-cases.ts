@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { bytes, raises, same } from "./assertions.ts";
 import { AT, change, head, loadedPort, message, port, position, type SystemCases } from "./system-samples.ts";
 
-/** Committing, listing and sweeping the messages, offsets and state of components. */
+/** Committing, listing and deleting the messages, offsets and state of components. */
 export const COMPONENT_CASES: SystemCases = {
-  "finds what was made, and nothing else": async (store, storage) => {
+  "finds created systems only": async (store, storage) => {
     assert.equal(store.systemId, "shop");
     await storage.create("Other.system-2");
     same(await storage.systems(), ["Other.system-2", "shop"]);
@@ -13,14 +13,14 @@ export const COMPONENT_CASES: SystemCases = {
     same(await storage.systems(), ["Other.system-2", "shop"]);
   },
 
-  "refuses ids that are no plain names": async (_, storage) => {
+  "refuses ids that are not portable file names": async (_, storage) => {
     for (const id of ["", ".", "..", "a/b", "a\\b", "../x", "-x", "a b", "a\0b", "ä", "x".repeat(101)]) {
       await raises("invalid_input", () => storage.create(id));
       await raises("invalid_input", () => storage.find(id));
     }
   },
 
-  "keeps the systems apart": async (store, storage) => {
+  "isolates systems": async (store, storage) => {
     const other = await storage.create("other");
     await store.commit(change({ messages: [message(0)], state: [["k", bytes("shop")]] }));
     await other.commit(change({ state: [["k", bytes("other")]] }));
@@ -29,7 +29,7 @@ export const COMPONENT_CASES: SystemCases = {
     same((await other.load("c", [{ port: "p", id: "m0" }])).messages, [undefined]);
   },
 
-  "commits messages, offsets and state in one step": async (store) => {
+  "commits messages, offsets and state atomically": async (store) => {
     same(await store.load("c", [{ port: "p", id: "m0" }]), { version: 0, ports: [], messages: [undefined] });
     const messages = [message(0), message(2, { status: "pending", attempts: 1, reason: "no", data: null })];
     const ports = [port({ position: 0, highest: 2, aheadAdded: [2] })];
@@ -50,7 +50,7 @@ export const COMPONENT_CASES: SystemCases = {
     assert.equal((await store.load("c", [], 0)).ports?.length, 1);
   },
 
-  "changes nothing when the version has moved on": async (store) => {
+  "changes nothing when the version is not current": async (store) => {
     assert.equal(await store.commit(change({ version: 1 })), false);
     assert.equal((await store.load("c", [])).version, 0);
     await store.commit(change({ state: [["k", bytes("first")]] }));
@@ -64,7 +64,7 @@ export const COMPONENT_CASES: SystemCases = {
     assert.equal((await store.load("c", [])).version, 2);
   },
 
-  "lets one of many win that commit at once": async (store) => {
+  "accepts one of several concurrent commits": async (store) => {
     for (let version = 0; version < 3; version++) {
       const won = await Promise.all(
         Array.from({ length: 8 }, (_, i) => store.commit(change({ version, state: [["winner", bytes(String(i))]] }))),
@@ -74,7 +74,7 @@ export const COMPONENT_CASES: SystemCases = {
     }
   },
 
-  "changes the status of a message that is there, and keeps the rest of it": async (store) => {
+  "updates the status of an existing message and keeps its other fields": async (store) => {
     const first = message(0, { status: "pending", data: bytes("data") });
     await store.commit(change({ messages: [first] }));
     const failed = { ...first, status: "dead", attempts: 3, reason: "why" } as const;
@@ -83,7 +83,7 @@ export const COMPONENT_CASES: SystemCases = {
     same(await store.messages({ status: "pending", limit: 10 }), []);
   },
 
-  "copies bytes in and out, the empty ones too": async (store) => {
+  "copies bytes in and out, also empty ones": async (store) => {
     const data = bytes("data");
     const value = bytes("value");
     const odd = message(1, { status: "pending", data: new Uint8Array() });
@@ -132,7 +132,7 @@ export const COMPONENT_CASES: SystemCases = {
     same(await store.state("c", ["a"]), [bytes("4")]);
   },
 
-  "forgets offsets ahead when their gap is closed": async (store) => {
+  "deletes out-of-order offsets when their gap is closed": async (store) => {
     await store.commit(change({ ports: [port({ position: -1, highest: 3, aheadAdded: [1, 3] })] }));
     await store.commit(change({ version: 1, ports: [port({ position: 1, highest: 3, closesGap: true })] }));
     same((await store.load("c", [])).ports, [loadedPort({ position: 1, highest: 3, ahead: [3] })]);
@@ -156,7 +156,7 @@ export const COMPONENT_CASES: SystemCases = {
     same(await list({ status: "dead" }), []);
   },
 
-  "sweeps only what is finished and below the mark": async (store) => {
+  "deletes only finished messages below the mark": async (store) => {
     const messages = [0, 1, 2, 3, 4].map((offset) =>
       message(offset, { status: offset === 1 ? "pending" : offset === 2 ? "dead" : "done" }),
     );
@@ -176,7 +176,7 @@ export const COMPONENT_CASES: SystemCases = {
     same(left, [undefined, 1, 2, undefined, 4]);
   },
 
-  "knows the first offset since a time": async (store) => {
+  "returns the first offset since a time": async (store) => {
     const messages = [0, 1, 2].map((offset) => message(offset, { timestamp: 100.5 + offset }));
     await store.commit(change({ messages }));
     assert.equal(await store.firstSince("c", "p", 101.5), 1);
@@ -185,7 +185,7 @@ export const COMPONENT_CASES: SystemCases = {
     assert.equal(await store.firstSince("c", "q", 0), undefined);
   },
 
-  "gives an overview in figures": async (store) => {
+  "returns the counts of an overview": async (store) => {
     const messages = [message(0), message(2, { status: "dead" }), message(3, { status: "pending" })];
     const ports = [port({ position: 0, highest: 3, aheadAdded: [2, 3] })];
     await store.commit(change({ messages, ports, state: [["k", bytes("four")]] }));

@@ -31,7 +31,7 @@ export function sampleKnowledge(changes: Partial<Knowledge> = {}): Knowledge {
   };
 }
 
-/** What every knowledge store promises. */
+/** The contract of knowledge stores. */
 export const KNOWLEDGE_CASES: readonly StorageCase[] = [
   on("returns exactly what was put, whatever the text", async (store) => {
     const records = [
@@ -50,7 +50,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     assert.equal((await store.list({ limit: 100 })).total, records.length);
   }),
 
-  on("takes the largest record that the limits allow", async (store) => {
+  on("accepts the largest record within the limits", async (store) => {
     const fill = (chars: number) => "漢".repeat(chars);
     const record = sampleKnowledge({
       id: fill(LIMITS.idChars),
@@ -81,7 +81,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     assert.equal(await store.replace(sampleKnowledge({ revision: 2 })), false);
   }),
 
-  on("counts every use, however many come at once", async (store) => {
+  on("counts every one of concurrent uses", async (store) => {
     const record = sampleKnowledge();
     await store.put(record);
     await Promise.all(Array.from({ length: 200 }, (_, index) => store.feedback(record.id, index % 4 === 0)));
@@ -89,7 +89,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     assert.equal(await store.feedback("never", true), undefined);
   }),
 
-  on("deletes for good, and only once", async (store) => {
+  on("deletes permanently and only once", async (store) => {
     const record = sampleKnowledge();
     await store.put(record);
     assert.equal(await store.delete(record.id), true);
@@ -121,7 +121,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     }
   }),
 
-  on("filters first: a filter never makes a matching record unreachable", async (store) => {
+  on("filters before ranking", async (store) => {
     for (let index = 0; index < 60; index++) await store.put(sampleKnowledge({ category: "common", answer: `deploy ${index}` }));
     const rare = sampleKnowledge({ category: "100%_'\"", subcategory: "s", answer: "deploy once", kind: "skill", source: "file" });
     await store.put(rare);
@@ -138,7 +138,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     assert.deepEqual((await store.candidates({ filter: { category: "100" }, limit: 5, text: "deploy" })).keyword, []);
   }),
 
-  on("finds text by its words in any script, the answer's and the category's too", async (store) => {
+  on("finds records by keyword in any script, also in the answer and the category", async (store) => {
     const russian = sampleKnowledge();
     const english = sampleKnowledge({ category: "Ops", subcategory: "", question: "How to deploy?", answer: "Run the releaser." });
     await store.put(russian);
@@ -150,7 +150,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     assert.equal(await first("продукты"), russian.id);
   }),
 
-  on("finds by vector, keeps vectors through an edit without new ones, and forgets them with the record", async (store) => {
+  on("finds by vector, keeps vectors on an edit without new ones, and deletes them with the record", async (store) => {
     const version = await store.embeddings.addVersion({ model: "m", version: "1", dimension: 2 });
     const { versionId } = version;
     const [near, far] = [sampleKnowledge(), sampleKnowledge()];
@@ -175,7 +175,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.embeddings.counts(versionId), { records: 1, vectors: 1 });
   }),
 
-  on("finds remediations by the signature of their error, and nothing else by it", async (store) => {
+  on("finds only remediations by error signature", async (store) => {
     const question = "TypeError: Cannot read properties of undefined (reading 'id')\n    at load (/srv/a/b.js:10:20)";
     const remedy = sampleKnowledge({ kind: "remediation", category: "js", question });
     await store.put(remedy);
@@ -222,7 +222,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
     assert.equal(await store.apply(batch), "changed meanwhile");
   }),
 
-  on("lets one of several equal batches through", async (store) => {
+  on("applies one of several equal concurrent batches", async (store) => {
     const batch = { add: [{ record: sampleKnowledge({ id: "a" }) }, { record: sampleKnowledge({ id: "b" }) }], replace: [], remove: [] };
     const answers = await Promise.all(Array.from({ length: 8 }, () => store.apply(batch)));
     assert.equal(answers.filter((answer) => answer === "applied").length, 1);
@@ -230,7 +230,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
   }),
 
   {
-    name: "keeps what all projects share in a database of its own that no list of projects names",
+    name: "stores shared knowledge in its own database, which is not listed as a project",
     async run(storage) {
       const project = freshProject();
       const record = sampleKnowledge();

@@ -20,7 +20,7 @@ export const RECALL_CASES: readonly StorageCase[] = [
     ),
   ),
 
-  on("never stores a vector of an older text for a newer one", async (store, project) => {
+  on("refuses a vector of an older revision", async (store, project) => {
     const { versionId } = await store.embeddings.addVersion(FIRST);
     const before = sampleCheckpoint(project);
     await store.put(before);
@@ -33,7 +33,7 @@ export const RECALL_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.embeddings.missing(versionId, 10), []);
   }),
 
-  on("makes the first version current and no other until all records have their vectors", async (store, project) => {
+  on("makes the first version current, and another only when all records have vectors", async (store, project) => {
     const first = await store.embeddings.addVersion(FIRST);
     assert.deepEqual([first.isCurrent, (await store.embeddings.addVersion(FIRST)).versionId], [true, first.versionId]);
     const second = await store.embeddings.addVersion(SECOND);
@@ -55,7 +55,7 @@ export const RECALL_CASES: readonly StorageCase[] = [
     );
   }),
 
-  on("finds nothing in a version that is gone, and refuses to fill it", async (store, project) => {
+  on("finds nothing in a deleted version and refuses to fill it", async (store, project) => {
     await store.embeddings.addVersion(SECOND);
     const gone = await store.embeddings.addVersion(FIRST);
     const saved = sampleCheckpoint(project);
@@ -70,14 +70,14 @@ export const RECALL_CASES: readonly StorageCase[] = [
     await assert.rejects(store.embeddings.makeCurrent(gone.versionId), { code: "not_found" });
   }),
 
-  on("lets a filter hide no record, however few match", async (store, project) => {
+  on("filters before ranking", async (store, project) => {
     const { versionId } = await store.embeddings.addVersion(FIRST);
     const random = randomness(3);
     const query = random.vector(8);
     for (let i = 0; i < 120; i++)
       await store.put(sampleCheckpoint(project, { summary: "common words", tags: ["common"] }), [{ versionId, vector: query }]);
     const rare = sampleCheckpoint(project, { summary: "common words", tags: ["common", "Rare"] });
-    await store.put(rare, [{ versionId, vector: query.map((value) => -value) }]); // as far away as can be
+    await store.put(rare, [{ versionId, vector: query.map((value) => -value) }]); // the opposite vector
     const found = await store.candidates({ filter: { tags: ["rare"] }, limit: 3, text: "common", semantic: { versionId, vector: query } });
     assert.deepEqual([found.keyword.map(({ id }) => id), found.semantic.map(({ id }) => id)], [[rare.id], [rare.id]]);
     if (store.matching) {
@@ -87,7 +87,7 @@ export const RECALL_CASES: readonly StorageCase[] = [
     }
   }),
 
-  on("gives as many of each ranking as are asked for", async (store, project) => {
+  on("returns up to `limit` records of each ranking", async (store, project) => {
     const { versionId } = await store.embeddings.addVersion(FIRST);
     const random = randomness(5);
     for (let i = 0; i < 8; i++)
@@ -99,7 +99,7 @@ export const RECALL_CASES: readonly StorageCase[] = [
     assert.deepEqual([fewer.keyword.length, fewer.semantic], [6, all.semantic.slice(0, 2)]);
   }),
 
-  on("takes whatever a person types as words to look for", async (store, project) => {
+  on("treats any query text as search terms, never as syntax", async (store, project) => {
     const saved = sampleCheckpoint(project, { summary: "the willow stands alone" });
     await store.put(saved);
     const random = randomness(9);
@@ -238,7 +238,7 @@ function on(name: string, run: (store: CheckpointStore, project: string) => Prom
   };
 }
 
-/** The same numbers for the same seed, so that a failure can be repeated. */
+/** A seeded random generator, so that a failure is reproducible. */
 function randomness(seed: number) {
   let state = seed * 2654435761;
   const next = () => {

@@ -7,7 +7,7 @@ interface ModelRecord {
   readonly vectors: Map<number, Float32Array>;
 }
 
-/** What a store of records with vectors should hold, said as simply as possible: the contract compares stores with it. */
+/** A reference model of a store of records with vectors: the contract compares stores with it. */
 export function recallModel() {
   const records = new Map<string, ModelRecord>();
   const passes = ({ tags }: Checkpoint, filter: CheckpointFilter) =>

@@ -20,7 +20,7 @@ export const RUN_CATALOG_CASES: RunCases = {
     assert.deepEqual(await ids({ after: second }), ["b", "a"]);
   },
 
-  "finds runs whose process is gone": async (store, pass) => {
+  "finds runs whose process ended": async (store, pass) => {
     await store.start(newRun("dead"));
     const done = await store.start(newRun("done"));
     await store.release(done, { status: "completed" });
@@ -45,7 +45,7 @@ export const RUN_CATALOG_CASES: RunCases = {
     assert.deepEqual(await store.prune({ keepLast: 0, runId: "other" }), { checkpoints: 0, runs: 0, bytes: 0 });
   },
 
-  "prunes by age: finished runs as a whole, the rest down to what is needed": async (store, pass) => {
+  "prunes by age: finished runs entirely, others down to their resumable position": async (store, pass) => {
     const finished = await store.start(newRun("finished"));
     await store.save({ runId: "finished", nodeId: "a", state: bytes("12345") }, { fence: finished.fence, status: "completed" });
     const working = await store.start(newRun("working"));

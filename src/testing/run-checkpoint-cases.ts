@@ -5,7 +5,7 @@ import { newRun, type RunCases } from "./run-samples.ts";
 
 /** Saving, loading and deleting the checkpoints of a run. */
 export const RUN_CHECKPOINT_CASES: RunCases = {
-  "does what the table of the design asks: save, load, list, delete, delete the run": async (store) => {
+  "saves, loads, lists and deletes run checkpoints": async (store) => {
     await store.save({ runId: "run-1", nodeId: "node-a", state: bytes("data-a") });
     assert.deepEqual((await store.load("run-1", "node-a")).state, bytes("data-a"));
     await raises("not_found", () => store.load("run-1", "node-x"));
@@ -17,7 +17,7 @@ export const RUN_CHECKPOINT_CASES: RunCases = {
     assert.deepEqual(await store.list("run-1"), []);
   },
 
-  "keeps the whole envelope, and fills in what was left out": async (store) => {
+  "stores every field and fills in defaults": async (store) => {
     const full = {
       nextNode: "c",
       previousNode: "a",
@@ -80,7 +80,7 @@ export const RUN_CHECKPOINT_CASES: RunCases = {
     assert.equal((await store.history("r")).length, 7);
   },
 
-  "never uses a sequence twice, also not after a delete": async (store) => {
+  "never reuses a sequence, also not after a delete": async (store) => {
     for (const nodeId of ["a", "b", "c"]) await store.save({ runId: "r", nodeId, state: bytes(nodeId) });
     await store.delete("r", "c");
     assert.equal((await store.save({ runId: "r", nodeId: "d", state: bytes("d") })).sequence, 4);
@@ -96,7 +96,7 @@ export const RUN_CHECKPOINT_CASES: RunCases = {
     assert.equal((await store.getRun("r"))?.lastSequence, 6);
   },
 
-  "deletes without complaint what is not there": async (store) => {
+  "ignores the deletion of missing checkpoints": async (store) => {
     await store.delete("none", "none");
     await store.deleteRun("none");
     assert.equal(await store.getRun("none"), undefined);
@@ -113,7 +113,7 @@ export const RUN_CHECKPOINT_CASES: RunCases = {
     assert.deepEqual((await store.load("r", "n")).state, bytes("mine"));
   },
 
-  "keeps runs apart, whatever their ids look like": async (store) => {
+  "isolates runs with similar ids": async (store) => {
     const ids = ["../../x", "a/b", "a%2Fb", "'; DROP TABLE runs;--", "ünïcode-☃", "con", ".", "A", "a", "x".repeat(LIMITS.runKeyChars)];
     for (const id of ids) await store.save({ runId: id, nodeId: id, state: bytes(id) });
     for (const id of ids) {
@@ -123,14 +123,14 @@ export const RUN_CHECKPOINT_CASES: RunCases = {
     assert.equal((await store.listRuns({ limit: 100 })).length, ids.length);
   },
 
-  "refuses ids that cannot be kept everywhere": async (store) => {
+  "refuses ids that some stores cannot store": async (store) => {
     for (const id of ["", "x".repeat(LIMITS.runKeyChars + 1), "nul\u0000", "half\ud800"]) {
       await raises("invalid_input", () => store.save({ runId: id, nodeId: "n", state: bytes("") }));
       await raises("invalid_input", () => store.save({ runId: "r", nodeId: id, state: bytes("") }));
     }
   },
 
-  "compresses a large state and gives it back exactly": async (store) => {
+  "compresses a large state and returns it unchanged": async (store) => {
     const large = new Uint8Array(LIMITS.runCompressAboveBytes + 1).map((_, i) => i % 251);
     const saved = await store.save({ runId: "r", nodeId: "n", state: large });
     assert.equal(saved.size, large.byteLength);
@@ -139,7 +139,7 @@ export const RUN_CHECKPOINT_CASES: RunCases = {
     assert.ok(freed > 0 && freed < large.byteLength / 10, `stored ${freed} bytes`);
   },
 
-  "gives text back as text, exactly": async (store) => {
+  "returns text as text, unchanged": async (store) => {
     for (const text of ["", "{}", "Ünïcode ☃ 🏔 \u0001 \n\r\t \uffff \ufeff", '"]', "x".repeat(5_000)]) {
       const saved = await store.save({ runId: "r", nodeId: "n", state: text });
       assert.equal(saved.size, Buffer.byteLength(text));
@@ -156,12 +156,12 @@ export const RUN_CHECKPOINT_CASES: RunCases = {
   },
 
   "refuses a state that is too large, and reports it": async (store) => {
-    const huge = { byteLength: LIMITS.runStateBytes + 1 } as Uint8Array; // only its length is looked at before it is refused
+    const huge = { byteLength: LIMITS.runStateBytes + 1 } as Uint8Array; // refused by its length alone
     await raises("too_large", () => store.save({ runId: "r", nodeId: "n", state: huge }));
     assert.deepEqual(await store.list("r"), []);
   },
 
-  "gives concurrent saves one sequence each": async (store) => {
+  "assigns a unique sequence to each concurrent save": async (store) => {
     const saved = await Promise.all(
       Array.from({ length: 50 }, (_, i) => store.save({ runId: "r", nodeId: `n${i % 5}`, state: bytes(String(i)) })),
     );

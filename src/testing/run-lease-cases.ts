@@ -25,7 +25,7 @@ export const RUN_LEASE_CASES: RunCases = {
     await raises("conflict", () => store.start(newRun("r")), "exists");
   },
 
-  "lets exactly one of many take hold of a run": async (store, pass) => {
+  "grants the lease to one of several concurrent processes": async (store, pass) => {
     await store.start(newRun("r"));
     await raises("conflict", () => store.acquire("r", { owner: "you", leaseMs: LEASE_MS }), "held");
     await pass(LEASE_MS);
@@ -39,7 +39,7 @@ export const RUN_LEASE_CASES: RunCases = {
     await raises("not_found", () => store.acquire("none", { owner: "you", leaseMs: LEASE_MS }));
   },
 
-  "takes hold only of what was looked at, if asked to": async (store) => {
+  "acquires only an unchanged run when `expected` is given": async (store) => {
     const first = await store.start(newRun("r"));
     await store.release(first, { status: "paused" });
     await raises(
@@ -55,7 +55,7 @@ export const RUN_LEASE_CASES: RunCases = {
     assert.equal((await store.getRun("r"))?.status, "completed");
   },
 
-  "refuses a writer whose lease ran out, also if nobody took over": async (store, pass) => {
+  "refuses a writer whose lease expired, also if no other process took over": async (store, pass) => {
     const lease = await store.start(newRun("r"));
     await store.save({ runId: "r", nodeId: "a", state: bytes("a") }, { fence: lease.fence });
     await pass(LEASE_MS);
@@ -69,14 +69,14 @@ export const RUN_LEASE_CASES: RunCases = {
     assert.equal((await store.getRun("r"))?.lastSequence, 3);
   },
 
-  "refuses a writer without a token while someone holds the run": async (store, pass) => {
+  "refuses a writer without a fencing token while the run is leased": async (store, pass) => {
     await store.start(newRun("r"));
     await raises("conflict", () => store.save({ runId: "r", nodeId: "a", state: bytes("") }), "held");
     await pass(LEASE_MS);
     await store.save({ runId: "r", nodeId: "a", state: bytes("") });
   },
 
-  "holds on to a run for as long as it is renewed": async (store, pass) => {
+  "keeps the lease as long as it is renewed": async (store, pass) => {
     let lease = await store.start(newRun("r"));
     for (let i = 0; i < 3; i++) {
       await pass(LEASE_MS / 2);
@@ -85,7 +85,7 @@ export const RUN_LEASE_CASES: RunCases = {
     await store.save({ runId: "r", nodeId: "a", state: bytes("") }, { fence: lease.fence });
   },
 
-  "gives the run back with the last save, or with a reason": async (store) => {
+  "releases the lease with the last save or with a reason": async (store) => {
     const first = await store.start(newRun("r"));
     await store.save({ runId: "r", nodeId: "a", state: bytes("") }, { fence: first.fence, status: "paused" });
     assert.equal((await store.getRun("r"))?.status, "paused");
@@ -101,7 +101,7 @@ export const RUN_LEASE_CASES: RunCases = {
     assert.equal((await store.getRun("r"))?.note, null);
   },
 
-  "fences off the holder of a deleted run": async (store) => {
+  "fences off the lease owner of a deleted run": async (store) => {
     const lease = await store.start(newRun("r"));
     await store.deleteRun("r");
     await raises("conflict", () => store.save({ runId: "r", nodeId: "a", state: bytes("") }, { fence: lease.fence }), "fenced");

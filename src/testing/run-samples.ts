@@ -4,7 +4,7 @@ import { bytes } from "./assertions.ts";
 /** The cases of a run store by name. `pass` lets time pass. */
 export type RunCases = Readonly<Record<string, (store: RunStore, pass: (ms: number) => Promise<void>) => Promise<void>>>;
 
-/** A store with its own clock must reach its next call before this time is over, also on a busy machine. */
+/** Milliseconds of a test lease. A store with its own clock must make the next call within it, also on a busy machine. */
 export const LEASE_MS = 1_500;
 
 export function newRun(runId: string, more: Partial<NewRun> = {}): NewRun {

@@ -8,20 +8,20 @@ const CASES = { ...RUN_CHECKPOINT_CASES, ...RUN_LEASE_CASES, ...RUN_CATALOG_CASE
 
 /** What `runStoreContract` needs to check a run store. */
 export interface RunStoreContract {
-  /** A new, empty store. Its clock must be the one given, so that leases can run out without waiting; a server's own clock is allowed, see `clock`. */
+  /** Creates an empty store that uses the given clock, so that leases expire without waiting. A server may use its own clock, see `clock`. */
   readonly open: (now: () => string) => Promise<RunStore> | RunStore;
-  /** Whether the store keeps to the clock it is given. With its own clock (a server's), cases wait for real, for a second or two. */
+  /** Whether the store uses the given clock. With its own clock (a server's), cases wait one or two seconds. */
   readonly clock: "given" | "own";
 }
 
-/** What every run store promises, as cases for any test runner: `for (const { name, run } of runStoreContract(...)) it(name, run)`. */
+/** The contract of run stores, as cases for any test runner: `for (const { name, run } of runStoreContract(...)) it(name, run)`. */
 export function runStoreContract(contract: RunStoreContract): readonly ContractCase[] {
   return Object.entries(CASES).map(([name, body]) => ({
     name,
     async run() {
       let time = Date.parse("2026-01-01T00:00:00.000Z");
       const given = contract.clock === "given";
-      // Each reading is a millisecond later, as on a real clock that is not read twice at once.
+      // Each reading advances the clock by a millisecond.
       const tick = () => {
         time += 1;
         return time;

@@ -5,7 +5,7 @@ import { AT, change, head, loadedPort, MAX, message, offsets, port, type SystemC
 
 /** Collecting, restoring and storing snapshots. */
 export const SNAPSHOT_CASES: SystemCases = {
-  "collects what a component needs to continue": async (store) => {
+  "collects the complete state of a component": async (store) => {
     const messages = [message(0), message(1, { status: "pending" }), message(2, { status: "dead" }), message(4)];
     const ports = [port({ position: 2, highest: 4, aheadAdded: [4] })];
     await store.commit(
@@ -35,7 +35,7 @@ export const SNAPSHOT_CASES: SystemCases = {
     await raises("too_large", () => store.collect({ maxBytes: 10 }));
   },
 
-  "puts everything back, and what came later is as if it had never come": async (store) => {
+  "discards later messages on restore": async (store) => {
     const messages = [message(0), message(1, { status: "pending" }), message(3)];
     const ports = [port({ position: 1, highest: 3, aheadAdded: [3] })];
     await store.commit(change({ messages, ports, state: [["k", bytes("then")]] }));
@@ -68,13 +68,13 @@ export const SNAPSHOT_CASES: SystemCases = {
     same(await store.state("c", ["k", "new"]), [bytes("then"), undefined]);
     const loaded = await store.load("later", [{ port: "p", id: "m0" }]);
     same([loaded.version, loaded.ports, await store.state("later", ["k"])], [2, [], [undefined]]);
-    // A process that worked from the earlier state starts over.
+    // A commit based on the previous state is refused.
     assert.equal(await store.commit(change({ version: 2 })), false);
     const again = await store.collect({ components: ["c"], maxBytes: MAX });
     same(again, [{ ...(plain(images[0]!) as object), version: 3, ports: [offsets({ position: 1, highest: 3, prunedTo: 1, ahead: [3] })] }]);
   },
 
-  "restores into a system that has nothing": async (store, storage) => {
+  "restores into an empty system": async (store, storage) => {
     await store.commit(
       change({ messages: [message(0, { status: "pending" })], ports: [port({ position: 0, highest: 0 })], state: [["k", bytes("v")]] }),
     );
@@ -85,7 +85,7 @@ export const SNAPSHOT_CASES: SystemCases = {
     same(plain(copied!) as object, { ...(plain(images[0]!) as object), ports: [offsets({ position: 0, highest: 0, prunedTo: 0 })] });
   },
 
-  "keeps snapshots with their parts, newest first": async (store) => {
+  "stores snapshots with their parts and lists them newest first": async (store) => {
     same(await store.snapshots(), []);
     await store.beginSnapshot({ id: "s1", createdAt: AT, mode: "consistent" });
     await store.addSnapshotPart("s1", { component: "b", checksum: "cb", data: bytes("b") });

@@ -9,13 +9,13 @@ import { RECALL_CASES } from "./recall-contract.ts";
 
 /** What `storageContract` needs to check a storage. */
 export interface StorageContract {
-  /** The storage to check; all cases use it, each with projects of its own. */
+  /** The storage to check; all cases use it, each with its own projects. */
   readonly storage: () => Storage;
-  /** Opens the same data once more, as another process would; or says that this storage's data live in one process only. */
+  /** Opens the same data again, as another process would; or declares that the data exist in one process only. */
   readonly openAgain: (() => Promise<Storage> | Storage) | "not possible";
 }
 
-/** What every storage promises, its checkpoint, knowledge and code stores included. */
+/** The contract of storages, including their checkpoint, knowledge and code stores. */
 export function storageContract({ storage, openAgain }: StorageContract): readonly ContractCase[] {
   const single = [...STORAGE_CASES, ...CHECKPOINT_CASES, ...RECALL_CASES, ...KNOWLEDGE_CASES, ...CODE_CASES].map(({ name, run }) => ({
     name,
@@ -32,11 +32,11 @@ interface SharedCase {
 
 const STORAGE_CASES: readonly StorageCase[] = [
   {
-    name: "can be checked",
+    name: "passes its own check",
     run: (storage) => storage.check(),
   },
   {
-    name: "finds nothing for a project that stored nothing, and makes nothing by looking",
+    name: "finds nothing for a new project and creates nothing on reads",
     async run(storage) {
       const project = freshProject();
       assert.equal(await storage.find(project), undefined);
@@ -45,7 +45,7 @@ const STORAGE_CASES: readonly StorageCase[] = [
     },
   },
   {
-    name: "makes a project once and finds it from then on",
+    name: "creates a project once and finds it afterwards",
     async run(storage) {
       const project = freshProject();
       assert.equal(await storage.find(project), undefined);
@@ -60,7 +60,7 @@ const STORAGE_CASES: readonly StorageCase[] = [
     },
   },
   {
-    name: "makes one project when asked many times at once",
+    name: "creates one project for concurrent calls",
     async run(storage) {
       const project = freshProject();
       const made = await Promise.all(Array.from({ length: 10 }, () => storage.create(project)));
@@ -69,7 +69,7 @@ const STORAGE_CASES: readonly StorageCase[] = [
     },
   },
   {
-    name: "keeps projects apart",
+    name: "isolates projects",
     async run(storage) {
       const project = freshProject();
       const projects = [
@@ -96,7 +96,7 @@ const STORAGE_CASES: readonly StorageCase[] = [
     },
   },
   {
-    name: "takes a project id as long as the limits allow",
+    name: "accepts a project path of the maximum length",
     async run(storage) {
       const project = `${freshProject()}/${"漢".repeat(4_096)}`.slice(0, 4_096);
       await (await storage.create(project)).checkpoints.put(sampleCheckpoint(project, { id: "one" }));
@@ -104,7 +104,7 @@ const STORAGE_CASES: readonly StorageCase[] = [
     },
   },
   {
-    name: "finds a database sound that nobody damaged, and none where there is none",
+    name: "reports no problems for an intact or missing database",
     async run(storage) {
       const project = freshProject();
       assert.equal((await storage.checkProject(project)).state, "absent");
@@ -116,7 +116,7 @@ const STORAGE_CASES: readonly StorageCase[] = [
     },
   },
   {
-    name: "sets a database aside and starts a new one",
+    name: "quarantines a database and creates a new one",
     async run(storage) {
       const project = freshProject();
       await assert.rejects(storage.quarantine(project, []), { code: "not_found" });
@@ -137,7 +137,7 @@ const STORAGE_CASES: readonly StorageCase[] = [
 
 const SHARED_CASES: readonly SharedCase[] = [
   {
-    name: "shows through a second handle what the first one stored, at once and both ways",
+    name: "shows writes immediately to a second handle, in both directions",
     async run(open) {
       const project = freshProject();
       const storage = await open();
@@ -160,7 +160,7 @@ const SHARED_CASES: readonly SharedCase[] = [
     },
   },
   {
-    name: "keeps what was stored when it is closed and opened again",
+    name: "keeps stored data after closing and reopening",
     async run(open) {
       const project = freshProject();
       const saved = sampleCheckpoint(project);
@@ -173,7 +173,7 @@ const SHARED_CASES: readonly SharedCase[] = [
     },
   },
   {
-    name: "takes writes from several handles at the same time",
+    name: "accepts concurrent writes from several handles",
     async run(open) {
       const project = freshProject();
       const handles = await Promise.all([open(), open(), open()]);

@@ -7,11 +7,11 @@ const CASES = { ...COMPONENT_CASES, ...SNAPSHOT_CASES };
 
 /** What `systemStorageContract` needs to check a system storage. */
 export interface SystemStorageContract {
-  /** A storage in which the systems of this contract are not there yet. */
+  /** Creates a storage without the systems of this contract. */
   readonly open: () => Promise<SystemStorage> | SystemStorage;
 }
 
-/** What every storage of systems promises, as cases for any test runner: `for (const { name, run } of systemStorageContract(…)) it(name, run)`. */
+/** The contract of system storages, as cases for any test runner: `for (const { name, run } of systemStorageContract(…)) it(name, run)`. */
 export function systemStorageContract({ open }: SystemStorageContract): readonly ContractCase[] {
   return Object.entries(CASES).map(([name, body]) => ({
     name,

@@ -3,7 +3,7 @@ import type { CheckpointOutline, ThreadStore } from "./thread-store.ts";
 
 /** Selects the LangGraph checkpoints that `prune` deletes. */
 export interface PruneThreads {
-  /** Only checkpoints stored before this time go; threads in which nothing happened since go as a whole. */
+  /** Deletes only checkpoints stored before this time. Threads without later checkpoints are deleted entirely. */
   readonly olderThan?: string | Date | undefined;
   /** Keeps the newest N checkpoints of each thread and namespace. */
   readonly keepLast?: number | undefined;
@@ -21,7 +21,7 @@ export interface PrunedThreads {
 const PAGE = 500;
 const BATCH = 200;
 
-/** Removes old checkpoints in batches. The newest of a thread stays, and so do the ancestors it needs to put its delta channels together. */
+/** Deletes old checkpoints in batches. The newest checkpoint of a thread stays, with the ancestors that its delta channels need. */
 export async function pruneThreads(store: ThreadStore, { threadId, signal, ...rules }: PruneThreads): Promise<PrunedThreads> {
   const olderThan = rules.olderThan instanceof Date ? rules.olderThan.toISOString() : rules.olderThan;
   const rule = { olderThan, keepLast: rules.keepLast };
@@ -43,7 +43,7 @@ export async function pruneThreads(store: ThreadStore, { threadId, signal, ...ru
       }
     }
     if (whole && all.length > 0) {
-      // Writes may have come in for a checkpoint that was never stored.
+      // Deletes writes of checkpoints that were never stored.
       await store.deleteThread(thread);
       report.threads++;
     }
@@ -51,7 +51,7 @@ export async function pruneThreads(store: ThreadStore, { threadId, signal, ...ru
   return report;
 }
 
-/** What nothing that stays depends on, and what is only there for others. */
+/** Selects expired checkpoints: `gone` can be deleted, `hidden` must stay because a retained checkpoint depends on them. */
 function selectExpired(
   newestFirst: readonly CheckpointOutline[],
   { olderThan, keepLast }: { readonly olderThan?: string | undefined; readonly keepLast?: number | undefined },
