@@ -52,9 +52,9 @@ describe("values that the other side cannot hold", () => {
       set("UPDATE checkpoints SET created_at = ? WHERE id = 'checkpoint-1'", "-271821-04-20T00:00:00.000Z"),
       /checkpoints with id "checkpoint-1".*created_at is -271821/,
     ],
-    "a text that is no time": [
+    "a text that is not a time": [
       set("UPDATE checkpoints SET created_at = ? WHERE id = 'checkpoint-1'", "2026-02-30T00:00:00.000Z"),
-      /checkpoints with id "checkpoint-1".*no time/,
+      /checkpoints with id "checkpoint-1".*not a time/,
     ],
     "a vector with NaN": [
       set("UPDATE vectors SET vector = ? WHERE rowid = 1", floats(Number.NaN, 1)),

@@ -20,48 +20,48 @@ const NO_BYTES = new Uint8Array(0);
 
 /** Runs as plain files, one folder each. Several processes may share them; hard links must be possible there. */
 export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: FileRunStoreOptions): RunStore {
-  const places = new Map<string, Place>();
+  const runFolders = new Map<string, RunFolder>();
   let closed = false;
 
-  function place(runId: string): Place {
+  function getRunFolder(runId: string): RunFolder {
     if (closed) throw new CairnError("unavailable", `The run store in ${folder} was closed. Open it again.`);
-    let known = places.get(runId);
+    let known = runFolders.get(runId);
     if (!known) {
-      if (places.size >= PLACES_MAX) for (const [id, { busy }] of places) if (!busy) places.delete(id);
+      if (runFolders.size >= RUN_FOLDERS_MAX) for (const [id, { busy }] of runFolders) if (!busy) runFolders.delete(id);
       const hash = sha256Hex(runId);
       known = { log: entryLog(join(folder, hash.slice(0, 2), hash), files), busy: 0, turn: Promise.resolve(), top: undefined };
-      places.set(runId, known);
+      runFolders.set(runId, known);
     }
     return known;
   }
 
   /** Publishes the entry that `next` derives from the newest one. Repeats with a newer one if another process was faster. */
   function advance<T>(runId: string, fresh: boolean, next: (top: Entry | undefined, at: string) => Promise<Step<T>>): Promise<T> {
-    const here = place(runId);
-    here.busy++;
-    const work = here.turn.then(async () => {
-      if (fresh || !here.top) here.top = await newest(here.log);
+    const runFolder = getRunFolder(runId);
+    runFolder.busy++;
+    const work = runFolder.turn.then(async () => {
+      if (fresh || !runFolder.top) runFolder.top = await newest(runFolder.log);
       for (;;) {
-        const top = here.top;
-        const { entry, body, result } = await next(top && (await withRenewal(here.log, top, fresh ? undefined : now())), now());
-        here.top = undefined; // if publishing fails, the state is unknown
+        const top = runFolder.top;
+        const { entry, body, result } = await next(top && (await withRenewal(runFolder.log, top, fresh ? undefined : now())), now());
+        runFolder.top = undefined; // if publishing fails, the state is unknown
         const published = { ...entry, number: (top?.number ?? 0) + 1 };
-        if (await here.log.publish(published, body)) {
-          here.top = published;
+        if (await runFolder.log.publish(published, body)) {
+          runFolder.top = published;
           return result;
         }
-        here.top = await newest(here.log);
+        runFolder.top = await newest(runFolder.log);
       }
     });
-    here.turn = work.then(
+    runFolder.turn = work.then(
       () => {},
       () => {},
     );
-    return work.finally(() => here.busy--);
+    return work.finally(() => runFolder.busy--);
   }
 
   const current = async (runId: string): Promise<{ log: EntryLog; top: Entry | undefined }> => {
-    const { log } = place(runId);
+    const { log } = getRunFolder(runId);
     const top = await newest(log);
     return { log, top: top && !top.deleted ? await withRenewal(log, top) : undefined };
   };
@@ -82,7 +82,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
   async function find(runId: string, which: string | number, wanted: (info: RunCheckpointInfo) => boolean): Promise<RunCheckpoint> {
     for await (const { number, checkpoint } of checkpoints(runId)) {
       if (!wanted(checkpoint)) continue;
-      const data = await place(runId).log.body(number);
+      const data = await getRunFolder(runId).log.body(number);
       return { ...infoOf(checkpoint), state: await unpackState({ data, encoding: checkpoint.encoding, size: checkpoint.size }) };
     }
     throw rules.checkpointNotFoundError(runId, which);
@@ -94,7 +94,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       body: NO_BYTES,
       result: top!.number,
     }));
-    const { log } = place(runId);
+    const { log } = getRunFolder(runId);
     for (const number of await log.numbers()) if (number <= before) await log.remove(number);
     await log.removeLeftovers(LEFTOVER_MS);
   }
@@ -135,7 +135,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       if (gone.length === 0) return;
       // An entry without a checkpoint on top keeps the run's numbers when its newest one goes.
       await advance(runId, true, async (top) => ({ entry: { ...top!, checkpoint: undefined }, body: NO_BYTES, result: undefined }));
-      for (const number of gone) await place(runId).log.remove(number);
+      for (const number of gone) await getRunFolder(runId).log.remove(number);
     },
 
     async deleteRun(runId) {
@@ -164,7 +164,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
           entries.map(({ checkpoint }) => checkpoint),
           options,
         );
-        const { log } = place(run.runId);
+        const { log } = getRunFolder(run.runId);
         if (gone === "run") {
           await markDeleted(run.runId);
           report.runs++;
@@ -211,7 +211,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       rules.assertHeld(top?.run, lease, at);
       const until = rules.addMs(at, leaseMs);
       await log.renew(lease.fence, until);
-      // If another process took over between the look and the write, its higher token stands.
+      // If another process took over between the check and the write, its higher token stands.
       rules.assertHeld((await current(lease.runId)).top?.run, lease, at);
       return { ...lease, until };
     },
@@ -223,23 +223,23 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
         const run = { ...held, status, note, leaseOwner: null, leaseUntil: null, updatedAt: at };
         return { entry: { ...top!, run, checkpoint: undefined }, body: NO_BYTES, result: undefined };
       });
-      await place(lease.runId).log.forgetLease(lease.fence);
+      await getRunFolder(lease.runId).log.forgetLease(lease.fence);
     },
 
     async close() {
-      await Promise.all([...places.values()].map(({ turn }) => turn));
+      await Promise.all([...runFolders.values()].map(({ turn }) => turn));
       closed = true;
-      places.clear();
+      runFolders.clear();
     },
   };
 }
 
-/** One run's folder, and the calls of this process that wait for their turn in it. */
-interface Place {
+/** The folder of one run, with the queue of this process's calls. */
+interface RunFolder {
   readonly log: EntryLog;
   busy: number;
   turn: Promise<void>;
-  /** The newest entry as this process last saw it. Another process may be further; then publishing fails and it is read again. */
+  /** The newest entry that this process knows. If another process has published a newer one, publishing fails and it is read again. */
   top: Entry | undefined;
 }
 
@@ -250,9 +250,9 @@ interface Step<T> {
 }
 
 /** Maximum number of cached folders. Above it, idle ones are evicted. */
-const PLACES_MAX = 10_000;
+const RUN_FOLDERS_MAX = 10_000;
 
-/** The newest entry that is whole. A torn one above it is skipped, but the numbers it may have used stay used. */
+/** Returns the newest complete entry. Skips torn entries above it, but does not reuse their numbers. */
 async function newest(log: EntryLog): Promise<Entry | undefined> {
   const numbers = await log.numbers();
   for (const [torn, number] of numbers.entries()) {

@@ -120,7 +120,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
   async function attempt<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, committing: () => void): Promise<T> {
     if (closed) throw new CairnError("unavailable", `The connection to ${where} was closed. Open it again.`, { details: { where } });
     if (pool.waitingCount >= WAITING_MAX)
-      throw new CairnError("unavailable", `${pool.waitingCount} calls wait for ${where} already. Try again later.`, {
+      throw new CairnError("unavailable", `${pool.waitingCount} calls already wait for a connection to ${where}. Try again later.`, {
         retryAfterMs: 1_000,
       });
     const client = await connect();

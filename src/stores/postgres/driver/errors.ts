@@ -33,7 +33,7 @@ export function translatePostgresError(error: unknown, where: string, outcome: "
   if (isConnectionLoss(error))
     return outcome === "unknown"
       ? unavailable(
-          `The connection to ${where} broke while the change was being stored, so it may or may not be there. Look before you repeat it.`,
+          `The connection to ${where} broke while the change was being stored, so it may or may not be stored. Check before you repeat it.`,
         )
       : unavailable(`PostgreSQL at ${where} cannot be reached. Nothing was stored. Check that it runs, then try again.`, 1_000);
   if (isCollision(error)) return unavailable(`Too many changes collided in ${where}. Nothing was stored; try again.`, 100);
@@ -41,7 +41,7 @@ export function translatePostgresError(error: unknown, where: string, outcome: "
     return unavailable(`All connections to ${where} are busy. Nothing was stored; try again.`, 1_000);
   if (code === undefined) return error;
   if (code.startsWith("23"))
-    return new CairnError("conflict", "The record contradicts one that is already stored.", { cause: error, details: { where, code } });
+    return new CairnError("conflict", "The record conflicts with a stored one.", { cause: error, details: { where, code } });
   if (code.startsWith("28")) return unavailable(`PostgreSQL at ${where} refused the user name or password. Correct the database URL.`);
   if (code.startsWith("XX")) return unavailable(`PostgreSQL at ${where} reports damaged data. Its log has the details.`);
   return MEANING[code]?.(error, where, unavailable) ?? error;

@@ -34,7 +34,7 @@ export function sessionLocks(url: string, onLoss: () => void): SessionLocks {
       options: OPTIONS,
     });
     let over = false;
-    const lost = () => {
+    const handleLoss = () => {
       if (over) return; // a broken connection emits more than one error, and may be replaced already
       over = true;
       connecting = undefined;
@@ -43,12 +43,12 @@ export function sessionLocks(url: string, onLoss: () => void): SessionLocks {
       held.clear();
       onLoss();
     };
-    client.on("error", lost);
-    client.on("end", lost);
+    client.on("error", handleLoss);
+    client.on("end", handleLoss);
     try {
       await client.connect();
     } catch (error) {
-      lost();
+      handleLoss();
       throw error;
     }
     return client;

@@ -1,7 +1,7 @@
 import type { PruneOptions, PruneReport } from "../../../ports/run-store.ts";
 import type { PostgresDatabase } from "../driver/driver.ts";
 import { RUNS_SCHEMA } from "./schema.ts";
-import { BURY, MAY_GO_WHOLE, OUTLIVED, removing } from "./sql.ts";
+import { deleteSql, MARK_DELETED, MAY_DELETE_RUN, PRUNABLE } from "./sql.ts";
 
 const BATCH = 500;
 const PAGE = 1_000;
@@ -17,26 +17,26 @@ export async function prunePostgresRuns(database: PostgresDatabase, options: Pru
       const removed = await database.write(
         RUNS_SCHEMA,
         async (tx) => {
-          const whole = olderThan !== undefined && !keepLast && (await tx.get(MAY_GO_WHOLE, id, olderThan)) !== undefined;
-          const gone = whole
-            ? await tx.get<Gone>(removing("SELECT sequence FROM runs.checkpoints WHERE run_id = $1::text LIMIT $2::integer"), id, batch)
-            : await tx.get<Gone>(removing(OUTLIVED), id, olderThan ?? "infinity", keepLast ?? 0, batch);
-          const last = gone!.n < batch;
-          const buried = whole && last && (await tx.run(BURY, id)) > 0;
-          return { ...gone!, last, buried };
+          const wholeRun = olderThan !== undefined && !keepLast && (await tx.get(MAY_DELETE_RUN, id, olderThan)) !== undefined;
+          const deleted = wholeRun
+            ? await tx.get<Deleted>(deleteSql("SELECT sequence FROM runs.checkpoints WHERE run_id = $1::text LIMIT $2::integer"), id, batch)
+            : await tx.get<Deleted>(deleteSql(PRUNABLE), id, olderThan ?? "infinity", keepLast ?? 0, batch);
+          const last = deleted!.n < batch;
+          const runDeleted = wholeRun && last && (await tx.run(MARK_DELETED, id)) > 0;
+          return { ...deleted!, last, runDeleted };
         },
         { idempotent: true },
       );
       report.checkpoints += removed.n;
       report.bytes += removed.bytes;
-      if (removed.buried) report.runs++;
+      if (removed.runDeleted) report.runs++;
       more = !removed.last;
     }
   }
   return report;
 }
 
-interface Gone {
+interface Deleted {
   n: number;
   bytes: number;
 }

@@ -60,10 +60,10 @@ export const RELEASE = `WITH ${CLOCK} UPDATE runs.runs SET status = $3::text, no
   FROM clock WHERE run_id = $1::text AND NOT deleted AND fence = $2::bigint AND lease_until > clock.at RETURNING fence`;
 
 /** Deletes everything of a run but its counters, and fences off its lease holder. */
-export const BURY = `UPDATE runs.runs SET deleted = true, fence = fence + 1, lease_owner = NULL, lease_until = NULL, graph = '', fingerprint = '',
+export const MARK_DELETED = `UPDATE runs.runs SET deleted = true, fence = fence + 1, lease_owner = NULL, lease_until = NULL, graph = '', fingerprint = '',
   project = NULL, note = NULL WHERE run_id = $1::text AND NOT deleted`;
 
-export const DELETE_RUN = `WITH gone AS (DELETE FROM runs.checkpoints WHERE run_id = $1::text) ${BURY}`;
+export const DELETE_RUN = `WITH gone AS (DELETE FROM runs.checkpoints WHERE run_id = $1::text) ${MARK_DELETED}`;
 
 /** The columns of a checkpoint without its state. */
 export const INFO = COLUMNS.replace(", encoding, data", "");
@@ -71,10 +71,10 @@ export const INFO = COLUMNS.replace(", encoding, data", "");
 const FINISHED = "(graph = '' OR status IN ('completed', 'failed', 'cancelled'))";
 
 /** $1 run, $2 time. */
-export const MAY_GO_WHOLE = `SELECT 1 FROM runs.runs WHERE run_id = $1::text AND NOT deleted AND updated_at < $2::timestamptz AND ${FINISHED} FOR UPDATE`;
+export const MAY_DELETE_RUN = `SELECT 1 FROM runs.runs WHERE run_id = $1::text AND NOT deleted AND updated_at < $2::timestamptz AND ${FINISHED} FOR UPDATE`;
 
 /** What retention removes of one run: see \`selectPrunable\` in model/run-rules.ts. $1 run, $2 time, $3 how many to keep, $4 batch. */
-export const OUTLIVED = `SELECT sequence FROM runs.checkpoints AS old
+export const PRUNABLE = `SELECT sequence FROM runs.checkpoints AS old
   WHERE run_id = $1::text AND timestamp < $2::timestamptz
     AND sequence <= coalesce((SELECT sequence FROM runs.checkpoints WHERE run_id = $1::text ORDER BY sequence DESC LIMIT 1 OFFSET $3::bigint), 0)
     AND EXISTS (SELECT 1 FROM runs.checkpoints AS newer WHERE newer.run_id = $1::text AND newer.node_id = old.node_id AND newer.sequence > old.sequence)
@@ -82,6 +82,6 @@ export const OUTLIVED = `SELECT sequence FROM runs.checkpoints AS old
       OR sequence < coalesce((SELECT sequence FROM runs.checkpoints WHERE run_id = $1::text AND branch = '' ORDER BY sequence DESC LIMIT 1), 0))
   LIMIT $4::integer`;
 
-export const removing = (sequences: string) => `WITH gone AS (
+export const deleteSql = (sequences: string) => `WITH gone AS (
     DELETE FROM runs.checkpoints WHERE run_id = $1::text AND sequence = ANY (ARRAY(${sequences})) RETURNING octet_length(data) AS bytes
   ) SELECT count(*) AS n, coalesce(sum(bytes), 0)::bigint AS bytes FROM gone`;

@@ -110,7 +110,7 @@ export function backupFolder(folder: string) {
         const location = join(folder, name);
         if (PARTIAL.test(name)) {
           const mine = name.endsWith(OWNER_SUFFIX);
-          return [{ location, reason: "it was begun and never finished", running: mine ? writing.has(location) : !isOwnerDead(name) }];
+          return [{ location, reason: "it is unfinished", running: mine ? writing.has(location) : !isOwnerDead(name) }];
         }
         if (!BACKUP_ID.test(name)) return [];
         try {

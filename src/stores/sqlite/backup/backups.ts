@@ -38,7 +38,7 @@ export interface SqliteBackupOptions {
 
 /** Backups of SQLite files: copied by SQLite while others write, verified, and complete or absent. */
 export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptions): BackupStore {
-  const shelf = backupFolder(folder);
+  const stored = backupFolder(folder);
 
   async function selectFiles(which: DatabaseSelection, withCode = false): Promise<readonly DatabaseFile[]> {
     if (which !== "all") assertHere(files.fileOf(which));
@@ -67,10 +67,10 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
   async function inPartial<T>(id: string, work: (partial: string) => Promise<T>): Promise<T> {
     let partial: string | undefined;
     try {
-      partial = shelf.begin(id);
+      partial = stored.begin(id);
       return await work(partial);
     } catch (error) {
-      throw inWords(error, folder);
+      throw toUserError(error, folder);
     } finally {
       if (partial !== undefined) remove(partial);
     }
@@ -78,8 +78,8 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
 
   const get = async (id: string): Promise<Backup> => {
     if (!BACKUP_ID.test(id))
-      throw new CairnError("invalid_input", `${JSON.stringify(id.slice(0, 60))} is no id of a backup. See: cairn backup list`);
-    return shelf.read(id);
+      throw new CairnError("invalid_input", `${JSON.stringify(id.slice(0, 60))} is not a backup id. See: cairn backup list`);
+    return stored.read(id);
   };
 
   return {
@@ -98,22 +98,22 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
             databases.push(await copyInto(partial, source, { signal, onProgress }));
           } catch (error) {
             if (!isSourceFault(error, source)) throw error;
-            const failure = inWords(error, source.path);
+            const failure = toUserError(error, source.path);
             if (which !== "all" && kind !== "code") throw failure;
             failed.push({ kind, id: of, reason: (failure as Error).message });
           }
         }
         if (databases.length === 0) throw new CairnError("unavailable", `No database could be backed up. ${failed[0]?.reason}`);
         const versions = { cairn: VERSION, node: process.versions.node, sqlite: await sqliteVersion() };
-        const backup = shelf.finish(partial, { id, createdAt: now(), versions, databases, failed });
+        const backup = stored.finish(partial, { id, createdAt: now(), versions, databases, failed });
         const onPostgres = files.recordedMigrations().flatMap(({ kind, id: of, isMigrated }) => (isMigrated ? [{ kind, id: of }] : []));
         return which === "all" ? { ...backup, onPostgres } : backup;
       });
     },
 
-    list: async () => shelf.all(),
+    list: async () => stored.all(),
     get,
-    unusable: async () => shelf.unusable(),
+    unusable: async () => stored.unusable(),
 
     async verify(id, level, { signal, progress } = {}) {
       const { location, databases } = await get(id);
@@ -138,7 +138,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
         if (existsSync(file.path) && !overwrite && file.kind !== "code")
           throw new CairnError(
             "conflict",
-            `The ${databaseLabel(file)} has a database already: ${file.path}. To put the backup in its place say overwrite; the present one is kept aside.`,
+            `The ${databaseLabel(file)} already has a database: ${file.path}. To replace it with the backup, use overwrite; the existing file is kept aside.`,
           );
         assertSchema(file.schema, entry.schema, `The ${databaseLabel(entry)} in the backup ${id}`);
         const { problems } = await verifyEntry(location, entry, "checksum", signal);
@@ -190,7 +190,7 @@ export function sqliteBackups({ folder, files, now, release }: SqliteBackupOptio
       await release(file);
       return await replaceFile({ path: file.path, by, aside: join(file.root, "replaced", `${basename(file.path)}.${stamp}`) });
     } catch (error) {
-      throw inWords(error, file.path);
+      throw toUserError(error, file.path);
     } finally {
       rmSync(by, { force: true });
     }
@@ -258,7 +258,7 @@ function isSourceFault(error: unknown, { path, problem }: DatabaseFile): boolean
   return problem !== undefined || hasMigrationRecord(path) || isDamage(error) || (error as NodeJS.ErrnoException).code === UNSOUND;
 }
 
-function inWords(error: unknown, path: string): unknown {
+function toUserError(error: unknown, path: string): unknown {
   const known = translateSqliteError(error, path);
   if (known !== error || error instanceof CairnError || !(error instanceof Error)) return known;
   const { code } = error as NodeJS.ErrnoException;
@@ -266,7 +266,7 @@ function inWords(error: unknown, path: string): unknown {
   if (code === "ENOSPC" || code === "EDQUOT")
     return new CairnError(
       "unavailable",
-      `The disk that holds ${path} is full. What was begun was removed; free some space and try again.`,
+      `The disk that holds ${path} is full. The unfinished files were removed; free some space and try again.`,
       { cause: error },
     );
   if (["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "EIO", "ENOENT", "ENAMETOOLONG"].includes(code ?? ""))

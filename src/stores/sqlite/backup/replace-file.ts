@@ -74,7 +74,10 @@ function placeNew(by: string, path: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EEXIST")
-      throw new CairnError("conflict", `The database ${path} was made by another process just now. Stop it, and restore with overwrite.`);
+      throw new CairnError(
+        "conflict",
+        `The database ${path} was created by another process meanwhile. Stop that process, then restore with overwrite.`,
+      );
     if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(code ?? "")) throw error;
     renameSync(by, path);
   }
@@ -88,11 +91,11 @@ async function takeAlone(path: string, waitMs: number): Promise<() => void> {
   const { DatabaseSync } = await loadEngine();
   let busy: unknown;
   const attempt = async () => {
-    const looking = new DatabaseSync(path, { readOnly: true, timeout: 0 });
-    let connection = looking;
+    const probe = new DatabaseSync(path, { readOnly: true, timeout: 0 });
+    let connection = probe;
     try {
-      looking.exec("SELECT 1 FROM sqlite_master"); // read-only first: closing any other connection would change a damaged database's log
-      looking.close();
+      probe.exec("SELECT 1 FROM sqlite_master"); // read-only first: closing any other connection would change a damaged database's log
+      probe.close();
       connection = new DatabaseSync(path, { timeout: 0 });
       // No prepared statement: one would keep the lock on after the connection is closed (see below).
       connection.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");

@@ -65,7 +65,7 @@ export function translateSqliteError(error: unknown, path: string): unknown {
       if (areDescriptorsUsedUp()) return tooManyOpenFiles(error);
       return new CairnError("unavailable", `Reading or writing ${path} failed. Check the disk.`, { cause: error, details });
     case CONSTRAINT:
-      return new CairnError("conflict", "The record contradicts one that is already stored.", { cause: error, details });
+      return new CairnError("conflict", "The record conflicts with a stored one.", { cause: error, details });
     default:
       return isTooManyOpenFiles(error) ? tooManyOpenFiles(error) : error;
   }

@@ -110,9 +110,9 @@ function strayFiles(folder: string): Leftover[] {
     const path = join(folder, name);
     const database = /^(.+\.db)-(?:wal|shm|journal)$/.exec(name)?.[1];
     if (database !== undefined && !names.has(database))
-      return [{ path, reason: `It belongs to ${database}, which is not there. Nothing uses it.` }];
+      return [{ path, reason: `It belongs to ${database}, which does not exist. No process uses it.` }];
     if (/\.db\.restoring-/.test(name) && isOwnerDead(name))
-      return [{ path, reason: "A restore was begun and never finished. Nothing uses it." }];
+      return [{ path, reason: "It is from an unfinished restore. No process uses it." }];
     return [];
   });
 }
@@ -129,7 +129,7 @@ function secondNames(folder: string, live: readonly string[]): Leftover[] {
       : [
           {
             path,
-            reason: `It is a second name of ${other} in ${dirname(other)}, left by a restore that was killed; the next one clears it.`,
+            reason: `It is a second name of ${other} in ${dirname(other)}, left by a restore that was killed; the next restore removes it.`,
           },
         ];
   });

@@ -105,7 +105,7 @@ function typedValue({ type, nullable }: Column, raw: unknown, refuse: Refuse): V
     case "int4":
     case "int8":
       if (typeof raw !== "bigint") throw refuse("is not a whole number");
-      if (type === "int4" && (raw >= INT4_MAX || raw < -INT4_MAX)) throw refuse(`is ${raw}, and only 32 bits fit`);
+      if (type === "int4" && (raw >= INT4_MAX || raw < -INT4_MAX)) throw refuse(`is ${raw}, which exceeds 32 bits`);
       return raw;
     case "bool":
       if (raw !== 0n && raw !== 1n) throw refuse("is neither 0 nor 1");
@@ -126,7 +126,7 @@ function typedValue({ type, nullable }: Column, raw: unknown, refuse: Refuse): V
     case "time": {
       const text = Buffer.from(textOf(raw, refuse)).toString("utf8");
       const micros = toMicros(text);
-      if (micros === undefined) throw refuse(`is ${JSON.stringify(text.slice(0, 40))}, which is no time`);
+      if (micros === undefined) throw refuse(`is ${JSON.stringify(text.slice(0, 40))}, which is not a time`);
       if (micros < EARLIEST) throw refuse(`is ${text}, and PostgreSQL's times begin with the year -4713`);
       return micros;
     }
@@ -145,7 +145,7 @@ function typedValue({ type, nullable }: Column, raw: unknown, refuse: Refuse): V
 const EARLIEST = -211_813_488_000_000_000n + 946_684_800_000_000n;
 
 function textOf(raw: unknown, refuse: Refuse): Uint8Array {
-  if (!(raw instanceof Uint8Array)) throw refuse(`${typeof raw === "string" ? raw : "is no text"} where text belongs`);
+  if (!(raw instanceof Uint8Array)) throw refuse(`${typeof raw === "string" ? raw : "is not text"} where text belongs`);
   if (!isUtf8(raw)) throw refuse("is not valid UTF-8, perhaps half of a character (a lone surrogate)");
   if (raw.includes(0)) throw refuse("holds a NUL character, which PostgreSQL cannot hold");
   return raw;

@@ -156,13 +156,13 @@ function setCounters(db: DatabaseSync, counters: Counters): void {
   }
 }
 
-const WORDS_TABLE: Readonly<Record<string, string>> = {
+const FULL_TEXT_TABLE: Readonly<Record<string, string>> = {
   checkpoints: "checkpoint_fts",
   knowledge: "knowledge_fts",
 };
 
 function ftsTable(table: string): string {
-  const found = WORDS_TABLE[table];
+  const found = FULL_TEXT_TABLE[table];
   if (!found) throw new CairnError("internal", `There is no full-text index of ${table}.`);
   return found;
 }

@@ -1,6 +1,6 @@
 import type { PruneOptions, PruneReport } from "../../../ports/run-store.ts";
 import type { SqliteDatabase, SqliteTx } from "../driver/driver.ts";
-import { BURY } from "./schema.ts";
+import { MARK_DELETED } from "./schema.ts";
 
 const BATCH = 500;
 
@@ -13,18 +13,18 @@ export async function pruneSqliteRuns(database: SqliteDatabase, options: PruneOp
     for (let more = true; more; ) {
       signal?.throwIfAborted();
       const removed = await database.write((tx) => {
-        const whole = olderThan !== undefined && !keepLast && tx.get(MAY_GO_WHOLE, id, olderThan) !== undefined;
-        const rows = whole
+        const wholeRun = olderThan !== undefined && !keepLast && tx.get(MAY_DELETE_RUN, id, olderThan) !== undefined;
+        const rows = wholeRun
           ? tx.all<Removable>("SELECT rowid AS key, octet_length(data) AS bytes FROM checkpoints WHERE run_id = ? LIMIT ?", id, batch)
-          : tx.all<Removable>(OUTLIVED, id, olderThan ?? ALWAYS_LATER, keepLast ?? 0, batch);
+          : tx.all<Removable>(PRUNABLE, id, olderThan ?? AFTER_ALL_TIMES, keepLast ?? 0, batch);
         remove(tx, rows);
         const last = rows.length < batch;
-        const buried = whole && last && tx.run(BURY, id).changes > 0;
-        return { rows, last, buried };
+        const runDeleted = wholeRun && last && tx.run(MARK_DELETED, id).changes > 0;
+        return { rows, last, runDeleted };
       });
       report.checkpoints += removed.rows.length;
       for (const { bytes } of removed.rows) report.bytes += bytes;
-      if (removed.buried) report.runs++;
+      if (removed.runDeleted) report.runs++;
       more = !removed.last;
     }
   }
@@ -38,13 +38,13 @@ interface Removable {
 }
 
 /** Sorts after every time. */
-const ALWAYS_LATER = "~";
+const AFTER_ALL_TIMES = "~";
 
-const MAY_GO_WHOLE = `SELECT 1 FROM runs WHERE run_id = ? AND deleted = 0 AND updated_at < ?
+const MAY_DELETE_RUN = `SELECT 1 FROM runs WHERE run_id = ? AND deleted = 0 AND updated_at < ?
   AND (graph = '' OR status IN ('completed', 'failed', 'cancelled'))`;
 
 /** What retention removes of one run: see \`selectPrunable\` in model/run-rules.ts, which has the same rule in TypeScript. */
-const OUTLIVED = `SELECT rowid AS key, octet_length(data) AS bytes FROM checkpoints AS old
+const PRUNABLE = `SELECT rowid AS key, octet_length(data) AS bytes FROM checkpoints AS old
   WHERE run_id = ?1 AND timestamp < ?2
     AND sequence <= coalesce((SELECT sequence FROM checkpoints WHERE run_id = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?3), 0)
     AND EXISTS (SELECT 1 FROM checkpoints AS newer WHERE newer.run_id = ?1 AND newer.node_id = old.node_id AND newer.sequence > old.sequence)

@@ -43,5 +43,5 @@ export const runSchema: DatabaseSchema = {
 };
 
 /** Deletes everything of a run but its counters, and fences off its lease holder. */
-export const BURY = `UPDATE runs SET deleted = 1, fence = fence + 1, lease_owner = NULL, lease_until = NULL, graph = '', fingerprint = '',
+export const MARK_DELETED = `UPDATE runs SET deleted = 1, fence = fence + 1, lease_owner = NULL, lease_until = NULL, graph = '', fingerprint = '',
   project = NULL, note = NULL WHERE run_id = ? AND deleted = 0`;

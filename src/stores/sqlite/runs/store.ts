@@ -8,7 +8,7 @@ import type { SqliteTx } from "../driver/driver.ts";
 import { singleDatabase } from "../driver/single.ts";
 import { pruneSqliteRuns } from "./prune.ts";
 import { type InfoRow, toCheckpoint, toEnvelope, toInfo } from "./rows.ts";
-import { BURY, runSchema } from "./schema.ts";
+import { MARK_DELETED, runSchema } from "./schema.ts";
 
 export interface SqliteRunStoreOptions {
   readonly path: string;
@@ -81,7 +81,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       const db = await database();
       await db.write((tx) => {
         tx.run("DELETE FROM checkpoints WHERE run_id = ?", runId);
-        tx.run(BURY, runId);
+        tx.run(MARK_DELETED, runId);
       });
       await db.eraseLog();
     },

@@ -72,7 +72,7 @@ function offer(score: f32, key: i32): void {
   place(i, score, key);
 }
 
-/** The score a newcomer has to reach; anything will do while there is room. */
+/** The score that a new candidate must exceed; any score while the heap is not full. */
 // @ts-ignore: decorator
 @inline
 function threshold(): f32 {

@@ -3,7 +3,7 @@ import { encodeQuery, segmentCapacity, strideOf } from "./codes.ts";
 import { assertDimension } from "./collections.ts";
 import { storedVectors, toVector } from "./rebuild.ts";
 import { HEAP_AT, HEAP_MAX, QUERY_AT, type SegmentCache } from "./segment-cache.ts";
-import { DamagedCodes, loadSegment, place, type SegmentRef, segmentLayout } from "./segments.ts";
+import { copyParts, DamagedCodes, loadSegment, type SegmentRef, segmentLayout } from "./segments.ts";
 import { allSegments, type View } from "./view.ts";
 
 export interface VectorHit {
@@ -138,10 +138,10 @@ interface KeySets {
 const NO_SETS: KeySets = { gone: 0, goneMask: -1, allowed: 0, allowedMask: -1 };
 
 /** Writes the overridden keys and the allowed keys into the memory of the kernel. */
-function fillSets({ kernel, room }: SegmentCache, { overridden }: View, allow: Int32Array = new Int32Array()): KeySets {
+function fillSets({ kernel, reserve }: SegmentCache, { overridden }: View, allow: Int32Array = new Int32Array()): KeySets {
   const goneCells = cellsFor(overridden.length);
   const allowedCells = cellsFor(allow.length);
-  const gone = room(4 * (goneCells + allowedCells + Math.max(overridden.length, allow.length)));
+  const gone = reserve(4 * (goneCells + allowedCells + Math.max(overridden.length, allow.length)));
   const allowed = gone + 4 * goneCells;
   const keysAt = allowed + 4 * allowedCells;
   const fill = (set: number, cells: number, keys: Int32Array) => {
@@ -180,7 +180,7 @@ function scanDelta(context: SearchContext, view: View, scale: number, sets: KeyS
       for (const [i, [, { code }]] of part.entries()) codes.set(code, i * code.length);
       const keys = Int32Array.from(part, ([key]) => key);
       const scales = Float32Array.from(part, ([, { scale }]) => scale);
-      place(cache.kernel, to, dimension, new Uint8Array(keys.buffer), new Uint8Array(scales.buffer), codes);
+      copyParts(cache.kernel, to, dimension, new Uint8Array(keys.buffer), new Uint8Array(scales.buffer), codes);
     });
     scanFrame(context, view, at, count, scale, { ...sets, goneMask: -1 });
   }

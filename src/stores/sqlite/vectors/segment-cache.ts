@@ -9,8 +9,8 @@ export interface SegmentCache {
    * another stamp.
    */
   frame(name: FrameName, stamp: number, fill: (at: number) => void): number;
-  /** Returns memory for sets of keys outside the frames, valid until the next call. */
-  room(bytes: number): number;
+  /** Reserves memory for sets of keys outside the frames and returns its address, valid until the next call. */
+  reserve(bytes: number): number;
   /** Drops the named segments. */
   drop(names: Iterable<FrameName>): void;
   /** Drops all segments of a file. */
@@ -84,7 +84,7 @@ export function segmentCache(limitBytes: number): SegmentCache {
       frames.set(name, { at, stamp });
       return at;
     },
-    room(bytes) {
+    reserve(bytes) {
       if (bytes > roomBytes) {
         // The old memory becomes frames, so nothing is lost; doubling keeps this rare.
         for (let at = roomAt; at < roomAt + roomBytes; at += SEGMENT_BYTES) free.push(at);

@@ -46,7 +46,7 @@ export function loadSegment(tx: SqliteTx, ref: SegmentRef, dimension: number, ke
     scales.byteLength === ref.count * 4 &&
     codes.byteLength === ref.count * strideOf(dimension);
   if (!whole) throw new DamagedCodes(`Segment ${ref.id} has not the size it should have.`);
-  if (place(kernel, at, dimension, keys, scales, codes) !== ref.checksum)
+  if (copyParts(kernel, at, dimension, keys, scales, codes) !== ref.checksum)
     throw new DamagedCodes(`The checksum of segment ${ref.id} does not match.`);
 }
 
@@ -75,7 +75,7 @@ export interface SegmentTarget {
 /** Stores a segment under a new id. */
 export function writeSegment(tx: SqliteTx, { collection, dimension, list, ready = true }: SegmentTarget, segment: Segment): number {
   const [keys, scales, codes] = [bytes(segment.keys), bytes(segment.scales), bytes(segment.codes)];
-  const checksum = place(scratchKernel(), 0, dimension, keys, scales, codes);
+  const checksum = copyParts(scratchKernel(), 0, dimension, keys, scales, codes);
   const { lastId } = tx.run(
     "INSERT INTO vector_segments (collection_id, list, count, checksum, ready) VALUES (?, ?, ?, ?, ?)",
     collection,
@@ -102,7 +102,7 @@ export function segmentLayout(dimension: number): { readonly keys: number; reado
 }
 
 /** Copies the parts into memory and returns their checksum, which also covers the dimension. */
-export function place(
+export function copyParts(
   { memory, checksum }: Kernel,
   at: number,
   dimension: number,

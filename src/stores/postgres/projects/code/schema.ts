@@ -60,7 +60,7 @@ CREATE TABLE code_chunks (
   UNIQUE (file_key, generation, chunk_index)
 );
 CREATE INDEX code_chunks_terms ON code_chunks USING gin (terms);
--- The outer join costs nothing where the text is not asked for: PostgreSQL leaves it out.
+-- The outer join costs nothing in a query that does not select the text: PostgreSQL omits it.
 CREATE VIEW current_chunks AS
   SELECT c.*, 1 AS revision, f.file_path, f.language, f.content_hash, f.indexed_at, t.body
     FROM code_chunks c JOIN indexed_files f ON f.file_key = c.file_key AND f.generation = c.generation
