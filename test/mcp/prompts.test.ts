@@ -89,8 +89,8 @@ it("shows a key nothing of another project, by prompt or by resource", async () 
     expect(prompts[0]?.arguments?.[0]).toMatchObject({ name: "project_path", required: true });
     const resume = (path: string) => client.getPrompt({ name: "resume", arguments: { project_path: path } });
     await expect(resume("/mine")).resolves.toBeDefined();
-    await expect(resume("/theirs")).rejects.toThrow(/not for that project/);
-    await expect(client.readResource({ uri: "cairn://checkpoint/%2Ftheirs/x" })).rejects.toThrow(/not for that project/);
+    await expect(resume("/theirs")).rejects.toThrow(/not valid for that project/);
+    await expect(client.readResource({ uri: "cairn://checkpoint/%2Ftheirs/x" })).rejects.toThrow(/not valid for that project/);
     await expect(client.getPrompt({ name: "resume" })).rejects.toThrow(/needs the argument project_path/);
     expect((await client.listResources()).resources).toEqual([]);
   }
