@@ -4,9 +4,9 @@ import { staticEmbedder } from "../src/embedders/local/static.ts";
 import { type Cairn, open } from "../src/index.ts";
 import type { Embedder } from "../src/ports/embedder.ts";
 import { bm25OverFiles, type FileRanking, ripgrepByLines } from "./code-recall/baselines.ts";
-import { type Question, questionSets } from "./code-recall/question-set.ts";
+import { type Question, type QuestionSet, questionSets } from "./code-recall/question-set.ts";
 import { mean, type Scores, scoreFiles, scorePlaces } from "./code-recall/score.ts";
-import { readTree, type Source, treeOf } from "./code-recall/sources.ts";
+import { canDownload, readTree, type Source, treeOf } from "./code-recall/sources.ts";
 import { type Bench, type Benchmark, quantile } from "./frame.ts";
 
 const BATCH_FILES = 10;
@@ -14,7 +14,7 @@ const BATCH_FILES = 10;
 /** The scores of one question on one system. */
 interface Scored extends Scores {
   readonly system: string;
-  readonly set: string;
+  readonly set: Questions;
   readonly question: Question;
   /** nDCG of the line ranges; absent when the system returns files only. */
   readonly places?: number;
@@ -22,12 +22,16 @@ interface Scored extends Scores {
 
 /** Scores code search on questions about real repositories. `ndcg10` ranks files with the model of a first index, `reembedded_…` with the model of `code_reembed`. */
 export default {
-  summary: "questions about three repositories, compared with BM25 over files and ripgrep (--static omits the re-embedded index)",
+  summary: "questions about nine repositories, compared with BM25 over files and ripgrep (--static omits the re-embedded index)",
   flags: ["--static"],
   async run(bench) {
     const scored: Scored[] = [];
     const took: number[] = [];
     for (const set of questionSets()) {
+      if (!canDownload(set)) {
+        bench.log(`${set.name}: omitted, because cargo is not installed`);
+        continue;
+      }
       const tree = await treeOf(set);
       const sources = await readTree(tree);
       bench.log(`${set.name}: ${sources.length} files, ${set.questions.length} questions`);
@@ -44,14 +48,11 @@ export default {
   },
 } satisfies Benchmark;
 
-interface Questions {
-  readonly name: string;
-  readonly questions: readonly Question[];
-}
+type Questions = Pick<QuestionSet, "name" | "language" | "group" | "questions">;
 
-async function scoreBaseline(system: string, ranking: FileRanking, { name, questions }: Questions): Promise<Scored[]> {
+async function scoreBaseline(system: string, ranking: FileRanking, set: Questions): Promise<Scored[]> {
   const scored: Scored[] = [];
-  for (const question of questions) scored.push({ system, set: name, question, ...scoreFiles(question, await ranking(question.ask)) });
+  for (const question of set.questions) scored.push({ system, set, question, ...scoreFiles(question, await ranking(question.ask)) });
   return scored;
 }
 
@@ -60,16 +61,16 @@ async function scoreCairn(
   bench: Bench,
   system: string,
   embedder: Embedder,
-  { name, questions }: Questions,
+  set: Questions,
   sources: readonly Source[],
   took: number[],
 ): Promise<Scored[]> {
   const cairn = await open({ dataDir: bench.scratch(), embedder: [embedder] });
-  const projectPath = `/bench/${name}`;
+  const projectPath = `/bench/${set.name}`;
   try {
     await index(cairn, projectPath, sources);
     const scored: Scored[] = [];
-    for (const question of questions) {
+    for (const question of set.questions) {
       const start = performance.now();
       const { hits } = await cairn.code.search({ projectPath, query: question.ask, topK: 10 });
       took.push(performance.now() - start);
@@ -77,7 +78,7 @@ async function scoreCairn(
         question,
         hits.map(({ path }) => path),
       );
-      scored.push({ system, set: name, question, ...files, places: scorePlaces(question, hits) });
+      scored.push({ system, set, question, ...files, places: scorePlaces(question, hits) });
     }
     return scored;
   } finally {
@@ -93,35 +94,47 @@ async function index(cairn: Cairn, projectPath: string, sources: readonly Source
   }
 }
 
-/** The static model's metrics have no prefix: that model serves an index first. */
+/**
+ * Reports each system and group of sets. The static model's metrics have no prefix: that model serves an index first. Neither have the
+ * metrics of the first three repositories.
+ */
 function report(bench: Bench, scored: readonly Scored[]): void {
-  const systems = [...new Set(scored.map(({ system }) => system))];
-  const figure = (system: string, what: string, chosen: (one: Scored) => boolean, value: (one: Scored) => number) => {
-    const samples = scored.filter((one) => one.system === system && chosen(one)).map(value);
-    const prefix = system === "static" ? "" : `${system}_`;
-    const peer = system === "bm25" || system === "ripgrep" ? {} : { against: `bm25_${what}` };
-    if (samples.length > 0) bench.record({ name: `${prefix}${what}`, value: mean(samples), unit: "", ...peer });
+  for (const system of new Set(scored.map((one) => one.system)))
+    for (const group of new Set(scored.map(({ set }) => set.group))) {
+      const prefix = (system === "static" ? "" : `${system}_`) + (group ? `${group}_` : "");
+      const peer = system === "bm25" || system === "ripgrep" ? undefined : `bm25_${group ? `${group}_` : ""}`;
+      reportGroup(
+        bench,
+        { prefix, peer },
+        scored.filter((one) => one.system === system && one.set.group === group),
+      );
+    }
+}
+
+function reportGroup(
+  bench: Bench,
+  { prefix, peer }: { readonly prefix: string; readonly peer: string | undefined },
+  scored: readonly Scored[],
+): void {
+  const figure = (what: string, chosen: readonly Scored[], value: (one: Scored) => number = ({ ndcg10 }) => ndcg10) => {
+    if (chosen.length === 0) return;
+    const against = peer && what !== "places_ndcg10" ? { against: `${peer}${what}` } : {};
+    bench.record({ name: `${prefix}${what}`, value: mean(chosen.map(value)), unit: "", ...against });
   };
-  const ndcg = ({ ndcg10 }: Scored) => ndcg10;
-  for (const system of systems) {
-    figure(system, "ndcg10", () => true, ndcg);
-    figure(
-      system,
-      "mrr",
-      () => true,
-      ({ mrr }) => mrr,
-    );
-    figure(
-      system,
-      "top1",
-      () => true,
-      ({ top1 }) => top1,
-    );
-    for (const part of ["tuning", "held_out"] as const) figure(system, `ndcg10_${part}`, ({ question }) => question.part === part, ndcg);
-    for (const set of new Set(scored.map((one) => one.set))) figure(system, `ndcg10_${set}`, (one) => one.set === set, ndcg);
-    for (const kind of ["behaviour", "symbol", "error"] as const)
-      figure(system, `ndcg10_${kind}`, ({ question }) => question.kind === kind, ndcg);
-    const places = scored.filter((one) => one.system === system && one.places !== undefined).map((one) => one.places!);
-    if (places.length > 0) bench.record({ name: `${system === "static" ? "" : `${system}_`}places_ndcg10`, value: mean(places), unit: "" });
-  }
+  const byValue = (name: string, of: (one: Scored) => string) => {
+    for (const value of new Set(scored.map(of)))
+      figure(
+        `${name}_${value}`,
+        scored.filter((one) => of(one) === value),
+      );
+  };
+  figure("ndcg10", scored);
+  figure("mrr", scored, ({ mrr }) => mrr);
+  figure("top1", scored, ({ top1 }) => top1);
+  byValue("ndcg10", ({ question }) => question.part);
+  byValue("ndcg10", ({ set }) => set.name);
+  byValue("ndcg10", ({ set }) => set.language);
+  byValue("ndcg10", ({ question }) => question.kind);
+  const withPlaces = scored.filter(({ places }) => places !== undefined);
+  figure("places_ndcg10", withPlaces, ({ places }) => places!);
 }

@@ -5,12 +5,16 @@ import { root } from "../frame.ts";
 /** Questions about one version of a repository, with the line ranges that answer them. Written by readers of the code. */
 export interface QuestionSet {
   readonly name: string;
-  /** The npm package that ships the sources, and their `folder` in it. */
+  /** Where the package is published. Default: npm. */
+  readonly registry?: "crates.io";
+  /** The package that ships the sources, the checksum of its archive, and the `folder` of the sources in it. */
   readonly package: string;
   readonly version: string;
   readonly sha256: string;
   readonly folder: string;
   readonly language: string;
+  /** `independent` questions were written from documentation, before the ranking was seen. Their figures have a prefix, so that the others stay comparable. */
+  readonly group?: "independent";
   readonly questions: readonly Question[];
 }
 

@@ -6,11 +6,20 @@ describe("the questions about code", () => {
   const sets = questionSets();
   const questions = sets.flatMap((set) => set.questions);
 
-  it("are enough, of several languages, a third of them by a name or a message", () => {
+  it("are enough, of several languages, a quarter of them by a name or a message", () => {
     expect(questions.length).toBeGreaterThanOrEqual(60);
     expect(new Set(sets.map(({ language }) => language)).size).toBeGreaterThanOrEqual(3);
-    expect(questions.filter(({ kind }) => kind !== "behaviour").length).toBeGreaterThanOrEqual(questions.length / 3);
+    expect(questions.filter(({ kind }) => kind !== "behaviour").length).toBeGreaterThanOrEqual(questions.length / 4);
     for (const part of ["tuning", "held_out"]) expect(questions.filter((question) => question.part === part).length).toBeGreaterThan(25);
+  });
+
+  it("include 60 independent ones about Rust and TypeScript, none about a repository of the evaluation elsewhere", () => {
+    const independent = sets.filter(({ group }) => group === "independent");
+    expect(independent.flatMap((set) => set.questions).length).toBeGreaterThanOrEqual(60);
+    expect(new Set(independent.map(({ language }) => language))).toEqual(new Set(["rust", "typescript"]));
+    for (const { sha256, version } of sets) expect(`${version} ${sha256}`).toMatch(/^\d+\.\d+\.\d+ [0-9a-f]{64}$/);
+    const heldOut = ["zod", "trpc", "vitest", "axios", "express", "redux", "axum", "serde", "tokio"];
+    expect(sets.filter((set) => heldOut.includes(set.package))).toEqual([]);
   });
 
   it("each name at least one place that answers, and ask nothing twice", () => {
