@@ -170,7 +170,7 @@ describe("the PostgreSQL driver", () => {
     const waiting = Array.from({ length: 1_000 }, () => db.read("work", async () => 1));
     await expect(db.read("work", async () => 1)).rejects.toMatchObject({
       code: "unavailable",
-      message: expect.stringMatching(/1000 calls wait/),
+      message: expect.stringMatching(/1000 calls already wait/),
     });
     release();
     await held;
