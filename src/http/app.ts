@@ -8,19 +8,16 @@ import { operations as allOperations } from "../operations/list.ts";
 import type { Operation } from "../operations/operation.ts";
 import { servicesOf } from "../operations/validate-library.ts";
 import type { Log } from "../ports/log.ts";
-import { DEFAULT_RATE_LIMIT, type RateLimit, rateLimiter } from "../scheduling/rate-limit.ts";
+import type { RateLimit } from "../scheduling/rate-limit.ts";
 import { LOG_LEVEL, recordRefusal } from "../telemetry/observe.ts";
-import { addressGroup } from "../text/networks.ts";
-import { type CallKind, callerSlots } from "./caller-slots.ts";
-import { type Credentials, type Identity, identify } from "./callers.ts";
-import { type Connection, clientAddress } from "./client-address.ts";
+import { admission, type CallKind, callerSlots, type Identity, refuseOtherSites } from "./admission.ts";
+import type { Connection } from "./client-address.ts";
 import { type DocsPage, docsPage } from "./docs-page.ts";
 import { errorResponse, HttpRefusal } from "./errors.ts";
-import { refuseOtherSites } from "./fetch-site.ts";
 import { healthCheck } from "./health.ts";
 import { limited, readJson, readQuery } from "./input.ts";
 import { openApi } from "./openapi.ts";
-import { hasBody, type Route, routeOf } from "./routes.ts";
+import { type Route, routeOf } from "./routes.ts";
 
 /** What a mounted handler gets with a request that was admitted. */
 export interface MountContext {
@@ -75,7 +72,8 @@ const DEFAULT_MAX_STREAMS_PER_CALLER = 256;
 export function httpHandler(options: HttpOptions): HttpHandler {
   const { log, maxConcurrent = DEFAULT_MAX_CONCURRENT, allowedOrigins = [] } = options;
   const app = routes(options);
-  const admit = admission(options);
+  const { localToken, trustedProxies, rateLimit, nowMs } = options;
+  const admit = admission({ verifyKey: options.cairn.keys.verify, localToken, trustedProxies, rateLimit, nowMs });
   let running = 0;
 
   return async (request, connection = {}) => {
@@ -101,23 +99,6 @@ export function httpHandler(options: HttpOptions): HttpHandler {
 
 const HEALTH_PATHS = ["/health", "/health/live", "/health/ready"];
 const isHealthPath = (path: string) => HEALTH_PATHS.includes(path);
-
-/**
- * Returns the function that every request passes first, whatever its answer: it identifies the caller and takes one token of its rate
- * limit. Probes without a credential have a bucket of their own, so that a flood of other requests from the same address (a proxy's, for
- * instance) does not make the server look dead.
- */
-function admission({ cairn, localToken, trustedProxies = [], rateLimit = DEFAULT_RATE_LIMIT, nowMs }: HttpOptions) {
-  const credentials: Credentials = { verifyKey: cairn.keys.verify, localToken };
-  const addressOf = clientAddress(trustedProxies);
-  const takeToken = rateLimit === false ? () => {} : rateLimiter(rateLimit, nowMs);
-  return async (headers: Headers, connection: Connection, isProbe: boolean): Promise<Identity> => {
-    const identity = await identify(headers, credentials);
-    if (!identity.caller) takeToken(`${isProbe ? "probe" : "address"}:${addressGroup(addressOf(headers, connection))}`);
-    else if (identity.caller.keyId !== undefined) takeToken(`key:${identity.caller.keyId}`);
-    return identity;
-  };
-}
 
 function routes(options: HttpOptions): Hono<Env> {
   const { operations = allOperations, mount = {}, log, metrics } = options;
@@ -202,7 +183,7 @@ function routes(options: HttpOptions): Hono<Env> {
 async function inputOf(c: Context<Env>, operation: Operation, route: Route): Promise<unknown> {
   const url = new URL(c.req.url);
   const path = Object.fromEntries(route.pathFields.map((field) => [field, c.req.param(field)]));
-  const input = hasBody(route)
+  const input = route.hasBody
     ? await readJson(c.req.raw, operation.limits.bodyBytes ?? LIMITS.bodyBytes)
     : readQuery(operation.input, url.searchParams);
   if (route.pathFields.length === 0 || typeof input !== "object" || input === null || Array.isArray(input)) return input;

@@ -6,7 +6,7 @@ import type { Operation } from "../operations/operation.ts";
 import { STYLE } from "./docs-style.ts";
 import { HTTP_STATUS } from "./errors.ts";
 import { exampleOf, type JsonSchema } from "./example.ts";
-import { hasBody, nounOf, type Route, routeOf } from "./routes.ts";
+import { nounOf, type Route, routeOf } from "./routes.ts";
 
 const ERROR_MEANING: Record<ErrorCode, string> = {
   invalid_input: "The input does not fit; <code>details.issues</code> names the fields. 405 and 415 carry this code too.",
@@ -108,7 +108,7 @@ function schemaOf(schema: z.ZodType, io: "input" | "output"): JsonSchema {
 
 function fields(schema: JsonSchema, route: Route): string {
   const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => {
-    const where = route.pathFields.includes(name) ? "path" : hasBody(route) ? "" : "query";
+    const where = route.pathFields.includes(name) ? "path" : route.hasBody ? "" : "query";
     const required = (schema.required ?? []).includes(name);
     const limits = limitsOf(field).join(" · ");
     const about = [escaped(field.description ?? ""), limits && `<small>${escaped(limits)}</small>`].filter(Boolean).join(" ");
@@ -146,7 +146,7 @@ const AUTHORIZATION = `-H "authorization: Bearer $(cairn token)"`;
 function curl(route: Route, example: Record<string, unknown>): string {
   const path = route.path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(example[field] ?? field)));
   const rest = Object.fromEntries(Object.entries(example).filter(([name]) => !route.pathFields.includes(name)));
-  if (!hasBody(route)) {
+  if (!route.hasBody) {
     const query = new URLSearchParams(Object.entries(rest).map(([name, value]): [string, string] => [name, String(value)])).toString();
     return `curl ${route.method === "GET" ? "" : `-X ${route.method} `}'${ORIGIN}${path}${query ? `?${query}` : ""}' \\\n  ${AUTHORIZATION}`;
   }

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { definitionOf, unwrap } from "../operations/zod-schema.ts";
-import { parseJson } from "../text/json.ts";
+import { parseJson } from "../text/untrusted.ts";
 import { HttpRefusal } from "./errors.ts";
 
 /** Returns the JSON body of a request, or an empty object without one. Reads at most `limitBytes`. */

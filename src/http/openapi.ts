@@ -4,7 +4,7 @@ import { VERSION } from "../model/version.ts";
 import type { Operation } from "../operations/operation.ts";
 import { HTTP_STATUS } from "./errors.ts";
 import { exampleOf, type JsonSchema } from "./example.ts";
-import { hasBody, nounOf, type Route, routeOf } from "./routes.ts";
+import { nounOf, type Route, routeOf } from "./routes.ts";
 
 /** The errors any operation can answer with, next to those every HTTP server has. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
@@ -66,7 +66,7 @@ export function openApi(operations: readonly Operation[]): Record<string, unknow
 
 function describe(operation: Operation, route: Route, schemas: Record<string, JsonSchema>): Record<string, unknown> {
   const input = jsonSchema(operation.input, "input", operation.name, schemas);
-  const inQuery = (name: string) => !hasBody(route) && !route.pathFields.includes(name);
+  const inQuery = (name: string) => !route.hasBody && !route.pathFields.includes(name);
   const parameters = Object.entries(input.properties ?? {})
     .filter(([name]) => route.pathFields.includes(name) || inQuery(name))
     .map(([name, schema]) => ({
@@ -83,7 +83,7 @@ function describe(operation: Operation, route: Route, schemas: Record<string, Js
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
     ...(parameters.length ? { parameters } : {}),
-    ...(hasBody(route)
+    ...(route.hasBody
       ? {
           requestBody: {
             required: (body.required ?? []).length > 0,
@@ -98,7 +98,7 @@ function describe(operation: Operation, route: Route, schemas: Record<string, Js
       },
       ...Object.fromEntries(COMMON_ERRORS.map((code) => [HTTP_STATUS[code], { $ref: `#/components/responses/${WIRE_NAME[code]}` }])),
       // The content type or encoding of the body is not supported.
-      ...(hasBody(route) && { 415: { $ref: `#/components/responses/${WIRE_NAME.invalid_input}` } }),
+      ...(route.hasBody && { 415: { $ref: `#/components/responses/${WIRE_NAME.invalid_input}` } }),
     },
     "x-cairn-access": operation.access,
     "x-cairn-timeout-ms": operation.limits.timeoutMs,

@@ -1,4 +1,4 @@
-import { hasBody, routeOf } from "../../src/http/routes.ts";
+import { routeOf } from "../../src/http/routes.ts";
 import type { Operation } from "../../src/operations/operation.ts";
 import type { AttackCaller } from "./callers.ts";
 import type { AttackRequest } from "./client.ts";
@@ -47,7 +47,7 @@ export function requestOf({ operation, caller, trick, protocol }: Attack, target
   const route = routeOf(operation);
   const inPath = route.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(input[name])));
   const body = Object.fromEntries(Object.entries(input).filter(([name]) => !route.pathFields.includes(name)));
-  const withBody = hasBody(route);
+  const withBody = route.hasBody;
   const path = withBody ? inPath : `${inPath}${queryOf(body)}`;
   const method = trick.method ?? route.method;
   return {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { hasBody, routeOf } from "../../src/http/routes.ts";
+import { routeOf } from "../../src/http/routes.ts";
 import type { Cairn } from "../../src/index.ts";
 import { operations } from "../../src/operations/list.ts";
 import { hasProject } from "../../src/operations/operation.ts";
@@ -41,7 +41,7 @@ export async function callAll(cairn: Cairn, held: Held, project: string): Promis
     const operation = operations.find((one) => one.name === name)!;
     const route = routeOf(operation);
     const body = hasProject(operation) ? { project_path: project, ...input } : { ...input };
-    if (hasBody(route)) return [name, await http.call(route.method, route.path, body)];
+    if (route.hasBody) return [name, await http.call(route.method, route.path, body)];
     return [name, await http.call(route.method, `${route.path}?${new URLSearchParams(body as Record<string, string>)}`)];
   });
   return new Map(await Promise.all(answers));

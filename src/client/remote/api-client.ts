@@ -1,4 +1,4 @@
-import { hasBody, routeOf } from "../../http/routes.ts";
+import { routeOf } from "../../http/routes.ts";
 import { asCairnError, CairnError, type ErrorCode, WIRE_NAME } from "../../model/errors.ts";
 import type { Operation } from "../../operations/operation.ts";
 
@@ -57,7 +57,7 @@ function requestOf(base: string, operation: Operation, input: Readonly<Record<st
   const path = route.path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(input[field])));
   const rest = Object.entries(input).filter(([field, value]) => value !== undefined && !route.pathFields.includes(field));
   const target = new URL(base + path);
-  if (hasBody(route))
+  if (route.hasBody)
     return {
       target,
       init: { method: route.method, headers: { "content-type": "application/json" }, body: JSON.stringify(Object.fromEntries(rest)) },
