@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { LIMITS } from "../model/limits.ts";
-import { unstorable } from "../text/clean.ts";
+import { unstorable } from "../text/untrusted.ts";
 import { usage } from "./argv.ts";
 import type { Host } from "./host.ts";
 

@@ -10,7 +10,7 @@ import { openFromConfig } from "../open/open-from-config.ts";
 import type { Cairn } from "../operations/cairn.ts";
 import { damagedField, damagedNote } from "../operations/schemas.ts";
 import { toWire } from "../operations/wire.ts";
-import { parseJson } from "../text/json.ts";
+import { parseJson } from "../text/untrusted.ts";
 import { usage } from "./argv.ts";
 import { boundedLines } from "./bounded-lines.ts";
 import type { Call, Command } from "./command.ts";

@@ -9,9 +9,9 @@ import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
 import { allCoverCurrent, vectorsFor } from "../recall/embed-records.ts";
 import { yieldToCalls } from "../scheduling/yield.ts";
-import { unstorable } from "../text/clean.ts";
 import { chunkText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
+import { unstorable } from "../text/untrusted.ts";
 import { languageOf } from "./chunking/language.ts";
 import type { ParserPool } from "./parser-pool.ts";
 

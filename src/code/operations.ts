@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { CodeKind } from "../model/code-chunk.ts";
-import { CODE_KINDS } from "../model/code-chunk.ts";
+import { CODE_KINDS, type CodeKind } from "../model/code-chunk.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
@@ -8,7 +7,7 @@ import { ProjectId, text } from "../operations/schemas.ts";
 import type { CodeFilter } from "../ports/code-store.ts";
 import { estimateTokens, withinBudget } from "../text/budget.ts";
 import { contextText, searchText, usagesText } from "./answer-text.ts";
-import { PATH_ROLES } from "./path-role.ts";
+import { PATH_ROLES } from "./query.ts";
 import type { CodeAnswer } from "./search.ts";
 import type { CodeContext } from "./service.ts";
 import { ContextOutput, FilePath, FilterFields, Glob, MaxTokens, SearchOutput, UsagesOutput } from "./wire-schemas.ts";

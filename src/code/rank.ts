@@ -1,7 +1,6 @@
 import type { CodeOutline } from "../model/code-index.ts";
 import { identifierParts } from "../text/terms.ts";
-import { type PathRole, pathRoles } from "./path-role.ts";
-import { type CodeQuery, foldName } from "./query.ts";
+import { type CodeQuery, foldName, type PathRole, pathRoles } from "./query.ts";
 
 export interface RankInput {
   readonly chunk: CodeOutline;

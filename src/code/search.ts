@@ -4,8 +4,7 @@ import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
 import { type Found, type Hydrated, type Ranking, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
 import { estimateTokens, withinBudget } from "../text/budget.ts";
 import { excerpt } from "./excerpt.ts";
-import type { PathRole } from "./path-role.ts";
-import { type CodeQuery, foldName, nameParts, readQuery } from "./query.ts";
+import { type CodeQuery, foldName, nameParts, type PathRole, readQuery } from "./query.ts";
 import { rankOutlines, rankTexts } from "./rank.ts";
 
 export interface CodeSearch extends CodeFilter {

@@ -1,6 +1,6 @@
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { parseJson } from "../text/json.ts";
+import { parseJson } from "../text/untrusted.ts";
 import { parseCsv } from "./csv.ts";
 
 export type RecordFormat = "json" | "jsonl" | "csv";

@@ -10,7 +10,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { LIMITS } from "../model/limits.ts";
 import type { Caller } from "../operations/invoke.ts";
-import { parseJson } from "../text/json.ts";
+import { parseJson } from "../text/untrusted.ts";
 import { type GuardOptions, refuseForeignRequest } from "./guards.ts";
 import { rpcErrorResponse } from "./rpc-response.ts";
 import { legacySessions, type SessionOptions } from "./sessions.ts";

@@ -13,7 +13,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { LIMITS } from "../model/limits.ts";
 import { beginCall } from "../scheduling/yield.ts";
-import { parseJson } from "../text/json.ts";
+import { parseJson } from "../text/untrusted.ts";
 import { KEPT_BYTES, type Line, lineReader } from "./line-reader.ts";
 
 export interface StdioTransportOptions {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { DAMAGED_SHOWN } from "../model/damaged-record.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
-import { isBlank, unstorable } from "../text/clean.ts";
+import { isBlank, unstorable } from "../text/untrusted.ts";
 
 /** A string that every store can hold, with a length limit. One that must not be empty must also show something: a blank name or summary identifies nothing. */
 export function text(max: number, min = 0): z.ZodString {

@@ -4,11 +4,9 @@ import type { CollectionName, Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { CandidateQuery, Candidates, Ranked, RecallStore } from "../ports/recall-store.ts";
 import type { Redact } from "../text/redact.ts";
-import { utcTimes } from "../text/utc-times.ts";
 import type { Backfiller } from "./backfiller.ts";
 import { embedWithin } from "./embed-records.ts";
-import { type Candidate, fuse } from "./fuse.ts";
-import { semanticWeight } from "./weights.ts";
+import { type Candidate, fuse, semanticWeight } from "./fuse.ts";
 
 export type SearchMode = "hybrid" | "semantic" | "keyword";
 
@@ -205,4 +203,20 @@ async function scoreCandidates(
 
 function ranksOf(ranking: readonly Ranked[]): ReadonlyMap<string, { readonly rank: number; readonly score: number }> {
   return new Map(ranking.map(({ id, score }, index) => [id, { rank: index + 1, score }]));
+}
+
+/** Fields of filters that hold a time. */
+const TIME_FIELDS = ["createdFrom", "createdBefore", "changedSince"] as const;
+
+/** Returns the filter with its times in UTC with milliseconds, as they are stored and compared. A caller may give any offset. */
+export function utcTimes<Filter extends object>(filter: Filter): Filter {
+  const times: Record<string, string> = {};
+  for (const field of TIME_FIELDS) {
+    const value = (filter as Record<string, unknown>)[field];
+    if (value === undefined) continue;
+    const time = new Date(value as string);
+    if (Number.isNaN(time.getTime())) throw new CairnError("invalid_input", `${field}: not a time. Use one such as 2026-01-31T00:00:00Z.`);
+    times[field] = time.toISOString();
+  }
+  return { ...filter, ...times };
 }

@@ -1,4 +1,4 @@
-import { isBlank } from "../text/clean.ts";
+import { isBlank } from "../text/untrusted.ts";
 import { END, type Exit, type NodeDefinition, RESERVED, successors } from "./definition.ts";
 
 /** One fault that `compile` found in a graph. */

@@ -1,8 +1,8 @@
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { isBlank, unstorable } from "../text/clean.ts";
 import { decodeState, encodeText } from "../text/plain-data.ts";
 import { redactMessage } from "../text/redact-message.ts";
+import { isBlank, unstorable } from "../text/untrusted.ts";
 import type { Draft } from "./draft.ts";
 
 /** The state of a component during an effect. The writes of an effect and its message are committed atomically. */

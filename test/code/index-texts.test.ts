@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { packPositions, unpackPositions } from "../../src/stores/rows/positions.ts";
+import { packPositions, unpackPositions } from "../../src/stores/rows/index-text.ts";
 import { globMatcher } from "../../src/text/glob.ts";
 
 describe("packed positions", () => {

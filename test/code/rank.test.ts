@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pathRoles } from "../../src/code/path-role.ts";
-import { readQuery } from "../../src/code/query.ts";
+import { pathRoles, readQuery } from "../../src/code/query.ts";
 import { type RankInput, rankOutlines, rankTexts } from "../../src/code/rank.ts";
 import type { CodeChunk } from "../../src/model/code-index.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KeywordRanked } from "../../src/ports/recall-store.ts";
-import { semanticWeight } from "../../src/recall/weights.ts";
+import { semanticWeight } from "../../src/recall/fuse.ts";
 
 const ranked = (scores: readonly number[], matched?: number): KeywordRanked[] =>
   scores.map((score, index) => ({ id: String(index), score, ...(index === 0 && { matched }) }));

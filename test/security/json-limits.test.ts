@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { parseRecordFile } from "../../src/knowledge/record-file.ts";
 import { stdioTransport } from "../../src/mcp/stdio-transport.ts";
 import { LIMITS } from "../../src/model/limits.ts";
-import { assertJsonSize, parseJson } from "../../src/text/json.ts";
+import { assertJsonSize, parseJson } from "../../src/text/untrusted.ts";
 import { api } from "../http/api.ts";
 import { startHttp } from "../mcp/connections.ts";
 

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver/driver.ts";
-import { insertTerms } from "../../src/stores/sqlite/projects/full-text.ts";
-import { selectCandidates } from "../../src/stores/sqlite/projects/select-candidates.ts";
+import { insertTerms, selectCandidates } from "../../src/stores/sqlite/projects/full-text.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "cairn-candidates-"));
 let database: SqliteDatabase;

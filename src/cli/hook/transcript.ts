@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { openRegularFile } from "../../files/regular-file.ts";
-import { parseJson } from "../../text/json.ts";
+import { parseJson } from "../../text/untrusted.ts";
 
 /** The last requests, reply and files of a session. */
 export interface SessionFacts {

@@ -1,4 +1,7 @@
+import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { CodeKind } from "../../model/code-chunk.ts";
+import type { CodeOutline } from "../../model/code-index.ts";
+import { CairnError } from "../../model/errors.ts";
 
 /** Where the text of a chunk is: a range of a compressed block. */
 export interface TextColumns {
@@ -34,5 +37,79 @@ export function namesOf({ kind, name, parents, defines }: NameColumns) {
     ...(name !== null && { name }),
     parents: JSON.parse(parents) as string[],
     defines: JSON.parse(defines) as string[],
+  };
+}
+
+/** Returns the outline of a row: the chunk without its text. */
+export function outlineOf(row: ChunkRow): CodeOutline {
+  return {
+    id: row.id,
+    path: row.file_path,
+    index: row.chunk_index,
+    generation: row.generation,
+    language: row.language,
+    contentHash: row.content_hash,
+    indexedAt: row.indexed_at,
+    startLine: row.start_line,
+    endLine: row.end_line,
+    ...namesOf(row),
+  };
+}
+
+/** The position of a chunk's text: the block of its file, and the range of characters in it. */
+export interface TextPlace {
+  readonly block: number;
+  readonly start: number;
+  readonly length: number;
+}
+
+/** Long enough to compress to a quarter, short enough to be unpacked for the sake of one chunk. */
+const BLOCK_CHARS = 16_384;
+/** A block ends after the chunk that fills it, and a chunk is at most a whole file. */
+const UNPACKED_MAX_BYTES = 8 * 1024 * 1024;
+
+/** Memory for one block. With the defaults, which are for streams, allocation takes half of the time. */
+const SMALL = { windowBits: 14, memLevel: 7 } as const;
+
+/** Compresses the texts of a file's chunks together, because a single chunk is too short to compress well. */
+export function packTexts(texts: readonly string[]): { readonly blocks: readonly Uint8Array[]; readonly places: readonly TextPlace[] } {
+  const blocks: Uint8Array[] = [];
+  const places: TextPlace[] = [];
+  let gathered = "";
+  const flush = () => {
+    blocks.push(pack(gathered));
+    gathered = "";
+  };
+  for (const text of texts) {
+    places.push({ block: blocks.length, start: gathered.length, length: text.length });
+    gathered += text;
+    if (gathered.length >= BLOCK_CHARS) flush();
+  }
+  if (places.at(-1)?.block === blocks.length) flush();
+  return { blocks, places };
+}
+
+export function pack(text: string): Uint8Array {
+  return deflateRawSync(text, SMALL);
+}
+
+export function unpack(bytes: Uint8Array): string {
+  try {
+    return inflateRawSync(bytes, { maxOutputLength: UNPACKED_MAX_BYTES }).toString("utf8");
+  } catch (cause) {
+    throw new CairnError("internal", "A text of the code index is damaged. Clean the index of this project and index it again.", { cause });
+  }
+}
+
+/** Returns a function that reads texts; a block that several chunks share is unpacked once. */
+export function textReader(bodyOf: (textKey: number) => Uint8Array | undefined): (place: TextColumns) => string {
+  const blocks = new Map<number, string>();
+  return ({ text_key, text_start, text_length }) => {
+    let block = blocks.get(text_key);
+    if (block === undefined) {
+      block = unpack(bodyOf(text_key) ?? new Uint8Array());
+      blocks.set(text_key, block);
+    }
+    return block.slice(text_start, text_start + text_length);
   };
 }

@@ -3,7 +3,7 @@ import * as zlib from "node:zlib";
 import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { NewRunCheckpoint, StoredState } from "../../model/run.ts";
-import { isBlank, unstorable } from "../../text/clean.ts";
+import { isBlank, unstorable } from "../../text/untrusted.ts";
 
 /** How a state is stored: bytes or text, as they are or compressed. */
 export type PayloadEncoding = "raw" | "gzip" | "zstd" | "text" | "text-gzip" | "text-zstd";

@@ -3,10 +3,9 @@ import type { CollectionName } from "../../../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../../ports/embedding-store.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx } from "../driver/driver.ts";
-import type { Keyed, KnownKeys } from "../driver/known-keys.ts";
-import { findCollection } from "../vectors/collections.ts";
-import { vectorWriter } from "../vectors/writer.ts";
+import { findCollection, vectorWriter } from "../vectors/writer.ts";
 import { repairMirror } from "./derived-parts.ts";
+import type { Keyed, KnownKeys } from "./nearest.ts";
 import { sqliteOutbox } from "./outbox.ts";
 import { safeInteger } from "./record-rows.ts";
 

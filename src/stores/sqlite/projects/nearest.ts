@@ -1,9 +1,8 @@
 import type { Ranked } from "../../../ports/recall-store.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteDatabase, SqliteTx } from "../driver/driver.ts";
-import type { Keyed } from "../driver/known-keys.ts";
-import { findCollection } from "../vectors/collections.ts";
 import type { VectorSearcher } from "../vectors/searcher.ts";
+import { findCollection } from "../vectors/writer.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 import type { Where } from "./full-text.ts";
 
@@ -73,4 +72,30 @@ function matchingKeys(tx: SqliteTx, table: string, where: Where): Int32Array {
 
 function sameKeys(a: Int32Array, b: Int32Array): boolean {
   return a.length === b.length && a.every((key, index) => key === b[index]);
+}
+
+/** A record with its key in the database. */
+export interface Keyed {
+  readonly key: number;
+  readonly id: string;
+}
+
+/** Caches the keys of ids that a search has just found: a lookup by key is cheaper than one through the index of ids. */
+export interface KnownKeys {
+  note(records: readonly Keyed[]): void;
+  /** Returns null for an unknown id. A key is never reused, but its record may have another id by now. */
+  of(id: string): number | null;
+}
+
+const KEYS_MAX = 2_000;
+
+export function knownKeys(): KnownKeys {
+  const keys = new Map<string, number>();
+  return {
+    note(records) {
+      if (keys.size + records.length > KEYS_MAX) keys.clear();
+      for (const { key, id } of records) keys.set(id, key);
+    },
+    of: (id) => keys.get(id) ?? null,
+  };
 }

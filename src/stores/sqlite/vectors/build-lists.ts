@@ -1,11 +1,11 @@
 import type { SqliteDatabase, SqliteTx } from "../driver/driver.ts";
 import { encode, SEGMENT_BYTES, type Segment, SegmentBuilder, segmentCapacity, strideOf } from "./codes.ts";
-import { readCollection, type VectorCollection } from "./collections.ts";
-import { writeDelta } from "./delta.ts";
+import { writeDelta } from "./compact.ts";
 import { type Assigner, assigner, randomNumbers, type Sample, train } from "./kmeans.ts";
 import { toVector } from "./rebuild.ts";
 import { CENTROIDS, directory, readSegment, readSegmentKeys, type SegmentRef, writeSegment } from "./segments.ts";
 import type { View } from "./view.ts";
+import { readCollection, type VectorCollection } from "./writer.ts";
 
 /** Vectors outside the IVF lists that are tolerated; every search scans all of them. */
 const UNLISTED_MIN = 8_192;

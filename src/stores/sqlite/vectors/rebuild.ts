@@ -1,9 +1,8 @@
 import type { SqliteTx } from "../driver/driver.ts";
 import { encode, strideOf } from "./codes.ts";
-import type { VectorCollection } from "./collections.ts";
-import { segmentWriter } from "./compact.ts";
-import { readDelta } from "./delta.ts";
+import { readDelta, segmentWriter } from "./compact.ts";
 import { CENTROIDS, DamagedCodes, directory, readSegment, toAlignedBuffer } from "./segments.ts";
+import type { VectorCollection } from "./writer.ts";
 
 /** A repair of damaged codes. */
 export interface RepairReport {

@@ -1,6 +1,8 @@
+import type { Worker } from "node:worker_threads";
 import { CairnError } from "../../../model/errors.ts";
+import { startThread } from "../../../scheduling/run-in-thread.ts";
+import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 import type { RepairReport } from "./rebuild.ts";
-import { scanThread } from "./scan-thread.ts";
 import type { VectorHit } from "./search.ts";
 import { unit } from "./writer.ts";
 
@@ -66,4 +68,105 @@ function sortUnique(keys: Int32Array): Int32Array {
   let sorted = true;
   for (let i = 1; i < keys.length && sorted; i++) sorted = keys[i - 1]! < keys[i]!;
   return sorted ? keys.slice() : Int32Array.from(new Set(keys.toSorted()));
+}
+
+/** The scan thread of this process: the first request starts it, and it does not keep the process alive. */
+export const scanThread = {
+  async ask(request: ScanRequest, signal?: AbortSignal): Promise<ScanAnswer> {
+    signal?.throwIfAborted();
+    if (waiting.length >= WAITING_MAX)
+      throw new CairnError("unavailable", `${WAITING_MAX} searches are waiting already. Try again in a moment.`, { retryAfterMs: 1_000 });
+    let onAbort = () => {};
+    try {
+      return await new Promise<ScanAnswer>((resolve, reject) => {
+        const job: Job = { request, resolve, reject, retried: false };
+        onAbort = () => cancel(job, signal?.reason);
+        signal?.addEventListener("abort", onAbort);
+        waiting.push(job);
+        pump();
+      });
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+    }
+  },
+
+  /** Closes the thread's connection to a file and forgets its codes. */
+  close(path: string): void {
+    worker?.postMessage({ close: path } satisfies ToWorker);
+  },
+};
+
+interface Job {
+  readonly request: ScanRequest;
+  readonly resolve: (answer: ScanAnswer) => void;
+  readonly reject: (error: unknown) => void;
+  retried: boolean;
+}
+
+const WAITING_MAX = 1_000;
+/** Requests sent to the thread at a time: two keep it busy while the others can still be cancelled. */
+const AT_WORK_MAX = 2;
+/** Milliseconds without a request after which the thread frees its memory. */
+const IDLE_MS = 5 * 60_000;
+
+/** Heap limit in MB: without one, the engine collects the little garbage of searches too late. */
+const YOUNG_MB = 8;
+
+let worker: Worker | undefined;
+let idle: NodeJS.Timeout | undefined;
+let lastId = 0;
+const waiting: Job[] = [];
+const atWork = new Map<number, Job>();
+
+function pump(): void {
+  while (waiting.length > 0 && atWork.size < AT_WORK_MAX) {
+    const job = waiting.shift()!;
+    const id = ++lastId;
+    atWork.set(id, job);
+    worker ??= start();
+    worker.ref();
+    worker.postMessage({ id, request: job.request } satisfies ToWorker);
+  }
+  clearTimeout(idle);
+  if (atWork.size > 0) return;
+  worker?.unref();
+  idle = setTimeout(() => worker?.postMessage({ release: true } satisfies ToWorker), IDLE_MS);
+  idle.unref();
+}
+
+/** Answers a running request at once and discards the later result of the thread. */
+function cancel(job: Job, reason: unknown): void {
+  const index = waiting.indexOf(job);
+  if (index >= 0) waiting.splice(index, 1);
+  job.reject(reason);
+}
+
+function start(): Worker {
+  const started = startThread("stores/sqlite/vectors/worker.js", { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } });
+  started.on("message", (message: FromWorker) => {
+    const job = atWork.get(message.id);
+    atWork.delete(message.id);
+    if ("answer" in message) job?.resolve(message.answer);
+    else
+      job?.reject(
+        new CairnError(message.error.code, message.error.message, message.error.details ? { details: message.error.details } : {}),
+      );
+    pump();
+  });
+  let cause: unknown;
+  started.on("error", (error) => {
+    cause = error;
+  });
+  started.on("exit", () => {
+    if (worker === started) worker = undefined;
+    const interrupted = [...atWork.values()];
+    atWork.clear();
+    for (const job of interrupted) {
+      // A search changes nothing, so it is retried once. A second failure is caused by the search itself.
+      if (job.retried) job.reject(new CairnError("unavailable", "The search thread ended unexpectedly. Try again.", { cause }));
+      else waiting.unshift(Object.assign(job, { retried: true }));
+    }
+    pump();
+  });
+  return started;
 }

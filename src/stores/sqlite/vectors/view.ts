@@ -1,8 +1,8 @@
 import type { SqliteTx } from "../driver/driver.ts";
 import type { Code } from "./codes.ts";
-import type { VectorCollection } from "./collections.ts";
-import { type DeltaRow, readDelta } from "./delta.ts";
+import { type DeltaRow, readDelta } from "./compact.ts";
 import { CENTROIDS, DamagedCodes, directory, type SegmentRef } from "./segments.ts";
+import type { VectorCollection } from "./writer.ts";
 
 /** The state of a collection that a process caches between searches. */
 export interface View extends VectorCollection {

@@ -1,16 +1,8 @@
-import {
-  type CodeChunk,
-  type CodeCounts,
-  type CodeOutline,
-  chunkFingerprint,
-  type FileRename,
-  type IndexedFile,
-} from "../../../../model/code-index.ts";
+import { type CodeChunk, type CodeCounts, chunkFingerprint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { chunkText } from "../../../../text/embedding-text.ts";
-import { type ChunkRow, type NameColumns, namesOf, type TextColumns } from "../../../rows/chunk-row.ts";
-import { unpack } from "../../../rows/text-blocks.ts";
+import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, unpack } from "../../../rows/chunk-row.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";
 import { rankByKeywords } from "../full-text.ts";
@@ -18,7 +10,7 @@ import type { ProjectTables } from "../project-tables.ts";
 import { conditions } from "./filter.ts";
 import { countOrphans, removeOrphans } from "./orphans.ts";
 import { findDefinitions, findReferences } from "./symbols.ts";
-import { commitCode, textReader, waitForCommits } from "./write.ts";
+import { commitCode, readTexts, waitForCommits } from "./write.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "code",
@@ -72,7 +64,7 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
              FROM current_chunks r JOIN vectors v ON v.collection = 'code' AND v.key = r.key WHERE r.file_path = $1 ORDER BY v.version_id`,
           path,
         );
-        const textOf = await textReader(tx, stored);
+        const textOf = await readTexts(tx, stored);
         return stored.map((row) => ({ ...row, text: textOf(row) }));
       });
       const found = new Map<string, VersionedVector[]>();
@@ -160,21 +152,6 @@ async function rowsOf(tx: PostgresTx, ids: readonly string[]): Promise<ChunkRow[
 }
 
 async function readChunks(tx: PostgresTx, rows: readonly ChunkRow[]): Promise<CodeChunk[]> {
-  const textOf = await textReader(tx, rows);
+  const textOf = await readTexts(tx, rows);
   return rows.map((row) => ({ ...outlineOf(row), text: textOf(row) }));
-}
-
-function outlineOf(row: ChunkRow): CodeOutline {
-  return {
-    id: row.id,
-    path: row.file_path,
-    index: row.chunk_index,
-    generation: row.generation,
-    language: row.language,
-    contentHash: row.content_hash,
-    indexedAt: row.indexed_at,
-    startLine: row.start_line,
-    endLine: row.end_line,
-    ...namesOf(row),
-  };
 }

@@ -1,7 +1,6 @@
 import type { DefinitionSite, ReferenceSite } from "../../../../model/code-index.ts";
 import type { CodeFilter } from "../../../../ports/code-store.ts";
-import { unpackOutline } from "../../../rows/index-text.ts";
-import { unpackPositions } from "../../../rows/positions.ts";
+import { unpackOutline, unpackPositions } from "../../../rows/index-text.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
 import { conditions } from "./filter.ts";
 

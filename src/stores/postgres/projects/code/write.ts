@@ -1,8 +1,7 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
-import type { TextColumns } from "../../../rows/chunk-row.ts";
+import { packTexts, type TextColumns, textReader } from "../../../rows/chunk-row.ts";
 import { chunkTerms, packSymbols } from "../../../rows/index-text.ts";
-import { packTexts, unpack } from "../../../rows/text-blocks.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
 import { toPgvector } from "../../driver/pgvector.ts";
 import { toTimestamp } from "../../driver/time.ts";
@@ -176,7 +175,7 @@ async function renameFile(step: Step, { from, to, contentHash }: { from: string;
     "SELECT key, chunk_index, name, parents, defines, text_key, text_start, text_length FROM code_chunks WHERE file_key = $1",
     file.file_key,
   );
-  const textOf = await textReader(tx, chunks);
+  const textOf = await readTexts(tx, chunks);
   // The key stays the same, and so do the vectors; the full-text terms change with the path.
   await tx.run(
     `UPDATE code_chunks c SET id = g.id, generation = $1, terms = to_tsvector('english', g.terms)
@@ -223,11 +222,10 @@ async function removeSymbols(tx: PostgresTx, fileKey: number): Promise<void> {
   await tx.run("DELETE FROM code_outlines WHERE file_key = $1", fileKey);
 }
 
-/** Reads the texts of these chunks; a block that several share is unpacked once. */
-export async function textReader(tx: PostgresTx, places: readonly TextColumns[]): Promise<(place: TextColumns) => string> {
+/** Reads the blocks of these chunks and returns the function that finds the text of each in them. */
+export async function readTexts(tx: PostgresTx, places: readonly TextColumns[]): Promise<(place: TextColumns) => string> {
   const keys = [...new Set(places.map(({ text_key }) => text_key))];
   const rows = await tx.all<{ key: number; body: Uint8Array }>("SELECT key, body FROM code_texts WHERE key = ANY ($1::bigint[])", keys);
-  const blocks = new Map(rows.map(({ key, body }) => [key, unpack(body)]));
-  return ({ text_key, text_start, text_length }) =>
-    (blocks.get(text_key) ?? unpack(new Uint8Array())).slice(text_start, text_start + text_length);
+  const bodies = new Map(rows.map(({ key, body }) => [key, body]));
+  return textReader((key) => bodies.get(key));
 }

@@ -1,9 +1,12 @@
 import { existsSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
-import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
+import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
 import { runInThread } from "../../../../scheduling/run-in-thread.ts";
+import { yieldToCalls } from "../../../../scheduling/yield.ts";
+import { packTexts, type TextPlace } from "../../../rows/chunk-row.ts";
+import { chunkTerms, type PackedSymbols, packSymbols } from "../../../rows/index-text.ts";
 import type { SqliteDatabase } from "../../driver/driver.ts";
-import { rowsOf } from "./rows.ts";
+import { searchTerms } from "../full-text.ts";
 import { commitCode } from "./write.ts";
 
 /** Chunks that the main thread writes itself: about ten milliseconds. */
@@ -30,4 +33,24 @@ export async function commitBatch(database: SqliteDatabase, projectId: string, b
 
 function sizeOf({ files = [], renames = [], removes = [] }: CodeBatch): number {
   return files.reduce((sum, { chunks }) => sum + chunks.length, 0) + CHUNKS_PER_FILE * (renames.length + removes.length);
+}
+
+/** The rows of a file. Preparing them takes longer than inserting them, so that happens before the transaction. */
+export interface FileRows {
+  readonly file: FileWrite;
+  /** The texts of the chunks, compressed together, and the place of each chunk's text in them. */
+  readonly blocks: readonly Uint8Array[];
+  readonly places: readonly TextPlace[];
+  /** The full-text terms of each chunk. */
+  readonly words: readonly string[];
+  readonly symbols: PackedSymbols;
+}
+
+export function rowsOf(file: FileWrite): FileRows {
+  const { path, chunks, symbols } = file;
+  const words = chunks.map(({ chunk }) => {
+    yieldToCalls();
+    return searchTerms(chunkTerms(path, chunk));
+  });
+  return { file, ...packTexts(chunks.map(({ chunk }) => chunk.text)), words, symbols: packSymbols(symbols) };
 }

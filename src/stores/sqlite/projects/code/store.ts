@@ -1,23 +1,21 @@
 import { existsSync } from "node:fs";
-import { type CodeChunk, type CodeOutline, chunkFingerprint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
+import { type CodeChunk, chunkFingerprint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
 import { chunkText } from "../../../../text/embedding-text.ts";
-import { type ChunkRow, type NameColumns, namesOf, type TextColumns } from "../../../rows/chunk-row.ts";
-import { unpack } from "../../../rows/text-blocks.ts";
+import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, textReader, unpack } from "../../../rows/chunk-row.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
-import { type KnownKeys, knownKeys } from "../../driver/known-keys.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
 import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "../embeddings.ts";
 import { rankByKeywords } from "../full-text.ts";
-import { matchingIds, nearest, type VectorSearcher } from "../nearest.ts";
+import { type KnownKeys, knownKeys, matchingIds, nearest, type VectorSearcher } from "../nearest.ts";
 import { commitBatch } from "./commit.ts";
 import type { CodeDatabase } from "./database.ts";
 import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
 import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
 import { findDefinitions, findReferences } from "./symbols.ts";
-import { CODE_FTS, textReader } from "./write.ts";
+import { CODE_FTS } from "./write.ts";
 
 const RECORDS: EmbeddedRecords = {
   collection: "code",
@@ -70,7 +68,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
 
     async vectorsOf(path) {
       const rows = (await database()).read((tx) => {
-        const textOf = textReader(tx);
+        const textOf = textReader((key) => tx.get<{ body: Uint8Array }>("SELECT body FROM code_texts WHERE key = ?", key)?.body);
         return tx
           .all<NameColumns & TextColumns & { version_id: number; vector: Uint8Array }>(
             `SELECT r.kind, r.name, r.parents, r.defines, r.text_key, r.text_start, r.text_length, s.version_id, v.vector
@@ -224,21 +222,6 @@ function rowsOf(tx: SqliteTx, ids: readonly string[], keys: KnownKeys): ChunkRow
 }
 
 function readChunks(tx: SqliteTx, rows: readonly ChunkRow[]): CodeChunk[] {
-  const textOf = textReader(tx);
+  const textOf = textReader((key) => tx.get<{ body: Uint8Array }>("SELECT body FROM code_texts WHERE key = ?", key)?.body);
   return rows.map((row) => ({ ...outlineOf(row), text: textOf(row) }));
-}
-
-function outlineOf(row: ChunkRow): CodeOutline {
-  return {
-    id: row.id,
-    path: row.file_path,
-    index: row.chunk_index,
-    generation: row.generation,
-    language: row.language,
-    contentHash: row.content_hash,
-    indexedAt: row.indexed_at,
-    startLine: row.start_line,
-    endLine: row.end_line,
-    ...namesOf(row),
-  };
 }

@@ -1,6 +1,5 @@
 import type { DefinitionSite, ReferenceSite } from "../../../../model/code-index.ts";
-import { unpackOutline } from "../../../rows/index-text.ts";
-import { unpackPositions } from "../../../rows/positions.ts";
+import { unpackOutline, unpackPositions } from "../../../rows/index-text.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { type FileFilter, IN_LIST, whereOf } from "./filter.ts";
 

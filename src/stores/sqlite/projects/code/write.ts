@@ -1,13 +1,12 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
 import { yieldToCalls } from "../../../../scheduling/yield.ts";
-import type { TextColumns } from "../../../rows/chunk-row.ts";
+import { type TextColumns, textReader } from "../../../rows/chunk-row.ts";
 import { chunkTerms, type PackedSymbols, unpackOutline } from "../../../rows/index-text.ts";
-import { unpack } from "../../../rows/text-blocks.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { putVectorsByVersion, removeRecordVectors } from "../embeddings.ts";
 import { insertTerms, putTerms, removeTerms } from "../full-text.ts";
-import type { FileRows } from "./rows.ts";
+import type { FileRows } from "./commit.ts";
 
 export const CODE_FTS = "code_fts";
 
@@ -158,7 +157,7 @@ function renameFile(commit: Commit, { from, to, contentHash }: { from: string; t
     projectId,
     from,
   );
-  const textOf = textReader(tx);
+  const textOf = textReader((key) => tx.get<{ body: Uint8Array }>("SELECT body FROM code_texts WHERE key = ?", key)?.body);
   const chunks = tx.all<TextColumns & { key: number; chunk_index: number; name: string | null; parents: string; defines: string }>(
     "SELECT key, chunk_index, name, parents, defines, text_key, text_start, text_length FROM code_chunks WHERE file_key = ?",
     file.file_key,
@@ -224,17 +223,4 @@ function removeSymbols(tx: SqliteTx, fileKey: number): void {
     return;
   }
   for (const name of names) tx.run("DELETE FROM code_symbols WHERE name = ? AND file_key = ?", name, fileKey);
-}
-
-/** Reads texts within one snapshot; a block that several chunks share is unpacked once. */
-export function textReader(tx: SqliteTx): (place: TextColumns) => string {
-  const blocks = new Map<number, string>();
-  return ({ text_key, text_start, text_length }) => {
-    let block = blocks.get(text_key);
-    if (block === undefined) {
-      block = unpack(tx.get<{ body: Uint8Array }>("SELECT body FROM code_texts WHERE key = ?", text_key)?.body ?? new Uint8Array());
-      blocks.set(text_key, block);
-    }
-    return block.slice(text_start, text_start + text_length);
-  };
 }
