@@ -33,6 +33,14 @@ export function onnxGraph({ name, producer, opset, customOpset }) {
       initializers.push(message(...dims.map((dim) => varint(1, dim)), varint(2, type), text(8, constantName), bytes(9, raw)));
       return constantName;
     },
+    /** Adds a constant whose bytes are in a file next to the model; returns its name. */
+    externalConstant(constantName, type, dims, location) {
+      const place = message(text(1, "location"), text(2, location));
+      initializers.push(
+        message(...dims.map((dim) => varint(1, dim)), varint(2, type), text(8, constantName), bytes(13, place), varint(14, 1)),
+      );
+      return constantName;
+    },
     input(inputName, type, dims) {
       inputs.push(valueInfo(inputName, type, dims));
       return inputName;

@@ -19,6 +19,7 @@ import { redactMessage } from "../text/redact-message.ts";
 import {
   databaseFindings,
   diskFindings,
+  embedderFindings,
   embeddingFindings,
   leaseFindings,
   leftoverFindings,
@@ -55,11 +56,14 @@ export interface DoctorDeps {
   readonly now: Clock;
   /** Returns paths that users other than their owner can write, or read although they hold secrets. */
   readonly exposedPaths?: (() => readonly ExposedPath[]) | undefined;
+  /** Returns why the configured embedding model cannot be opened. */
+  readonly embedderProblem?: (() => Promise<string | undefined>) | undefined;
   /** Called with the systems of each report. */
   readonly onSystems?: ((reports: readonly SystemReport[]) => void) | undefined;
 }
 
-export function doctor({ storage, runs, probe, backups, settings, now, exposedPaths = () => [], onSystems }: DoctorDeps): Doctor {
+export function doctor(deps: DoctorDeps): Doctor {
+  const { storage, runs, probe, backups, settings, now, exposedPaths = () => [], embedderProblem, onSystems } = deps;
   /** Seconds of the last trial restore, by system. */
   const restoreSeconds = new Map<string, number>();
   function systemReport(database: ProbedDatabase, rtoSeconds: number | undefined): SystemReport[] {
@@ -100,7 +104,7 @@ export function doctor({ storage, runs, probe, backups, settings, now, exposedPa
     return { findings, systems };
   }
 
-  /** Checks what surrounds the databases: migrations, disks, leftover files and permissions. */
+  /** Checks what surrounds the databases: migrations, disks, leftover files, permissions and the embedding model. */
   async function examineHost(databases: readonly ProbedDatabase[]): Promise<Finding[]> {
     const largestBytes = Math.max(0, ...databases.map(({ bytes }) => bytes));
     return [
@@ -109,6 +113,7 @@ export function doctor({ storage, runs, probe, backups, settings, now, exposedPa
       ...diskFindings((await probe?.disks()) ?? [], largestBytes, settings),
       ...leftoverFindings((await probe?.leftovers(databases)) ?? [], (await backups?.unusable()) ?? []),
       ...permissionFindings(exposedPaths()),
+      ...embedderFindings(await embedderProblem?.()),
     ];
   }
 

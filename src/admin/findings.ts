@@ -170,6 +170,12 @@ export async function leaseFindings(runs: RunCatalog, { staleLeaseSeconds }: Doc
   ];
 }
 
+/** Reports an embedding model that cannot be opened; records are stored without vectors then. */
+export function embedderFindings(problem: string | undefined): Finding[] {
+  if (problem === undefined) return [];
+  return [{ check: "embeddings", severity: "problem", subject: "embedder", message: problem }];
+}
+
 /** Reports collections with more records without a vector than allowed; keyword search alone finds these. */
 export async function embeddingFindings(
   storage: Storage,

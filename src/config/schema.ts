@@ -115,8 +115,8 @@ export const ConfigSchema = z.strictObject({
   }),
   embedder: z.strictObject({
     kind: setting(
-      z.enum(["auto", "minilm", "static", "openai", "tei", "none"]).default("auto"),
-      "What turns text into vectors. auto takes the best local model that is installed; none offers keyword search only.",
+      z.enum(["auto", "minilm", "static", "onnx", "openai", "tei", "none"]).default("auto"),
+      "What turns text into vectors. auto takes the best local model that is installed; onnx runs a model of your own; none offers keyword search only.",
     ),
     model: setting(z.string().min(1).max(200).optional(), "Model name, where the kind has several."),
     base_url: setting(url(/^https?$/).optional(), "Address of the embedding service (openai, tei)."),
@@ -124,6 +124,24 @@ export const ConfigSchema = z.strictObject({
       secret: true,
     }),
     dimensions: setting(z.int().min(1).max(4_000).optional(), "Length of the vectors, where the model lets one choose."),
+    path: setting(z.string().min(1).optional(), "Folder of the model: config.json, tokenizer.json and model.onnx (onnx).", { path: true }),
+    file: setting(z.string().min(1).max(500).optional(), "ONNX file in embedder.path (onnx). Default: model.onnx, or onnx/model.onnx."),
+    pooling: setting(
+      z.enum(["mean", "cls"]).optional(),
+      "How the vectors of the tokens become one (onnx). Default: the output sentence_embedding, else 1_Pooling/config.json, else mean.",
+    ),
+    query_prefix: setting(
+      z.string().max(1_000).optional(),
+      "Text before each query (onnx), such as «query: ». Default: the prompts of config_sentence_transformers.json.",
+    ),
+    document_prefix: setting(
+      z.string().max(1_000).optional(),
+      "Text before each record (onnx), such as «passage: ». Default: the prompts of config_sentence_transformers.json.",
+    ),
+    max_tokens: setting(
+      z.int().min(8).max(32_768).optional(),
+      "Tokens of a text that the model reads (onnx). Default: what the model's files state, at most 512.",
+    ),
   }),
   redaction: z.strictObject({
     allow: setting(

@@ -1,3 +1,4 @@
+import { CairnError } from "../model/errors.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
 
@@ -33,6 +34,12 @@ export function embedderRegistry({ entries, preferred, best }: RegistryOptions):
     }
     return opening;
   };
+  /** Returns `undefined` for one that cannot be opened now: it must not keep the others from serving. */
+  const openIfAvailable = (name: string): Promise<Embedder | undefined> =>
+    open(name).catch((error: unknown) => {
+      if (error instanceof CairnError && error.code === "unavailable") return undefined;
+      throw error;
+    });
   const firstOf = async (names: readonly string[]): Promise<Embedder | undefined> => {
     for (const name of names) {
       if ((await entries.find((entry) => entry.name === name)?.usable?.()) === false) continue;
@@ -48,7 +55,7 @@ export function embedderRegistry({ entries, preferred, best }: RegistryOptions):
       const byName = await open(name);
       if (byName) return byName;
       for (const entry of entries) {
-        const embedder = await open(entry.name);
+        const embedder = await openIfAvailable(entry.name);
         if (embedder?.model === name) return embedder;
       }
       return undefined;
@@ -57,7 +64,7 @@ export function embedderRegistry({ entries, preferred, best }: RegistryOptions):
     best: (collection) => firstOf(best(collection)),
     async serving({ model, version, dimension }) {
       for (const { name } of entries) {
-        const embedder = await open(name);
+        const embedder = await openIfAvailable(name);
         if (embedder && embedder.model === model && embedder.version === version && embedder.dimension === dimension) return embedder;
       }
       return undefined;

@@ -9,16 +9,30 @@ import type { Redact } from "../text/redact.ts";
 /** Which model turns text into vectors. The bundled ones are always there too, for vectors they made before. */
 export interface EmbedderChoice {
   /** `auto` (default) takes the best local model that runs here; `none` offers keyword search only. */
-  readonly kind?: "auto" | "minilm" | "static" | "openai" | "tei" | "none" | undefined;
+  readonly kind?: "auto" | "minilm" | "static" | "onnx" | "openai" | "tei" | "none" | undefined;
   readonly model?: string | undefined;
   readonly baseUrl?: string | undefined;
   readonly apiKey?: string | undefined;
   readonly dimensions?: number | undefined;
+  /** Folder of a model of your own, for `onnx`: config.json, tokenizer.json and model.onnx. */
+  readonly path?: string | undefined;
+  /** The ONNX file in `path`; default model.onnx, else onnx/model.onnx. */
+  readonly file?: string | undefined;
+  /** How the vectors of the tokens become one, for `onnx`; default: as the folder's files say. */
+  readonly pooling?: "mean" | "cls" | undefined;
+  /** Text before each query, for `onnx`. */
+  readonly queryPrefix?: string | undefined;
+  /** Text before each record, for `onnx`. */
+  readonly documentPrefix?: string | undefined;
+  /** Tokens of a text that the model reads, for `onnx`; default: as the folder's files say, at most 512. */
+  readonly maxTokens?: number | undefined;
 }
 
 export interface OpenedEmbedders {
   readonly embedders: Embedders;
   usage(): EmbeddingFigures;
+  /** Returns why the files of the configured model cannot be used, or `undefined` if they can. */
+  problem(): Promise<string | undefined>;
 }
 
 export interface OpenEmbeddersOptions {
@@ -39,6 +53,13 @@ export function openEmbedders({ choice = {}, redact, onNotice = () => {} }: Open
   const sum = (figure: keyof EmbeddingFigures) => pipelines.reduce((total, { usage }) => total + usage()[figure], 0);
   const { entries, ...order } = isList(choice) ? ownEmbedders(choice) : bundled(choice, onNotice);
   return {
+    async problem() {
+      const own = entries.find(({ name }) => name === "onnx" && !isList(choice));
+      return own?.open().then(
+        () => undefined,
+        (error: Error) => error.message,
+      );
+    },
     embedders: embedderRegistry({
       ...order,
       entries: entries.map(({ open, ...entry }) => ({
@@ -78,7 +99,8 @@ function ownEmbedders(embedders: readonly Embedder[]): Choice {
 }
 
 /** Modules are loaded when their embedder is first used: most calls need none of them. */
-function bundled({ kind = "auto", model, baseUrl, apiKey, dimensions }: EmbedderChoice, onNotice: (message: string) => void): Choice {
+function bundled({ kind = "auto", path, ...choice }: EmbedderChoice, onNotice: (message: string) => void): Choice {
+  const { model, baseUrl, apiKey, dimensions } = choice;
   let made: Promise<Embedder> | undefined;
   /** One process for all that use the model. */
   const minilm = () => {
@@ -113,6 +135,13 @@ function bundled({ kind = "auto", model, baseUrl, apiKey, dimensions }: Embedder
       open: async () => (await import("../embedders/remote/tei.ts")).teiEmbedder({ baseUrl, apiKey, model, dimensions }),
     });
   }
+  if (kind === "onnx") {
+    if (path === undefined) throw new CairnError("invalid_input", "embedder.path: name the folder of the model's files");
+    entries.unshift({
+      name: "onnx",
+      open: announced(async () => (await import("../embedders/local/onnx/onnx.ts")).onnxEmbedder({ ...choice, path }), onNotice),
+    });
+  }
   const chosen = (byItself: readonly string[]) => (kind === "none" ? [] : kind === "auto" ? byItself : [kind]);
   const prose = ["minilm", "static"];
   return {
@@ -121,4 +150,15 @@ function bundled({ kind = "auto", model, baseUrl, apiKey, dimensions }: Embedder
     preferred: (collection) => chosen(collection === "code" ? ["static"] : prose),
     best: (collection) => chosen(collection === "code" ? ["paired", "static"] : prose),
   };
+}
+
+/** Reports the first failure to open: saves and searches continue without vectors then. */
+function announced(open: () => Promise<Embedder>, onNotice: (message: string) => void): () => Promise<Embedder> {
+  let reported = false;
+  return () =>
+    open().catch((error: Error) => {
+      if (!reported) onNotice(`The embedding model cannot be opened. Records are stored without vectors. Reason: ${error.message}`);
+      reported = true;
+      throw error;
+    });
 }

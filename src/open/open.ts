@@ -70,7 +70,7 @@ async function openServices(context: OpenContext): Promise<Cairn> {
   const systemStorage = await openSystems(context);
   const maintenance = await openMaintenance({ databases, runStore, systemStorage }, context);
   const keyStore = kind === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
-  const { embedders, usage } = openEmbedders({ choice: options.embedder, redact, onNotice: context.onNotice });
+  const { embedders, usage, problem: embedderProblem } = openEmbedders({ choice: options.embedder, redact, onNotice: context.onNotice });
 
   const parsers = parserPool(); // its threads start with the first file that needs one
   const backfill = backfiller({ embedders });
@@ -84,7 +84,7 @@ async function openServices(context: OpenContext): Promise<Cairn> {
   const stopEmbeddingMetrics = observeEmbedding(usage);
   const systemMetrics = observeSystems(() => doctorService.systems());
   const doctorService: Doctor = doctor({
-    ...{ storage, runs: runStore, ...maintenance, now },
+    ...{ storage, runs: runStore, ...maintenance, now, embedderProblem },
     settings: {
       ...DOCTOR_DEFAULTS,
       ...options.doctor,

@@ -1,3 +1,4 @@
+import { CairnError } from "../model/errors.ts";
 import { vectorProblem } from "../model/vector-problem.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
@@ -92,8 +93,9 @@ export async function vectorsFor(
   texts: readonly string[],
   { signal, timeoutMs = SAVE_EMBED_MS }: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number } = {},
 ): Promise<SaveVectors> {
-  const versions = await liveVersions(store, embedders, collection);
   const vectors: VersionedVector[][] = texts.map(() => []);
+  const versions = await liveVersions(store, embedders, collection);
+  if (typeof versions === "string") return { vectors, embedded: false, failure: versions };
   let failure: string | undefined;
   let embedded = true;
   for (const version of versions) {
@@ -111,19 +113,29 @@ export async function vectorsFor(
   return { vectors, embedded, failure };
 }
 
+/** Returns why the preferred model cannot be opened: that must not fail a save. */
+function reasonOfUnavailable(error: unknown): string {
+  if (error instanceof CairnError && error.code === "unavailable") return error.message;
+  throw error;
+}
+
 /** Returns whether each record that was stored with these vectors has one in the current version: another version may have become current meanwhile. */
 export async function allCoverCurrent(store: EmbeddingStore, records: readonly (readonly VersionedVector[])[]): Promise<boolean> {
   const current = (await store.versions()).find(({ isCurrent }) => isCurrent);
   return !current || records.every((vectors) => vectors.some(({ versionId }) => versionId === current.versionId));
 }
 
-/** Returns the current version and newer ones. A collection without a version starts with the preferred model. */
-async function liveVersions(store: EmbeddingStore, embedders: Embedders, collection: CollectionName): Promise<readonly EmbeddingVersion[]> {
+/** Returns the current version and newer ones. A collection without a version starts with the preferred model, or returns why that cannot be opened. */
+async function liveVersions(
+  store: EmbeddingStore,
+  embedders: Embedders,
+  collection: CollectionName,
+): Promise<readonly EmbeddingVersion[] | string> {
   const versions = await store.versions();
   const current = versions.find(({ isCurrent }) => isCurrent);
   if (current) return versions.filter(({ versionId }) => versionId >= current.versionId);
-  const preferred = await embedders.preferred(collection);
-  if (!preferred) return [];
+  const preferred = await embedders.preferred(collection).catch(reasonOfUnavailable);
+  if (preferred === undefined || typeof preferred === "string") return preferred ?? [];
   const { model, version, dimension } = preferred; // a store receives data, never an embedder
   return [await store.addVersion({ model, version, dimension })];
 }

@@ -94,6 +94,12 @@ describe("what holds", () => {
     expect(load({ env: { CAIRN_DATA_DIR: "data" } }).config.dataDir).toBe(join(project, "data"));
   });
 
+  it("keeps the space at the end of a prefix, and makes the folder of a model absolute", () => {
+    userFile({ embedder: { kind: "onnx", path: "~/models/e5", pooling: "cls" } });
+    const { config } = load({ env: { CAIRN_EMBEDDER_QUERY_PREFIX: "query: ", CAIRN_EMBEDDER_MAX_TOKENS: "256" } });
+    expect(config.embedder).toMatchObject({ path: join(home, "models", "e5"), pooling: "cls", queryPrefix: "query: ", maxTokens: 256 });
+  });
+
   it("keeps system state in ./.state, and in /var/lib/cairn in production", () => {
     expect(load().config.stateDir).toBe(join(project, ".state"));
     expect(load({ env: { NODE_ENV: "production" } }).config.stateDir).toBe("/var/lib/cairn");

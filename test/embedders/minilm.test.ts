@@ -6,12 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
-import { type MinilmEmbedder, type MinilmOptions, minilmEmbedder } from "../../src/embedders/local/minilm.ts";
+import { type MinilmOptions, minilmEmbedder } from "../../src/embedders/local/minilm.ts";
+import type { ProcessEmbedder } from "../../src/embedders/local/model-queue.ts";
 import { builtFile } from "../../src/files/built-file.ts";
 import { isAlive } from "../support/processes.ts";
 
-const opened: MinilmEmbedder[] = [];
-function open(options?: MinilmOptions): MinilmEmbedder {
+const opened: ProcessEmbedder[] = [];
+function open(options?: MinilmOptions): ProcessEmbedder {
   const embedder = minilmEmbedder(options);
   opened.push(embedder);
   return embedder;

@@ -1,5 +1,6 @@
 import type { Embedder } from "../../ports/embedder.ts";
-import { type MinilmEmbedder, type MinilmOptions, minilmEmbedder, minilmObstacle } from "./minilm.ts";
+import { type MinilmOptions, minilmEmbedder, minilmObstacle } from "./minilm.ts";
+import type { ProcessEmbedder } from "./model-queue.ts";
 import { staticEmbedder } from "./static.ts";
 
 export interface LocalOptions extends MinilmOptions {
@@ -13,7 +14,7 @@ export async function localEmbedder(options: LocalOptions = {}): Promise<Embedde
 }
 
 /** Opens MiniLM, or returns `undefined` with a notice where its native runtime cannot be loaded. */
-export async function minilmIfPossible({ onNotice, ...options }: LocalOptions = {}): Promise<MinilmEmbedder | undefined> {
+export async function minilmIfPossible({ onNotice, ...options }: LocalOptions = {}): Promise<ProcessEmbedder | undefined> {
   const reason = await obstacle(options);
   if (reason === undefined) return minilmEmbedder(options);
   onNotice?.(

@@ -5,8 +5,8 @@ export interface ModelProcessOptions {
   /** The JavaScript file that runs in the process, and its arguments. */
   readonly entry: string;
   readonly args?: readonly string[];
-  /** Milliseconds after which an idle process ends and frees its memory. */
-  readonly idleMs: number;
+  /** Milliseconds after which an idle process ends and frees its memory; default five minutes. */
+  readonly idleMs?: number | undefined;
 }
 
 /** A process that serves one request at a time. It starts on first use, ends when idle and restarts after a crash. */
@@ -18,7 +18,10 @@ export interface ModelProcess<Request, Reply> {
   stop(): Promise<void>;
 }
 
+const IDLE_MS = 5 * 60_000;
+
 export function modelProcess<Request extends object, Reply>(options: ModelProcessOptions): ModelProcess<Request, Reply> {
+  const { idleMs = IDLE_MS } = options;
   let child: ChildProcess | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
   let pending: { resolve: (reply: Reply) => void; reject: (error: CairnError) => void } | undefined;
@@ -49,7 +52,7 @@ export function modelProcess<Request extends object, Reply>(options: ModelProces
     child?.unref();
     child?.channel?.unref();
     clearTimeout(idleTimer);
-    idleTimer = setTimeout(() => void stop(), options.idleMs);
+    idleTimer = setTimeout(() => void stop(), idleMs);
     idleTimer.unref();
     return settled;
   }
