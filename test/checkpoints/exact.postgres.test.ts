@@ -48,7 +48,7 @@ async function fill(projectPath: string, versionId: number): Promise<void> {
     const tagParts = `CASE WHEN ${rare} THEN '1:26:common4:rare' ELSE '1:16:common' END`;
     const checksum = `encode(sha256(convert_to(${parts} || ${tagParts}, 'UTF8')), 'hex')`;
     await client.query(
-      `INSERT INTO checkpoints (id, summary, description, context, tags, folded_tags, token_count, created_at, updated_at, created_order, updated_order, revision, checksum, words)
+      `INSERT INTO checkpoints (id, summary, description, context, tags, folded_tags, token_count, created_at, updated_at, created_order, updated_order, revision, checksum, terms)
        SELECT 'id-' || n, 'step ' || n, '', '{}', ${tags}, ${tags}, 1, at, at, at, at, 1, ${checksum}, to_tsvector('english', 'step ' || n || ' common')
          FROM generate_series(0, ${MANY - 1}) AS n, LATERAL (SELECT timestamptz '2026-01-01T00:00:00Z' + n * interval '1 second' AS at) AS moment`,
     );
