@@ -22,7 +22,6 @@ const SHA256 = {
 
 buildMinilm(join(root, "dist/models/minilm"));
 copyStatic(join(root, "models/static"), join(root, "dist/models/static"));
-await buildTokens(join(root, "dist/models/o200k.json"));
 
 function buildMinilm(target) {
   // The converted model depends on the checked files and on the scripts that convert them.
@@ -48,13 +47,6 @@ function copyStatic(from, to) {
     const same = existsSync(join(to, name)) && sha256(readFileSync(join(to, name))) === sha256(readFileSync(join(from, name)));
     if (!same) copyFileSync(join(from, name), join(to, name));
   }
-}
-
-/** Writes the tokens of gpt-tokenizer as JSON. As a JavaScript module they take 20 MB more memory to load. */
-async function buildTokens(target) {
-  const { default: tokens } = await import("gpt-tokenizer/bpeRanks/o200k_base");
-  const content = JSON.stringify(tokens);
-  if (!existsSync(target) || sha256(readFileSync(target)) !== sha256(content)) write(target, content);
 }
 
 function readChecked(name) {

@@ -10,6 +10,7 @@ import { type Collection, importNew, storeEmbedded } from "../recall/embed-recor
 import { utcTimes } from "../recall/search.ts";
 import { decodeCursor, nextCursor } from "../text/cursor.ts";
 import { checkpointText } from "../text/embedding-text.ts";
+import { estimateTokens } from "../text/estimate-tokens.ts";
 import type { Redact } from "../text/redact.ts";
 import { fitCheckpoints } from "./fit.ts";
 import { type Pruned, type PruneRules, prune } from "./prune.ts";
@@ -116,7 +117,6 @@ export interface CheckpointDeps {
   readonly backfiller: Backfiller;
   readonly now: Clock;
   readonly newId: () => string;
-  readonly countTokens: (text: string) => Promise<number>;
   /** Removes secrets from everything that is stored or embedded. */
   readonly redact: Redact;
 }
@@ -127,7 +127,7 @@ const RESUME_TOKENS = 20_000;
 /** Attempts to update a record that others update at the same time. */
 const UPDATE_ATTEMPTS = 20;
 
-export function checkpoints({ storage, embedders, backfiller, now, newId, countTokens, redact }: CheckpointDeps): Checkpoints {
+export function checkpoints({ storage, embedders, backfiller, now, newId, redact }: CheckpointDeps): Checkpoints {
   const deps = { embedders, backfiller, redact };
   const collectionOf = (database: string, { embeddings }: CheckpointStore): Collection => ({ name: "checkpoints", database, embeddings });
 
@@ -161,7 +161,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
         description,
         context,
         tags: distinctTags(tags),
-        tokenCount: await countTokens(checkpointText({ summary, description })),
+        tokenCount: estimateTokens(checkpointText({ summary, description })),
         createdAt: at,
         updatedAt: at,
         createdOrder: at,
@@ -214,7 +214,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
         const at = now();
         const after: Checkpoint = {
           ...edited,
-          tokenCount: await countTokens(checkpointText(edited)),
+          tokenCount: estimateTokens(checkpointText(edited)),
           updatedAt: at,
           updatedOrder: at,
           revision: before.revision + 1,
@@ -252,7 +252,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, countT
     },
 
     async import({ projectPath, records: input }, { signal, progress } = {}) {
-      const { records, problems, redacted } = await readRecords(input, projectPath, { redact, countTokens, now: now() });
+      const { records, problems, redacted } = await readRecords(input, projectPath, { redact, now: now() });
       if (records.length === 0) return { imported: 0, present: 0, problems, redacted };
       const { checkpoints: to } = await storage.create(projectPath);
       const counts = await importNew(deps, collectionOf(projectPath, to), {

@@ -6,6 +6,7 @@ import { problemOf } from "../operations/describe-issue.ts";
 import { Context, Id, Tags, text } from "../operations/schemas.ts";
 import { mapInSlices } from "../scheduling/map-in-slices.ts";
 import { checkpointText } from "../text/embedding-text.ts";
+import { estimateTokens } from "../text/estimate-tokens.ts";
 import type { Redact } from "../text/redact.ts";
 import { type RedactedField, redactFields } from "./redact-fields.ts";
 
@@ -44,7 +45,7 @@ export interface ReadRecords {
 export async function readRecords(
   input: readonly unknown[],
   projectPath: string,
-  { redact, countTokens, now }: { readonly redact: Redact; readonly countTokens: (text: string) => Promise<number>; readonly now: string },
+  { redact, now }: { readonly redact: Redact; readonly now: string },
 ): Promise<ReadRecords> {
   const records: Checkpoint[] = [];
   const problems: ImportProblem[] = [];
@@ -68,7 +69,7 @@ export async function readRecords(
       ...{ id, projectPath, summary, description, context, tags, createdAt, updatedAt },
       createdOrder: orderTime(createdAt, now),
       updatedOrder: orderTime(updatedAt, now),
-      tokenCount: await countTokens(checkpointText({ summary, description })),
+      tokenCount: estimateTokens(checkpointText({ summary, description })),
       revision: 1,
     });
   }

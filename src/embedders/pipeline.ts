@@ -4,7 +4,7 @@ import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
 import { vectorProblem } from "../model/vector-problem.ts";
 import type { Embedder, EmbedOptions } from "../ports/embedder.ts";
-import { estimateTokens } from "../text/budget.ts";
+import { estimateTokens } from "../text/estimate-tokens.ts";
 import type { Redact } from "../text/redact.ts";
 
 /** An embedder as `open` offers it to the services. */

@@ -11,7 +11,6 @@ import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
 import { indexing } from "../code/indexing.ts";
 import { parserPool } from "../code/parser-pool.ts";
 import { code } from "../code/service.ts";
-import { countTokens } from "../embedders/tokens.ts";
 import { exposedPaths } from "../files/permissions.ts";
 import { knowledge } from "../knowledge/service.ts";
 import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
@@ -76,7 +75,7 @@ async function openServices(context: OpenContext): Promise<Cairn> {
   const backfill = backfiller({ embedders });
   const background = backgroundTasks();
   const shared = { storage, embedders, backfiller: backfill, now, newId: context.newId, redact };
-  const checkpointService = checkpoints({ ...shared, countTokens });
+  const checkpointService = checkpoints(shared);
   const knowledgeService = knowledge(shared);
   const codeService = code({ ...shared, parsers, redact: redactor({ ...options.redaction, keepLines: true }) });
   const queue = await openIndexQueue(context, (work, signal) => codeService.perform(work, { signal }));

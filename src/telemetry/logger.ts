@@ -1,9 +1,11 @@
-import { pino } from "pino";
+import { writeSync } from "node:fs";
 import type { Log } from "../ports/log.ts";
 import { prettyLine } from "./pretty-line.ts";
 import { redactLine } from "./redact.ts";
 
-export type LogLevel = "silent" | "error" | "warn" | "info" | "debug" | "trace";
+const LEVELS = ["silent", "error", "warn", "info", "debug", "trace"] as const;
+
+export type LogLevel = (typeof LEVELS)[number];
 
 export interface LoggerOptions {
   readonly level?: LogLevel;
@@ -13,19 +15,54 @@ export interface LoggerOptions {
   readonly write?: (line: string) => void;
 }
 
-/** A structured log: one JSON object a line, secrets removed from whatever is in it. */
-export function logger({ level = "info", pretty = process.stderr.isTTY === true, write }: LoggerOptions = {}): Log {
-  const out = write ?? ((line: string) => process.stderr.write(line));
-  return pino(
-    {
-      level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      serializers: { err: pino.stdSerializers.err },
-      hooks: { streamWrite: redactLine },
-    },
-    // Without a stream given, pino writes by itself, at once, so that the last words of a process that dies are kept.
-    pretty ? { write: (line) => out(prettyLine(line)) } : write ? { write } : pino.destination({ dest: 2, sync: true }),
-  );
+/** Opens a structured log: one JSON object a line, with secrets redacted in the finished line. */
+export function logger({ level = "info", pretty = process.stderr.isTTY === true, write = writeStderr }: LoggerOptions = {}): Log {
+  const at = (name: LogLevel) => {
+    if (LEVELS.indexOf(name) > LEVELS.indexOf(level)) return () => {};
+    return (fields: Readonly<Record<string, unknown>>, message: string) => {
+      const line = redactLine(`${stringify({ level: name, time: new Date().toISOString(), ...withError(fields), msg: message })}\n`);
+      write(pretty ? prettyLine(line) : line);
+    };
+  };
+  return { error: at("error"), warn: at("warn"), info: at("info"), debug: at("debug") };
+}
+
+/** Writes synchronously, so that the last line of a process that dies is not lost. */
+function writeStderr(line: string): void {
+  try {
+    writeSync(2, line);
+  } catch (error) {
+    // A full pipe (EAGAIN) is written by the stream later. Nothing reads a closed pipe (EPIPE), and a log must not end the process.
+    if ((error as NodeJS.ErrnoException).code === "EAGAIN") process.stderr.write(line);
+  }
+}
+
+function withError(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return fields.err instanceof Error ? { ...fields, err: errorFields(fields.err) } : fields;
+}
+
+/** Returns an error's type, message and stack, each with those of its causes. */
+function errorFields(error: Error) {
+  const chain = [error];
+  for (let cause = error.cause; cause instanceof Error && chain.length < 10; cause = cause.cause) chain.push(cause);
+  const { code } = error as NodeJS.ErrnoException;
+  return {
+    type: error.name,
+    message: chain.map(({ message }) => message).join(": "),
+    stack: chain.map(({ stack, message }) => stack ?? message).join("\ncaused by: "),
+    ...(code === undefined ? {} : { code }),
+  };
+}
+
+/** Writes values that JSON does not have, such as a bigint or an object that contains itself, as text. */
+function stringify(line: Readonly<Record<string, unknown>>): string {
+  try {
+    return JSON.stringify(line, (_, value) => (typeof value === "bigint" ? String(value) : value));
+  } catch {
+    return JSON.stringify(Object.fromEntries(Object.entries(line).map(([name, value]) => [name, isPlain(value) ? value : String(value)])));
+  }
+}
+
+function isPlain(value: unknown): boolean {
+  return value === null || typeof value !== "object";
 }

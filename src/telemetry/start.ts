@@ -1,5 +1,4 @@
-import { context, DiagLogLevel, diag, metrics, propagation, trace } from "@opentelemetry/api";
-import type { IMetricReader } from "@opentelemetry/sdk-metrics";
+import { DiagLogLevel, diag, type MeterProvider, metrics } from "@opentelemetry/api";
 import { VERSION } from "../model/version.ts";
 import type { Log } from "../ports/log.ts";
 import { observeProcess } from "./process-metrics.ts";
@@ -29,29 +28,37 @@ export interface Telemetry {
 /** A collector that does not answer must not keep the process from ending. */
 const CLOSE_TIMEOUT_MS = 3_000;
 
-/** Starts OpenTelemetry for this process. Without a use for it nothing is loaded, and every span and metric stays an empty call. */
+/**
+ * Starts the metrics and the export of this process. Metrics for Prometheus need no SDK; the export by OTLP does. Without a use for
+ * them, nothing is loaded, and every span and metric is an empty call.
+ */
 export async function startTelemetry(options: TelemetryOptions = {}): Promise<Telemetry> {
   const { prometheus = false, log } = options;
   const disabled = process.env.OTEL_SDK_DISABLED?.toLowerCase() === "true";
   const otlp = !disabled && (options.otlp ?? (options.otlpEndpoint !== undefined || hasOtlpVariable()));
   const ending: (() => unknown)[] = [];
+  const providers: MeterProvider[] = [];
   let text = async () => "# metrics are off\n";
   if (otlp && log) diag.setLogger(diagnostics(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 
-  if (prometheus || otlp) {
-    const { MeterProvider } = await import("@opentelemetry/sdk-metrics");
-    const readers: IMetricReader[] = [];
-    if (prometheus) {
-      const { reader, read } = await (await import("./prometheus.ts")).prometheusReader();
-      readers.push(reader);
-      text = read;
-    }
-    if (otlp) readers.push(await otlpMetrics(options));
-    const provider = new MeterProvider({ resource: await resource(options), readers });
-    ending.push(observeProcess(provider.getMeter("cairn", VERSION)), () => provider.shutdown());
+  if (prometheus) {
+    const registry = (await import("./metric-registry.ts")).metricRegistry();
+    providers.push(registry);
+    text = () => registry.text();
+  }
+  if (otlp) {
+    const { SDK_PACKAGES, startOtlp } = await import("./otlp.ts");
+    const started = await startOtlp(options);
+    if (started) {
+      providers.push(started.meters);
+      ending.push(...started.ending);
+    } else log?.warn({}, `No spans or metrics are exported: the OpenTelemetry SDK is missing. Run npm install ${SDK_PACKAGES.join(" ")}`);
+  }
+  if (providers.length > 0) {
+    const provider = providers.length === 1 ? providers[0]! : (await import("./tee-meters.ts")).teeMeters(providers);
+    ending.push(observeProcess(provider.getMeter("cairn", VERSION)));
     if (metrics.setGlobalMeterProvider(provider)) ending.push(() => metrics.disable());
   }
-  if (otlp) ending.push(...(await startTracing(options)));
 
   return {
     prometheus: () => text(),
@@ -70,50 +77,6 @@ function hasOtlpVariable(): boolean {
   return ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"].some(
     (name) => process.env[name],
   );
-}
-
-/** The exporters read the OTEL_ variables by themselves; an endpoint in the settings goes first. */
-function target(endpoint: string | undefined, signal: "traces" | "metrics"): { url?: string } {
-  return endpoint === undefined ? {} : { url: `${endpoint.replace(/(?<!\/)\/+$/, "")}/v1/${signal}` };
-}
-
-async function otlpMetrics({ otlpEndpoint, metricIntervalMs = 60_000 }: TelemetryOptions): Promise<IMetricReader> {
-  const [{ PeriodicExportingMetricReader }, { OTLPMetricExporter }] = await Promise.all([
-    import("@opentelemetry/sdk-metrics"),
-    import("@opentelemetry/exporter-metrics-otlp-http"),
-  ]);
-  return new PeriodicExportingMetricReader({
-    exporter: new OTLPMetricExporter(target(otlpEndpoint, "metrics")),
-    exportIntervalMillis: metricIntervalMs,
-    exportTimeoutMillis: Math.min(metricIntervalMs, 10_000),
-  });
-}
-
-async function startTracing(options: TelemetryOptions): Promise<(() => unknown)[]> {
-  const [sdk, { OTLPTraceExporter }, { AsyncLocalStorageContextManager }, { W3CTraceContextPropagator }] = await Promise.all([
-    import("@opentelemetry/sdk-trace"),
-    import("@opentelemetry/exporter-trace-otlp-http"),
-    import("@opentelemetry/context-async-hooks"),
-    import("@opentelemetry/core"),
-  ]);
-  const provider = new sdk.TracerProvider({
-    resource: await resource(options),
-    sampler: new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(options.sampleRatio ?? 1) }),
-    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter(target(options.otlpEndpoint, "traces")) })],
-  });
-  const ending: (() => unknown)[] = [() => provider.shutdown()];
-  if (trace.setGlobalTracerProvider(provider)) ending.push(() => trace.disable());
-  if (context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())) ending.push(() => context.disable());
-  if (propagation.setGlobalPropagator(new W3CTraceContextPropagator())) ending.push(() => propagation.disable());
-  return ending;
-}
-
-async function resource({ serviceName = process.env.OTEL_SERVICE_NAME || "cairn" }: TelemetryOptions) {
-  const { defaultResource, detectResources, envDetector, resourceFromAttributes } = await import("@opentelemetry/resources");
-  const ours = resourceFromAttributes({ "service.name": serviceName, "service.version": VERSION });
-  return defaultResource()
-    .merge(detectResources({ detectors: [envDetector] }))
-    .merge(ours);
 }
 
 function diagnostics(log: Log) {

@@ -1,15 +1,10 @@
-/** Estimates tokens quickly and rather high: about four characters of English each, fewer of code and other scripts. */
-export function estimateTokens(text: string): number {
-  let wide = 0;
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x2ff) wide++;
-  return Math.ceil((text.length - wide) / 3.5 + wide / 1.5);
-}
+import { estimateTokens } from "./estimate-tokens.ts";
 
 /** Cuts the text at a word to about `tokens`, and appends a note in place of the rest. */
 export function cutText(text: string, tokens: number, note: string): { text: string; cut: boolean } {
   if (estimateTokens(text) <= tokens) return { text, cut: false };
-  let end = Math.min(text.length, Math.max(0, Math.floor(tokens * 3.5)));
-  while (end > 0 && estimateTokens(text.slice(0, end)) > tokens) end = Math.floor(end * 0.8);
+  let end = Math.min(text.length, Math.max(0, tokens * 6));
+  while (end > 0 && estimateTokens(text.slice(0, end)) > tokens) end = Math.floor(end * 0.9);
   const space = text.lastIndexOf(" ", end);
   const at = space > end * 0.7 ? space : end;
   // Half of a surrogate pair would not be valid text.

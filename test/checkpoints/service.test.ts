@@ -3,7 +3,7 @@ import { open } from "../../src/open/open.ts";
 import type { Cairn } from "../../src/operations/cairn.ts";
 import { type Caller, invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { operations } from "../../src/operations/list.ts";
-import { estimateTokens } from "../../src/text/budget.ts";
+import { estimateTokens } from "../../src/text/estimate-tokens.ts";
 import { plantedSecrets } from "../redaction/planted.ts";
 import { testEmbedder } from "../support/embedders.ts";
 

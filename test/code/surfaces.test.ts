@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { countTokens } from "../../src/embedders/tokens.ts";
 import { builtCommand, stage } from "../cli/stage.ts";
+import { countTokens } from "../support/o200k.ts";
 import { removeFolder, SLOW_START } from "../support/processes.ts";
 
 const RETRY = `import { sleep } from "./sleep";
@@ -106,7 +106,7 @@ describe("code for agents", () => {
       const names = tools.map(({ name }) => name);
       expect(names).toEqual(expect.arrayContaining(["code_search", "code_usages", "code_context"]));
       for (const hidden of ["code_send", "code_manifest", "code_clean", "code_reembed"]) expect(names).not.toContain(hidden);
-      expect(await countTokens(JSON.stringify(tools))).toBeLessThanOrEqual(4_000);
+      expect(countTokens(JSON.stringify(tools))).toBeLessThanOrEqual(4_000);
 
       const found = await client.callTool({ name: "code_search", arguments: { query: "retry with backoff", top_k: 2 } });
       expect(found.structuredContent).toMatchObject({ results: [{ path: "src/retry.ts", symbol: "retryWithBackoff" }, {}] });

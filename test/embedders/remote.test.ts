@@ -6,7 +6,7 @@ import { breaker } from "../../src/embedders/remote/breaker.ts";
 import { openAiEmbedder } from "../../src/embedders/remote/openai.ts";
 import { pace } from "../../src/embedders/remote/pace.ts";
 import { teiEmbedder } from "../../src/embedders/remote/tei.ts";
-import { estimateTokens } from "../../src/text/budget.ts";
+import { estimateTokens } from "../../src/text/estimate-tokens.ts";
 import { json, openAiStandIn, type StandIn, teiStandIn } from "../support/embedding-servers.ts";
 
 /** Waits are noted, not waited for. */

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { countTokens } from "../../src/embedders/tokens.ts";
 import { builtCommand } from "../cli/stage.ts";
+import { countTokens } from "../support/o200k.ts";
 import { removeFolder, SLOW_START } from "../support/processes.ts";
 
 let project: string;
@@ -69,6 +69,6 @@ it("describes its tools in few words", async () => {
     "knowledge_delete",
     "knowledge_feedback",
   ]);
-  expect(await countTokens(JSON.stringify(tools))).toBeLessThan(4_000);
+  expect(countTokens(JSON.stringify(tools))).toBeLessThan(4_000);
   await client.close();
 });

@@ -58,7 +58,7 @@ describe("every operation that searches", () => {
   // No layer around the embedder redacts here, as `open` would: the search itself must.
   const deps = { storage, embedders, backfiller, now: systemClock, newId, redact: redactor() };
   const services = {
-    checkpoints: checkpoints({ ...deps, countTokens: async () => 1 }),
+    checkpoints: checkpoints(deps),
     knowledge: knowledge(deps),
     code: code({ ...deps, parsers }),
   };

@@ -1,7 +1,6 @@
 import { context, metrics, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
-import { MeterProvider } from "@opentelemetry/sdk-metrics";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, CairnError, open } from "../../src/index.ts";
@@ -9,7 +8,7 @@ import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { operations } from "../../src/operations/list.ts";
 import { type Operation, operation } from "../../src/operations/operation.ts";
 import type { Log } from "../../src/ports/log.ts";
-import { prometheusReader } from "../../src/telemetry/prometheus.ts";
+import { metricRegistry } from "../../src/telemetry/metric-registry.ts";
 
 const project = "/home/me/project";
 const spans = new InMemorySpanExporter();
@@ -21,9 +20,9 @@ beforeEach(async () => {
   trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter: spans })] }));
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
-  const { reader, read } = await prometheusReader();
-  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
-  prometheus = read;
+  const registry = metricRegistry();
+  metrics.setGlobalMeterProvider(registry);
+  prometheus = registry.text;
 });
 
 afterEach(() => {

@@ -12,6 +12,18 @@ import { operations } from "../../src/operations/list.ts";
 import { startTelemetry } from "../../src/telemetry/start.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
+const dist = join(import.meta.dirname, "../../dist");
+
+/** Makes every package of the OpenTelemetry SDK unknown to a process, as where it is not installed. */
+const WITHOUT_SDK = `data:text/javascript,${encodeURIComponent(`
+  import { register } from "node:module";
+  register("data:text/javascript," + encodeURIComponent(\`
+    export function resolve(name, context, next) {
+      if (name.startsWith("@opentelemetry/") && name !== "@opentelemetry/api")
+        throw Object.assign(new Error("Cannot find package " + name), { code: "ERR_MODULE_NOT_FOUND" });
+      return next(name, context);
+    }\`));`)}`;
+
 let collector: Server | undefined;
 afterEach(() => {
   collector?.close();
@@ -70,6 +82,18 @@ describe("telemetry", () => {
     await telemetry.close();
   });
 
+  it("serves Prometheus and exports the same metrics at the same time", async () => {
+    const { sent, endpoint } = await collecting();
+    const telemetry = await startTelemetry({ otlpEndpoint: endpoint, prometheus: true });
+    await saveOne();
+    const text = await telemetry.prometheus();
+    await telemetry.close();
+    for (const name of ["checkpoint.latency", "checkpoint.error_rate", "process.cpu_seconds"]) {
+      expect(sent["/v1/metrics"]).toContain(name);
+      expect(text).toContain(name.replaceAll(".", "_"));
+    }
+  });
+
   it("keeps operations going and ends in time when the collector is gone", async () => {
     const telemetry = await startTelemetry({ otlpEndpoint: "http://127.0.0.1:9", prometheus: true });
     await saveOne();
@@ -96,8 +120,27 @@ describe("telemetry", () => {
     expect(sent["/v1/traces"]).toMatch(/"traceId":"0af7651916cd43dd8448eb211c80319c".*"name":"checkpoint_list"/);
   });
 
+  it("has the metrics, and reports that nothing is exported, where the SDK is not installed", () => {
+    const script = `
+      const { startTelemetry } = await import(${JSON.stringify(join(dist, "telemetry/start.js"))});
+      const { observe } = await import(${JSON.stringify(join(dist, "telemetry/observe.js"))});
+      const warnings = [];
+      const log = { warn: (fields, message) => warnings.push(message) };
+      const telemetry = await startTelemetry({ prometheus: true, otlpEndpoint: "http://127.0.0.1:9", log });
+      await observe({ operation: "checkpoint_save" }, async () => {});
+      console.log(JSON.stringify({ warnings, text: await telemetry.prometheus() }));
+      await telemetry.close();`;
+    const { stdout, stderr } = spawnSync(process.execPath, ["--import", WITHOUT_SDK, "--input-type=module", "-e", script], {
+      encoding: "utf8",
+    });
+    expect(stderr).toBe("");
+    const { warnings, text } = JSON.parse(stdout);
+    expect(warnings).toEqual([expect.stringMatching(/OpenTelemetry SDK is missing\. Run npm install @opentelemetry\/sdk-metrics@2 /)]);
+    expect(text).toMatch(/^checkpoint_latency_count\{operation="checkpoint_save",outcome="ok"\} 1$/m);
+    expect(text).toMatch(/^process_cpu_seconds_total \d/m);
+  });
+
   it("loads no SDK when nobody wants it", () => {
-    const dist = join(import.meta.dirname, "../../dist");
     const script = `
       const { createRequire } = await import("node:module");
       const [{ open }, { invoke, LOCAL_CALLER }, { operations }, { startTelemetry }] = await Promise.all(

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { CairnError } from "../../model/errors.ts";
 import type { Embedder, EmbedOptions } from "../../ports/embedder.ts";
-import { estimateTokens } from "../../text/budget.ts";
-import { cutToTokens } from "../tokens.ts";
+import { estimateTokens } from "../../text/estimate-tokens.ts";
 import { askHalving, batches } from "./batches.ts";
 import { breaker } from "./breaker.ts";
 import { callProvider, type ProviderOptions, type Refusal } from "./call.ts";
+import { cutToTokens } from "./cut-to-tokens.ts";
 import { pace } from "./pace.ts";
 import { toUnitVectors } from "./vectors.ts";
 
@@ -76,7 +76,7 @@ export function openAiEmbedder(options: OpenAiOptions): Embedder {
     version: dimensions === undefined ? "1" : `1-${dimensions}`,
     dimension,
     async embed(texts, options = {}) {
-      const sized = await Promise.all(texts.map((text) => cutToTokens(text || " ", TEXT_TOKENS_MAX))); // the service rejects empty texts
+      const sized = texts.map((text) => cutToTokens(text || " ", TEXT_TOKENS_MAX)); // the service rejects empty texts
       const vectors: Float32Array[] = [];
       for (const { start, end } of batches(
         sized.map(({ tokens }) => tokens),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CairnError } from "../../model/errors.ts";
 import type { Embedder } from "../../ports/embedder.ts";
-import { estimateTokens } from "../../text/budget.ts";
+import { estimateTokens } from "../../text/estimate-tokens.ts";
 import { askHalving, batches } from "./batches.ts";
 import { breaker } from "./breaker.ts";
 import { callProvider, type ProviderOptions, type Refusal, RequestTooLarge } from "./call.ts";

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import { estimateTokens } from "../../src/text/estimate-tokens.ts";
+import { countTokens } from "../support/o200k.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** Reads the texts under a folder, each cut to the length of a long record. */
+function texts(folder: string, ending: RegExp): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => ending.test(file))
+    .map((file) => readFileSync(join(root, folder, file), "utf8").slice(0, 8_000))
+    .filter((text) => countTokens(text) >= 100);
+}
+
+const error = (text: string) => estimateTokens(text) / countTokens(text) - 1;
+
+const SAMPLES: Readonly<Record<string, readonly string[]>> = {
+  prose: texts("docs", /\.md$/),
+  TypeScript: texts("src", /\.ts$/),
+  JavaScript: texts("node_modules/hono/dist", /\.js$/),
+  "source files in many languages": texts("test/fixtures/code", /^\w+\.\w+\.txt$/),
+};
+
+describe("the estimate of tokens", () => {
+  it.each(Object.keys(SAMPLES))("is within 10 % of o200k over %s, and for nine of ten texts", (name) => {
+    const sample = SAMPLES[name]!;
+    expect(sample.length).toBeGreaterThan(4);
+    const sum = (count: (text: string) => number) => sample.reduce((total, text) => total + count(text), 0);
+    expect(Math.abs(sum(estimateTokens) / sum(countTokens) - 1)).toBeLessThan(0.1);
+    expect(sample.filter((text) => Math.abs(error(text)) <= 0.1).length / sample.length).toBeGreaterThanOrEqual(0.9);
+  });
+
+  it.each([
+    [
+      "German",
+      "Die Prüfung der Verträge läuft über mehrere Wochen, weil die Behörde jede Änderung einzeln bestätigt und schriftlich begründet.",
+    ],
+    [
+      "French",
+      "La vérification des contrats dure plusieurs semaines, car l'autorité confirme chaque modification séparément et par écrit.",
+    ],
+    ["Russian", "Проверка договоров занимает несколько недель, потому что ведомство подтверждает каждое изменение отдельно и письменно."],
+    ["Chinese", "合同的审查需要几个星期，因为主管部门会逐一确认每一项修改，并以书面形式说明理由。"],
+    ["Japanese", "契約の確認には数週間かかります。担当の役所が変更を一つずつ確認し、書面で理由を示すためです。"],
+  ])("is within a third for a sentence in %s", (_, text) => expect(Math.abs(error(text))).toBeLessThan(0.34));
+
+  it.each([
+    ["", 0],
+    ["a", 1],
+    ["hello world", 2],
+    ["1234567", 3],
+    ["----------------------------------------", 1],
+    ["\n\n", 1],
+  ])("of %j is %i", (text, tokens) => expect(estimateTokens(text)).toBe(tokens));
+});
