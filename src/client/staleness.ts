@@ -9,7 +9,7 @@ interface FilePart {
 }
 
 /** Fields of answers that hold parts of files. */
-const LISTS = ["results", "contexts", "definitions", "references"];
+const LISTS = ["results", "contexts", "definitions", "references", "callers", "affected", "matches"];
 
 /** Makes an operation mark the parts of files that have changed on disk since they were indexed. */
 export function withStaleness(operation: Operation): Operation {

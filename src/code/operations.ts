@@ -11,6 +11,7 @@ import { contextText, searchText, usagesText } from "./answer-text.ts";
 import { PATH_ROLES } from "./query.ts";
 import type { CodeAnswer } from "./search.ts";
 import type { CodeContext } from "./service.ts";
+import { readSymbolPath } from "./structure/symbol-path.ts";
 import { ContextOutput, FilePath, FilterFields, Glob, MaxTokens, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
 
 /** Lines of each hit in a terminal. */
@@ -104,20 +105,19 @@ export const codeUsages = operation({
   },
   render: (output) => usagesText(output),
   async run(cairn, { projectPath, symbol, limit, glob }) {
-    const find = (name: string) => cairn.code.usages({ projectPath, symbol: name, limit, glob });
-    let found = await find(symbol);
-    const bare = bareName(symbol);
-    if (found.definitions.length + found.references.length === 0 && bare !== symbol) found = await find(bare);
+    const { excluded, ownerUnknown, ...found } = await cairn.code.usages({ projectPath, symbol, limit, glob });
     const { definitions, references, totalReferences } = found;
-    const none = definitions.length + references.length === 0;
-    const more =
-      totalReferences > references.length
-        ? `Showing ${references.length}. Use a glob or a higher limit (at most ${LIMITS.listMax}) for the rest.`
-        : undefined;
-    return {
-      ...found,
-      note: none ? `No symbol ${JSON.stringify(bare)} in the index. Try code_search.` : more,
-    };
+    const { name, owner } = readSymbolPath(symbol);
+    if (definitions.length + references.length === 0)
+      return { ...found, note: `No symbol ${JSON.stringify(name)} in the index. Try code_search.` };
+    const notes = [
+      ...(ownerUnknown ? [`${owner} defines no ${name} in the index, so these are all uses of ${name}.`] : []),
+      ...(totalReferences > references.length
+        ? [`Showing ${references.length}. Use a glob or a higher limit (at most ${LIMITS.listMax}) for the rest.`]
+        : []),
+      ...(excluded > 0 ? [`${excluded} other uses of ${name} have another or an unknown receiver. Ask for ${name} to list them.`] : []),
+    ];
+    return { ...found, ...(notes.length > 0 && { note: notes.join(" ") }) };
   },
 });
 
@@ -151,7 +151,7 @@ export const codeContext = operation({
     if (path !== undefined) return fitContexts(await cairn.code.context({ projectPath, path, startLine, endLine }), maxTokens);
     const define = (name: string) => cairn.code.context({ projectPath, symbol: name, glob });
     const found = await define(symbol!);
-    const contexts = found.length > 0 ? found : await define(bareName(symbol!));
+    const contexts = found.length > 0 ? found : await define(readSymbolPath(symbol!).name);
     if (contexts.length === 0)
       throw new CairnError("not_found", `No definition of ${JSON.stringify(symbol)} in the index. Try code_search.`);
     return fitContexts(contexts, maxTokens);
@@ -172,17 +172,6 @@ function filterOf({ glob, languages, kinds, changedSince }: WireFilter): CodeFil
   if (unknown !== undefined)
     throw new CairnError("invalid_input", `kinds: ${JSON.stringify(unknown)} is not one of ${CODE_KINDS.join(", ")}`);
   return { glob, languages, kinds: kinds as readonly CodeKind[] | undefined, changedSince };
-}
-
-/** Returns the name under which a symbol is stored: `run` for `JobQueue.run()`. */
-function bareName(name: string): string {
-  return (
-    name
-      .trim()
-      .replace(/\(.*$/s, "")
-      .split(/::|->|[.#\\]/)
-      .at(-1) || name
-  );
 }
 
 async function toSearchOutput({ hits, omitted, ...answer }: CodeAnswer, indexedFiles?: () => Promise<number>) {

@@ -1,4 +1,3 @@
-import type { CodeKind } from "../model/code-chunk.ts";
 import {
   type CodeChunk,
   type CodeCounts,
@@ -31,6 +30,11 @@ import {
 import { removeFiles, removeMissing } from "./manifest.ts";
 import { type CodeAnswer, type CodeSearch, searchCode } from "./search.ts";
 import { type SimilarQuery, similarCode } from "./similar.ts";
+import { type Callers, findCallers, findImpact, type Impact } from "./structure/call-graph.ts";
+import { type Callees, findCallees } from "./structure/find-callees.ts";
+import { findUsages, type Usages } from "./structure/find-usages.ts";
+import { type GrepAnswer, type GrepQuery, grep } from "./structure/grep.ts";
+import { readSymbolPath } from "./structure/symbol-path.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -40,21 +44,10 @@ interface InProject {
   readonly projectPath: string;
 }
 
-export interface Usage {
-  readonly path: string;
-  readonly line: number;
-  readonly column: number;
-  /** The line itself. */
-  readonly text: string;
-  /** Hash of the file when it was indexed. */
-  readonly contentHash: string;
-}
-
-export interface Usages {
-  readonly definitions: readonly (Usage & { readonly kind: CodeKind; readonly parents: readonly string[] })[];
-  readonly references: readonly Usage[];
-  /** Number of all references, returned or not. */
-  readonly totalReferences: number;
+interface OfSymbol {
+  /** `bar`, `Foo.bar` or `Foo::bar`. */
+  readonly symbol: string;
+  readonly limit?: number | undefined;
 }
 
 export interface CodeContext extends Excerpt {
@@ -89,8 +82,19 @@ export interface Code {
   search(query: InProject & Omit<CodeSearch, "topK"> & { readonly topK?: number | undefined }, options?: CallOptions): Promise<CodeAnswer>;
   /** Finds code that resembles a text or the chunk at a line of a file. */
   similar(query: InProject & SimilarQuery, options?: CallOptions): Promise<CodeAnswer>;
-  /** Returns exactly, by syntax, where a symbol is defined and referenced. */
-  usages(of: InProject & CodeFilter & { readonly symbol: string; readonly limit?: number | undefined }): Promise<Usages>;
+  /** Returns exactly, by syntax, where a symbol is defined and referenced. `Foo.bar` means the `bar` of `Foo`. */
+  usages(of: InProject & CodeFilter & OfSymbol): Promise<Usages>;
+  /** Returns the definitions that use a symbol, by syntax. */
+  callers(of: InProject & Omit<CodeFilter, "kinds"> & OfSymbol): Promise<Callers>;
+  /** Returns the symbols of the index that a definition uses, by syntax. */
+  callees(of: InProject & OfSymbol & { readonly glob?: string | undefined }): Promise<Callees>;
+  /** Returns the definitions that a change of a symbol can affect: its callers, their callers, and so on, by syntax. */
+  impact(
+    of: InProject & Omit<CodeFilter, "kinds"> & OfSymbol & { readonly depth?: number | undefined },
+    options?: CallOptions,
+  ): Promise<Impact>;
+  /** Searches the indexed texts for a regular expression (RE2) or an exact text, line by line. */
+  grep(query: InProject & Omit<GrepQuery, "limit"> & { readonly limit?: number | undefined }, options?: CallOptions): Promise<GrepAnswer>;
   /** Returns lines of a file, or the whole definition of a symbol in each file that defines it. */
   context(
     of: InProject &
@@ -205,23 +209,33 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
 
     async usages({ projectPath, symbol, limit = LIMITS.listMax, ...filter }) {
       const store = await find(projectPath);
-      if (!store) return { definitions: [], references: [], totalReferences: 0 };
-      const definitions = await store.definitions([symbol], filter, limit);
-      const { kinds: _, ...files } = filter;
-      const { sites, total } = await store.references(symbol, files, limit);
-      const lineOf = lineReader(store, [...definitions, ...sites]);
-      const withLine = async <Site extends { path: string; line: number; column: number }>({ path, line, column }: Site) => ({
-        path,
-        line,
-        column,
-        ...(await lineOf(path, line)),
-      });
-      const defined = await mapInOrder(definitions, async (site) => ({
-        ...(await withLine(site)),
-        kind: site.kind,
-        parents: site.parents,
-      }));
-      return { definitions: defined, references: await mapInOrder(sites, withLine), totalReferences: total };
+      return store
+        ? findUsages(store, symbol, filter, limit)
+        : { definitions: [], references: [], totalReferences: 0, excluded: 0, ownerUnknown: false };
+    },
+
+    async callers({ projectPath, symbol, limit = LIMITS.listMax, ...filter }) {
+      const store = await find(projectPath);
+      const none = { callers: [], definitions: 0, excluded: 0, ownerUnknown: false, truncated: false };
+      return store ? findCallers(store, readSymbolPath(symbol), filter, limit) : none;
+    },
+
+    async callees({ projectPath, symbol, glob, limit = LIMITS.listMax }) {
+      const store = await find(projectPath);
+      return store ? findCallees(store, readSymbolPath(symbol), glob, limit) : { definitions: [], callees: [], truncated: false };
+    },
+
+    async impact({ projectPath, symbol, depth = 3, limit = LIMITS.listMax, ...filter }, { signal } = {}) {
+      const store = await find(projectPath);
+      const none = { affected: [], notFollowed: [], definitions: 0, truncated: false };
+      return store ? findImpact(store, readSymbolPath(symbol), { depth, limit, filter, signal }) : none;
+    },
+
+    async grep({ projectPath, limit = LIMITS.listMax, ...query }, { signal } = {}) {
+      const store = await find(projectPath);
+      const none = { matches: [], complete: true, reasons: [], searchedFiles: 0, candidateFiles: 0 };
+      const time = { now: () => performance.now(), timeLimitMs: LIMITS.codeGrepMs };
+      return store ? grep(store, { ...query, limit }, time, signal) : none;
     },
 
     async context({ projectPath, ...of }) {
@@ -276,20 +290,6 @@ async function definitionOf(store: CodeStore, { path, chunkId }: DefinitionSite)
 
 function toContext({ path, language, contentHash, indexedAt }: CodeChunk, lines: Excerpt): CodeContext {
   return { path, ...lines, language, contentHash, indexedAt };
-}
-
-/** Returns a reader of the lines at these sites. It reads each file once, and only the chunks with these lines. Sites are sorted by path. */
-function lineReader(
-  store: CodeStore,
-  sites: readonly { readonly path: string; readonly line: number }[],
-): (path: string, line: number) => Promise<Pick<Usage, "text" | "contentHash">> {
-  const wanted = new Map<string, number[]>();
-  for (const { path, line } of sites) wanted.set(path, [...(wanted.get(path) ?? []), line]);
-  let last: { path: string; chunks: readonly CodeChunk[] } | undefined;
-  return async (path, line) => {
-    if (last?.path !== path) last = { path, chunks: await store.chunksOf(path, wanted.get(path)) };
-    return { text: excerpt(last.chunks, line, line)?.text ?? "", contentHash: last.chunks[0]?.contentHash ?? "" };
-  };
 }
 
 async function mapInOrder<In, Out>(items: readonly In[], work: (item: In) => Promise<Out>): Promise<Out[]> {

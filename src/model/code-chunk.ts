@@ -50,6 +50,8 @@ export interface SymbolDefinition {
   readonly kind: CodeKind;
   readonly line: number;
   readonly column: number;
+  /** The last line of the definition, inclusive. */
+  readonly endLine: number;
   readonly parents: readonly string[];
 }
 

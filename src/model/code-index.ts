@@ -1,4 +1,4 @@
-import type { Chunk, CodeKind } from "./code-chunk.ts";
+import type { Chunk, SymbolDefinition, SymbolReference } from "./code-chunk.ts";
 import { CairnError } from "./errors.ts";
 import { framedHash } from "./ids.ts";
 
@@ -37,13 +37,8 @@ export interface FileRename {
   readonly detectedAt: string;
 }
 
-export interface DefinitionSite {
-  readonly name: string;
-  readonly kind: CodeKind;
-  readonly parents: readonly string[];
+export interface DefinitionSite extends Omit<SymbolDefinition, "role"> {
   readonly path: string;
-  readonly line: number;
-  readonly column: number;
   /** The chunk that holds the line. */
   readonly chunkId: string;
 }
@@ -52,6 +47,12 @@ export interface ReferenceSite {
   readonly path: string;
   readonly line: number;
   readonly column: number;
+}
+
+/** The symbols of a part of a file, by line and column. */
+export interface FileSymbols {
+  readonly definitions: readonly Omit<SymbolDefinition, "role">[];
+  readonly references: readonly Omit<SymbolReference, "role">[];
 }
 
 /** Orphaned rows. All are 0 unless another program altered the database. */

@@ -75,6 +75,14 @@ export const LIMITS = {
   codeManifestPaths: 10_000,
   globChars: 500,
   symbolChars: 200,
+  /** Characters of a regular expression or of a text to search for exactly. */
+  patternChars: 1_000,
+  /** Matching lines in one answer of an exact search. */
+  codeMatches: 1_000,
+  /** Milliseconds after which an exact search returns what it has found. Below the time limit of a search, so that the answer arrives. */
+  codeGrepMs: 6_000,
+  /** Steps from a symbol to its callers and their callers. Further ones say little. */
+  codeImpactDepth: 5,
   codeContextLines: 100,
   /** The maximum time that one request waits for a job. Proxies close idle connections after about a minute. */
   codeJobWaitMs: 20_000,

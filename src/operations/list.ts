@@ -7,6 +7,7 @@ import { checkpointOperations } from "../checkpoints/operations.ts";
 import { upkeepOperations } from "../checkpoints/upkeep-operations.ts";
 import { codeIndexOperations } from "../code/index-operations.ts";
 import { codeOperations } from "../code/operations.ts";
+import { codeStructureOperations } from "../code/structure/operations.ts";
 import { codeUpkeepOperations } from "../code/upkeep-operations.ts";
 import { knowledgeImport } from "../knowledge/import-operation.ts";
 import { knowledgeOperations } from "../knowledge/operations.ts";
@@ -23,6 +24,7 @@ export const operations: readonly Operation[] = [
   ...knowledgeOperations,
   knowledgeImport,
   ...codeOperations,
+  ...codeStructureOperations,
   ...codeUpkeepOperations,
   ...codeIndexOperations,
   ...embeddingsOperations,

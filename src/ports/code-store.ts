@@ -6,6 +6,7 @@ import type {
   CodeOutline,
   DefinitionSite,
   FileRename,
+  FileSymbols,
   IndexedFile,
   ReferenceSite,
 } from "../model/code-index.ts";
@@ -82,6 +83,11 @@ export interface CodeSearchStore extends RecallStore<CodeFilter> {
   outlines(ids: readonly string[]): Promise<readonly CodeOutline[]>;
   /** Returns the chunks of a file in order; together they are its text. With `lines`, returns only chunks with one of these lines. */
   chunksOf(path: string, lines?: readonly number[]): Promise<readonly CodeChunk[]>;
+  /**
+   * Returns the paths of the files that match the filter, in order. With `terms`, only files with a chunk that has all of them, and files
+   * with a chunk that is too long for the full-text index.
+   */
+  pathsWith(terms: readonly string[], filter: Omit<CodeFilter, "kinds">): Promise<readonly string[]>;
 }
 
 /** Finds the definitions and references of names. */
@@ -94,6 +100,8 @@ export interface CodeSymbolStore {
     filter: Omit<CodeFilter, "kinds">,
     limit: number,
   ): Promise<{ readonly sites: readonly ReferenceSite[]; readonly total: number }>;
+  /** Returns all definitions of a file and, with `lines`, the references in these lines, inclusive. Empty for an unknown path. */
+  symbolsOf(path: string, lines?: { readonly from: number; readonly to: number }): Promise<FileSymbols>;
 }
 
 /** Measures, checks and compacts the code index of one project. */

@@ -15,7 +15,7 @@ const NOTHING_LOST = { rows: 0, terms: 0, vectors: 0 };
 /** A file with one chunk per text, each with a definition and a use of it. */
 function sampleFile(path: string, texts: readonly string[], vectors: readonly VersionedVector[] = []): FileWrite {
   const symbols: SymbolEntry[] = texts.flatMap((_, index): SymbolEntry[] => [
-    { role: "definition", name: `name${index}`, kind: "function", line: index + 1, column: 3, parents: ["Outer"] },
+    { role: "definition", name: `name${index}`, kind: "function", line: index + 1, column: 3, endLine: index + 2, parents: ["Outer"] },
     { role: "reference", name: "shared", line: index + 1, column: 9 },
     { role: "reference", name: "shared", line: index + 1, column: 300 },
   ]);
@@ -187,6 +187,29 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.renames(5), []);
   }),
 
+  on("returns the symbols of a file with their lines, and paths by terms and filter", async (store) => {
+    const long = sampleFile("src/long.ts", [`${"x ".repeat(60_000)}needle_at_the_end`]);
+    await store.commit({
+      at: AT,
+      files: [sampleFile("src/a.ts", ["call(first_arg, second)", "other"]), sampleFile("b.py", ["second"]), long],
+    });
+    const { definitions, references } = await store.symbolsOf("src/a.ts", { from: 2, to: 2 });
+    assert.deepEqual(definitions[1], { name: "name1", kind: "function", line: 2, column: 3, endLine: 3, parents: ["Outer"] });
+    assert.deepEqual(references, [
+      { name: "shared", line: 2, column: 9 },
+      { name: "shared", line: 2, column: 300 },
+    ]);
+    assert.deepEqual((await store.symbolsOf("src/a.ts")).references, []);
+    assert.deepEqual(await store.symbolsOf("never.ts"), { definitions: [], references: [] });
+    assert.deepEqual(await store.pathsWith([], {}), ["b.py", "src/a.ts", "src/long.ts"]);
+    // A text that is too long for the full-text index may have any term.
+    assert.deepEqual(await store.pathsWith(["second"], {}), ["b.py", "src/a.ts", "src/long.ts"]);
+    assert.deepEqual(await store.pathsWith(["first_arg", "second"], {}), ["src/a.ts", "src/long.ts"]);
+    assert.deepEqual(await store.pathsWith(["second"], { glob: "*.py" }), ["b.py"]);
+    assert.deepEqual(await store.pathsWith(["absent"], { languages: ["python"] }), []);
+    assert.equal((await store.definitions(["name0"], { glob: "b.py" }, 1))[0]?.endLine, 2);
+  }),
+
   on("returns one vector per version for equal chunks, and removes them for both", async (store) => {
     const { versionId } = await store.embeddings.addVersion(SPACE);
     const vectors = [{ versionId, vector: Float32Array.of(0.6, 0.8) }];
@@ -205,7 +228,7 @@ export const CODE_CASES: readonly StorageCase[] = [
   on("finds exact definitions and references by path and line, within the filter", async (store) => {
     await store.commit({ at: AT, files: [sampleFile("b.ts", ["x", "y"]), sampleFile("a/c.py", ["x"])] });
     const [chunk] = await store.chunksOf("a/c.py");
-    const site = { name: "name0", kind: "function", parents: ["Outer"], line: 1, column: 3 };
+    const site = { name: "name0", kind: "function", parents: ["Outer"], endLine: 2, line: 1, column: 3 };
     const found = await store.definitions(["name0", "name9"], {}, 10);
     assert.deepEqual(found[0], { ...site, path: "a/c.py", chunkId: chunk!.id });
     assert.deepEqual(

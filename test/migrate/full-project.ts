@@ -90,8 +90,8 @@ export async function fillProject(storage: Storage, projectPath: string, { recor
         vectors: [{ versionId: code.versionId, vector: unitVector(70 + 2 * file + index) }],
       })),
       symbols: [
-        { name: "work0", kind: "function", role: "definition", line: 1, column: 17, parents: [] },
-        { name: "work1", kind: "function", role: "definition", line: 2, column: 17, parents: ["Outer"] },
+        { name: "work0", kind: "function", role: "definition", line: 1, column: 17, endLine: 1, parents: [] },
+        { name: "work1", kind: "function", role: "definition", line: 2, column: 17, endLine: 2, parents: ["Outer"] },
         { name: "parseConfig", kind: "function", role: "reference", line: 3, column: 2, parents: [] },
       ],
     })),

@@ -5,7 +5,7 @@ import type { Block, Outline } from "./outline.ts";
 
 /** Sections of a Markdown file, nested by heading level. Headings are all the structure search needs, so no parser runs. */
 export function markdownOutline(lines: Lines): Outline {
-  const symbols: SymbolEntry[] = [];
+  const sections: { readonly heading: Heading; readonly block: Block }[] = [];
   const root: Block = { startLine: 1, endLine: lines.count, open: true, children: [] };
   const path: { block: Block; level: number }[] = [{ block: root, level: 0 }];
   let textFrom = 1;
@@ -24,13 +24,23 @@ export function markdownOutline(lines: Lines): Outline {
       definition: { kind: "section", name: heading.title, parents },
       children: [],
     };
-    symbols.push({ role: "definition", name: heading.title, kind: "section", line: heading.line, column: heading.column, parents });
+    sections.push({ heading, block });
     path[path.length - 1]!.block.children.push(block);
     path.push({ block, level: heading.level });
     textFrom = heading.line;
   }
   closeText(lines.count);
-  return { root, symbols };
+  return { root, symbols: sections.map(toSymbol) };
+}
+
+function toSymbol({
+  heading: { line, column },
+  block: { definition, endLine },
+}: {
+  readonly heading: Heading;
+  readonly block: Block;
+}): SymbolEntry {
+  return { role: "definition", name: definition!.name, kind: "section", line, column, endLine, parents: definition!.parents };
 }
 
 interface Heading {

@@ -85,10 +85,19 @@ export function readOutline(
     const kind = asMember(declared, around?.kind);
     const names = (rule.names ? rule.names(node) : field(node, "name")).filter((name) => name.endIndex - name.startIndex <= MAX_NAME_CHARS);
     const parents = [...(around?.names ?? []), ...(rule.within?.(node) ?? [])].slice(0, MAX_PARENTS);
+    const lastLine = names.length > 0 ? lines.lineAt(Math.max(node.startIndex, node.endIndex - 1)) : 0;
     for (const name of names) {
       const line = lines.lineAt(name.startIndex);
       defined.set(name.startIndex, name.endIndex);
-      symbols.push({ role: "definition", name: name.text, kind, line, column: name.startIndex - lines.startOf(line) + 1, parents });
+      symbols.push({
+        role: "definition",
+        name: name.text,
+        kind,
+        line,
+        column: name.startIndex - lines.startOf(line) + 1,
+        endLine: Math.max(line, lastLine),
+        parents,
+      });
     }
     const label = (rule.label ? rule.label(node) : names[0]?.text)?.slice(0, MAX_NAME_CHARS);
     if (!label) return;

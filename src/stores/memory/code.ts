@@ -1,9 +1,11 @@
+import type { SymbolDefinition } from "../../model/code-chunk.ts";
 import { type CodeChunk, chunkFingerprint, chunkId, type FileRename, type IndexedFile } from "../../model/code-index.ts";
 import type { CodeFilter, CodeStore, FileWrite } from "../../ports/code-store.ts";
 import { bm25 } from "../../text/bm25.ts";
 import { chunkText } from "../../text/embedding-text.ts";
 import { globMatcher } from "../../text/glob.ts";
-import { chunkTerms } from "../rows/index-text.ts";
+import { extractTerms } from "../../text/terms.ts";
+import { chunkTerms, PARTLY_INDEXED_CHARS } from "../rows/index-text.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
 
 interface MemoryFile extends IndexedFile {
@@ -94,8 +96,7 @@ export function memoryCode(projectId: string): CodeStore {
             .flatMap((symbol) => {
               const chunk = chunks.find(({ startLine, endLine }) => startLine <= symbol.line && symbol.line <= endLine);
               if (symbol.role !== "definition" || !chunk || !passes(chunk)) return [];
-              const { name, kind, parents, line, column } = symbol;
-              return [{ name, kind, parents: [...parents], path, line, column, chunkId: chunk.id }];
+              return [{ ...definitionOf(symbol), path, chunkId: chunk.id }];
             }),
         )
         .slice(0, limit);
@@ -111,6 +112,25 @@ export function memoryCode(projectId: string): CodeStore {
             .map(({ line, column }) => ({ path, line, column })),
         );
       return { sites: sites.slice(0, limit), total: sites.length };
+    },
+    async symbolsOf(path, lines) {
+      const symbols = [...(files.get(path)?.symbols ?? [])].sort((a, b) => a.line - b.line || a.column - b.column);
+      return {
+        definitions: symbols.flatMap((symbol) => (symbol.role === "definition" ? [definitionOf(symbol)] : [])),
+        references: symbols.flatMap(({ role, name, line, column }) =>
+          role === "reference" && lines && lines.from <= line && line <= lines.to ? [{ name, line, column }] : [],
+        ),
+      };
+    },
+    async pathsWith(terms, filter) {
+      const passes = filterOf(filter);
+      const has = (chunk: CodeChunk) => {
+        const own = new Set(extractTerms(chunkTerms(chunk.path, chunk)));
+        return chunk.text.length > PARTLY_INDEXED_CHARS || terms.every((term) => own.has(term));
+      };
+      return inOrder()
+        .filter((file) => passes({ ...file, kind: "text" }) && (terms.length === 0 || file.chunks.some(has)))
+        .map(({ path }) => path);
     },
     renames: async (limit) => structuredClone(renames.toReversed().slice(0, limit)),
     async counts() {
@@ -178,6 +198,10 @@ export function memoryCode(projectId: string): CodeStore {
 
 /** Rows that belong to nothing cannot come about here: everything hangs on its file. */
 const NONE = { rows: 0, terms: 0, vectors: 0 };
+
+function definitionOf({ role: _, ...definition }: SymbolDefinition): Omit<SymbolDefinition, "role"> {
+  return structuredClone(definition);
+}
 
 function toIndexed({ chunks: _chunks, symbols: _symbols, ...file }: MemoryFile): IndexedFile {
   return file;

@@ -3,6 +3,8 @@ import { pack, unpack } from "./chunk-row.ts";
 
 /** Characters of a chunk that are indexed. A line of a bundled file can have megabytes, and PostgreSQL refuses that many terms. */
 const MAX_TERMS_CHARS = 100_000;
+/** Chunks with a longer text may have terms that are not indexed: names and path are indexed before the text. */
+export const PARTLY_INDEXED_CHARS = 80_000;
 /** Longer names are data that looks like a name, and too long for an index. */
 const MAX_NAME_CHARS = 200;
 
@@ -47,7 +49,7 @@ export function packSymbols(symbols: readonly SymbolEntry[]): PackedSymbols {
   }
   definitions.sort((a, b) => a.line - b.line || a.column - b.column);
   const outline: Outline = [
-    definitions.map(({ name, kind, line, column, parents }) => [name, kind, line, column, parents]),
+    definitions.map(({ name, kind, line, column, endLine, parents }) => [name, kind, line, column, endLine - line, parents]),
     [...names].filter(([, { defined }]) => defined === 0).map(([name]) => name),
   ];
   return {
@@ -62,12 +64,23 @@ export function unpackOutline(bytes: Uint8Array): {
   readonly names: readonly string[];
 } {
   const [defined, others] = JSON.parse(unpack(bytes)) as Outline;
-  const definitions = defined.map(([name, kind, line, column, parents]) => ({ name, kind, line, column, parents }));
+  const definitions = defined.map(([name, kind, line, column, more, parents]) => ({
+    ...{ name, kind, line, column },
+    endLine: line + more,
+    parents,
+  }));
   return { definitions, names: [...new Set([...definitions.map(({ name }) => name), ...others])] };
 }
 
 type Outline = readonly [
-  definitions: readonly (readonly [name: string, kind: CodeKind, line: number, column: number, parents: readonly string[]])[],
+  definitions: readonly (readonly [
+    name: string,
+    kind: CodeKind,
+    line: number,
+    column: number,
+    furtherLines: number,
+    parents: readonly string[],
+  ])[],
   names: readonly string[],
 ];
 
@@ -92,6 +105,20 @@ export function packPositions(positions: readonly Position[]): Uint8Array {
     line = position.line;
   }
   return Uint8Array.from(bytes);
+}
+
+/** Returns the uses of these names in a range of lines, by line and column. */
+export function referencesWithin(
+  rows: readonly { readonly name: string; readonly positions: Uint8Array }[],
+  { from, to }: { readonly from: number; readonly to: number },
+): (Position & { readonly name: string })[] {
+  return rows
+    .flatMap(({ name, positions }) =>
+      unpackPositions(positions)
+        .filter(({ line }) => from <= line && line <= to)
+        .map((position) => ({ name, ...position })),
+    )
+    .sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
 export function unpackPositions(bytes: Uint8Array): Position[] {

@@ -112,7 +112,7 @@ function rankCandidates(
 }
 
 /** Quotes a term of a query for FTS5, so that user input is never query syntax. */
-function quoteTerm(term: string): string {
+export function quoteTerm(term: string): string {
   return `"${term.replaceAll('"', '""')}"`;
 }
 

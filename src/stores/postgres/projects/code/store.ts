@@ -3,13 +3,14 @@ import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { chunkText } from "../../../../text/embedding-text.ts";
 import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, unpack } from "../../../rows/chunk-row.ts";
+import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";
-import { rankByKeywords } from "../full-text.ts";
+import { rankByKeywords, type WhereFrom } from "../full-text.ts";
 import type { ProjectTables } from "../project-tables.ts";
 import { conditions } from "./filter.ts";
 import { countOrphans, removeOrphans } from "./orphans.ts";
-import { findDefinitions, findReferences } from "./symbols.ts";
+import { findDefinitions, findReferences, readSymbols } from "./symbols.ts";
 import { commitCode, readTexts, waitForCommits } from "./write.ts";
 
 const RECORDS: EmbeddedRecords = {
@@ -81,6 +82,9 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
     definitions: (names, filter, limit) => tables.read((tx) => findDefinitions(tx, names, filter, limit)),
     references: (name, filter, limit) => tables.read((tx) => findReferences(tx, name, filter, limit)),
 
+    symbolsOf: (path, lines) => tables.read((tx) => readSymbols(tx, path, lines)),
+    pathsWith: (terms, filter) => tables.read(async (tx) => findPaths(tx, terms, await conditions(tx, filter))),
+
     renames: (limit) =>
       tables.read((tx) =>
         tx.all<FileRename>(
@@ -135,6 +139,22 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
 
     getMany: (ids) => tables.read(async (tx) => readChunks(tx, await rowsOf(tx, ids))),
   };
+}
+
+async function findPaths(tx: PostgresTx, terms: readonly string[], whereFrom: WhereFrom): Promise<string[]> {
+  const where = whereFrom(3);
+  // Stop words are no part of the query; with no other terms, every file may match.
+  const rows = await tx.all<{ path: string }>(
+    `WITH asked AS (SELECT plainto_tsquery('english', $1) AS query)
+     SELECT r.file_path AS path FROM indexed_files r
+      WHERE ((SELECT numnode(query) FROM asked) = 0
+             OR r.file_key IN (SELECT c.file_key FROM code_chunks c WHERE c.text_length > $2 OR c.terms @@ (SELECT query FROM asked)))
+        AND ${where?.sql ?? "true"} ORDER BY r.file_path`,
+    terms.join(" "),
+    PARTLY_INDEXED_CHARS,
+    ...(where?.params ?? []),
+  );
+  return rows.map(({ path }) => path);
 }
 
 async function readFiles(tables: ProjectTables, where: string, ...params: readonly PgValue[]): Promise<IndexedFile[]> {

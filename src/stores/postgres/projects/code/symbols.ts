@@ -1,6 +1,6 @@
-import type { DefinitionSite, ReferenceSite } from "../../../../model/code-index.ts";
+import type { DefinitionSite, FileSymbols, ReferenceSite } from "../../../../model/code-index.ts";
 import type { CodeFilter } from "../../../../ports/code-store.ts";
-import { unpackOutline, unpackPositions } from "../../../rows/index-text.ts";
+import { referencesWithin, unpackOutline, unpackPositions } from "../../../rows/index-text.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
 import { conditions } from "./filter.ts";
 
@@ -42,6 +42,25 @@ export async function findDefinitions(
       return chunkId === undefined ? [] : [{ ...site, chunkId }];
     })
     .slice(0, limit);
+}
+
+export async function readSymbols(
+  tx: PostgresTx,
+  path: string,
+  lines?: { readonly from: number; readonly to: number },
+): Promise<FileSymbols> {
+  const outline = await tx.get<{ file_key: number; body: Uint8Array }>(
+    "SELECT o.file_key, o.body FROM indexed_files r JOIN code_outlines o ON o.file_key = r.file_key WHERE r.file_path = $1",
+    path,
+  );
+  if (!outline) return { definitions: [], references: [] };
+  const { definitions } = unpackOutline(outline.body);
+  if (!lines) return { definitions, references: [] };
+  const rows = await tx.all<{ name: string; positions: Uint8Array }>(
+    "SELECT name, positions FROM code_symbols WHERE file_key = $1 AND used > 0",
+    outline.file_key,
+  );
+  return { definitions, references: referencesWithin(rows, lines) };
 }
 
 export async function findReferences(

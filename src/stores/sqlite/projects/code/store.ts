@@ -5,16 +5,17 @@ import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
 import { chunkText } from "../../../../text/embedding-text.ts";
 import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, textReader, unpack } from "../../../rows/chunk-row.ts";
+import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
 import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "../embeddings.ts";
-import { rankByKeywords } from "../full-text.ts";
+import { quoteTerm, rankByKeywords, type Where } from "../full-text.ts";
 import { type KnownKeys, knownKeys, matchingIds, nearest, type VectorSearcher } from "../nearest.ts";
 import { commitBatch } from "./commit.ts";
 import type { CodeDatabase } from "./database.ts";
 import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
 import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
-import { findDefinitions, findReferences } from "./symbols.ts";
+import { findDefinitions, findReferences, readSymbols } from "./symbols.ts";
 import { CODE_FTS } from "./write.ts";
 
 const RECORDS: EmbeddedRecords = {
@@ -98,6 +99,22 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
     async references(name, filter, limit) {
       const files = await matchGlob(database, filter);
       return (await database()).read((tx) => findReferences(tx, name, files, limit));
+    },
+
+    async symbolsOf(path, lines) {
+      return (await database()).read((tx) => {
+        const found = tx.get<{ file_key: number }>(
+          "SELECT file_key FROM indexed_files WHERE project_id = ? AND file_path = ?",
+          projectId,
+          path,
+        );
+        return found ? readSymbols(tx, found.file_key, lines) : { definitions: [], references: [] };
+      });
+    },
+
+    async pathsWith(terms, filter) {
+      const files = await matchGlob(database, filter);
+      return (await database()).read((tx) => findPaths(tx, terms, whereOf(files)));
     },
 
     async renames(limit) {
@@ -190,6 +207,20 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       return (await database()).read((tx) => readChunks(tx, rowsOf(tx, ids, keys)));
     },
   };
+}
+
+function findPaths(tx: SqliteTx, terms: readonly string[], where: Where | undefined): string[] {
+  const having =
+    terms.length === 0
+      ? "true"
+      : `r.file_key IN (SELECT c.file_key FROM code_chunks c WHERE c.text_length > ? OR c.key IN (SELECT rowid FROM ${CODE_FTS} WHERE ${CODE_FTS} MATCH ?))`;
+  return tx
+    .all<{ path: string }>(
+      `SELECT r.file_path AS path FROM indexed_files r WHERE ${having} AND ${where?.sql ?? "true"} ORDER BY r.file_path`,
+      ...(terms.length === 0 ? [] : [PARTLY_INDEXED_CHARS, terms.map(quoteTerm).join(" AND ")]),
+      ...(where?.params ?? []),
+    )
+    .map(({ path }) => path);
 }
 
 function readFiles(db: SqliteDatabase, where: string, ...params: readonly SqlValue[]): IndexedFile[] {

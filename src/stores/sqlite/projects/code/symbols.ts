@@ -1,5 +1,5 @@
-import type { DefinitionSite, ReferenceSite } from "../../../../model/code-index.ts";
-import { unpackOutline, unpackPositions } from "../../../rows/index-text.ts";
+import type { DefinitionSite, FileSymbols, ReferenceSite } from "../../../../model/code-index.ts";
+import { referencesWithin, unpackOutline, unpackPositions } from "../../../rows/index-text.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { type FileFilter, IN_LIST, whereOf } from "./filter.ts";
 
@@ -31,6 +31,20 @@ export function findDefinitions(tx: SqliteTx, names: readonly string[], filter: 
     }
   }
   return sites.slice(0, limit);
+}
+
+/** Reads the symbols of a file. The outline lists its names, because an index by file would hold every name a second time. */
+export function readSymbols(tx: SqliteTx, fileKey: number, lines?: { readonly from: number; readonly to: number }): FileSymbols {
+  const outline = tx.get<{ body: Uint8Array }>("SELECT body FROM code_outlines WHERE file_key = ?", fileKey);
+  if (!outline) return { definitions: [], references: [] };
+  const { definitions, names } = unpackOutline(outline.body);
+  if (!lines) return { definitions, references: [] };
+  const rows = tx.all<{ name: string; positions: Uint8Array }>(
+    `SELECT s.name, s.positions FROM json_each(?) wanted CROSS JOIN code_symbols s ON s.name = wanted.value AND s.file_key = ? WHERE s.used > 0`,
+    JSON.stringify(names),
+    fileKey,
+  );
+  return { definitions, references: referencesWithin(rows, lines) };
 }
 
 export function findReferences(

@@ -1,0 +1,61 @@
+import { foldName } from "../query.ts";
+
+/** A symbol as a person writes it: `bar`, `Foo.bar`, `Foo::bar`, `Foo#bar`, `foo->bar`, with or without `()`. */
+export interface SymbolPath {
+  readonly name: string;
+  /** The container: a class, module or file. */
+  readonly owner?: string | undefined;
+}
+
+export function readSymbolPath(symbol: string): SymbolPath {
+  const parts = symbol
+    .trim()
+    .replace(/\(.*$/s, "")
+    .split(/::|->|[.#\\]/)
+    .filter((part) => part !== "");
+  const name = parts.at(-1) ?? symbol;
+  return { name, owner: parts.at(-2) };
+}
+
+/** Returns whether a definition is inside of this owner: one of its parents, or the file, has the owner's name. */
+export function isOwnedBy(owner: string, { parents, path }: { readonly parents: readonly string[]; readonly path: string }): boolean {
+  const file = path.slice(path.lastIndexOf("/") + 1).split(".", 1)[0]!;
+  const isOwner = (one: string) => foldName(one) === foldName(owner);
+  return parents.some((parent) => isOwner(readSymbolPath(parent).name)) || isOwner(file);
+}
+
+/** How certain it is, by syntax alone, that a use of `name` means the one of `owner`. */
+export type OwnerMatch = "owner" | "other" | "unknown";
+
+/** Names of the current object in the languages that have a grammar. */
+const SELF = new Set(["this", "self", "Self", "cls", "super", "static", "$this"]);
+
+/**
+ * Compares the receiver of a use with the owner. `Foo.bar`, `foo.bar` and `this.bar` inside of `Foo` mean the owner. A receiver that
+ * is another known owner of the same name means that one. All others are unknown: the type of a variable is not in the syntax.
+ */
+export function matchOwner(
+  use: { readonly line: string; readonly column: number; readonly enclosing: readonly string[] },
+  owner: string,
+  otherOwners: readonly string[],
+): OwnerMatch {
+  const receiver = receiverOf(use.line, use.column);
+  const isInside = (one: string) => use.enclosing.some((name) => foldName(name) === foldName(one));
+  if (receiver === undefined || SELF.has(receiver)) {
+    if (isInside(owner)) return "owner";
+    return otherOwners.some(isInside) ? "other" : "unknown";
+  }
+  const means = (one: string) => foldName(receiver).endsWith(foldName(one));
+  if (means(owner)) return "owner";
+  return otherOwners.some(means) ? "other" : "unknown";
+}
+
+/** Returns the name before the separator that precedes a column, as `queue` in `this.queue.run`; undefined without a separator. */
+export function receiverOf(line: string, column: number): string | undefined {
+  // At most a name of 200 characters: the pattern below must not read a whole bundle.
+  const before = line.slice(Math.max(0, column - 1 - 220), column - 1).trimEnd();
+  const separator = /(?:\?\.|!\.|\.|::|->|#|\\)$/.exec(before)?.[0];
+  if (separator === undefined) return undefined;
+  const rest = before.slice(0, -separator.length).trimEnd();
+  return /(\$?[\p{L}_][\p{L}\p{N}_]*)[!?)\]]*$/u.exec(rest)?.[1] ?? "";
+}
