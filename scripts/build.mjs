@@ -12,6 +12,7 @@ const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/pack
 run(process.execPath, [join(root, "scripts", "build-kernel.mjs")]);
 run(process.execPath, [tsc, "-p", "tsconfig.build.json"]);
 chmodSync(join(root, "dist", "cli", "main.js"), 0o755); // the command `cairn` is this file
+run(process.execPath, ["scripts/build-cli.mjs"]);
 run(process.execPath, ["scripts/build-grammars.mjs"]);
 run(process.execPath, ["scripts/build-models.mjs"]);
 

@@ -20,8 +20,8 @@ export interface Flag {
   readonly setting?: string;
 }
 
-/** A command, as help, completion and parsing need it. */
-export interface Command {
+/** A command as data: what help, completion and parsing need. The build writes these to a file, so that they load quickly. */
+export interface CommandEntry {
   /** `["checkpoint", "save"]`. */
   readonly path: readonly string[];
   readonly summary: string;
@@ -32,12 +32,18 @@ export interface Command {
   readonly examples: readonly string[];
   /** Whether the command takes `--project`. */
   readonly usesProject: boolean;
+}
+
+/** A command that can be run. */
+export interface Command extends CommandEntry {
   run(call: Call): Promise<void>;
 }
 
 /** One call of a command, parsed. */
 export interface Call {
   readonly host: Host;
+  /** All commands. */
+  readonly table: readonly CommandEntry[];
   /** Values by flag name, for the flags that were given. */
   readonly values: Readonly<Record<string, unknown>>;
   readonly json: boolean;
@@ -86,6 +92,6 @@ export const PROJECT_FLAG: Flag = {
 };
 
 /** Returns all flags that a command takes. */
-export function flagsOf(command: Command): readonly Flag[] {
+export function flagsOf(command: CommandEntry): readonly Flag[] {
   return [...command.flags, ...(command.usesProject ? [PROJECT_FLAG] : []), ...GLOBAL_FLAGS];
 }

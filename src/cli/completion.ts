@@ -1,31 +1,29 @@
 import { usage } from "./argv.ts";
-import { type Command, type Flag, flagsOf, GLOBAL_FLAGS } from "./command.ts";
+import { type Command, type CommandEntry, type Flag, flagsOf, GLOBAL_FLAGS } from "./command.ts";
 import { print, printJson } from "./host.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 
 /** `cairn completion bash|zsh|fish`: prints a script that is generated from the list of commands. */
-export function completionCommand(commands: () => readonly Command[]): Command {
-  return {
-    path: ["completion"],
-    summary: "Print a script that completes cairn's commands in your shell.",
-    flags: [{ name: "shell", kind: "text", description: "The shell.", required: true, choices: SHELLS }],
-    positional: ["shell"],
-    examples: [
-      'eval "$(cairn completion bash)"',
-      "cairn completion zsh > ~/.zfunc/_cairn",
-      "cairn completion fish > ~/.config/fish/completions/cairn.fish",
-    ],
-    usesProject: false,
-    async run({ host, json, values }) {
-      const shell = SHELLS.find((one) => one === values.shell);
-      if (!shell) throw usage(`<shell>: must be one of ${SHELLS.join(", ")}.`);
-      const script = { bash, zsh, fish }[shell](commands());
-      if (json) printJson(host, { shell, script });
-      else print(host, script);
-    },
-  };
-}
+export const completionCommand: Command = {
+  path: ["completion"],
+  summary: "Print a script that completes cairn's commands in your shell.",
+  flags: [{ name: "shell", kind: "text", description: "The shell.", required: true, choices: SHELLS }],
+  positional: ["shell"],
+  examples: [
+    'eval "$(cairn completion bash)"',
+    "cairn completion zsh > ~/.zfunc/_cairn",
+    "cairn completion fish > ~/.config/fish/completions/cairn.fish",
+  ],
+  usesProject: false,
+  async run({ host, json, values, table }) {
+    const shell = SHELLS.find((one) => one === values.shell);
+    if (!shell) throw usage(`<shell>: must be one of ${SHELLS.join(", ")}.`);
+    const script = { bash, zsh, fish }[shell](table);
+    if (json) printJson(host, { shell, script });
+    else print(host, script);
+  },
+};
 
 /** Returns what may follow each path: the next words of longer commands, and the flags of the command. */
 interface Stop {
@@ -34,7 +32,7 @@ interface Stop {
   readonly flags: readonly Flag[];
 }
 
-function stops(commands: readonly Command[]): Stop[] {
+function stops(commands: readonly CommandEntry[]): Stop[] {
   const paths = new Set(["", ...commands.flatMap(({ path }) => path.map((_, index) => path.slice(0, index + 1).join(" ")))]);
   return [...paths].map((path) => {
     const depth = path === "" ? 0 : path.split(" ").length;
@@ -45,10 +43,10 @@ function stops(commands: readonly Command[]): Stop[] {
   });
 }
 
-const positionalChoices = (command: Command) =>
+const positionalChoices = (command: CommandEntry) =>
   command.positional.flatMap((name) => command.flags.find((flag) => flag.name === name)?.choices ?? []);
 
-function bash(commands: readonly Command[]): string {
+function bash(commands: readonly CommandEntry[]): string {
   const all = stops(commands);
   const cases = all.map(({ path, words, flags }) => {
     const command = commands.find((candidate) => candidate.path.join(" ") === path);
@@ -93,7 +91,7 @@ ${cases.join("\n")}
 complete -o default -F _cairn cairn`;
 }
 
-function zsh(commands: readonly Command[]): string {
+function zsh(commands: readonly CommandEntry[]): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const cases = stops(commands).map(({ path, words, flags }) => {
     const command = commands.find((candidate) => candidate.path.join(" ") === path);
@@ -129,7 +127,7 @@ ${cases.join("\n")}
 if [ "$funcstack[1]" = "_cairn" ]; then _cairn "$@"; else compdef _cairn cairn; fi`;
 }
 
-function fish(commands: readonly Command[]): string {
+function fish(commands: readonly CommandEntry[]): string {
   const quoted = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
   const lines = stops(commands).flatMap(({ path, words, flags }) => {
     const command = commands.find((candidate) => candidate.path.join(" ") === path);

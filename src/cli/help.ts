@@ -1,25 +1,25 @@
 import { VERSION } from "../model/version.ts";
 import { placeholderOf } from "./argv.ts";
-import { type Command, type Flag, flagsOf, GLOBAL_FLAGS } from "./command.ts";
-import { commandsUnder, findCommand, wordsAfter } from "./commands.ts";
+import { type CommandEntry, type Flag, flagsOf, GLOBAL_FLAGS } from "./command.ts";
+import { commandsUnder, findCommand, wordsAfter } from "./command-table.ts";
 import type { Host } from "./host.ts";
 import { type Style, styleFor } from "./terminal/style.ts";
 import { pad, textWidth, wrapText } from "./terminal/width.ts";
 
 /** Returns the help for a command, for the commands of a noun, or for all commands. */
-export function helpText(path: readonly string[], host: Host): string {
+export function helpText(table: readonly CommandEntry[], path: readonly string[], host: Host): string {
   const page: Page = { style: styleFor(host.stdout, host.env), width: Math.min(host.stdout.columns ?? 100, 120) };
-  const { command } = findCommand(path);
-  const below = commandsUnder(path).filter((candidate) => candidate.path.length > path.length);
-  if (!command) return overview(path, page);
+  const { command } = findCommand(table, path);
+  const below = commandsUnder(table, path).filter((candidate) => candidate.path.length > path.length);
+  if (!command) return overview(table, path, page);
   return [commandHelp(command, page), ...(below.length > 0 ? [commandList(below, page)] : [])].join("\n\n");
 }
 
 /** Returns the same as data, for --json. */
-export function helpData(path: readonly string[]): unknown {
+export function helpData(table: readonly CommandEntry[], path: readonly string[]): unknown {
   return {
     version: VERSION,
-    commands: commandsUnder(path).map((command) => ({
+    commands: commandsUnder(table, path).map((command) => ({
       command: `cairn ${command.path.join(" ")}`,
       summary: command.summary,
       positional: command.positional,
@@ -41,12 +41,12 @@ interface Page {
   readonly width: number;
 }
 
-function overview(path: readonly string[], page: Page): string {
+function overview(table: readonly CommandEntry[], path: readonly string[], page: Page): string {
   const { style } = page;
-  const under = commandsUnder(path);
+  const under = commandsUnder(table, path);
   if (path.length > 0)
     return [
-      `${style.bold("Usage")}  cairn ${path.join(" ")} <${wordsAfter(path).join("|")}> [flags]`,
+      `${style.bold("Usage")}  cairn ${path.join(" ")} <${wordsAfter(table, path).join("|")}> [flags]`,
       commandList(under, page),
       style.dim(`More: cairn ${path.join(" ")} <command> --help`),
     ].join("\n\n");
@@ -59,14 +59,14 @@ function overview(path: readonly string[], page: Page): string {
   ].join("\n\n");
 }
 
-function commandList(list: readonly Command[], page: Page): string {
+function commandList(list: readonly CommandEntry[], page: Page): string {
   return `${page.style.bold("Commands")}\n${definitions(
     list.map((command) => [`cairn ${command.path.join(" ")}`, command.summary]),
     page,
   )}`;
 }
 
-function commandHelp(command: Command, page: Page): string {
+function commandHelp(command: CommandEntry, page: Page): string {
   const { style } = page;
   const free = command.positional.map((name) => {
     const flag = command.flags.find((one) => one.name === name)!;

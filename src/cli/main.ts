@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import module from "node:module";
-import process from "node:process";
 
 /** The entry point. It must not import syntax that an old Node cannot parse, statically. */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -9,42 +8,59 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.exit(1);
 }
 
+// Node 22.8 and newer can cache compiled code for the next start.
+(module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
+
+let interrupted: AbortController | undefined;
+const interruption = () => {
+  interrupted ??= new AbortController();
+  return interrupted;
+};
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.on(signal, () => {
+    // The first signal lets the command end within the grace period; the second one ends it at once.
+    if (interruption().signal.aborted) process.exit(130);
+    interruption().abort();
+    void import("../scheduling/force-exit.ts").then(({ forceExitAfterGrace }) => forceExitAfterGrace());
+  });
+
+// The bundle has the modules of the frequent commands in two files, because opening many files takes most of the start.
+const { runCli, openFilesProblem } = (await import(new URL("../bundle/start.js", import.meta.url).href)) as typeof import("./start.ts");
+
 // Loading the modules of a command opens more files at once than a very low limit allows.
-const { openFilesProblem } = await import("../files/open-files.ts");
 const problem = openFilesProblem();
 if (problem !== undefined) {
   process.stderr.write(`${problem}\n`);
   process.exit(1);
 }
 
-// Node 22 and newer can cache compiled code for the next start.
-(module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
-
-// The reader of the output may stop early: `cairn checkpoint list | head -1`.
-for (const stream of [process.stdout, process.stderr])
-  stream.on("error", (error: NodeJS.ErrnoException) => {
+/** Ends the process quietly when the reader of the output stops early: `cairn checkpoint list | head -1`. */
+function untilClosed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
+  if (stream.listenerCount("error") > 0) return stream;
+  return stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
     throw error;
   });
+}
 
-const interrupted = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"] as const)
-  process.on(signal, () => {
-    // The first signal lets the command end within the grace period; the second one ends it at once.
-    if (interrupted.signal.aborted) process.exit(130);
-    interrupted.abort();
-    void import("../scheduling/force-exit.ts").then(({ forceExitAfterGrace }) => forceExitAfterGrace());
-  });
-
-const { runCli } = await import("./run.ts");
-const { homedir } = await import("node:os");
 process.exitCode = await runCli(process.argv.slice(2), {
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
+  // Node creates streams and signals on first use, and help needs few of them.
+  get stdin() {
+    return process.stdin;
+  },
+  get stdout() {
+    return untilClosed(process.stdout);
+  },
+  get stderr() {
+    return untilClosed(process.stderr);
+  },
   env: process.env,
   cwd: process.cwd(),
-  home: homedir(),
+  get home() {
+    return process.getBuiltinModule("node:os").homedir();
+  },
   now: () => new Date(),
-  signal: interrupted.signal,
+  get signal() {
+    return interruption().signal;
+  },
 });

@@ -12,8 +12,11 @@ import { flagName, schemaFlags } from "./schema-flags.ts";
 import { progressBar } from "./terminal/progress-bar.ts";
 import { viewText } from "./view.ts";
 
-/** Returns the command of an operation: `cairn checkpoint save` for `checkpoint_save`. Its flags come from the input schema, its help from the summary. */
-export function operationCommand(operation: Operation): Command {
+/**
+ * Returns the command of an operation: `cairn checkpoint save` for `checkpoint_save`. Its flags come from the input schema, its help from
+ * the summary. `served` are the operations of a server to load for the call; default all.
+ */
+export function operationCommand(operation: Operation, served?: readonly Operation[]): Command {
   const usesProject = hasProject(operation);
   const flags = schemaFlags(operation.input, usesProject ? ["project_path"] : []).map((flag) => fileFlag(operation, flag));
   const settings = Object.entries(operation.cli?.settings ?? {}).map(([name, about]): Flag => ({ name, kind: "text", ...about }));
@@ -25,7 +28,7 @@ export function operationCommand(operation: Operation): Command {
     positional: (operation.cli?.positional ?? []).map(flagName),
     examples: operation.cli?.examples ?? [],
     usesProject,
-    run: (call) => runOperation(operation, flags, call),
+    run: (call) => runOperation(operation, flags, call, served),
   };
 }
 
@@ -35,7 +38,12 @@ export function commandPath({ name }: Pick<Operation, "name">): string[] {
   return cut === -1 ? [name] : [name.slice(0, cut), flagName(name.slice(cut + 1))];
 }
 
-async function runOperation(operation: Operation, flags: readonly Flag[], call: Call): Promise<void> {
+async function runOperation(
+  operation: Operation,
+  flags: readonly Flag[],
+  call: Call,
+  served: readonly Operation[] | undefined,
+): Promise<void> {
   const { host, values } = call;
   const input = await withStdin(flags, withFiles(operation, values, host), host, operation.limits.bodyBytes);
   const missing = flags.find((flag) => flag.required && input[flag.name] === undefined);
@@ -45,20 +53,17 @@ async function runOperation(operation: Operation, flags: readonly Flag[], call: 
   const loaded = call.config();
   const { config } = loaded;
   // Help and completion load none of these.
-  const [{ invoke, LOCAL_CALLER }, { servicesOf }, { telemetryOf }] = await Promise.all([
-    import("../operations/invoke.ts"),
-    import("../operations/validate-library.ts"),
-    import("./watch.ts"),
-  ]);
+  const [{ invoke, LOCAL_CALLER }, { telemetryOf }] = await Promise.all([import("../operations/invoke.ts"), import("./watch.ts")]);
   const bar = progressBar(host);
   const telemetry = await telemetryOf(config);
   const { cairn, operations } = await openClient(config, {
     jobs: values.wait === true ? "here" : "process",
     findings: clientFindings(loaded, { home: host.home, tree: call.project().tree }),
     cancelWithCaller: true,
+    ...(served && { operations: served }),
   });
   try {
-    const output = await invoke(servicesOf(cairn), operations.find(({ name }) => name === operation.name)!, raw, {
+    const output = await invoke(cairn, operations.find(({ name }) => name === operation.name)!, raw, {
       caller: LOCAL_CALLER,
       signal: host.signal,
       progress: bar.update,

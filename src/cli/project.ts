@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { isFolder } from "../client/decorate-operations.ts";
 import { identifyProject, type ProjectIdentity } from "../files/git-repository.ts";
+import { isFolder } from "../files/is-folder.ts";
 import { shortPath } from "../files/regular-file.ts";
 import { CairnError } from "../model/errors.ts";
 

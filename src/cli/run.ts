@@ -1,16 +1,11 @@
-import { type LoadedConfig, loadConfig } from "../config/load.ts";
-import { ignoredLines } from "../config/show.ts";
-import type { ProjectIdentity } from "../files/git-repository.ts";
 import { asCairnError, CairnError, WIRE_NAME } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import { nearest } from "../text/nearest.ts";
-import { shellWord } from "../text/shell-word.ts";
 import { parseArgv, usage } from "./argv.ts";
-import { type Command, flagsOf, GLOBAL_FLAGS, PROJECT_FLAG } from "./command.ts";
-import { findCommand, wordsAfter } from "./commands.ts";
+import { type CommandEntry, flagsOf, GLOBAL_FLAGS, PROJECT_FLAG } from "./command.ts";
+import { commandTable, findCommand, wordsAfter } from "./command-table.ts";
 import { EXIT_CODE } from "./exit-code.ts";
 import { type Host, print, printJson } from "./host.ts";
-import { findProject } from "./project.ts";
 import { escapeControls, styleFor } from "./terminal/style.ts";
 
 /** Runs one command line and returns its exit code. Never throws. */
@@ -27,29 +22,27 @@ export async function runCli(argv: readonly string[], host: Host): Promise<numbe
 }
 
 async function dispatch(given: readonly string[], json: boolean, host: Host): Promise<number> {
-  const argv = commandFirst(given);
+  const table = await commandTable();
+  const argv = commandFirst(table, given);
   const asked = (...names: readonly string[]) => {
     const end = argv.indexOf("--");
     return (end === -1 ? argv : argv.slice(0, end)).some((argument) => names.includes(argument));
   };
   if (argv[0] === "help" || asked("--help", "-h") || argv.length === 0) {
     const words = argv.slice(argv[0] === "help" ? 1 : 0).filter((argument) => !argument.startsWith("-"));
-    await showHelp(words, argv[0] === "help", json, host);
+    await showHelp(table, words, argv[0] === "help", json, host);
     return 0;
   }
-  const { command, path, rest } = findCommand(argv);
+  const { command, path, rest } = findCommand(table, argv);
   if (!command) {
     if (asked("--version", "-V")) return showVersion(json, host);
-    throw unknownCommand(path, rest);
+    throw unknownCommand(table, path, rest);
   }
   const values = parseArgv(rest, flagsOf(command), command.positional);
   if (values.version) return showVersion(json, host);
-  let exitCode = 0;
-  const endWith = (code: number) => {
-    exitCode = code;
-  };
-  await command.run({ host, values, json: values.json === true, endWith, runLine: runCli, ...lazyContext(command, values, host) });
-  return exitCode;
+  // Help and completion load none of this.
+  const { runCommand } = await import("./run-command.ts");
+  return runCommand(command, { host, table, values, runLine: runCli });
 }
 
 function showVersion(json: boolean, host: Host): number {
@@ -59,7 +52,7 @@ function showVersion(json: boolean, host: Host): number {
 }
 
 /** Moves the command before global flags: `cairn --json checkpoint list` is `cairn checkpoint list --json`. */
-function commandFirst(argv: readonly string[]): readonly string[] {
+function commandFirst(table: readonly CommandEntry[], argv: readonly string[]): readonly string[] {
   const flags = new Map([...GLOBAL_FLAGS, PROJECT_FLAG].map((flag) => [`--${flag.name}`, flag]));
   let start = 0;
   while (start < argv.length) {
@@ -68,67 +61,27 @@ function commandFirst(argv: readonly string[]): readonly string[] {
     if (!flag) break;
     start += flag.kind === "switch" || argument.includes("=") ? 1 : 2;
   }
-  const { path, rest } = findCommand(argv.slice(start));
+  const { path, rest } = findCommand(table, argv.slice(start));
   return path.length === 0 ? argv : [...path, ...argv.slice(0, start), ...rest];
 }
 
-/** Finds the project and loads the configuration on first use: help and completion must work without either. */
-function lazyContext(command: Command, values: Readonly<Record<string, unknown>>, host: Host) {
-  let project: ProjectIdentity | undefined;
-  let config: LoadedConfig | undefined;
-  const findOnce = () => {
-    project ??= findProject(values.project as string | undefined, host.cwd);
-    return project;
-  };
-  return {
-    project: findOnce,
-    config: () => {
-      if (config) return config;
-      config = loadConfig({
-        flags: configFlags(command, values),
-        env: host.env,
-        projectDir: findOnce().tree,
-        home: host.home,
-        cwd: host.cwd,
-      });
-      warn(config, findOnce().tree, values.json === true, host);
-      return config;
-    },
-  };
-}
-
-/** Reports on stderr the keys of a project file that are ignored. The call continues: a repository from elsewhere must not stop it. */
-function warn(config: LoadedConfig, tree: string, json: boolean, host: Host): void {
-  const lines = ignoredLines(config);
-  if (lines.length === 0) return;
-  const message = `${lines.join("; ")}. Ignored, because the file is not trusted. To trust it: cairn trust ${shellWord(tree)}`;
-  host.stderr.write(json ? `${JSON.stringify({ warning: { message } })}\n` : escapeControls(`cairn: ${message}\n`));
-}
-
-function configFlags(command: Command, values: Readonly<Record<string, unknown>>): [string, string, string][] {
-  const named = flagsOf(command).flatMap((flag): [string, string, string][] => {
-    const value = values[flag.name];
-    return flag.setting !== undefined && value !== undefined ? [[flag.setting, String(value), `--${flag.name}`]] : [];
-  });
-  const set = ((values.set as readonly string[] | undefined) ?? []).map((pair): [string, string, string] => {
-    const equals = pair.indexOf("=");
-    if (equals < 1) throw usage(`--set takes key=value, such as --set http.port=8080, not ${JSON.stringify(pair.slice(0, 60))}.`);
-    return [pair.slice(0, equals), pair.slice(equals + 1), "--set"];
-  });
-  return [...named, ...set];
-}
-
-async function showHelp(words: readonly string[], strict: boolean, json: boolean, host: Host): Promise<void> {
-  const { command, path, rest } = findCommand(words);
+async function showHelp(
+  table: readonly CommandEntry[],
+  words: readonly string[],
+  strict: boolean,
+  json: boolean,
+  host: Host,
+): Promise<void> {
+  const { command, path, rest } = findCommand(table, words);
   // Values may follow a command; only known words may follow a noun or `help`.
-  if (rest.length > 0 && (strict || !command)) throw unknownCommand(path, rest);
+  if (rest.length > 0 && (strict || !command)) throw unknownCommand(table, path, rest);
   const { helpData, helpText } = await import("./help.ts");
-  if (json) printJson(host, helpData(path));
-  else print(host, helpText(path, host));
+  if (json) printJson(host, helpData(table, path));
+  else print(host, helpText(table, path, host));
 }
 
-function unknownCommand(path: readonly string[], rest: readonly string[]): CairnError {
-  const known = wordsAfter(path);
+function unknownCommand(table: readonly CommandEntry[], path: readonly string[], rest: readonly string[]): CairnError {
+  const known = wordsAfter(table, path);
   const [word] = rest;
   const so = ["cairn", ...path].join(" ");
   if (word === undefined) return usage(`${so} needs one of: ${known.join(", ")}. See: ${so} --help`);

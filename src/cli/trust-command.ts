@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { isFolder } from "../client/decorate-operations.ts";
 import { PROJECT_FILE } from "../config/load.ts";
 import { proposedSettings } from "../config/proposed.ts";
 import { readTrusted, type TrustedFolder, trustFile, trustText } from "../config/trust.ts";
+import { isFolder } from "../files/is-folder.ts";
 import { shortPath } from "../files/regular-file.ts";
 import { CairnError } from "../model/errors.ts";
 import { withFileLock } from "../stores/file/lock.ts";

@@ -1,5 +1,5 @@
-import { statSync } from "node:fs";
 import { identifyProject } from "../files/git-repository.ts";
+import { isFolder } from "../files/is-folder.ts";
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { hasProject, type Operation } from "../operations/operation.ts";
@@ -73,13 +73,4 @@ export function withIdentity(operation: Operation): Operation {
 /** The code index belongs to the working tree, everything else to the repository. */
 function concernsCode({ name }: Operation, input: Readonly<Record<string, unknown>>): boolean {
   return name.startsWith("code_") || input.collection === "code";
-}
-
-/** Returns whether the path names a folder. A path that cannot be looked up, for a NUL character or its length, does not. */
-export function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    return false;
-  }
 }

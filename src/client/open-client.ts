@@ -13,6 +13,8 @@ export interface OpenedClient {
 
 export interface ClientOptions {
   readonly jobs: JobPlace;
+  /** The operations of a server to offer; default all. A command that needs one starts faster with only that one. */
+  readonly operations?: readonly Operation[];
   /** Findings of the client side that the doctor reports. */
   readonly findings?: readonly Finding[];
   /** Cancels the awaited index job when the call is aborted (Ctrl-C). */
@@ -24,10 +26,11 @@ export async function openClient(config: Config, options: ClientOptions): Promis
   return config.api.url === undefined ? openEmbedded(config, options) : openRemote(config, config.api.url, options);
 }
 
-async function openEmbedded(config: Config, { jobs: place, findings, cancelWithCaller }: ClientOptions): Promise<OpenedClient> {
-  const [{ openFromConfig }, { operations }, { decorateOperations }] = await Promise.all([
+async function openEmbedded(config: Config, options: ClientOptions): Promise<OpenedClient> {
+  const { jobs: place, findings, cancelWithCaller } = options;
+  const [{ openFromConfig }, operations, { decorateOperations }] = await Promise.all([
     import("../open/open-from-config.ts"),
-    import("../operations/list.ts"),
+    operationsOf(options),
     import("./decorate-operations.ts"),
   ]);
   const cairn = await openFromConfig(config);
@@ -44,14 +47,19 @@ async function openEmbedded(config: Config, { jobs: place, findings, cancelWithC
   return { cairn: { ...cairn, indexJobs: jobs, close }, operations: decorateOperations(operations, findings) };
 }
 
-async function openRemote(config: Config, url: string, { jobs: place, findings, cancelWithCaller }: ClientOptions): Promise<OpenedClient> {
-  const [{ configuredClient }, { remoteOperation }, { remoteService }, { remoteTarget }, { operations }, { decorateOperations }] =
+async function operationsOf({ operations }: ClientOptions): Promise<readonly Operation[]> {
+  return operations ?? (await import("../operations/list.ts")).operations;
+}
+
+async function openRemote(config: Config, url: string, options: ClientOptions): Promise<OpenedClient> {
+  const { jobs: place, findings, cancelWithCaller } = options;
+  const [{ configuredClient }, { remoteOperation }, { remoteService }, { remoteTarget }, operations, { decorateOperations }] =
     await Promise.all([
       import("./remote/configured-client.ts"),
       import("./remote/remote-operation.ts"),
       import("./remote/remote-service.ts"),
       import("./remote/remote-target.ts"),
-      import("../operations/list.ts"),
+      operationsOf(options),
       import("./decorate-operations.ts"),
     ]);
   const client = await configuredClient(config, url);

@@ -1,4 +1,4 @@
-import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
 
 /** The version of this package, as every surface reports it. The path is valid from src/ and from dist/. */
-export const VERSION: string = createRequire(import.meta.url)("../../package.json").version;
+export const VERSION: string = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;

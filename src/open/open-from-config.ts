@@ -25,13 +25,13 @@ export function openOptions(config: Config): OpenOptions {
   };
 }
 
-/** Opens Cairn on the storage of this machine. Rejects a configuration that names a server: `openClient` uses the server. */
+/** Opens Cairn on the storage of this machine, for a surface that validates its calls. Rejects a configuration that names a server: `openClient` uses the server. */
 export async function openFromConfig(config: Config): Promise<Cairn> {
   if (config.api.url !== undefined)
     throw new CairnError(
       "invalid_input",
       "This command works on the storage of its machine, but api.url names a server. Run it on the machine of the server, or unset api.url (--api-url, CAIRN_API_URL).",
     );
-  const { open } = await import("./open.ts");
-  return open(openOptions(config));
+  const { openUnvalidated } = await import("./open.ts");
+  return openUnvalidated(openOptions(config));
 }

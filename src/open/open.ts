@@ -17,7 +17,6 @@ import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
 import { assertProject, newId } from "../model/ids.ts";
 import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
 import type { Cairn } from "../operations/cairn.ts";
-import { validateLibrary } from "../operations/validate-library.ts";
 import { toWire } from "../operations/wire.ts";
 import { systemClock } from "../ports/clock.ts";
 import { backfiller } from "../recall/backfiller.ts";
@@ -43,7 +42,13 @@ export type { OpenOptions } from "./open-options.ts";
 
 /** Opens Cairn as a library: every call is validated. The only place that knows concrete adapters. */
 export async function open(options: OpenOptions = {}): Promise<Cairn> {
-  return validateLibrary(await openServices(contextOf(options)));
+  const { validateLibrary } = await import("../operations/validate-library.ts");
+  return validateLibrary(await openUnvalidated(options));
+}
+
+/** Opens Cairn for a surface: `invoke` validates each call, so the schemas of the library need not be loaded. */
+export function openUnvalidated(options: OpenOptions): Promise<Cairn> {
+  return openServices(contextOf(options));
 }
 
 function contextOf(options: OpenOptions): OpenContext {

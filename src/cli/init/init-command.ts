@@ -1,6 +1,6 @@
 import { rmdirSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
-import { fileURLToPath } from "node:url";
+import { builtFile } from "../../files/built-file.ts";
 import type { Command } from "../command.ts";
 import { print, printJson } from "../host.ts";
 import { styleFor } from "../terminal/style.ts";
@@ -64,7 +64,7 @@ export const initCommand: Command = {
 
 /** A committed file should not contain a path of this machine. A checkout has no other command.  */
 function launchOf(chosen = "auto"): Launch {
-  const main = fileURLToPath(new URL("../main.js", import.meta.url));
+  const main = builtFile("cli/main.js");
   const installed = main.split(sep).includes("node_modules");
   const through = chosen === "auto" ? (installed ? "npx" : "node") : chosen;
   return through === "npx" ? { command: "npx", args: ["-y", "cairn-memory"] } : { command: "node", args: [main] };

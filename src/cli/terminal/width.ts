@@ -1,4 +1,10 @@
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+let segmenter: Intl.Segmenter | undefined;
+
+/** Splits a text into the characters that a reader sees. The segmenter loads tables, so plain ASCII never creates it. */
+function graphemes(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter.segment(text);
+}
 
 /** East Asian wide characters and emoji take two cells. */
 const WIDE =
@@ -9,7 +15,7 @@ const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 export function textWidth(text: string): number {
   if (/^[\x20-\x7E]*$/.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of segmenter.segment(text)) width += segmentWidth(segment);
+  for (const { segment } of graphemes(text)) width += segmentWidth(segment);
   return width;
 }
 
@@ -18,7 +24,7 @@ export function cutToWidth(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   let taken = "";
   let used = 0;
-  for (const { segment } of segmenter.segment(text)) {
+  for (const { segment } of graphemes(text)) {
     used += segmentWidth(segment);
     if (used > width - 1) break;
     taken += segment;

@@ -1,10 +1,10 @@
-import { fileURLToPath } from "node:url";
+import { builtFile } from "../../files/built-file.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import type { Style } from "../terminal/style.ts";
 
 /** Explains how to connect an agent and how to call the server at this address, whose token is in `dataDir`. */
 export function connectText(url: string, dataDir: string, style: Style): string {
-  const main = fileURLToPath(new URL("../main.js", import.meta.url));
+  const main = builtFile("cli/main.js");
   const token = `node ${shellWord(main)} token --data-dir ${shellWord(dataDir)}`;
   const entry = { mcpServers: { cairn: { command: "node", args: [main, "mcp"] } } };
   return [

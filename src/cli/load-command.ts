@@ -1,0 +1,42 @@
+import { decorateOperations } from "../client/decorate-operations.ts";
+import type { Operation } from "../operations/operation.ts";
+import type { Command, CommandEntry } from "./command.ts";
+import { commandPath, operationCommand } from "./operation-command.ts";
+
+/** Commands that are more than their operation, and the commands of the installation. Each is loaded only when it runs. */
+export const OWN_COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  "checkpoint export": async () => (await import("./transfer-commands.ts")).exportCommand,
+  "checkpoint import": async () => (await import("./transfer-commands.ts")).importCommand,
+  "database export": async () => (await import("./database-commands.ts")).exportDatabaseCommand,
+  "database import": async () => (await import("./database-commands.ts")).importDatabaseCommand,
+  "code index": async () => (await import("./code/index-command.ts")).indexCommand,
+  "code watch": async () => (await import("./code/watch-command.ts")).watchCommand,
+  init: async () => (await import("./init/init-command.ts")).initCommand,
+  hook: async () => (await import("./hook/hook-command.ts")).hookCommand,
+  mcp: async () => (await import("./mcp-command.ts")).mcpCommand,
+  serve: async () => (await import("./serve-command.ts")).serveCommand,
+  token: async () => (await import("./token-command.ts")).tokenCommand,
+  tour: async () => (await import("./tour-command.ts")).tourCommand,
+  "config get": async () => (await import("./config-command.ts")).configCommand,
+  trust: async () => (await import("./trust-command.ts")).trustCommand,
+  completion: async () => (await import("./completion.ts")).completionCommand,
+};
+
+/** Loads the command of an entry. */
+export async function loadCommand({ path }: CommandEntry): Promise<Command> {
+  const own = OWN_COMMANDS[path.join(" ")];
+  if (own) return own();
+  const served = await operationsOf(path[0]!);
+  const operation = decorateOperations(served).find((candidate) => commandPath(candidate).join(" ") === path.join(" "));
+  return operationCommand(operation!, served);
+}
+
+/** Loads the operations of a noun. The checkpoint operations load alone, because their commands run most often. */
+async function operationsOf(noun: string): Promise<readonly Operation[]> {
+  if (noun !== "checkpoint") return (await import("../operations/list.ts")).operations;
+  const [{ checkpointOperations }, { upkeepOperations }] = await Promise.all([
+    import("../checkpoints/operations.ts"),
+    import("../checkpoints/upkeep-operations.ts"),
+  ]);
+  return [...checkpointOperations, ...upkeepOperations];
+}
