@@ -49,7 +49,7 @@ async function fill(projectPath: string, versionId: number): Promise<void> {
     const checksum = `encode(sha256(convert_to(${parts} || ${tagParts}, 'UTF8')), 'hex')`;
     await client.query(
       `INSERT INTO checkpoints (id, summary, description, context, tags, folded_tags, token_count, created_at, updated_at, created_order, updated_order, revision, checksum, terms)
-       SELECT 'id-' || n, 'step ' || n, '', '{}', ${tags}, ${tags}, 1, at, at, at, at, 1, ${checksum}, to_tsvector('english', 'step ' || n || ' common')
+       SELECT 'id-' || n, 'step ' || n, '', '{}', ${tags}, ${tags}, 1, at, at, at, at, 1, ${checksum}, to_tsvector('simple', 'step ' || n || ' common')
          FROM generate_series(0, ${MANY - 1}) AS n, LATERAL (SELECT timestamptz '2026-01-01T00:00:00Z' + n * interval '1 second' AS at) AS moment`,
     );
     await client.query(

@@ -57,7 +57,8 @@ export function compareSchemas({ sqlite, postgres, migration, derived, intended 
     else
       for (const [column, shape, actual] of joined(copied, stored)) {
         if (!actual) problems.push(`the migration copies ${name}.${column}, which PostgreSQL does not have`);
-        else if (!shape && actual.type !== "tsvector") problems.push(`the migration does not copy ${name}.${column}`);
+        else if (!shape && actual.type !== "tsvector" && column !== "term_count")
+          problems.push(`the migration does not copy ${name}.${column}`);
         else if (shape && (POSTGRES_TYPE[shape.type] ?? shape.type) !== actual.type)
           problems.push(`the migration copies ${name}.${column} as ${shape.type}, and PostgreSQL stores ${actual.type}`);
         else if (shape && shape.nullable !== actual.nullable)

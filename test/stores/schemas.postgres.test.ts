@@ -26,6 +26,13 @@ const INTENDED: Readonly<Record<string, IntendedDifferences>> = {
     ...only("SQLite", "PostgreSQL stores tags as arrays with a GIN index", "checkpoint_tags"),
     ...only("PostgreSQL", "SQLite stores tags as rows", "checkpoints.tags", "checkpoints.folded_tags"),
     ...only("PostgreSQL", "SQLite has FTS5 tables instead", "checkpoints.terms", "knowledge.terms", "code_chunks.terms"),
+    ...only(
+      "PostgreSQL",
+      "FTS5 stores the lengths of texts itself",
+      "checkpoints.term_count",
+      "knowledge.term_count",
+      "code_chunks.term_count",
+    ),
     ...only("SQLite", "pgvector indexes vectors itself", "vector_collections", "vector_delta", "vector_segments", "vector_segment_bodies"),
     ...only("SQLite", "names collection and version by one integer, which makes rows smaller", "vectors.collection_id"),
     ...only("PostgreSQL", "has both columns in place of the integer", "vectors.collection", "vectors.version_id"),

@@ -3,10 +3,11 @@ import copyStreams from "pg-copy-streams";
 import { CairnError } from "../../../model/errors.ts";
 import type { DatabaseSchema } from "../../../model/schema.ts";
 import { type DatabaseShape, type MigrationTarget, namedValues, type Row, type TableShape, type Trace } from "../../../ports/migration.ts";
+import { recordTerms } from "../../../text/terms.ts";
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector, indexedType, vectorIndexSql } from "../driver/pgvector.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
-import { searchTerms } from "../projects/full-text.ts";
+import { tsvectorOf } from "../projects/full-text.ts";
 import { FILL_MIRROR } from "../projects/mirror.ts";
 import { COPY_HEADER, COPY_TRAILER, encodeRows } from "./binary.ts";
 import {
@@ -193,7 +194,7 @@ export function occupiedError(where: string): CairnError {
   );
 }
 
-/** Inserts rows by binary COPY. Rows with full text pass through a staging table, because only the server builds a tsvector. */
+/** Inserts rows by binary COPY. Rows with full text pass through a staging table, because only the server parses a tsvector. */
 async function put(db: pg.Client, table: TableShape, rows: readonly Row[], staged: Set<string>): Promise<void> {
   const names = table.columns.map(({ name }) => quoteName(name)).join(", ");
   const { fullText } = table;
@@ -206,10 +207,10 @@ async function put(db: pg.Client, table: TableShape, rows: readonly Row[], stage
     staged.add(table.name);
   }
   const named = namedValues(table);
-  const bytes = encodeRows(table.columns, rows, (row) => searchTerms(fullText(named(row))));
+  const bytes = encodeRows(table.columns, rows, (row) => tsvectorOf(recordTerms(fullText(named(row)))));
   await copyIn(db, `COPY ${stage} FROM STDIN (FORMAT binary)`, bytes);
   await db.query(
-    `INSERT INTO ${quoteName(table.name)} (${names}, terms) OVERRIDING SYSTEM VALUE SELECT ${names}, to_tsvector('english', cairn_terms) FROM ${stage}`,
+    `INSERT INTO ${quoteName(table.name)} (${names}, terms) OVERRIDING SYSTEM VALUE SELECT ${names}, cairn_terms::tsvector FROM ${stage}`,
   );
   await db.query(`TRUNCATE ${stage}`);
 }

@@ -11,10 +11,11 @@ import {
 } from "../../../model/stored-record.ts";
 import { knowledgeTerms } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
+import { recordTerms } from "../../../text/terms.ts";
 import type { PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { checkpointTerms } from "./checkpoints.ts";
-import { searchTerms } from "./full-text.ts";
+import { tsvectorOf } from "./full-text.ts";
 import { mirrorDifferences, repairMirror } from "./mirror.ts";
 import type { ProjectTables } from "./project-tables.ts";
 
@@ -119,7 +120,8 @@ async function stored(tx: PostgresTx, collection: RecordCollection, key: number)
 }
 
 const isCheckpoint = (record: Checkpoint | Knowledge): record is Checkpoint => "summary" in record;
-const termsOf = (record: Checkpoint | Knowledge) => (isCheckpoint(record) ? checkpointTerms(record) : searchTerms(knowledgeTerms(record)));
+const termsOf = (record: Checkpoint | Knowledge) =>
+  isCheckpoint(record) ? checkpointTerms(record) : tsvectorOf(recordTerms(knowledgeTerms(record)));
 const signatureOf = ({ kind, question }: Knowledge) => (kind === "remediation" ? errorSignature(question) : "");
 
 function matchesColumns(row: RawRow, record: Checkpoint | Knowledge): boolean {
@@ -135,7 +137,7 @@ async function wrongTerms(
   if (rows.length === 0) return new Set();
   const found = await tx.all<{ key: number }>(
     `SELECT r.key FROM unnest($1::bigint[], $2::text[]) AS given (key, terms) JOIN ${collection} r ON r.key = given.key
-      WHERE r.terms <> to_tsvector('english', given.terms)`,
+      WHERE r.terms <> given.terms::tsvector`,
     rows.map(({ key }) => key),
     rows.map(({ record }) => termsOf(record)),
   );
@@ -146,7 +148,6 @@ async function derive(tx: PostgresTx, key: number, record: Checkpoint | Knowledg
   const terms = termsOf(record);
   if (isCheckpoint(record)) {
     const folded = record.tags.map((tag) => tag.toLowerCase());
-    await tx.run("UPDATE checkpoints SET folded_tags = $2, terms = to_tsvector('english', $3) WHERE key = $1", key, folded, terms);
-  } else
-    await tx.run("UPDATE knowledge SET signature = $2, terms = to_tsvector('english', $3) WHERE key = $1", key, signatureOf(record), terms);
+    await tx.run("UPDATE checkpoints SET folded_tags = $2, terms = $3::tsvector WHERE key = $1", key, folded, terms);
+  } else await tx.run("UPDATE knowledge SET signature = $2, terms = $3::tsvector WHERE key = $1", key, signatureOf(record), terms);
 }

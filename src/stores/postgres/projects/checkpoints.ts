@@ -3,10 +3,11 @@ import { damagedRecordError } from "../../../model/damaged-record.ts";
 import { CHECKPOINT_COLUMNS, checkpointChecksum, type RawRow, readCheckpoint, splitStored } from "../../../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../../../ports/checkpoint-store.ts";
 import { checkpointText } from "../../../text/embedding-text.ts";
+import { recordTerms } from "../../../text/terms.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
-import { rankByKeywords, searchTerms, type Where } from "./full-text.ts";
+import { rankByKeywords, tsvectorOf, type Where } from "./full-text.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { minPlace, readPage, reorderFutureRecords } from "./record-rows.ts";
 
@@ -30,7 +31,7 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
           if (savedAt !== undefined) await reorderFutureRecords(tx, "checkpoints", Object.values(SORT_COLUMN), savedAt);
           const added = await tx.run(
             `INSERT INTO checkpoints (id, created_at, created_order, ${EDITABLE})
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, to_tsvector('english', $14)) ON CONFLICT (id) DO NOTHING`,
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::tsvector) ON CONFLICT (id) DO NOTHING`,
             checkpoint.id,
             toTimestamp(checkpoint.createdAt),
             toTimestamp(checkpoint.createdOrder),
@@ -46,7 +47,7 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
       return tables.write(async (tx) => {
         await reorderFutureRecords(tx, "checkpoints", ["updated_order"], checkpoint.updatedAt);
         const changed = await tx.run(
-          `UPDATE checkpoints SET (${EDITABLE}) = ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_tsvector('english', $13)) WHERE id = $1 AND revision = $2`,
+          `UPDATE checkpoints SET (${EDITABLE}) = ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::tsvector) WHERE id = $1 AND revision = $2`,
           checkpoint.id,
           checkpoint.revision - 1,
           ...editable(checkpoint),
@@ -145,7 +146,7 @@ function editable(checkpoint: Checkpoint): PgValue[] {
 
 /** The text under whose terms a checkpoint is found. */
 export function checkpointTerms(checkpoint: Checkpoint): string {
-  return searchTerms(`${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
+  return tsvectorOf(recordTerms(`${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`));
 }
 
 /** Maps the caller's sort order to SQL; no other text reaches the statement. */

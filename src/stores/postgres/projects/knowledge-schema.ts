@@ -22,7 +22,8 @@ CREATE TABLE knowledge (
   created_order timestamptz NOT NULL,
   revision integer NOT NULL,
   checksum text NOT NULL,
-  terms tsvector NOT NULL
+  terms tsvector NOT NULL,
+  term_count integer NOT NULL GENERATED ALWAYS AS (count_terms(terms)) STORED
 );
 CREATE INDEX knowledge_terms ON knowledge USING gin (terms);
 CREATE INDEX knowledge_created ON knowledge (created_order DESC, id);

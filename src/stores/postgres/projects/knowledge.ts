@@ -4,10 +4,11 @@ import { KNOWLEDGE_COLUMNS, knowledgeChecksum, type RawRow, readKnowledge, split
 import type { KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
 import { knowledgeTerms, knowledgeText } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
+import { recordTerms } from "../../../text/terms.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
-import { rankByKeywords, searchTerms, type Where } from "./full-text.ts";
+import { rankByKeywords, tsvectorOf, type Where } from "./full-text.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { minPlace, readPage, reorderFutureRecords } from "./record-rows.ts";
 
@@ -163,7 +164,7 @@ function sound(row: RawRow): Knowledge {
 async function add(tx: PostgresTx, tables: ProjectTables, { record, vectors = [] }: KnowledgeWrite): Promise<boolean> {
   const added = await tx.run(
     `INSERT INTO knowledge (id, ${WRITTEN})
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, to_tsvector('english', $17)) ON CONFLICT (id) DO NOTHING`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17::tsvector) ON CONFLICT (id) DO NOTHING`,
     record.id,
     ...valuesOf(record),
   );
@@ -182,7 +183,7 @@ async function replace(tx: PostgresTx, tables: ProjectTables, { record, vectors 
   const before = readKnowledge(row);
   const { successes, uses, createdAt, createdOrder } = "record" in before ? before.record : record;
   await tx.run(
-    `UPDATE knowledge SET (${WRITTEN}) = ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, to_tsvector('english', $17)) WHERE id = $1`,
+    `UPDATE knowledge SET (${WRITTEN}) = ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17::tsvector) WHERE id = $1`,
     record.id,
     ...valuesOf({ ...record, successes, uses, createdAt, createdOrder }),
   );
@@ -199,7 +200,16 @@ function valuesOf(record: Knowledge): PgValue[] {
   const signature = kind === "remediation" ? errorSignature(question) : "";
   const content = [kind, category, subcategory, question, answer, contentHash, signature];
   const times = [record.createdAt, record.updatedAt, record.createdOrder].map(toTimestamp);
-  return [...content, successes, uses, source, ...times, revision, knowledgeChecksum(record), searchTerms(knowledgeTerms(record))];
+  return [
+    ...content,
+    successes,
+    uses,
+    source,
+    ...times,
+    revision,
+    knowledgeChecksum(record),
+    tsvectorOf(recordTerms(knowledgeTerms(record))),
+  ];
 }
 
 async function removeVectors(tx: PostgresTx, id: string): Promise<void> {

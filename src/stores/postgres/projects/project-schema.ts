@@ -5,7 +5,7 @@ import { OUTBOX_SCHEMA } from "./outbox.ts";
 
 /** The tables of a project's schema. */
 export const projectSchema: DatabaseSchema = {
-  version: 1,
+  version: 2,
   name: "project",
   sql: `
     CREATE TABLE project_info (
@@ -13,6 +13,9 @@ export const projectSchema: DatabaseSchema = {
       project_id text NOT NULL,
       created_at timestamptz NOT NULL
     );
+    -- The length of a text for BM25: the occurrences of its terms.
+    CREATE FUNCTION count_terms(terms tsvector) RETURNS integer LANGUAGE sql IMMUTABLE
+      AS 'SELECT coalesce(sum(cardinality(positions)), 0)::integer FROM pg_catalog.unnest(terms)';
     -- Ids are compared byte by byte, so that ties come in the same order in every store, whatever the database's language.
     CREATE TABLE checkpoints (
       key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -31,7 +34,8 @@ export const projectSchema: DatabaseSchema = {
       updated_order timestamptz NOT NULL,
       revision integer NOT NULL,
       checksum text NOT NULL,
-      terms tsvector NOT NULL
+      terms tsvector NOT NULL,
+      term_count integer NOT NULL GENERATED ALWAYS AS (count_terms(terms)) STORED
     );
     CREATE INDEX checkpoints_terms ON checkpoints USING gin (terms);
     CREATE INDEX checkpoints_created ON checkpoints (created_order DESC, id);

@@ -11,7 +11,7 @@ import {
   type TableShape,
   type Value,
 } from "../../../ports/migration.ts";
-import { extractTerms } from "../../../text/terms.ts";
+import { recordTerms } from "../../../text/terms.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { FILL_MIRROR } from "../projects/derived-parts.ts";
@@ -189,7 +189,7 @@ function rowWriter(db: DatabaseSync, table: TableShape, path: string): (row: Row
       for (const [position, tag] of (value("tags") as readonly string[]).entries())
         insertTag.run(key, position, tag, folded[position] ?? "");
     }
-    if (insertTerms && table.fullText) insertTerms.run(key, extractTerms(table.fullText({ value, text })).join(" "));
+    if (insertTerms && table.fullText) insertTerms.run(key, recordTerms(table.fullText({ value, text })).join(" "));
   };
 }
 

@@ -10,8 +10,9 @@ import {
 } from "../../../model/stored-record.ts";
 import { checkpointText, knowledgeTerms } from "../../../text/embedding-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
+import { recordTerms } from "../../../text/terms.ts";
 import type { SqliteTx } from "../driver/driver.ts";
-import { insertTerms, searchTerms } from "./full-text.ts";
+import { insertTerms } from "./full-text.ts";
 import { columnList } from "./record-rows.ts";
 
 export type Reader = Pick<SqliteTx, "all" | "get">;
@@ -116,7 +117,7 @@ function fullText<T extends Checkpoint | Knowledge>(
     rebuild(tx) {
       tx.run(`INSERT INTO ${index} (${index}) VALUES ('rebuild')`); // a row can only be deleted from an index that matches its own content
       tx.run(`DELETE FROM ${index}`);
-      for (const { key, row } of stored(tx)) if ("record" in row) insertTerms(tx, index, key, searchTerms(textOf(row.record)));
+      for (const { key, row } of stored(tx)) if ("record" in row) insertTerms(tx, index, key, recordTerms(textOf(row.record)).join(" "));
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { KeywordRanked } from "../../../ports/recall-store.ts";
-import { extractQueryTerms, extractTerms } from "../../../text/terms.ts";
+import type { Language } from "../../../text/language.ts";
+import { languageMarker, MARKED_LANGUAGES, queryTerms, recordTerms } from "../../../text/terms.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import type { Keyed } from "./nearest.ts";
 
@@ -11,16 +12,11 @@ export interface Where {
 
 /** Replaces a record's terms in the full-text index. Erasing terms costs more than comparing them. */
 export function putTerms(tx: SqliteTx, table: string, key: number, text: string): void {
-  const terms = searchTerms(text);
+  const terms = recordTerms(text).join(" ");
   const before = tx.get<{ terms: string }>(`SELECT terms FROM ${table} WHERE rowid = ?`, key);
   if (before?.terms === terms) return;
   removeTerms(tx, table, key);
   insertTerms(tx, table, key, terms);
-}
-
-/** Returns the terms of a text as the full-text index stores them. */
-export function searchTerms(text: string): string {
-  return extractTerms(text).join(" ");
 }
 
 export function insertTerms(tx: SqliteTx, table: string, key: number, terms: string): void {
@@ -40,19 +36,27 @@ export function rankByKeywords(
   where: Where | undefined,
   limit: number,
 ): (KeywordRanked & Keyed)[] {
-  const terms = extractQueryTerms(query).map(quoteTerm);
+  const words = queryTerms(query, indexedLanguages(tx, table)).map((variants) => variants.map(quoteTerm));
+  const terms = words.flat();
   if (terms.length === 0) return [];
   const rows =
     (where ? undefined : rankCandidates(tx, table, records, terms, limit)) ??
     rankMatching(tx, table, records, terms.join(" OR "), where, limit);
   const countMatched = (key: number) =>
-    terms.filter((term) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid = ?`, term, key)).length;
+    words.filter((variants) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid = ?`, variants.join(" OR "), key)).length;
   return rows.map(({ key, id, score }, index) => ({
     key,
     id,
     score: Math.max(score, Number.MIN_VALUE),
-    ...(index === 0 ? { matched: countMatched(key) / terms.length } : {}),
+    ...(index === 0 ? { matched: countMatched(key) / words.length } : {}),
   }));
+}
+
+/** Returns the languages whose stems the index contains. One look-up suffices where all records are English. */
+function indexedLanguages(tx: SqliteTx, table: string): Language[] {
+  const contains = (match: string) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? LIMIT 1`, match) !== undefined;
+  const markers = MARKED_LANGUAGES.map((language) => quoteTerm(languageMarker(language)));
+  return contains(markers.join(" OR ")) ? MARKED_LANGUAGES.filter((_, index) => contains(markers[index]!)) : [];
 }
 
 interface RankedRow extends Keyed {

@@ -27,7 +27,7 @@ CREATE INDEX knowledge_category ON knowledge (category, subcategory);
 CREATE INDEX knowledge_signature ON knowledge (signature) WHERE signature <> '';
 -- The terms are stored with the index, because secure-delete needs them to erase them from every page.
 CREATE VIRTUAL TABLE knowledge_fts USING fts5 (
-  terms, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+  terms, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* Co' tokenchars '_$'"
 );
 INSERT INTO knowledge_fts (knowledge_fts, rank) VALUES ('secure-delete', 1);
 CREATE TABLE embedding_records (

@@ -6,7 +6,7 @@ import { OUTBOX_SCHEMA } from "./outbox.ts";
 
 /** The schema of a project's database. */
 export const projectSchema: DatabaseSchema = {
-  version: 1,
+  version: 2,
   name: "project",
   sql: `
     ${PROJECT_INFO_SCHEMA}
@@ -47,10 +47,10 @@ export const projectSchema: DatabaseSchema = {
     CREATE INDEX checkpoint_tags_folded ON checkpoint_tags (folded, checkpoint_key);
     ${EMBEDDING_VERSIONS_SCHEMA}
     ${VECTOR_SCHEMA}
-    -- Cairn splits the text into terms, identifiers into their parts too; an underscore is part of a term.
+    -- Cairn splits the text into stems, identifiers into their parts too; the index splits at spaces only.
     -- The terms are stored with the index, because secure-delete needs them to erase them from every page.
     CREATE VIRTUAL TABLE checkpoint_fts USING fts5 (
-      terms, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+      terms, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* Co' tokenchars '_$'"
     );
     INSERT INTO checkpoint_fts (checkpoint_fts, rank) VALUES ('secure-delete', 1);
     ${KNOWLEDGE_SCHEMA}

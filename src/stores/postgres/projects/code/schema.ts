@@ -57,6 +57,7 @@ CREATE TABLE code_chunks (
   text_start integer NOT NULL,
   text_length integer NOT NULL,
   terms tsvector NOT NULL,
+  term_count integer NOT NULL GENERATED ALWAYS AS (count_terms(terms)) STORED,
   UNIQUE (file_key, generation, chunk_index)
 );
 CREATE INDEX code_chunks_terms ON code_chunks USING gin (terms);

@@ -1,11 +1,12 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
+import { codeTerms } from "../../../../text/terms.ts";
 import { packTexts, type TextColumns, textReader } from "../../../rows/chunk-row.ts";
 import { chunkTerms, packSymbols } from "../../../rows/index-text.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
 import { toPgvector } from "../../driver/pgvector.ts";
 import { toTimestamp } from "../../driver/time.ts";
-import { searchTerms } from "../full-text.ts";
+import { tsvectorOf } from "../full-text.ts";
 import type { ProjectTables } from "../project-tables.ts";
 
 interface Step {
@@ -97,7 +98,7 @@ async function putChunks({ tx, projectId, generation }: Step, fileKey: number, {
   await tx.run(
     `INSERT INTO code_chunks (file_key, generation, id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, terms)
      SELECT $1, $2, g.id, g.chunk_index, g.kind, g.name, g.parents, g.defines, g.start_line, g.end_line, g.text_key, g.text_start, g.text_length,
-            to_tsvector('english', g.terms)
+            g.terms::tsvector
        FROM unnest($3::text[], $4::int[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[], $10::int[], $11::bigint[], $12::int[], $13::int[], $14::text[])
             AS g (id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, terms)`,
     fileKey,
@@ -113,7 +114,7 @@ async function putChunks({ tx, projectId, generation }: Step, fileKey: number, {
     places.map(({ block }) => textKeys[block]!),
     places.map(({ start }) => start),
     places.map(({ length }) => length),
-    each((chunk) => searchTerms(chunkTerms(path, chunk))),
+    each((chunk) => tsvectorOf(codeTerms(chunkTerms(path, chunk)))),
   );
   return ids;
 }
@@ -178,14 +179,14 @@ async function renameFile(step: Step, { from, to, contentHash }: { from: string;
   const textOf = await readTexts(tx, chunks);
   // The key stays the same, and so do the vectors; the full-text terms change with the path.
   await tx.run(
-    `UPDATE code_chunks c SET id = g.id, generation = $1, terms = to_tsvector('english', g.terms)
+    `UPDATE code_chunks c SET id = g.id, generation = $1, terms = g.terms::tsvector
        FROM unnest($2::bigint[], $3::text[], $4::text[]) AS g (key, id, terms) WHERE c.key = g.key`,
     generation,
     chunks.map(({ key }) => key),
     chunks.map(({ chunk_index }) => chunkId(projectId, to, chunk_index, generation)),
     chunks.map(({ name, parents, defines, ...place }) => {
       const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
-      return searchTerms(chunkTerms(to, { ...names, text: textOf(place) }));
+      return tsvectorOf(codeTerms(chunkTerms(to, { ...names, text: textOf(place) })));
     }),
   );
   await recordRename(step, from, to);

@@ -3,10 +3,10 @@ import { isMainThread } from "node:worker_threads";
 import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
 import { runInThread } from "../../../../scheduling/run-in-thread.ts";
 import { yieldToCalls } from "../../../../scheduling/yield.ts";
+import { codeTerms } from "../../../../text/terms.ts";
 import { packTexts, type TextPlace } from "../../../rows/chunk-row.ts";
 import { chunkTerms, type PackedSymbols, packSymbols } from "../../../rows/index-text.ts";
 import type { SqliteDatabase } from "../../driver/driver.ts";
-import { searchTerms } from "../full-text.ts";
 import { commitCode } from "./write.ts";
 
 /** Chunks that the main thread writes itself: about ten milliseconds. */
@@ -50,7 +50,7 @@ export function rowsOf(file: FileWrite): FileRows {
   const { path, chunks, symbols } = file;
   const words = chunks.map(({ chunk }) => {
     yieldToCalls();
-    return searchTerms(chunkTerms(path, chunk));
+    return codeTerms(chunkTerms(path, chunk)).join(" ");
   });
   return { file, ...packTexts(chunks.map(({ chunk }) => chunk.text)), words, symbols: packSymbols(symbols) };
 }

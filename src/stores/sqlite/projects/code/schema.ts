@@ -71,7 +71,7 @@ CREATE VIEW current_chunks AS
     FROM code_chunks c JOIN indexed_files f ON f.file_key = c.file_key AND f.generation = c.generation
     LEFT JOIN code_texts t ON t.key = c.text_key;
 CREATE VIRTUAL TABLE code_fts USING fts5 (
-  terms, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_$'"
+  terms, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* Co' tokenchars '_$'"
 );
 CREATE TABLE code_symbols (
   name TEXT NOT NULL,
@@ -93,7 +93,7 @@ END;
 
 /** The schema of a project's code index, a database of its own next to the project's. */
 export const codeSchema: DatabaseSchema = {
-  version: 1,
+  version: 2,
   name: "code index",
   sql: [PROJECT_INFO_SCHEMA, EMBEDDING_VERSIONS_SCHEMA, VECTOR_SCHEMA, OUTBOX_SCHEMA, CODE_TABLES].join(""),
 };
