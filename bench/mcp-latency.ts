@@ -40,7 +40,7 @@ export default {
     bench.defer(() => client.close());
 
     const call = async (name: string, input: Record<string, unknown>): Promise<Record<string, unknown>> => {
-      const answer = await client.callTool({ name, arguments: input });
+      const answer = await client.callTool({ name, arguments: { detail: "full", ...input } });
       if (answer.isError) throw new Error(`${name} failed: ${JSON.stringify(answer.content)}`);
       return answer.structuredContent as Record<string, unknown>;
     };

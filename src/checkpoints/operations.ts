@@ -2,7 +2,18 @@ import { z } from "zod";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
-import { Context, Damaged, damagedField, damagedNote, Id, MaxTokens, ProjectPath, Tags, text } from "../operations/schemas.ts";
+import {
+  Context,
+  Damaged,
+  damagedField,
+  damagedNote,
+  Id,
+  MaxTokens,
+  ProjectPath,
+  redactionNote,
+  Tags,
+  text,
+} from "../operations/schemas.ts";
 import type { Hit } from "../recall/record-hits.ts";
 import { fitNote } from "../text/budget.ts";
 import { fitCheckpoints } from "./fit.ts";
@@ -40,6 +51,7 @@ export const checkpointSave = operation({
       'cairn checkpoint save "Red tests" --context branch=main',
     ],
   },
+  mcp: { compact: compactSaved, alwaysLoad: true },
   render: ({ id, token_count, summary, embedding_pending, redacted }) =>
     [
       `Saved checkpoint ${id} (${token_count} tokens): ${summary}`,
@@ -75,12 +87,11 @@ export const checkpointSearch = operation({
     examples: ['cairn checkpoint search "where did the login tests break"', 'cairn checkpoint search "retry" --tags http --top-k 3'],
     view: { table: "results", columns: ["score", "checkpoint.id", "checkpoint.created_at", "checkpoint.summary"] },
   },
+  mcp: { compact: compactResults, rows: "results", unlisted: ["mode", "tag_match"], alwaysLoad: true },
   render: ({ results, degraded, damaged, note }) =>
     [
       ...(results.length === 0 ? ["No checkpoints found."] : []),
-      ...results.map(
-        ({ checkpoint, score }) => `${score.toFixed(2)}  ${checkpoint.id}  ${checkpoint.created_at.slice(0, 16)}  ${checkpoint.summary}`,
-      ),
+      ...results.map(({ checkpoint, score }) => `${score.toFixed(2)}  ${rowText(checkpoint)}`),
       ...degraded.map((part) => `Note: ${part}.`),
       ...damagedNote(damaged),
       ...(note ? [note] : []),
@@ -103,6 +114,7 @@ export const checkpointGet = operation({
     examples: ["cairn checkpoint get 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c"],
     view: { record: ["summary", "description", "context", "tags", "id", "created_at", "updated_at", "token_count", "note"] },
   },
+  mcp: { compact: compactCheckpoint, searchHint: "read a saved checkpoint" },
   render: (checkpoint) =>
     [
       checkpoint.summary,
@@ -144,10 +156,16 @@ export const checkpointList = operation({
     examples: ["cairn checkpoint list", "cairn checkpoint list --limit 50 --sort-by updated_at --json"],
     view: { table: "checkpoints", columns: ["id", "created_at", "summary", "tags"] },
   },
+  mcp: {
+    compact: ({ checkpoints, ...rest }) => ({ checkpoints: checkpoints.map(compactRow), ...rest }),
+    rows: "checkpoints",
+    unlisted: ["offset", "sort_by", "tag_match", "created_from", "created_before"],
+    searchHint: "history of saved progress",
+  },
   render: ({ checkpoints, damaged, total, next_cursor, note }) =>
     [
       `${checkpoints.length} of ${total} checkpoints`,
-      ...checkpoints.map((checkpoint) => `${checkpoint.id}  ${checkpoint.created_at}  ${checkpoint.summary}`),
+      ...checkpoints.map(rowText),
       ...damagedNote(damaged),
       next_cursor ? `Next page: cursor ${next_cursor}` : "",
       note ?? "",
@@ -169,25 +187,28 @@ export const checkpointList = operation({
   },
 });
 
+const ResumedOutput = z.object({
+  level: z.string(),
+  checkpoint: CheckpointOutput.partial({ description: true, context: true }).omit({ token_count: true }),
+  text: z.string().describe("Text to read."),
+  damaged: Damaged,
+  note: z.string().optional(),
+});
+
 export const checkpointResume = operation({
   name: "checkpoint_resume",
   summary: "Resume work from the newest checkpoint, or from a given one.",
   input: z.strictObject({
     project_path: ProjectPath,
     id: Id.optional().describe("Default: the newest."),
-    level: z.enum(["summary", "context", "full"]).default("context").describe("summary; with context; with description."),
+    level: z.enum(["summary", "context", "full"]).default("full").describe("context: without description."),
     max_tokens: MaxTokens,
   }),
-  output: z.object({
-    level: z.string(),
-    checkpoint: CheckpointOutput.partial({ description: true, context: true }).omit({ token_count: true }),
-    text: z.string().describe("Text to read."),
-    damaged: Damaged,
-    note: z.string().optional(),
-  }),
+  output: ResumedOutput,
   access: "read",
   toolset: "core",
   cli: { positional: ["id"], examples: ["cairn checkpoint resume", "cairn checkpoint resume --level full"] },
+  mcp: { compact: compactResumed, alwaysLoad: true },
   render: ({ text: content, damaged, note }) => [content, ...damagedNote(damaged), note].filter(Boolean).join("\n\n"),
   run: async (cairn, input) => {
     const { damaged, ...resumed } = await cairn.checkpoints.resume(input);
@@ -208,7 +229,8 @@ export const checkpointUpdate = operation({
   }),
   output: SavedOutput,
   access: "write",
-  toolset: "admin",
+  toolset: "core",
+  mcp: { compact: compactSaved, searchHint: "correct a saved checkpoint" },
   cli: { positional: ["id"], examples: ['cairn checkpoint update 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c --summary "Lexer done"'] },
   render: ({ id, summary, redacted }) => [`Updated checkpoint ${id}: ${summary}`, ...redactionNote(redacted)].join("\n"),
   run: async (cairn, input, { signal }) => toSavedOutput(await cairn.checkpoints.update(input, { signal })),
@@ -223,6 +245,7 @@ export const checkpointDelete = operation({
   annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "core",
+  mcp: { compact: (output) => output, searchHint: "remove a saved checkpoint" },
   cli: { positional: ["id"], examples: ["cairn checkpoint delete 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c"] },
   render: ({ deleted }) => (deleted ? "Deleted." : "No such checkpoint."),
   run: (cairn, input) => cairn.checkpoints.delete(input),
@@ -241,9 +264,43 @@ export function fitResults(hits: readonly Hit<Checkpoint>[], maxTokens: number) 
   return { results, ...fitNote(maxTokens, fitted, "checkpoint_get") };
 }
 
-function redactionNote(redacted: z.output<typeof SavedOutput>["redacted"] = []): string[] {
-  if (redacted.length === 0) return [];
-  return [`Secrets removed before storing: ${redacted.map(({ kind, field, count }) => `${count} × ${kind} in ${field}`).join(", ")}.`];
+type WireCheckpoint = z.output<typeof CheckpointOutput>;
+
+/** A checkpoint in a list for agents: enough to choose by; checkpoint_get returns the rest. */
+function compactRow({ id, created_at, summary, tags }: WireCheckpoint) {
+  return { id, created_at: minuteOf(created_at), summary, tags };
+}
+
+/** Returns a checkpoint as a line of a list. */
+export function rowText({ id, created_at, summary, tags }: WireCheckpoint): string {
+  return `${id}  ${minuteOf(created_at)}  ${summary}${tags.length > 0 ? `  [${tags.join(", ")}]` : ""}`;
+}
+
+/** Returns the hits of a search as rows for agents. */
+export function compactResults({ results, model: _, ...rest }: { results: z.output<typeof SearchResult>[]; model?: string | undefined }) {
+  return { results: results.map(({ checkpoint, score }) => ({ score, ...compactRow(checkpoint) })), ...rest };
+}
+
+/** Returns a whole checkpoint without what the agent knows or does not need. */
+function compactCheckpoint(checkpoint: z.output<typeof ResumedOutput>["checkpoint"] & { note?: string | undefined }) {
+  const { id, summary, tags, description, context, created_at, updated_at, note } = checkpoint;
+  const changed = updated_at === created_at ? {} : { updated_at: minuteOf(updated_at) };
+  return { id, created_at: minuteOf(created_at), ...changed, summary, tags, context, description, note };
+}
+
+function compactResumed({ level, checkpoint, text: content, damaged, note }: z.output<typeof ResumedOutput>) {
+  // A context that was too long for the budget is only in the text, which is cut.
+  const cut = level !== "summary" && checkpoint.context === undefined;
+  return { ...(cut ? { id: checkpoint.id, text: content } : compactCheckpoint(checkpoint)), damaged, note };
+}
+
+function compactSaved({ id, token_count, embedding_pending, redacted }: z.output<typeof SavedOutput>) {
+  return { id, token_count, embedding_pending, note: redactionNote(redacted)[0] };
+}
+
+/** Shortens a time to the minute. */
+function minuteOf(time: string): string {
+  return `${time.slice(0, 16)}Z`;
 }
 
 export const checkpointOperations = [

@@ -1,5 +1,5 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { cutText } from "../text/budget.ts";
+import { cutText, estimateTokens } from "../text/budget.ts";
 
 /** How much of a checkpoint a session reads: the summary, the context too, or everything. */
 export type ResumeLevel = "summary" | "context" | "full";
@@ -17,30 +17,32 @@ export interface Resumed {
 }
 
 export function resumeAt(checkpoint: Checkpoint, level: ResumeLevel, maxTokens: number): Resumed {
-  const { id, projectPath, summary, tags, createdAt, updatedAt, context, description } = checkpoint;
+  const { id, projectPath, summary, tags, createdAt, updatedAt, context } = checkpoint;
   const withContext = level !== "summary";
   const whole = [
     `# ${summary}`,
     `Checkpoint ${id} of ${createdAt}${updatedAt === createdAt ? "" : `, changed ${updatedAt}`}${tags.length > 0 ? `, tags: ${tags.join(", ")}` : ""}`,
     ...(withContext ? Object.entries(context).map(([key, value]) => `${key}: ${value}`) : []),
-    ...(level === "full" && description ? ["", description] : []),
   ].join("\n");
-  const { text, cut } = cutText(whole, maxTokens, "cut here");
+  const head = cutText(whole, maxTokens, "cut here");
+  const shown = head.cut || level !== "full" ? "" : checkpoint.description;
+  const description = cutText(shown, Math.max(0, maxTokens - estimateTokens(whole)), "cut here");
   const higher = HIGHER[level];
-  const more = higher && (description !== "" || (level === "summary" && Object.keys(context).length > 0));
+  const more = higher && (checkpoint.description !== "" || (level === "summary" && Object.keys(context).length > 0));
   return {
     level,
     checkpoint: {
       ...{ id, projectPath, summary, tags, createdAt, updatedAt },
-      ...(withContext && !cut && { context }),
-      ...(level === "full" && !cut && { description }),
+      ...(withContext && !head.cut && { context }),
+      ...(level === "full" && !head.cut && { description: description.text }),
     },
-    text,
-    note: cut
-      ? `Cut to about ${maxTokens} tokens. Resume with a larger max_tokens for the rest.`
-      : more
-        ? `More is available with level ${JSON.stringify(higher)}.`
-        : undefined,
+    text: description.text ? `${head.text}\n\n${description.text}` : head.text,
+    note:
+      head.cut || description.cut
+        ? `Cut to about ${maxTokens} tokens. Resume with a larger max_tokens for the rest.`
+        : more
+          ? `More is available with level ${JSON.stringify(higher)}.`
+          : undefined,
   };
 }
 

@@ -230,7 +230,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, redact
       return { deleted: (await project?.checkpoints.delete(id)) ?? false };
     },
 
-    async resume({ projectPath, id, level = "context", maxTokens = RESUME_TOKENS }) {
+    async resume({ projectPath, id, level = "full", maxTokens = RESUME_TOKENS }) {
       const project = await storage.find(projectPath);
       const newest = id === undefined ? await project?.checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }) : undefined;
       const checkpoint = id === undefined ? newest?.checkpoints[0] : await project?.checkpoints.get(id);

@@ -4,7 +4,7 @@ import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { Damaged, damagedField, damagedNote, MaxTokens, ProjectPath, text } from "../operations/schemas.ts";
 import { pointInTime } from "../text/point-in-time.ts";
-import { fitResults } from "./operations.ts";
+import { compactResults, fitResults, rowText } from "./operations.ts";
 import { CheckpointOutput, FilterFields, SearchResult } from "./wire-schemas.ts";
 
 export const checkpointSearchAll = operation({
@@ -29,11 +29,18 @@ export const checkpointSearchAll = operation({
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "admin",
+  mcp: {
+    compact: ({ results, ...rest }) => ({
+      ...rest,
+      results: compactResults({ results }).results.map((row, index) => ({ project_path: results[index]!.checkpoint.project_path, ...row })),
+    }),
+    rows: "results",
+  },
   cli: { positional: ["query"], examples: ['cairn checkpoint search-all "how did we rotate the certificates"'] },
   render: ({ results, degraded, damaged, projects, note }) =>
     [
       results.length === 0 ? `No checkpoints found in ${projects} projects.` : `From ${projects} projects:`,
-      ...results.map(({ checkpoint, score }) => `${score.toFixed(2)}  ${checkpoint.project_path}  ${checkpoint.id}  ${checkpoint.summary}`),
+      ...results.map(({ checkpoint, score }) => `${score.toFixed(2)}  ${checkpoint.project_path}  ${rowText(checkpoint)}`),
       ...degraded.map((part) => `Note: ${part}.`),
       ...damagedNote(damaged),
       ...(note ? [note] : []),

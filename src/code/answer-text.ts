@@ -74,3 +74,40 @@ export function contextText({ contexts, note }: z.output<typeof ContextOutput>, 
     ...(note ? [note] : []),
   ].join("\n\n");
 }
+
+/** Returns search hits for agents: where the code is, and the code. */
+export function compactSearch({ results, model: _, ...rest }: Search) {
+  return {
+    results: results.map(({ path, text_start_line, text, kind, symbol, parents, stale }) => ({
+      path,
+      lines: linesOf(text, text_start_line),
+      symbol: symbol === undefined ? undefined : [...parents, symbol].join("."),
+      kind,
+      stale,
+      text,
+    })),
+    ...rest,
+  };
+}
+
+/** Returns usages for agents as `path:line:column  text`, like a search in a terminal. */
+export function compactUsages({ definitions, references, ...rest }: z.output<typeof UsagesOutput>) {
+  const site = ({ path, line, column, text, stale }: Site) => `${path}:${line}:${column}  ${text.trim()}${stale ? "  (stale)" : ""}`;
+  return {
+    definitions: definitions.map((one) => `${site(one)}  (${[one.kind, ...one.parents.slice(-1)].join(" in ")})`),
+    references: references.map(site),
+    ...rest,
+  };
+}
+
+/** Returns contexts for agents. */
+export function compactContexts({ contexts, ...rest }: z.output<typeof ContextOutput>) {
+  return {
+    contexts: contexts.map(({ path, start_line, text, stale }) => ({ path, lines: linesOf(text, start_line), stale, text })),
+    ...rest,
+  };
+}
+
+function linesOf(text: string, startLine: number): string {
+  return `${startLine}-${startLine + text.split("\n").length - 1}`;
+}

@@ -7,7 +7,7 @@ import { ProjectId, text } from "../operations/schemas.ts";
 import type { CodeFilter } from "../ports/code-store.ts";
 import { withinBudget } from "../text/budget.ts";
 import { estimateTokens } from "../text/estimate-tokens.ts";
-import { contextText, searchText, usagesText } from "./answer-text.ts";
+import { compactContexts, compactSearch, compactUsages, contextText, searchText, usagesText } from "./answer-text.ts";
 import { PATH_ROLES } from "./query.ts";
 import type { CodeAnswer } from "./search.ts";
 import type { CodeContext } from "./service.ts";
@@ -20,7 +20,6 @@ const TERMINAL_LINES = 8;
 export const codeSearch = operation({
   name: "code_search",
   summary: "Search the indexed code by semantic, keyword and symbol search.",
-  description: "Hits have file, lines and symbol.",
   input: z.strictObject({
     project_path: ProjectId,
     query: text(LIMITS.queryChars, 1).describe("Question or symbol name."),
@@ -35,6 +34,12 @@ export const codeSearch = operation({
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "core",
+  mcp: {
+    compact: compactSearch,
+    rows: "results",
+    unlisted: ["mode", "include", "changed_since"],
+    searchHint: "find code by question or name",
+  },
   http: { method: "POST", path: "/search" },
   cli: {
     positional: ["query"],
@@ -68,6 +73,7 @@ export const codeSimilar = operation({
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "code",
+  mcp: { compact: compactSearch, rows: "results" },
   http: { method: "POST", path: "/similar" },
   cli: {
     positional: ["path", "line"],
@@ -97,6 +103,7 @@ export const codeUsages = operation({
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "core",
+  mcp: { compact: compactUsages, rows: "references", unlisted: ["detail"], searchHint: "references, callers, definition" },
   http: { method: "POST", path: "/usages" },
   cli: {
     positional: ["symbol"],
@@ -137,6 +144,7 @@ export const codeContext = operation({
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "core",
+  mcp: { compact: compactContexts, searchHint: "read a function or lines" },
   http: { method: "POST", path: "/context" },
   cli: {
     positional: ["path", "start_line", "end_line"],

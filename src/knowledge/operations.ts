@@ -4,7 +4,7 @@ import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import { Damaged, damagedField, damagedNote, Id, MaxTokens, PlaceFields, text } from "../operations/schemas.ts";
+import { Damaged, damagedField, damagedNote, Id, MaxTokens, PlaceFields, redactionNote, text } from "../operations/schemas.ts";
 import { fitNote } from "../text/budget.ts";
 import { fitKnowledge } from "./fit.ts";
 import type { SavedKnowledge } from "./service.ts";
@@ -50,6 +50,22 @@ const toSavedOutput = ({ embedded, ...record }: SavedKnowledge) => ({
   ...(embedded ? {} : { embeddingPending: true }),
 });
 
+type WireKnowledge = z.output<typeof KnowledgeOutput>;
+
+/** A record for agents. */
+const compactKnowledge = ({ id, kind, category, subcategory, question, answer, success_rate, usage_count }: WireKnowledge) => ({
+  ...{ id, kind, category, subcategory, question, answer },
+  ...(usage_count > 0 && { success_rate, usage_count }),
+});
+
+const firstLine = (text: string) => text.split("\n", 1)[0]!;
+
+const compactSaved = ({ id, embedding_pending, redacted }: z.output<typeof SavedOutput>) => ({
+  id,
+  embedding_pending,
+  note: redactionNote(redacted)[0],
+});
+
 const FoundRank = z.object({ rank: z.int(), score: z.number() });
 
 export const knowledgeSave = operation({
@@ -59,7 +75,8 @@ export const knowledgeSave = operation({
   output: SavedOutput,
   access: "write",
   annotations: { idempotent: false },
-  toolset: "knowledge",
+  toolset: "core",
+  mcp: { compact: compactSaved, unlisted: ["id", "subcategory"], searchHint: "remember a fix, how-to or fact" },
   cli: {
     positional: ["question", "answer"],
     examples: [
@@ -67,7 +84,7 @@ export const knowledgeSave = operation({
       'cairn knowledge save "ECONNREFUSED 127.0.0.1:5432" "Start PostgreSQL." --kind remediation --scope shared',
     ],
   },
-  render: ({ id, kind, question }) => `Saved ${kind} ${id}: ${question}`,
+  render: ({ id, kind, question, redacted }) => [`Saved ${kind} ${id}: ${question}`, ...redactionNote(redacted)].join("\n"),
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
     return toSavedOutput(await cairn.knowledge.save(input, context));
@@ -77,8 +94,7 @@ export const knowledgeSave = operation({
 export const knowledgeSearch = operation({
   name: "knowledge_search",
   summary: "Find knowledge about a question or an error, in this project and shared.",
-  description:
-    "Paste an error unchanged: line numbers, paths, times and ids are ignored. Then report with knowledge_feedback whether it helped.",
+  description: "Paste an error unchanged. Then report with knowledge_feedback whether it helped.",
   input: z.strictObject({
     ...PlaceFields,
     scope: z.enum(["project", "shared"]).optional().describe("Default: both."),
@@ -112,7 +128,21 @@ export const knowledgeSearch = operation({
   }),
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
-  toolset: "knowledge",
+  toolset: "core",
+  mcp: {
+    compact: ({ results, degraded, damaged, note }) => ({
+      results: results.map(({ knowledge: { id, kind, question, answer }, scope, score, confidence, warning, same_error }) => ({
+        ...{ id, kind, scope, score, confidence, question, answer, warning },
+        ...(same_error && { same_error }),
+      })),
+      degraded,
+      damaged,
+      note,
+    }),
+    rows: "results",
+    unlisted: ["mode", "category", "subcategory", "ranking"],
+    searchHint: "known fixes for an error, how-to, FAQ",
+  },
   cli: {
     positional: ["query"],
     examples: ['cairn knowledge search "how do we release"', "cairn knowledge search - --kind remediation --ranking success < error.log"],
@@ -122,7 +152,7 @@ export const knowledgeSearch = operation({
       ...(results.length === 0 ? ["No knowledge found."] : []),
       ...results.map(({ knowledge, scope, score, confidence, same_error, warning }) =>
         [
-          `${score.toFixed(2)}  ${confidence}${same_error ? ", same error" : ""}  ${knowledge.kind} ${knowledge.id} (${scope})  ${knowledge.question.split("\n")[0]}`,
+          `${score.toFixed(2)}  ${confidence}${same_error ? ", same error" : ""}  ${knowledge.kind} ${knowledge.id} (${scope})  ${firstLine(knowledge.question)}`,
           `  ${knowledge.answer.replaceAll("\n", "\n  ")}`,
           ...(warning ? [`  ${warning}`] : []),
         ].join("\n"),
@@ -152,6 +182,7 @@ export const knowledgeGet = operation({
   output: KnowledgeOutput,
   access: "read",
   toolset: "knowledge",
+  mcp: { compact: compactKnowledge },
   cli: {
     positional: ["id"],
     examples: ["cairn knowledge get tmpl_109 --scope shared"],
@@ -159,7 +190,13 @@ export const knowledgeGet = operation({
       record: ["question", "answer", "kind", "category", "subcategory", "id", "source", "usage_count", "success_rate", "updated_at"],
     },
   },
-  render: ({ id, kind, question, answer }) => `${question}\n${kind} ${id}\n${answer}`,
+  render: ({ id, kind, category, subcategory, question, answer, success_rate, usage_count }) =>
+    [
+      question,
+      [`${kind} ${id}`, [category, subcategory].filter(Boolean).join("/")].filter(Boolean).join(", "),
+      ...(usage_count > 0 ? [`success rate ${success_rate.toFixed(2)} after ${usage_count} uses`] : []),
+      answer,
+    ].join("\n"),
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
     return toOutput(await cairn.knowledge.get(input));
@@ -186,6 +223,13 @@ export const knowledgeList = operation({
   }),
   access: "read",
   toolset: "knowledge",
+  mcp: {
+    compact: ({ knowledge, ...rest }) => ({
+      knowledge: knowledge.map(({ id, kind, question }) => ({ id, kind, question: firstLine(question) })),
+      ...rest,
+    }),
+    rows: "knowledge",
+  },
   cli: {
     examples: ["cairn knowledge list", "cairn knowledge list --scope shared --kind faq --limit 50"],
     view: { table: "knowledge", columns: ["id", "kind", "category", "question", "usage_count"] },
@@ -193,7 +237,7 @@ export const knowledgeList = operation({
   render: ({ knowledge, damaged, total, next_cursor, note }) =>
     [
       `${knowledge.length} of ${total}`,
-      ...knowledge.map(({ id, kind, question }) => `${id}  ${kind}  ${question.split("\n")[0]}`),
+      ...knowledge.map(({ id, kind, question }) => `${id}  ${kind}  ${firstLine(question)}`),
       ...damagedNote(damaged),
       next_cursor ? `Next page: cursor ${next_cursor}` : "",
       note ?? "",
@@ -225,8 +269,9 @@ export const knowledgeUpdate = operation({
   output: SavedOutput,
   access: "write",
   toolset: "knowledge",
+  mcp: { compact: compactSaved },
   cli: { positional: ["id"], examples: ['cairn knowledge update release --answer "npm run release"'] },
-  render: ({ id, question }) => `Updated ${id}: ${question}`,
+  render: ({ id, question, redacted }) => [`Updated ${id}: ${question}`, ...redactionNote(redacted)].join("\n"),
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
     return toSavedOutput(await cairn.knowledge.update(input, context));
@@ -252,12 +297,13 @@ export const knowledgeDelete = operation({
 
 export const knowledgeFeedback = operation({
   name: "knowledge_feedback",
-  summary: "Report whether a knowledge record helped. The success ranking ranks helpful records higher.",
+  summary: "Report whether a knowledge record helped.",
   input: z.strictObject({ ...PlaceFields, id: Id, success: z.boolean().describe("Whether it helped.") }),
   output: z.object({ id: z.string(), success_rate: z.number(), successes: z.int(), usage_count: z.int() }),
   access: "write",
   annotations: { idempotent: false },
-  toolset: "knowledge",
+  toolset: "core",
+  mcp: { searchHint: "rate a known fix" },
   cli: {
     positional: ["id"],
     examples: ["cairn knowledge feedback tmpl_109 --success --scope shared", "cairn knowledge feedback release --no-success"],

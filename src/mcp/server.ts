@@ -13,6 +13,8 @@ import { type Caller, type Invocation, invoke, LOCAL_CALLER } from "../operation
 import type { Operation, Toolset } from "../operations/operation.ts";
 import { servicesOf } from "../operations/validate-library.ts";
 import type { Log } from "../ports/log.ts";
+import { answerOf } from "./answer.ts";
+import { readAnswerFields } from "./answer-fields.ts";
 import { checkpointPrompts, checkpointResources } from "./checkpoints.ts";
 import { toolError } from "./errors.ts";
 import { pageOf } from "./paging.ts";
@@ -47,6 +49,8 @@ const INSTRUCTIONS = `Cairn is durable memory that outlives this session.
 At the start of work, look for checkpoints of this project and read the newest ones that matter.
 Save a checkpoint when a step is done, before a risky change, and before you stop: what was done, what comes next, and facts a successor needs.
 To find code, ask code_search before you read files; code_usages and code_context are exact.
+When you meet an error, ask knowledge_search; when you have solved one, keep the solution with knowledge_save.
+Answers are compact: detail "full" returns every field, max_tokens limits the length.
 Never save secrets.`;
 
 /**
@@ -96,10 +100,17 @@ function callByName(context: ServerContext, options: McpServerOptions): CallOper
   };
 }
 
-async function callTool(operation: Operation, input: unknown, context: ServerContext, options: McpServerOptions): Promise<CallToolResult> {
+async function callTool(
+  operation: Operation,
+  input: Readonly<Record<string, unknown>>,
+  context: ServerContext,
+  options: McpServerOptions,
+): Promise<CallToolResult> {
   try {
-    const output = await invoke(options.cairn, operation, input, invocationOf(context, options));
-    return { content: [{ type: "text", text: operation.render(output) }], structuredContent: output };
+    const { detail, maxTokens, fields } = readAnswerFields(operation, input);
+    const call = (from: Readonly<Record<string, unknown>>) => invoke(options.cairn, operation, from, invocationOf(context, options));
+    const repeat = (limit: number) => call({ ...fields, limit });
+    return await answerOf(operation, await call(fields), { detail, maxTokens, repeat });
   } catch (error) {
     return toolError(asCairnError(error));
   }

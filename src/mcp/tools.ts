@@ -7,56 +7,57 @@ export function toolOf(operation: Operation, defaultProject?: string): Tool {
   const { readOnly, destructive, idempotent } = operation.annotations;
   return {
     name: operation.name,
-    title: titleOf(operation.name),
     description: operation.description ? `${operation.summary} ${operation.description}` : operation.summary,
     inputSchema: inputSchema(operation, defaultProject),
-    outputSchema: jsonSchema(operation.output, "output") as NonNullable<Tool["outputSchema"]>,
-    annotations: {
-      readOnlyHint: readOnly,
-      destructiveHint: destructive,
-      idempotentHint: idempotent,
-      openWorldHint: false, // Cairn reaches nothing but its own store
-    },
+    // Compact and full answers have different fields, and a client validates both.
+    outputSchema: { type: "object" },
+    // The other hints matter only for tools that change something. Cairn reaches nothing but its own store.
+    annotations: readOnly
+      ? { readOnlyHint: true }
+      : { destructiveHint: destructive, ...(idempotent && destructive && { idempotentHint: true }), openWorldHint: false },
+    ...metaOf(operation),
   };
 }
 
-/** The operations of these toolsets, in the order of the list. */
+/** The operations of these toolsets, in the order of the list. `core` is always offered: the other toolsets add to it. */
 export function chooseOperations(operations: readonly Operation[], toolsets: readonly Toolset[]): Operation[] {
-  return operations.filter(({ toolset }) => toolset !== "none" && toolsets.includes(toolset));
+  return operations.filter(({ toolset }) => toolset === "core" || (toolset !== "none" && toolsets.includes(toolset)));
 }
 
-function titleOf(name: string): string {
-  const words = name.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+/** Hints for clients that load tools only when an agent searches for them. */
+function metaOf({ mcp }: Operation): Pick<Tool, "_meta"> {
+  if (mcp?.alwaysLoad) return { _meta: { "anthropic/alwaysLoad": true } };
+  return mcp?.searchHint === undefined ? {} : { _meta: { "anthropic/searchHint": mcp.searchHint } };
 }
 
 function inputSchema(operation: Operation, defaultProject: string | undefined): Tool["inputSchema"] {
-  const schema = jsonSchema(operation.input, "input") as Tool["inputSchema"] & { properties: Record<string, object> };
-  if (!hasProject(operation) || defaultProject === undefined) return schema;
-  schema.properties.project_path = { ...schema.properties.project_path, description: "Default: this session's project." };
+  const schema = jsonSchema(operation.input) as Tool["inputSchema"] & { properties: Record<string, object> };
+  // Every tool accepts both; they are listed where answers are long.
+  if (operation.mcp?.rows !== undefined || "max_tokens" in schema.properties) schema.properties.max_tokens = { type: "integer" };
+  if (operation.mcp?.rows !== undefined) schema.properties.detail = { type: "string", enum: ["full"] };
+  for (const field of operation.mcp?.unlisted ?? []) delete schema.properties[field];
+  if (!hasProject(operation)) return schema;
+  // The instructions of the server state which project is the default.
+  schema.properties.project_path = { type: "string", ...(defaultProject === undefined && { description: "Absolute path, or a name." }) };
+  if (defaultProject === undefined) return schema;
   schema.required = schema.required?.filter((name) => name !== "project_path") ?? [];
+  if (schema.required.length === 0) delete schema.required;
   return schema;
 }
 
-/** Returns the JSON Schema without parts that cost a model tokens and carry no information. */
-function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
+/** Returns the JSON Schema without parts that cost a model tokens. A value beyond a limit is refused with an error that names the limit. */
+function jsonSchema(schema: z.ZodType): Record<string, unknown> {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    io,
+    io: "input",
     unrepresentable: "any",
     override: ({ jsonSchema: part }) => {
-      if (part.maximum === Number.MAX_SAFE_INTEGER) delete part.maximum;
-      if (part.minimum === Number.MIN_SAFE_INTEGER) delete part.minimum;
-      if (part.minLength === 0) delete part.minLength;
+      for (const limit of LIMIT_KEYWORDS) delete part[limit];
       if (part.format) delete part.pattern;
-      if (io === "output") {
-        // That an answer has all its fields and no others is for us to see to.
-        delete part.required;
-        if (part.additionalProperties === false) delete part.additionalProperties;
-        // Only present when stored records are damaged, and then its content explains itself.
-        if (part.properties) delete part.properties.damaged;
-      }
-      if (typeof part.propertyNames === "object" && Object.keys(part.propertyNames).join() === "type") delete part.propertyNames;
+      if (part.additionalProperties === false) delete part.additionalProperties;
+      delete part.propertyNames;
     },
   });
   return rest;
 }
+
+const LIMIT_KEYWORDS = ["minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "minItems", "maxItems"] as const;

@@ -56,7 +56,19 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
     /** The same, where a terminal wants less text than an agent. */
     readonly text?: (output: z.output<Output>, style: TextStyle) => string;
   };
-  /** A few lines for people and for agents that read text; structured data goes along anyway. */
+  readonly mcp?: {
+    /** The structured answer that an agent gets unless it asks for `detail: "full"`. Default: the text of `render`. */
+    readonly compact?: (output: z.output<Output>) => Record<string, unknown>;
+    /** The list in the output that a token budget shortens from its end. */
+    readonly rows?: string;
+    /** Fields that the tool accepts and its listed schema omits: agents rarely need them, and each costs tokens in every session. */
+    readonly unlisted?: readonly string[];
+    /** Loads the tool into the first request of a session. Clients may load the others when the agent searches for them. */
+    readonly alwaysLoad?: true;
+    /** Words by which an agent that searches for a tool finds this one. */
+    readonly searchHint?: string;
+  };
+  /** A few lines for people and for agents that read text. */
   readonly render: (output: z.output<Output>) => string;
   readonly run: (cairn: Cairn, input: Camel<z.output<Input>>, context: CallContext) => Promise<unknown>;
 }

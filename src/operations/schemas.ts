@@ -81,8 +81,16 @@ export function damagedNote(damaged: z.output<typeof Damaged>): string[] {
   return [`Skipped ${damaged.length} damaged: ${named.join(", ")}${more}. Run cairn doctor --repair.`];
 }
 
+/** Returns the note about secrets that were removed, for text output. */
+export function redactionNote(
+  redacted: readonly { readonly kind: string; readonly field: string; readonly count: number }[] = [],
+): string[] {
+  if (redacted.length === 0) return [];
+  return [`Secrets removed before storing: ${redacted.map(({ kind, field, count }) => `${count} × ${kind} in ${field}`).join(", ")}.`];
+}
+
 /** The fields of a record scope: a project, or shared. */
 export const PlaceFields = {
   project_path: ProjectPath.optional(),
-  scope: z.enum(["project", "shared"]).optional().describe("shared: for all projects. Default: this project."),
+  scope: z.enum(["project", "shared"]).optional().describe("shared: for all projects."),
 };

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { type CallContext, operation } from "../operations/operation.ts";
-import { text } from "../operations/schemas.ts";
+import { MaxTokens, text } from "../operations/schemas.ts";
+import { recordTokens, withinBudget } from "../text/budget.ts";
 import { drawPath, oneLine } from "./drawing.ts";
+import { fitRun } from "./fit.ts";
 import type { MaySee } from "./service.ts";
 
 const RunId = text(LIMITS.runKeyChars, 1).describe("The id under which the run was started.");
@@ -47,18 +49,32 @@ export const runList = operation({
     limit: z.int().min(1).max(LIMITS.listMax).default(20),
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the page before."),
   }),
-  output: z.object({ runs: z.array(RunOutput), next_cursor: z.string().optional() }),
+  output: z.object({ runs: z.array(RunOutput), next_cursor: z.string().optional(), note: z.string().optional() }),
   access: "read",
   toolset: "runs",
+  mcp: {
+    compact: ({ runs, ...rest }) => ({
+      runs: runs.map(({ run_id, status, graph, updated_at, reason }) => ({
+        run_id,
+        status,
+        graph,
+        updated_at,
+        reason: reason && oneLine(reason),
+      })),
+      ...rest,
+    }),
+    rows: "runs",
+  },
   cli: {
     examples: ["cairn run list", "cairn run list --status paused", "cairn run list --abandoned --json"],
     view: { table: "runs", columns: ["run_id", "status", "graph", "last_sequence", "updated_at", "reason"] },
   },
-  render: ({ runs, next_cursor }) =>
+  render: ({ runs, next_cursor, note }) =>
     [
       runs.length === 0 ? "No runs." : `${runs.length} runs`,
       ...runs.map((run) => `${run.run_id}  ${run.status}  ${run.graph}  ${run.updated_at}${run.reason ? `  ${oneLine(run.reason)}` : ""}`),
       next_cursor ? `More: call again with cursor ${next_cursor}` : "",
+      note ?? "",
     ]
       .filter(Boolean)
       .join("\n"),
@@ -72,15 +88,22 @@ export const runGet = operation({
     run_id: RunId,
     sequence: z.int().min(1).optional().describe("Show the run at this checkpoint."),
     include_state: z.boolean().default(false).describe("Include the state as JSON."),
+    max_tokens: MaxTokens,
   }),
-  output: z.object({ run: RunOutput, steps: z.array(StepOutput), truncated: z.boolean(), state_json: z.string().optional() }),
+  output: z.object({
+    run: RunOutput,
+    steps: z.array(StepOutput),
+    truncated: z.boolean(),
+    state_json: z.string().optional(),
+    note: z.string().optional(),
+  }),
   access: "read",
   toolset: "runs",
   cli: {
     positional: ["run_id"],
     examples: ["cairn run get nightly-42", "cairn run get nightly-42 --sequence 7 --include-state"],
   },
-  render: ({ run, steps, truncated, state_json }) =>
+  render: ({ run, steps, truncated, state_json, note }) =>
     [
       `${run.run_id}: ${run.status}${run.reason ? `, ${oneLine(run.reason)}` : ""}`,
       `graph ${run.graph || "(none)"}, ${run.last_sequence} checkpoints so far, last change ${run.updated_at}`,
@@ -89,10 +112,11 @@ export const runGet = operation({
       truncated ? "┊ … earlier steps: see run_history" : "",
       drawPath(steps, run.status),
       state_json ? `\nstate: ${state_json}` : "",
+      note ?? "",
     ]
       .filter((line, index) => line !== "" || index === 3)
       .join("\n"),
-  run: async (cairn, input, context) => present(await cairn.runs.get(input, maySee(context))),
+  run: async (cairn, { maxTokens, ...input }, context) => present(fitRun(await cairn.runs.get(input, maySee(context)), maxTokens)),
 });
 
 export const runHistory = operation({
@@ -102,6 +126,7 @@ export const runHistory = operation({
     run_id: RunId,
     limit: z.int().min(1).max(LIMITS.listMax).default(50),
     before: z.int().min(1).optional().describe("next_before of the page before."),
+    max_tokens: MaxTokens,
   }),
   output: z.object({ checkpoints: z.array(StepOutput), next_before: z.int().optional() }),
   access: "read",
@@ -121,7 +146,11 @@ export const runHistory = operation({
     ]
       .filter(Boolean)
       .join("\n") || "No checkpoints.",
-  run: async (cairn, input, context) => present(await cairn.runs.history(input, maySee(context))),
+  async run(cairn, { maxTokens, ...input }, context) {
+    const { checkpoints, nextBefore } = await cairn.runs.history(input, maySee(context));
+    const fitting = withinBudget(checkpoints, maxTokens, recordTokens);
+    return present({ checkpoints: fitting, nextBefore: fitting.length < checkpoints.length ? fitting.at(-1)!.sequence : nextBefore });
+  },
 });
 
 export const runDelete = operation({

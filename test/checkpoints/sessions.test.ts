@@ -26,7 +26,7 @@ async function session(project: string) {
     client,
     // biome-ignore lint/suspicious/noExplicitAny: answers are looked at field by field
     async call(name: string, input: Record<string, unknown> = {}): Promise<any> {
-      const answer = await client.callTool({ name, arguments: input });
+      const answer = await client.callTool({ name, arguments: { detail: "full", ...input } });
       if (answer.isError) throw new Error(JSON.stringify(answer.content));
       return answer.structuredContent;
     },

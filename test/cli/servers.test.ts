@@ -46,7 +46,7 @@ async function saveGetListDelete(connected: Client, extra: Record<string, string
     expect.arrayContaining(["checkpoint_save", "checkpoint_get", "checkpoint_list", "checkpoint_delete"]),
   );
   const call = async (name: string, args: Record<string, unknown>) =>
-    (await connected.callTool({ name, arguments: { ...extra, ...args } })).structuredContent as Record<string, unknown>;
+    (await connected.callTool({ name, arguments: { detail: "full", ...extra, ...args } })).structuredContent as Record<string, unknown>;
   const { id } = await call("checkpoint_save", { summary: "Over MCP" });
   expect(await call("checkpoint_get", { id })).toMatchObject({ summary: "Over MCP", project_path: s.project });
   expect(await call("checkpoint_list", {})).toMatchObject({ total: 1 });

@@ -124,14 +124,14 @@ export async function lastingPort(): Promise<number> {
   }
 }
 
-/** The structured answer of a tool, which must not be an error. */
+/** The full structured answer of a tool, which must not be an error. */
 export async function call(
   client: Client,
   name: string,
   input: Record<string, unknown> = {},
   options = {},
 ): Promise<Record<string, unknown>> {
-  const answer = await client.callTool({ name, arguments: input }, { ...SLOW_START, ...options });
+  const answer = await client.callTool({ name, arguments: { detail: "full", ...input } }, { ...SLOW_START, ...options });
   if (answer.isError) throw new Error(JSON.stringify(answer.content));
   return answer.structuredContent as Record<string, unknown>;
 }

@@ -39,7 +39,7 @@ it.each(["2025-11-25", "2026-07-28"] as const)("serves a key its own projects un
   const { key, id } = await cairn.keys.create({ label: "agent", access: "write", projects: ["/mine"] });
   const client = await connect(era, key);
   const save = (project_path: string) => client.callTool({ name: "checkpoint_save", arguments: { project_path, summary: "Here" } });
-  expect((await save("/mine")).structuredContent).toMatchObject({ project_path: "/mine" });
+  expect((await save("/mine")).structuredContent).toMatchObject({ id: expect.any(String) });
   expect(await save("/theirs")).toMatchObject({ isError: true, _meta: { "cairn/error": { code: "FORBIDDEN" } } });
   await cairn.keys.revoke(id);
   await expect(save("/mine")).rejects.toThrow();

@@ -15,6 +15,7 @@ function probe(name, input, output, run) {
     annotations: { readOnly: true, destructive: false, idempotent: true },
     limits: { timeoutMs: 20_000 },
     toolset: "core",
+    mcp: { compact: (result) => result },
     render: (result) => JSON.stringify(result),
     run,
   };

@@ -73,7 +73,7 @@ describe("the stdio server", () => {
   it("reads messages cut at any byte", async () => {
     const bytes = Buffer.from(`${JSON.stringify(save(1, "Grüße 🗿"))}\r\n`);
     for (const byte of bytes) await server.write(Buffer.from([byte]));
-    expect(await server.next()).toMatchObject({ id: 1, result: { structuredContent: { summary: "Grüße 🗿" } } });
+    expect(await server.next()).toMatchObject({ id: 1, result: { content: [{ text: expect.stringContaining("Grüße 🗿") }] } });
   });
 
   it("keeps everything but the protocol off stdout", async () => {
@@ -88,7 +88,7 @@ describe("the stdio server", () => {
     server.child.stdin!.end();
     expect(await server.exited()).toBe(0);
     expect(server.stderr()).toMatch(/closed/);
-    expect(server.lines.slice(1).map((line) => JSON.parse(line).result.structuredContent.summary)).toHaveLength(20);
+    expect(server.lines.slice(1).map((line) => JSON.parse(line).result.structuredContent.id as string)).toHaveLength(20);
     const cairn = await open({ dataDir: folder.path, embedder: { kind: "none" } });
     expect(await cairn.checkpoints.list({ projectPath: project_path })).toMatchObject({ total: 20 });
     await cairn.close();
@@ -169,9 +169,9 @@ it("takes the default project where a call names none, and only there", async ()
   const { tools } = await client.listTools();
   const schema = tools.find(({ name }) => name === "checkpoint_save")?.inputSchema;
   expect(schema?.required).toEqual(["summary"]);
-  expect(JSON.stringify(schema?.properties?.project_path)).toContain("this session's project");
+  expect(schema?.properties?.project_path).toEqual({ type: "string" });
   expect(client.getInstructions()).toContain(project_path); // named once, not in every tool
-  const saved = await client.callTool({ name: "checkpoint_save", arguments: { summary: "Here" } });
+  const saved = await client.callTool({ name: "checkpoint_save", arguments: { summary: "Here", detail: "full" } });
   expect(saved.structuredContent).toMatchObject({ project_path });
   const other = join(project_path, "other");
   const elsewhere = await client.callTool({ name: "checkpoint_list", arguments: { project_path: other } });

@@ -30,7 +30,7 @@ const JobView = z.object({
 export const codeIndex = operation({
   name: "code_index",
   summary: "Index the project's source code, or bring its index up to date.",
-  description: "Returns a job at once; code_status reports its progress. Only changed files are read again.",
+  description: "Returns a job at once; code_status reports its progress.",
   input: z.strictObject({
     project_path: ProjectPath,
     wait: z.boolean().default(false).describe("Wait until the job has ended."),
@@ -41,6 +41,7 @@ export const codeIndex = operation({
   access: "write",
   limits: { timeoutMs: LIMITS.indexWaitMs },
   toolset: "core",
+  mcp: { unlisted: ["include_ignored", "anywhere"], searchHint: "index the source code" },
   cli: {
     examples: ["cairn code index . --wait", "cairn code index", "cairn code index ~/app --include-ignored --wait"],
     attention: ({ status }) => status === "partial",
@@ -68,6 +69,7 @@ export const codeStatus = operation({
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "core",
+  mcp: { unlisted: ["limit"], searchHint: "progress of indexing" },
   cli: { examples: ["cairn code status", "cairn code status --limit 5 --json"] },
   render: ({ indexed_files, chunks, jobs }) =>
     [

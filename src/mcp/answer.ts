@@ -1,0 +1,50 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { Operation } from "../operations/operation.ts";
+import { type Answer, fitAnswer } from "./fit-answer.ts";
+
+export type Output = Readonly<Record<string, unknown>>;
+
+/** How a client wants its answer. */
+export interface AnswerRules {
+  /** `full` returns the operation's whole output as structured content, as HTTP does. */
+  readonly detail: "compact" | "full";
+  readonly maxTokens: number;
+  /** Repeats a call that returns pages, with a smaller page. */
+  readonly repeat: (limit: number) => Promise<Output>;
+}
+
+/**
+ * Makes the result of a tool call. Clients pass either the text or the structured content to the model, so both say the same, and the
+ * token budget holds for each of them.
+ */
+export async function answerOf(operation: Operation, output: Output, rules: AnswerRules): Promise<CallToolResult> {
+  const make = (from: Output): Answer => {
+    const text = operation.render(from);
+    return { text, data: rules.detail === "full" ? from : compactOf(operation, from, text) };
+  };
+  const whole = make(output);
+  // A token has at least one byte, so a short answer needs no estimate.
+  const short = Math.max(Buffer.byteLength(whole.text), Buffer.byteLength(JSON.stringify(whole.data))) <= rules.maxTokens;
+  const fitted = short ? whole : await fitAnswer(operation, output, whole, make, rules);
+  if (!fitted) return answerOf(operation, { ...output, note: FULL_TOO_LONG }, { ...rules, detail: "compact" });
+  const { text, data } = fitted;
+  return { content: [{ type: "text", text }], structuredContent: data };
+}
+
+const FULL_TOO_LONG = "The full detail exceeds max_tokens even for one record. Use a larger max_tokens.";
+
+function compactOf({ mcp }: Operation, output: Output, text: string): Record<string, unknown> {
+  return mcp?.compact ? (shorten(mcp.compact(output)) as Record<string, unknown>) : { text };
+}
+
+/** Rounds numbers to three digits after the point and removes fields without a value: they cost tokens and inform nobody. */
+function shorten(value: unknown): unknown {
+  if (typeof value === "number") return Math.round(value * 1_000) / 1_000;
+  if (Array.isArray(value)) return value.map(shorten);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).flatMap(([key, item]) => (isEmpty(item) ? [] : [[key, shorten(item)]])));
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
+}
