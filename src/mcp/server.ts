@@ -13,8 +13,7 @@ import { type Caller, type Invocation, invoke, LOCAL_CALLER } from "../operation
 import type { Operation, Toolset } from "../operations/operation.ts";
 import { servicesOf } from "../operations/validate-library.ts";
 import type { Log } from "../ports/log.ts";
-import { answerOf } from "./answer.ts";
-import { readAnswerFields } from "./answer-fields.ts";
+import { answerOf, readAnswerFields } from "./answer.ts";
 import { checkpointPrompts, checkpointResources } from "./checkpoints.ts";
 import { toolError } from "./errors.ts";
 import { pageOf } from "./paging.ts";

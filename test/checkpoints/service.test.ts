@@ -45,7 +45,12 @@ describe("checkpoint_resume", () => {
     expect(summary.checkpoint).not.toHaveProperty("context");
     expect(summary.note).toMatch(/level "context"/);
 
-    const context = await call("checkpoint_resume", { project_path });
+    expect(await call("checkpoint_resume", { project_path })).toMatchObject({
+      level: "full",
+      checkpoint: { description: "Two red tests." },
+      text: expect.stringContaining("Two red tests."),
+    });
+    const context = await call("checkpoint_resume", { project_path, level: "context" });
     expect(context).toMatchObject({
       level: "context",
       checkpoint: { context: { branch: "parser" } },

@@ -14,7 +14,8 @@ it("works from the checkout by the entry `npx cairn mcp`", async () => {
   const client = newClient("2025-11-25");
   const env = { ...(process.env as Record<string, string>), CAIRN_DATA_DIR: folder.path };
   await client.connect(new StdioClientTransport({ ...entry, cwd, env, stderr: "ignore" }), SLOW_START);
-  const call = async (name: string, args: object) => (await client.callTool({ name, arguments: { detail: "full", ...args } })).structuredContent;
+  const call = async (name: string, args: object) =>
+    (await client.callTool({ name, arguments: { detail: "full", ...args } })).structuredContent;
 
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain("checkpoint_save");
   const saved = (await call("checkpoint_save", { summary: "From an agent" })) as { id: string };

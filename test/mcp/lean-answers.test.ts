@@ -1,4 +1,3 @@
-import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
 import { checkpointResume } from "../../src/checkpoints/operations.ts";
@@ -11,6 +10,7 @@ import type { Checkpoint } from "../../src/model/checkpoint.ts";
 import { operations as served } from "../../src/operations/list.ts";
 import type { Operation } from "../../src/operations/operation.ts";
 import { toCamel, toWire } from "../../src/operations/wire.ts";
+import { countTokens } from "../support/o200k.ts";
 import { type SampleSize, sampleOf } from "./sample-output.ts";
 
 const TOOLS = chooseOperations(decorateOperations(served), ["core", "code", "knowledge", "runs", "systems", "admin"]);
