@@ -3,13 +3,13 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 # These two files come first: a change of the source does not invalidate the installed packages.
 COPY package.json package-lock.json ./
-RUN npm install --ignore-scripts --no-audit --no-fund
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 # Removes files that only builds, other platforms and debuggers need.
 RUN npm run build \
  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
  && rm -rf node_modules/onnxruntime-node/bin/napi-v3/darwin node_modules/onnxruntime-node/bin/napi-v3/win32 \
- && rm -rf node_modules/@photostructure/sqlite/prebuilds/darwin-* node_modules/@photostructure/sqlite/prebuilds/win32-* \
+ && rm -rf dist/sqlite/prebuilds/darwin-* dist/sqlite/prebuilds/win32-* \
  && find node_modules dist '(' -name '*.map' -o -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' ')' -delete
 
 FROM node:24-bookworm-slim

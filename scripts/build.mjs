@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Builds dist/ with plain tsc, the vector kernel, the grammars and the models. Each step is skipped when its result is current.
+// Builds dist/ with plain tsc, the vector kernel, SQLite, the grammars and the models. Each step is skipped when its result is current.
 import { spawnSync } from "node:child_process";
-import { chmodSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,14 +9,32 @@ import { fileURLToPath } from "node:url";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
 
-run(process.execPath, [join(root, "scripts", "build-kernel.mjs")]);
+/** Folders of dist/ that other steps build. */
+const BUILT = ["kernel", "sqlite", "grammars", "models"];
+
 run(process.execPath, [tsc, "-p", "tsconfig.build.json"]);
+removeStale(join(root, "dist"), join(root, "src"));
 chmodSync(join(root, "dist", "cli", "main.js"), 0o755); // the command `cairn` is this file
 run(process.execPath, ["scripts/build-cli.mjs"]);
+mkdirSync(join(root, "dist", "kernel"), { recursive: true });
+copyFileSync(join(root, "src/stores/sqlite/vectors/kernel.wasm"), join(root, "dist/kernel/scan.wasm"));
+run(process.execPath, ["scripts/build-sqlite.mjs"]);
 run(process.execPath, ["scripts/build-grammars.mjs"]);
 run(process.execPath, ["scripts/build-models.mjs"]);
 
 function run(command, args) {
   const { status } = spawnSync(command, args, { cwd: root, stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
+}
+
+/** Removes compiled files whose source was removed or renamed, and source maps: the package must not contain them. */
+function removeStale(target, source) {
+  for (const entry of readdirSync(target, { withFileTypes: true })) {
+    const path = join(target, entry.name);
+    const compiled = /^(.*?)(\.d\.ts|\.js|\.js\.map)$/.exec(entry.name);
+    if (entry.isDirectory()) {
+      if (existsSync(join(source, entry.name))) removeStale(path, join(source, entry.name));
+      else if (!BUILT.includes(entry.name)) rmSync(path, { recursive: true });
+    } else if (compiled && (compiled[2] === ".js.map" || !existsSync(join(source, `${compiled[1]}.ts`)))) rmSync(path);
+  }
 }

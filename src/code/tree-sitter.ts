@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { brotliDecompress } from "node:zlib";
 import { Language, Parser } from "web-tree-sitter";
 import { builtFile } from "../files/built-file.ts";
 import { yieldToCalls } from "../scheduling/yield.ts";
@@ -31,8 +31,7 @@ export async function treeSitter({ memoryBytes }: { readonly memoryBytes: number
 
   return {
     async load(language) {
-      if (isGrammarName(language) && !languages.has(language))
-        languages.set(language, await Language.load(await readFile(grammarFile(language))));
+      if (isGrammarName(language) && !languages.has(language)) languages.set(language, await Language.load(await readGrammar(language)));
     },
     readOutline(language, lines) {
       const loaded = isGrammarName(language) && languages.get(language);
@@ -58,23 +57,12 @@ const PAGE_BYTES = 65_536;
 /** What the runtime itself starts with. */
 const INITIAL_PAGES = 512;
 
-const require = createRequire(import.meta.url);
-const packaged = dirname(require.resolve("@vscode/tree-sitter-wasm/package.json"));
-
-/** Returns the path of a language's compiled grammar. */
-export function grammarFile(language: GrammarName): string {
-  const copied = COPIED_GRAMMARS[language];
-  if (copied) return builtFile(`grammars/tree-sitter-${copied}.wasm`);
-  return join(packaged, "wasm", `tree-sitter-${language === "csharp" ? "c-sharp" : language}.wasm`);
+/** Reads and decompresses the grammar of a language. */
+export async function readGrammar(language: GrammarName): Promise<Uint8Array> {
+  return decompress(await readFile(builtFile(`grammars/${SHARED_GRAMMARS[language] ?? language}.wasm.br`)));
 }
 
-/** Grammars that @vscode/tree-sitter-wasm lacks: scripts/build-grammars.mjs copies them to dist/. */
-const COPIED_GRAMMARS: Partial<Record<GrammarName, string>> = {
-  c: "c",
-  html: "html",
-  vue: "html",
-  svelte: "html",
-  json: "json",
-  yaml: "yaml",
-  sql: "sql",
-};
+const decompress = promisify(brotliDecompress);
+
+/** Languages whose grammar has another name. */
+const SHARED_GRAMMARS: Partial<Record<GrammarName, string>> = { csharp: "c-sharp", vue: "html", svelte: "html" };

@@ -50,7 +50,7 @@ export interface BuildOptions {
 
 /**
  * Executes a Dockerfile without Docker: every stage is a directory, and absolute paths in its steps are paths below that directory.
- * Two commands are replaced. `npm install` links the installed packages of the context, which has the same lock file.
+ * Two commands are replaced. `npm ci` links the installed packages of the context, which has the same lock file.
  * `chown` writes a list, because only root may give files away. An unknown instruction is an error.
  */
 export function buildImage({ context, scratch }: BuildOptions): Image {
@@ -93,7 +93,7 @@ function setProperty(image: Image, name: string, rest: string): void {
   else if (name !== "VOLUME" && name !== "EXPOSE") throw new Error(`The test cannot execute ${name}.`);
 }
 
-/** Written by the replaced `npm install`: the folder in which it ran. */
+/** Written by the replaced `npm ci`: the folder in which it ran. */
 const INSTALLED = "installed-in.txt";
 
 function run(image: Image, script: string, { tools, context }: { readonly tools: string; readonly context: string }): void {
@@ -159,6 +159,6 @@ function copyTree(from: string, to: string, link: boolean): void {
 function makeTools(tools: string): void {
   mkdirSync(tools, { recursive: true });
   const write = (name: string, lines: string) => writeFileSync(join(tools, name), `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
-  write("npm", `if [ "$1" = install ]; then pwd > ${join(tools, INSTALLED)}; else PATH=\${PATH#*:} exec npm "$@"; fi`);
+  write("npm", `if [ "$1" = ci ]; then pwd > ${join(tools, INSTALLED)}; else PATH=\${PATH#*:} exec npm "$@"; fi`);
   write("chown", `echo "$@" >> ${join(tools, "chown.txt")}`);
 }

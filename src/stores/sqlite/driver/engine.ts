@@ -1,7 +1,9 @@
 import type { DatabaseSync as NodeDatabaseSync, backup as nodeBackup } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { builtFile } from "../../../files/built-file.ts";
 import { assertDescriptorsLeft } from "./errors.ts";
 
 /** The part of the `node:sqlite` interface that Cairn uses; both engines have it. */
@@ -43,11 +45,11 @@ async function choose(): Promise<LoadedEngine> {
     const builtin = await import("node:sqlite");
     if (isComplete(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
   }
-  const bundled = await import("@photostructure/sqlite").catch((error) => {
+  const bundled = await import(pathToFileURL(builtFile("sqlite/index.mjs")).href).catch((error) => {
     assertDescriptorsLeft(); // its loader reports a missing file instead
     throw error;
   });
-  const { DatabaseSync, backup } = bundled as unknown as Pick<LoadedEngine, "DatabaseSync" | "backup">;
+  const { DatabaseSync, backup } = bundled as Pick<LoadedEngine, "DatabaseSync" | "backup">;
   return { DatabaseSync, backup, name: "@photostructure/sqlite" };
 }
 

@@ -1,0 +1,47 @@
+#!/usr/bin/env node
+// Copies the SQLite engine for Node versions without a complete node:sqlite to dist/sqlite: the JavaScript of the npm package
+// @photostructure/sqlite and its binaries for all platforms. The package itself has an install script and 11 MB of C sources,
+// so it is needed for the build only. See NOTICE for authors and licences.
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const source = dirname(createRequire(import.meta.url).resolve("@photostructure/sqlite/package.json"));
+const target = join(root, "dist/sqlite");
+const LOADER = 'import nodeGypBuild from "node-gyp-build";';
+const SOURCE_MAP = /\n\/\/# sourceMappingURL=.*$/;
+
+const { version } = JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
+const loader = readFileSync(join(root, "scripts/sqlite/load-binding.mjs"), "utf8");
+const stamp = `${version}\n${loader}`;
+const stampFile = join(target, "built-from.txt");
+if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) build();
+
+function build() {
+  const script = readFileSync(join(source, "dist/index.mjs"), "utf8");
+  if (script.split(LOADER).length !== 2)
+    throw new Error(`@photostructure/sqlite ${version} loads its binary differently than this build expects.`);
+  for (const platform of readdirSync(join(source, "prebuilds"))) copyBinaries(platform);
+  write("LICENSE", readFileSync(join(source, "LICENSE")));
+  write("load-binding.mjs", loader);
+  write("index.mjs", script.replace(LOADER, 'import nodeGypBuild from "./load-binding.mjs";').replace(SOURCE_MAP, ""));
+  write("built-from.txt", stamp);
+}
+
+/** Copies `@photostructure+sqlite.musl.node` as `musl.node`, for example. */
+function copyBinaries(platform) {
+  const from = join(source, "prebuilds", platform);
+  mkdirSync(join(target, "prebuilds", platform), { recursive: true });
+  for (const name of readdirSync(from)) {
+    const to = join(target, "prebuilds", platform, name.replace(/^.*\.(\w+\.node)$/, "$1"));
+    copyFileSync(join(from, name), `${to}.new`);
+    renameSync(`${to}.new`, to); // a process that has the old binary loaded keeps it
+  }
+}
+
+function write(name, content) {
+  writeFileSync(join(target, `${name}.new`), content);
+  renameSync(join(target, `${name}.new`), join(target, name));
+}
