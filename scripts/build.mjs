@@ -10,7 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
 
 /** Folders of dist/ that other steps build. */
-const BUILT = ["kernel", "sqlite", "grammars", "models"];
+const BUILT = ["bundle", "kernel", "sqlite", "grammars", "models"];
 
 run(process.execPath, [tsc, "-p", "tsconfig.build.json"]);
 removeStale(join(root, "dist"), join(root, "src"));
