@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { minilmEmbedder } from "../src/embedders/local/minilm.ts";
+import { systemClock } from "../src/model/ids.ts";
 import { open } from "../src/open/open.ts";
-import { systemClock } from "../src/ports/clock.ts";
 import type { Embedder } from "../src/ports/embedder.ts";
 import { sqliteStorage } from "../src/stores/sqlite/storage.ts";
 import { type Bench, type Benchmark, median, quantile } from "./frame.ts";

@@ -9,9 +9,9 @@ import {
   WHOLE_DATABASE_CHECKS,
 } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
+import type { Clock } from "../model/ids.ts";
 import { VERSION } from "../model/version.ts";
 import type { BackupStore, LongCall } from "../ports/backup-store.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { HealthProbe, ProbedDatabase } from "../ports/health-probe.ts";
 import type { RunCatalog } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";

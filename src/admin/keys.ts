@@ -1,10 +1,9 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Access, ApiKey, StoredApiKey } from "../model/api-key.ts";
 import { CairnError } from "../model/errors.ts";
-import { SHARED_PROJECT_ID, sha256Hex } from "../model/ids.ts";
+import { type Clock, SHARED_PROJECT_ID, sha256Hex } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import { ProjectId } from "../operations/schemas.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { KeyStore } from "../ports/key-store.ts";
 import { redactSecrets } from "../text/redact.ts";
 

@@ -1,6 +1,5 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { cutText, type FittedRecords, fitRecords, recordTokens, withinBudget } from "../text/budget.ts";
-import { estimateTokens } from "../text/estimate-tokens.ts";
+import { cutText, estimateTokens, type FittedRecords, fitRecords, recordTokens, withinBudget } from "../text/estimate-tokens.ts";
 
 /** Fits checkpoints into a budget: long descriptions and contexts are shortened before a checkpoint is omitted. */
 export function fitCheckpoints(checkpoints: readonly Checkpoint[], tokens: number): FittedRecords<Checkpoint> {

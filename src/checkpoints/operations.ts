@@ -15,7 +15,7 @@ import {
   text,
 } from "../operations/schemas.ts";
 import type { Hit } from "../recall/record-hits.ts";
-import { fitNote } from "../text/budget.ts";
+import { fitNote } from "../text/estimate-tokens.ts";
 import { fitCheckpoints } from "./fit.ts";
 import type { SavedCheckpoint } from "./service.ts";
 import { CheckpointOutput, FilterFields, SearchResult } from "./wire-schemas.ts";

@@ -1,6 +1,5 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { cutText } from "../text/budget.ts";
-import { estimateTokens } from "../text/estimate-tokens.ts";
+import { cutText, estimateTokens } from "../text/estimate-tokens.ts";
 
 /** How much of a checkpoint a session reads: the summary, the context too, or everything. */
 export type ResumeLevel = "summary" | "context" | "full";

@@ -1,20 +1,19 @@
-import type { Checkpoint, CheckpointSort } from "../model/checkpoint.ts";
+import { CHECKPOINT_TEXTS, type Checkpoint, type CheckpointSort } from "../model/checkpoint.ts";
 import { type DamagedRecord, damagedRecordError } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
+import type { Clock } from "../model/ids.ts";
+import { checkpointText } from "../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../ports/checkpoint-store.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
 import { type Collection, importNew, storeEmbedded } from "../recall/embed-records.ts";
 import { utcTimes } from "../recall/search.ts";
 import { decodeCursor, nextCursor } from "../text/cursor.ts";
-import { checkpointText } from "../text/embedding-text.ts";
 import { estimateTokens } from "../text/estimate-tokens.ts";
-import type { Redact } from "../text/redact.ts";
+import { type Redact, type RedactedField, redactFields } from "../text/redact.ts";
 import { fitCheckpoints } from "./fit.ts";
 import { type Pruned, type PruneRules, prune } from "./prune.ts";
-import { type RedactedField, redactFields } from "./redact-fields.ts";
 import { type Resumed, type ResumeLevel, resumeAt } from "./resume.ts";
 import {
   type CheckpointAnswer,
@@ -151,7 +150,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, redact
 
   return {
     async save({ projectPath, ...input }, { signal } = {}) {
-      const { fields, redacted } = redactFields(input, redact);
+      const { fields, redacted } = redactFields(input, CHECKPOINT_TEXTS, redact);
       const { summary, description = "", context = {}, tags = [] } = fields;
       const at = now();
       const checkpoint: Checkpoint = {
@@ -197,7 +196,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, redact
     },
 
     async update({ projectPath, id, ...input }, { signal } = {}) {
-      const { fields, redacted } = redactFields(input, redact);
+      const { fields, redacted } = redactFields(input, CHECKPOINT_TEXTS, redact);
       const { summary, description, context, tags } = fields;
       const project = await storage.find(projectPath);
       if (!project) throw missing(id);

@@ -1,14 +1,13 @@
 import { z } from "zod";
-import type { Checkpoint } from "../model/checkpoint.ts";
+import { CHECKPOINT_TEXTS, type Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { orderTime } from "../model/record-order.ts";
+import { checkpointText } from "../model/stored-record.ts";
 import { problemOf } from "../operations/describe-issue.ts";
 import { Context, Id, Tags, text } from "../operations/schemas.ts";
 import { mapInSlices } from "../scheduling/map-in-slices.ts";
-import { checkpointText } from "../text/embedding-text.ts";
 import { estimateTokens } from "../text/estimate-tokens.ts";
-import type { Redact } from "../text/redact.ts";
-import { type RedactedField, redactFields } from "./redact-fields.ts";
+import { type Redact, type RedactedField, redactFields } from "../text/redact.ts";
 
 export interface ImportProblem {
   /** Position of the record in the input, from 1. */
@@ -52,7 +51,7 @@ export async function readRecords(
   const redacted: RedactedField[] = [];
   const parsed = await mapInSlices(input, (one) => {
     const { success, data, error } = ImportedRecord.safeParse(one);
-    return success ? redactFields(data, redact) : error.issues[0];
+    return success ? redactFields(data, CHECKPOINT_TEXTS, redact) : error.issues[0];
   });
   for (const [index, one] of parsed.entries()) {
     if (!one || !("fields" in one)) {

@@ -2,7 +2,7 @@ import { clientFindings } from "../client/client-findings.ts";
 import { openClient } from "../client/open-client.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { hasProject, type Operation } from "../operations/operation.ts";
+import type { Operation } from "../operations/operation.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
@@ -17,7 +17,7 @@ import { viewText } from "./view.ts";
  * the summary. `served` are the operations of a server to load for the call; default all.
  */
 export function operationCommand(operation: Operation, served?: readonly Operation[]): Command {
-  const usesProject = hasProject(operation);
+  const usesProject = operation.hasProject;
   const flags = schemaFlags(operation.input, usesProject ? ["project_path"] : []).map((flag) => fileFlag(operation, flag));
   const settings = Object.entries(operation.cli?.settings ?? {}).map(([name, about]): Flag => ({ name, kind: "text", ...about }));
   return {
@@ -49,7 +49,7 @@ async function runOperation(
   const missing = flags.find((flag) => flag.required && input[flag.name] === undefined);
   if (missing) throw usage(`${flagLabel(operation, missing.name)} is missing.`);
   const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
-  const defaultProject = hasProject(operation) ? call.project().tree : undefined;
+  const defaultProject = operation.hasProject ? call.project().tree : undefined;
   const loaded = call.config();
   const { config } = loaded;
   // Help and completion load none of these.

@@ -1,8 +1,8 @@
-import { identifyProject } from "../files/git-repository.ts";
-import { isFolder } from "../files/is-folder.ts";
+import { type Stats, statSync } from "node:fs";
+import { identifyProject, type ProjectIdentity } from "../files/git-repository.ts";
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
-import { hasProject, type Operation } from "../operations/operation.ts";
+import type { Operation } from "../operations/operation.ts";
 import { clientOperations } from "./jobs/operations.ts";
 import { withStaleness } from "./staleness.ts";
 
@@ -16,7 +16,6 @@ export function decorateOperations(operations: readonly Operation[], findings: r
   const served = operations
     .filter(({ name }) => !own.has(name))
     .map(withStaleness)
-    .map(withFolderCheck)
     .map((operation) => withFindings(operation, findings));
   return [...served, ...clientOperations].map(withIdentity);
 }
@@ -36,41 +35,59 @@ function withFindings(operation: Operation, added: readonly Finding[]): Operatio
   };
 }
 
-/** Makes checkpoint_save reject a folder that does not exist: no later session would search under a mistyped path. A server cannot check it. */
-function withFolderCheck(operation: Operation): Operation {
-  if (operation.name !== "checkpoint_save") return operation;
+/**
+ * Makes an operation resolve the folder in its input to the project of that folder. A path that is not a folder of this machine is passed
+ * unchanged: records of a deleted project stay readable. Only checkpoint_save refuses it, because no later session would search under a
+ * mistyped path. A server cannot check it.
+ */
+export function withIdentity(operation: Operation): Operation {
+  if (!operation.hasProject) return operation;
   return {
     ...operation,
     async run(cairn, input, context) {
-      const path = String(input.projectPath);
-      if (!isFolder(path))
+      const { projectPath: path } = input as Readonly<Record<string, unknown>>;
+      if (typeof path !== "string") return operation.run(cairn, input, context);
+      const folder = folderAt(path);
+      if (!folder && operation.name === "checkpoint_save")
         throw new CairnError(
           "invalid_input",
           `project_path: there is no folder ${JSON.stringify(path.slice(0, 300))}. Give the path of an existing one.`,
         );
-      return operation.run(cairn, input, context);
-    },
-  };
-}
-
-/**
- * Makes an operation resolve the folder in its input to the project of that folder. A path that is not a folder of this machine is passed
- * unchanged: records of a deleted project stay readable.
- */
-export function withIdentity(operation: Operation): Operation {
-  if (!hasProject(operation)) return operation;
-  return {
-    ...operation,
-    run(cairn, input, context) {
-      const { projectPath: path } = input as Readonly<Record<string, unknown>>;
-      if (typeof path !== "string" || !isFolder(path)) return operation.run(cairn, input, context);
-      const { repository, tree } = identifyProject(path);
+      if (!folder) return operation.run(cairn, input, context);
+      const { repository, tree } = identityOf(path, folder);
       return operation.run(cairn, { ...input, projectPath: concernsCode(operation, input) ? tree : repository }, context);
     },
   };
 }
 
+/** Milliseconds that a resolved project is reused. A new repository around a folder is noticed after that time. */
+const IDENTITY_MS = 5_000;
+/** Folders whose project is remembered. */
+const IDENTITIES_MAX = 1_000;
+
+const identities = new Map<string, { readonly identity: ProjectIdentity; readonly folder: Stats; readonly until: number }>();
+
+/** Returns the project of a folder. It was resolved a moment ago for most calls; a path that leads to another folder now is resolved again. */
+function identityOf(path: string, folder: Stats): ProjectIdentity {
+  const known = identities.get(path);
+  if (known && known.until > performance.now() && known.folder.ino === folder.ino && known.folder.dev === folder.dev) return known.identity;
+  if (identities.size >= IDENTITIES_MAX) identities.clear();
+  const identity = identifyProject(path);
+  identities.set(path, { identity, folder, until: performance.now() + IDENTITY_MS });
+  return identity;
+}
+
 /** The code index belongs to the working tree, everything else to the repository. */
 function concernsCode({ name }: Operation, input: Readonly<Record<string, unknown>>): boolean {
   return name.startsWith("code_") || input.collection === "code";
+}
+
+/** Returns the folder at a path. A path that cannot be looked up, for a NUL character or its length, names none. */
+function folderAt(path: string): Stats | undefined {
+  try {
+    const stats = statSync(path);
+    return stats.isDirectory() ? stats : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,5 +1,5 @@
 import type { SymbolEntry } from "../model/code-chunk.ts";
-import { chunkFingerprint, type IndexedFile } from "../model/code-index.ts";
+import { chunkFingerprint, chunkText, type IndexedFile } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
 import type { FileOutcome, IndexResult, PreparedFile, RefusedFile, Rename } from "../model/index-job.ts";
@@ -9,7 +9,6 @@ import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
 import { allCoverCurrent, vectorsFor } from "../recall/embed-records.ts";
 import { yieldToCalls } from "../scheduling/yield.ts";
-import { chunkText } from "../text/embedding-text.ts";
 import type { Redact } from "../text/redact.ts";
 import { unstorable } from "../text/untrusted.ts";
 import { languageOf } from "./chunking/language.ts";

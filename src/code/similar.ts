@@ -1,8 +1,8 @@
+import { chunkText } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
 import { type SearchDeps, searchRecords } from "../recall/search.ts";
-import { chunkText } from "../text/embedding-text.ts";
 import { type CodeAnswer, type ProjectCode, toHits } from "./search.ts";
 
 export type SimilarQuery = CodeFilter & { readonly topK?: number | undefined } & (

@@ -2,7 +2,6 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EmbeddingFigures } from "../model/embedding-figures.ts";
 import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
-import { vectorProblem } from "../model/vector-problem.ts";
 import type { Embedder, EmbedOptions } from "../ports/embedder.ts";
 import { estimateTokens } from "../text/estimate-tokens.ts";
 import type { Redact } from "../text/redact.ts";
@@ -122,6 +121,18 @@ export function cachedEmbedder(
     },
     close: () => inner.close(),
   };
+}
+
+/** Returns what is wrong with the vectors of an embedder, or `undefined` if they are valid. */
+function vectorProblem(vectors: readonly Float32Array[], count: number, dimension: number): string | undefined {
+  if (vectors.length !== count) return `it returned ${vectors.length} vectors for ${count} texts`;
+  for (const vector of vectors) {
+    if (vector.length !== dimension) return `it returned a vector of ${vector.length} dimensions instead of ${dimension}`;
+    let square = 0;
+    for (const value of vector) square += value * value;
+    if (!(Math.abs(square - 1) < 0.01)) return "it returned a vector that is not of unit length or not finite";
+  }
+  return undefined;
 }
 
 function isAbort(error: unknown): boolean {

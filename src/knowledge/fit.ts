@@ -1,5 +1,5 @@
 import type { Knowledge } from "../model/knowledge.ts";
-import { cutText, type FittedRecords, fitRecords, recordTokens } from "../text/budget.ts";
+import { cutText, type FittedRecords, fitRecords, recordTokens } from "../text/estimate-tokens.ts";
 
 /** Fits records into a budget: long answers are shortened before a record is omitted. */
 export function fitKnowledge(records: readonly Knowledge[], tokens: number): FittedRecords<Knowledge> {

@@ -1,7 +1,7 @@
 import { CairnError } from "../model/errors.ts";
-import { type Knowledge, type KnowledgeContent, knowledgeHash } from "../model/knowledge.ts";
+import type { Clock } from "../model/ids.ts";
+import { KNOWLEDGE_TEXTS, type Knowledge, type KnowledgeContent, knowledgeHash } from "../model/knowledge.ts";
 import { type RecordScope, resolveDatabase } from "../model/record-scope.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
 import type { KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../ports/knowledge-store.ts";
@@ -10,9 +10,8 @@ import type { Backfiller } from "../recall/backfiller.ts";
 import { vectorsFor } from "../recall/embed-records.ts";
 import { backfill } from "../recall/fill.ts";
 import { mapInSlices } from "../scheduling/map-in-slices.ts";
-import { knowledgeText } from "../text/embedding-text.ts";
-import type { Redact } from "../text/redact.ts";
-import { redactContent } from "./redact-content.ts";
+import { knowledgeText } from "../text/knowledge-text.ts";
+import { type Redact, redactFields } from "../text/redact.ts";
 import { type LabelledQuery, type Validation, validateSearch } from "./validate.ts";
 
 export interface ImportRecord extends KnowledgeContent {
@@ -74,9 +73,9 @@ export async function importKnowledge(deps: ImportDeps, request: ImportKnowledge
   const { storage, embedders, backfiller, now, redact } = deps;
   const database = resolveDatabase(request);
   assertDistinct(request.records);
-  const clean = await mapInSlices(request.records, (record) => redactContent(record, redact), options.signal);
+  const clean = await mapInSlices(request.records, (record) => redactFields(record, KNOWLEDGE_TEXTS, redact), options.signal);
   const redactedSecrets = clean.flatMap(({ redacted }) => redacted).reduce((sum, { count }) => sum + count, 0);
-  const input = { ...request, source: redact(request.source).text, records: clean.map(({ content }) => content) };
+  const input = { ...request, source: redact(request.source).text, records: clean.map(({ fields }) => fields) };
   if (input.dryRun) {
     const store = (await storage.find(database))?.knowledge;
     const { counts } = compare(input, (await store?.marks()) ?? []);

@@ -5,7 +5,7 @@ import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
 import { Damaged, damagedField, damagedNote, Id, MaxTokens, PlaceFields, redactionNote, text } from "../operations/schemas.ts";
-import { fitNote } from "../text/budget.ts";
+import { fitNote } from "../text/estimate-tokens.ts";
 import { fitKnowledge } from "./fit.ts";
 import type { SavedKnowledge } from "./service.ts";
 

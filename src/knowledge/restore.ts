@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { KNOWLEDGE_KINDS, type Knowledge, knowledgeHash } from "../model/knowledge.ts";
+import { KNOWLEDGE_KINDS, KNOWLEDGE_TEXTS, type Knowledge, knowledgeHash } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
 import { orderTime } from "../model/record-order.ts";
 import { problemOf } from "../operations/describe-issue.ts";
 import { Id, text } from "../operations/schemas.ts";
-import type { Redact } from "../text/redact.ts";
-import { redactContent } from "./redact-content.ts";
+import { type Redact, redactFields } from "../text/redact.ts";
 
 export interface Restored {
   readonly imported: number;
@@ -52,7 +51,7 @@ export function readRestored(
       });
       continue;
     }
-    const { content } = redactContent(parsed.data, redact);
+    const { fields: content } = redactFields(parsed.data, KNOWLEDGE_TEXTS, redact);
     const createdAt = new Date(parsed.data.createdAt).toISOString();
     records.push({
       ...content,

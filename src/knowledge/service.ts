@@ -1,20 +1,18 @@
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
-import { SHARED_PROJECT_ID } from "../model/ids.ts";
-import { type Knowledge, type KnowledgeContent, type KnowledgeKind, knowledgeHash } from "../model/knowledge.ts";
+import { type Clock, SHARED_PROJECT_ID } from "../model/ids.ts";
+import { KNOWLEDGE_TEXTS, type Knowledge, type KnowledgeContent, type KnowledgeKind, knowledgeHash } from "../model/knowledge.ts";
 import { type RecordScope, resolveDatabase } from "../model/record-scope.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
 import { type Collection, importNew, storeEmbedded } from "../recall/embed-records.ts";
 import { decodeCursor, nextCursor } from "../text/cursor.ts";
-import { knowledgeText } from "../text/embedding-text.ts";
-import type { Redact } from "../text/redact.ts";
+import { knowledgeText } from "../text/knowledge-text.ts";
+import { type Redact, type RedactedField, redactFields } from "../text/redact.ts";
 import { fitKnowledge } from "./fit.ts";
 import { type ImportKnowledge, type ImportOptions, type ImportResult, importKnowledge } from "./import.ts";
-import { type RedactedField, redactContent } from "./redact-content.ts";
 import { type Restored, readRestored } from "./restore.ts";
 import { type KnowledgeAnswer, type SearchKnowledge, searchScopes } from "./search.ts";
 
@@ -116,7 +114,7 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
   return {
     async save({ id = newId(), kind = "skill", category = "", subcategory = "", question, answer, ...place }, { signal } = {}) {
       const database = resolveDatabase(place);
-      const { content, redacted } = redactContent({ kind, category, subcategory, question, answer }, redact);
+      const { fields: content, redacted } = redactFields({ kind, category, subcategory, question, answer }, KNOWLEDGE_TEXTS, redact);
       const { knowledge: store } = await storage.create(database);
       const at = now();
       const fresh = { successes: 0, uses: 0, source: "", createdAt: at, updatedAt: at, createdOrder: at, revision: 1 };
@@ -164,7 +162,7 @@ export function knowledge({ storage, embedders, backfiller, now, newId, redact }
       const database = resolveDatabase({ projectPath, scope });
       const store = (await storage.find(database))?.knowledge;
       if (!store) throw missing(id);
-      const { content, redacted } = redactContent(changes, redact);
+      const { fields: content, redacted } = redactFields(changes, KNOWLEDGE_TEXTS, redact);
       const fields = Object.fromEntries(Object.entries(content).filter(([, value]) => value !== undefined)) as Partial<KnowledgeContent>;
       for (let attempt = 0; attempt < UPDATE_ATTEMPTS; attempt++) {
         const before = await store.get(id);

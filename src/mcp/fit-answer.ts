@@ -1,6 +1,5 @@
 import type { Operation } from "../operations/operation.ts";
-import { cutText } from "../text/budget.ts";
-import { estimateTokens } from "../text/estimate-tokens.ts";
+import { cutText, estimateTokens } from "../text/estimate-tokens.ts";
 import type { AnswerRules, Output } from "./answer.ts";
 
 /** The two forms of an answer. */

@@ -1,6 +1,6 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { hasProject, type Operation, type Toolset } from "../operations/operation.ts";
+import type { Operation, Toolset } from "../operations/operation.ts";
 
 /** What an operation looks like to an MCP client. With a default project the call need not name one. */
 export function toolOf(operation: Operation, defaultProject?: string): Tool {
@@ -36,7 +36,7 @@ function inputSchema(operation: Operation, defaultProject: string | undefined): 
   if (operation.mcp?.rows !== undefined || "max_tokens" in schema.properties) schema.properties.max_tokens = { type: "integer" };
   if (operation.mcp?.rows !== undefined) schema.properties.detail = { type: "string", enum: ["full"] };
   for (const field of operation.mcp?.unlisted ?? []) delete schema.properties[field];
-  if (!hasProject(operation)) return schema;
+  if (!operation.hasProject) return schema;
   // The instructions of the server state which project is the default.
   schema.properties.project_path = { type: "string", ...(defaultProject === undefined && { description: "Absolute path, or a name." }) };
   if (defaultProject === undefined) return schema;

@@ -1,5 +1,6 @@
 import {
   CHECKPOINT_COLUMNS,
+  checkpointText,
   KNOWLEDGE_COLUMNS,
   type RawRow,
   readCheckpoint,
@@ -7,7 +8,7 @@ import {
   type StoredRecord,
 } from "../model/stored-record.ts";
 import type { Column, ColumnType, DatabaseKind, DatabaseShape, NamedValues, TableShape } from "../ports/migration.ts";
-import { checkpointText, knowledgeTerms } from "../text/embedding-text.ts";
+import { knowledgeTerms } from "../text/knowledge-text.ts";
 
 /** A project database, or the shared one. Referenced tables precede the tables that refer to them. */
 export const PROJECT_SHAPE = database("project", {

@@ -1,3 +1,5 @@
+import { LIMITS } from "./limits.ts";
+
 /** An agent's saved context. */
 export interface Checkpoint {
   readonly id: string;
@@ -19,3 +21,11 @@ export interface Checkpoint {
 
 /** The time that orders a list of checkpoints. */
 export type CheckpointSort = "created_at" | "updated_at";
+
+/** The free texts of a checkpoint with their limits in characters. Secrets are removed from them. */
+export const CHECKPOINT_TEXTS = {
+  summary: LIMITS.summaryChars,
+  description: LIMITS.descriptionChars,
+  context: { key: LIMITS.contextKeyChars, value: LIMITS.contextValueChars },
+  tags: LIMITS.tagChars,
+} as const;

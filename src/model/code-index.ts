@@ -83,6 +83,13 @@ export function chunkFingerprint({ kind, name = "", parents, defines, text }: Om
   return framedHash(kind, name, parents.length, ...parents, defines.length, ...defines, text);
 }
 
+/** Returns the text to embed for a chunk: its path and names, then its text. The prefix lets a query match by name and place. */
+export function chunkText(path: string, chunk: Pick<Chunk, "kind" | "name" | "parents" | "defines" | "text">): string {
+  const names = chunk.name ? [[...chunk.parents, chunk.name].join(".")] : chunk.defines.slice(0, 8);
+  const label = names.length > 0 ? `${chunk.kind} ${names.join(", ")}` : "";
+  return [path, label, chunk.text.trim()].filter((part) => part !== "").join("\n");
+}
+
 /** Reports a damaged code index. It is derived data: the next index run deletes it and builds it again. */
 export function damagedCodeIndex(path: string, cause: unknown): CairnError {
   return new CairnError(

@@ -1,11 +1,16 @@
 import { createHash, randomUUID } from "node:crypto";
 import { CairnError } from "./errors.ts";
 
-/** Identity is computed here and nowhere else: names of databases, content hashes, record ids. */
+/** Identity is computed here and nowhere else: names of databases, content hashes, ids and times of new records. */
 
 export function newId(): string {
   return randomUUID();
 }
+
+/** Returns the time of a new record: ISO 8601 in UTC with milliseconds. */
+export type Clock = () => string;
+
+export const systemClock: Clock = () => new Date().toISOString();
 
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");

@@ -1,4 +1,5 @@
 import { framedHash } from "./ids.ts";
+import { LIMITS } from "./limits.ts";
 
 export const KNOWLEDGE_KINDS = ["skill", "remediation", "troubleshooting", "faq"] as const;
 /** The kind of a knowledge record. */
@@ -30,6 +31,14 @@ export interface KnowledgeContent {
   readonly question: string;
   readonly answer: string;
 }
+
+/** The free texts of knowledge with their limits in characters. Secrets are removed from them. */
+export const KNOWLEDGE_TEXTS = {
+  category: LIMITS.categoryChars,
+  subcategory: LIMITS.categoryChars,
+  question: LIMITS.questionChars,
+  answer: LIMITS.answerChars,
+} as const;
 
 export function knowledgeHash({ kind, category, subcategory, question, answer }: KnowledgeContent): string {
   return framedHash(kind, category, subcategory, question, answer);

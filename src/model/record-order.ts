@@ -5,7 +5,7 @@
  */
 
 /** Milliseconds by which a stored time may be ahead of a save. Machines that share a database differ by seconds, and a save takes up to 30 s. */
-const CLOCK_SKEW_MS = 60_000;
+export const CLOCK_SKEW_MS = 60_000;
 
 /** The place of a record with this time among records that are stored now. */
 export function orderTime(time: string, now: string): string {

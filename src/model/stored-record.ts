@@ -9,6 +9,11 @@ export type RawRow = Readonly<Record<string, unknown>>;
 /** A record, or why the row is not one. */
 export type StoredRecord<T> = { readonly record: T } | { readonly damaged: DamagedRecord };
 
+/** Returns the text to embed for a checkpoint: summary and description. Context pairs are too noisy. */
+export function checkpointText({ summary, description }: { readonly summary: string; readonly description: string }): string {
+  return description ? `${summary}\n\n${description}` : summary;
+}
+
 /** The checksum that a checkpoint is stored with. Its place in the order is not part of it, because a wrong clock may change that later. */
 export function checkpointChecksum(checkpoint: Checkpoint): string {
   const { id, summary, description, context, tags, tokenCount, createdAt, updatedAt, revision } = checkpoint;

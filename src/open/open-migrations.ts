@@ -5,10 +5,9 @@ import { threadSchema as threadsOnSqlite } from "../adapters/langgraph/sqlite-sc
 import { type MigratableDatabase, type Migrations, migrations, type Which } from "../migrate/service.ts";
 import { PROJECT_SHAPE, RUNS_SHAPE, SYSTEM_SHAPE, THREADS_SHAPE } from "../migrate/shapes.ts";
 import { CairnError } from "../model/errors.ts";
-import { projectDatabaseName, sha256Hex, systemDatabaseName } from "../model/ids.ts";
+import { type Clock, projectDatabaseName, sha256Hex, systemDatabaseName } from "../model/ids.ts";
 import type { DatabaseSchema } from "../model/schema.ts";
 import { assertSystemId } from "../model/system-rules.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { DatabaseShape } from "../ports/migration.ts";
 import { postgresMigrationSource } from "../stores/postgres/migration/source.ts";
 import { postgresMigrationTarget } from "../stores/postgres/migration/target.ts";

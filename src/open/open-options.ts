@@ -1,6 +1,6 @@
 import type { DoctorSettings } from "../model/doctor.ts";
+import type { Clock } from "../model/ids.ts";
 import type { POOL_SIZES } from "../model/limits.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { SystemSettings } from "../systems/service.ts";

@@ -1,7 +1,7 @@
 import { relocateStore } from "../migrate/relocate.ts";
 import { CairnError } from "../model/errors.ts";
+import type { Clock } from "../model/ids.ts";
 import { POOL_SIZES } from "../model/limits.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import { memoryRunStore } from "../stores/memory/runs.ts";
 import { findAbandonedMigration } from "../stores/sqlite/migration/lock.ts";

@@ -5,7 +5,7 @@ import { beginCall } from "../scheduling/yield.ts";
 import { observe } from "../telemetry/observe.ts";
 import type { Cairn } from "./cairn.ts";
 import { problemOf } from "./describe-issue.ts";
-import { type Access, hasProject, type Operation } from "./operation.ts";
+import type { Access, Operation } from "./operation.ts";
 import { toCamel, toWire } from "./wire.ts";
 
 /** A caller with its access and its projects. */
@@ -93,7 +93,7 @@ async function untilAborted<T>(timeoutMs: number, caller: AbortSignal | undefine
 
 /** Fills in `project_path`: from `project_id`, which the wire accepts as an alias, or else the default project. */
 function resolveProject(operation: Operation, raw: unknown, defaultProject: string | undefined): unknown {
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw) || !hasProject(operation)) return raw;
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw) || !operation.hasProject) return raw;
   const { project_id: alias, ...input } = raw as Readonly<Record<string, unknown>>;
   if (alias !== undefined && input.project_path !== undefined && alias !== input.project_path)
     throw new CairnError("invalid_input", "project_id: is an alias of project_path and names another project. Leave it out.");

@@ -32,6 +32,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   /** Wire schemas: snake_case keys, strict. A field named `project_path` scopes the call to that project. */
   readonly input: Input;
   readonly output: Output;
+  /** Whether the input has the field `project_path`. */
+  readonly hasProject: boolean;
   readonly access: Access;
   readonly annotations: Annotations;
   readonly limits: Limits;
@@ -96,8 +98,11 @@ export interface Limits {
   readonly bodyBytes?: number;
 }
 
-/** An operation as it is written: what follows from its access is left out. */
-type Description<Input extends z.ZodObject, Output extends z.ZodObject> = Omit<Operation<Input, Output>, "annotations" | "limits"> & {
+/** An operation as it is written: what follows from its access and its schema is left out. */
+type Description<Input extends z.ZodObject, Output extends z.ZodObject> = Omit<
+  Operation<Input, Output>,
+  "hasProject" | "annotations" | "limits"
+> & {
   readonly annotations?: Partial<Annotations>;
   readonly limits?: Partial<Limits>;
 };
@@ -107,12 +112,8 @@ export function operation<Input extends z.ZodObject, Output extends z.ZodObject>
   const readOnly = description.access === "read";
   return {
     ...description,
+    hasProject: "project_path" in description.input.shape,
     annotations: { readOnly, destructive: false, idempotent: true, ...description.annotations },
     limits: { timeoutMs: readOnly ? LIMITS.listTimeoutMs : LIMITS.saveTimeoutMs, ...description.limits },
   } as unknown as Operation;
-}
-
-/** Whether the input has a field that names the project. */
-export function hasProject(operation: Operation): boolean {
-  return "project_path" in operation.input.shape;
 }

@@ -2,8 +2,8 @@ import type { z } from "zod";
 import { definitionOf } from "./zod-schema.ts";
 
 /**
- * The wire speaks snake_case, the code camelCase. This is the one place that translates, by walking the schema, so that
- * the keys of free-form maps (a checkpoint's `context`) are never touched.
+ * The wire speaks snake_case, the code camelCase. This is the one place that translates, by the schema, so that the keys of free-form
+ * maps (a checkpoint's `context`) are never touched. A schema is read once: its first use builds the translator of all its fields.
  */
 
 type CamelKey<K> = K extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelKey<Tail>>}` : K;
@@ -17,40 +17,74 @@ export type Camel<T> = T extends readonly (infer Item)[]
       : { [K in keyof T as CamelKey<K>]: Camel<T[K]> }
     : T;
 
-/** Validated wire data → what a service takes. */
+/** Translates validated wire data to the input of a service. */
 export function toCamel<Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>): Camel<z.output<Schema>> {
-  return rename(schema, value, camelKey, (key) => key) as Camel<z.output<Schema>>;
+  return translatorOf(schema)(value, TO_CAMEL) as Camel<z.output<Schema>>;
 }
 
-/** What a service returned → wire data, still to be validated. */
+/** Translates the answer of a service to wire data, which is still to be validated. */
 export function toWire(schema: z.ZodType, value: unknown): unknown {
-  return rename(schema, value, (key) => key, camelKey);
+  return translatorOf(schema)(value, TO_WIRE);
 }
 
 export function camelKey(key: string): string {
   return key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function rename(schema: z.ZodType, value: unknown, target: (key: string) => string, source: (key: string) => string): unknown {
-  if (value === undefined || value === null) return value;
-  const def = definitionOf(schema);
-  if (def.shape && typeof value === "object") {
-    const renamed: Record<string, unknown> = {};
-    for (const [key, field] of Object.entries(def.shape)) {
-      const member = (value as Record<string, unknown>)[source(key)];
-      if (member !== undefined) renamed[target(key)] = rename(field, member, target, source);
-    }
-    return renamed;
+/** The names under which the fields of a value are read and written. */
+interface Direction {
+  readonly from: "wire" | "camel";
+  readonly to: "wire" | "camel";
+}
+
+const TO_CAMEL: Direction = { from: "wire", to: "camel" };
+const TO_WIRE: Direction = { from: "camel", to: "wire" };
+
+type Translate = (value: unknown, direction: Direction) => unknown;
+
+const translators = new WeakMap<z.ZodType, Translate>();
+
+function translatorOf(schema: z.ZodType): Translate {
+  let translate = translators.get(schema);
+  if (!translate) {
+    const build = buildTranslator(schema);
+    translate = (value, direction) => (value === undefined || value === null ? value : build(value, direction));
+    translators.set(schema, translate);
   }
-  if (def.element && Array.isArray(value)) return value.map((item) => rename(def.element!, item, target, source));
-  if (def.innerType) return rename(def.innerType, value, target, source);
-  if (def.out) return rename(def.out, value, target, source);
-  if (def.getter) return rename(def.getter(), value, target, source);
-  if (def.options) {
-    for (const option of def.options) {
-      const candidate = rename(option, value, (key) => key, source);
-      if (option.safeParse(candidate).success) return rename(option, value, target, source);
-    }
+  return translate;
+}
+
+function buildTranslator(schema: z.ZodType): Translate {
+  const { shape, element, innerType, out, getter, options } = definitionOf(schema);
+  if (shape) return objectTranslator(shape);
+  if (element) {
+    const item = translatorOf(element);
+    return (value, direction) => (Array.isArray(value) ? value.map((one) => item(one, direction)) : value);
   }
-  return value;
+  const inner = innerType ?? out;
+  if (inner) return translatorOf(inner);
+  if (getter) return (value, direction) => translatorOf(getter())(value, direction); // a lazy schema may refer to itself
+  if (options) return unionTranslator(options);
+  return (value) => value;
+}
+
+function objectTranslator(shape: Readonly<Record<string, z.ZodType>>): Translate {
+  const fields = Object.entries(shape).map(([wire, field]) => ({ wire, camel: camelKey(wire), translate: translatorOf(field) }));
+  return (value, direction) => {
+    if (typeof value !== "object") return value;
+    const translated: Record<string, unknown> = {};
+    for (const field of fields) {
+      const member = (value as Record<string, unknown>)[field[direction.from]];
+      if (member !== undefined) translated[field[direction.to]] = field.translate(member, direction);
+    }
+    return translated;
+  };
+}
+
+/** Translates by the first schema of a union that accepts the value. */
+function unionTranslator(options: readonly z.ZodType[]): Translate {
+  return (value, { from, to }) => {
+    const option = options.find((one) => one.safeParse(translatorOf(one)(value, { from, to: "wire" })).success);
+    return option ? translatorOf(option)(value, { from, to }) : value;
+  };
 }

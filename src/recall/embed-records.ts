@@ -1,5 +1,4 @@
 import { CairnError } from "../model/errors.ts";
-import { vectorProblem } from "../model/vector-problem.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../ports/embedding-store.ts";
@@ -152,7 +151,7 @@ export interface EmbedWithinOptions {
 
 /**
  * Embeds texts within a time limit, or returns the reason of the failure: an unavailable or slow embedder degrades a search and never
- * fails a save. Vectors are validated, because a wrong one would spoil every later ranking. Only an abort by the caller is raised.
+ * fails a save. Only an abort by the caller is raised. The embedder pipeline has validated the vectors.
  */
 export async function embedWithin(
   embedder: Embedder,
@@ -165,8 +164,7 @@ export async function embedWithin(
   const either = signal ? AbortSignal.any([signal, timeout]) : timeout;
   try {
     const vectors = await untilAborted(embedder.embed(texts, { signal: either, purpose }), either);
-    const problem = vectorProblem(vectors, texts.length, embedder.dimension);
-    return problem ? { failure: problem } : { vectors };
+    return { vectors };
   } catch (error) {
     signal?.throwIfAborted();
     if (timeout.aborted) return { failure: `no answer within ${limitMs} ms` };

@@ -1,5 +1,4 @@
-import { recordTokens, withinBudget } from "../text/budget.ts";
-import { estimateTokens } from "../text/estimate-tokens.ts";
+import { estimateTokens, recordTokens, withinBudget } from "../text/estimate-tokens.ts";
 import type { RunDetails } from "./service.ts";
 
 /** Fits a run into a budget: the state is all or nothing, because half of a JSON text is none, and the newest steps are kept. */

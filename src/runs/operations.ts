@@ -2,7 +2,7 @@ import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { type CallContext, operation } from "../operations/operation.ts";
 import { MaxTokens, text } from "../operations/schemas.ts";
-import { recordTokens, withinBudget } from "../text/budget.ts";
+import { recordTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { drawPath, oneLine } from "./drawing.ts";
 import { fitRun } from "./fit.ts";
 import type { MaySee } from "./service.ts";

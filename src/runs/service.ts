@@ -1,7 +1,7 @@
 import { CairnError } from "../model/errors.ts";
+import type { Clock } from "../model/ids.ts";
 import type { Run, RunCheckpointInfo, RunStatus, StoredState } from "../model/run.ts";
 import { runNotFoundError } from "../model/run-rules.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { PruneReport, RunStore } from "../ports/run-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { decodeState } from "../text/plain-data.ts";

@@ -1,9 +1,8 @@
 import { CairnError } from "../model/errors.ts";
-import { newId } from "../model/ids.ts";
+import { type Clock, newId, systemClock } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { SnapshotMode } from "../model/system.ts";
 import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
-import { type Clock, systemClock } from "../ports/clock.ts";
 
 /** The settings of a system. All have defaults. */
 export interface SystemOptions {

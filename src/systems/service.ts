@@ -1,8 +1,8 @@
 import { CairnError } from "../model/errors.ts";
+import type { Clock } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { ComponentOverview, SnapshotInfo, SnapshotMode } from "../model/system.ts";
 import { assertSystemId, systemNotFoundError } from "../model/system-rules.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { ListedMessage, SystemStorage } from "../ports/system-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { decodeState } from "../text/plain-data.ts";

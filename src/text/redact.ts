@@ -60,3 +60,72 @@ export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}
 
 /** Redacts with every rule and no exception. */
 export const redactSecrets: Redact = redactor();
+
+/** Secrets removed from a field before it was stored; never their values. */
+export interface RedactedField {
+  readonly kind: string;
+  readonly field: string;
+  readonly count: number;
+}
+
+/** Characters that a field may have: a text, or each item of a list; of a map, each key and each value. */
+export type FieldLimits = Readonly<Record<string, number | { readonly key: number; readonly value: number }>>;
+
+/** Removes secrets from the given fields of a record and reports them. A placeholder may be longer than its secret, so texts are cut to their limits again. */
+export function redactFields<Fields extends object>(
+  fields: Fields,
+  limits: FieldLimits,
+  redact: Redact,
+): { fields: Fields; redacted: RedactedField[] } {
+  const counts = new Map<string, RedactedField>();
+  const clean = (field: string, text: string, limit: number): string => {
+    const { text: without, found } = redact(text);
+    for (const { kind, count } of found) {
+      const key = `${field} ${kind}`;
+      counts.set(key, { kind, field, count: (counts.get(key)?.count ?? 0) + count });
+    }
+    return without.length > limit ? cut(without, limit) : without;
+  };
+  const cleaned = { ...fields } as Record<string, unknown>;
+  for (const [field, limit] of Object.entries(limits)) {
+    const value = cleaned[field];
+    if (value === undefined) continue;
+    if (typeof limit === "object")
+      cleaned[field] = redactPairs(value as Record<string, string>, limit, (...args) => clean(field, ...args), redact);
+    else
+      cleaned[field] = Array.isArray(value) ? value.map((item: string) => clean(field, item, limit)) : clean(field, value as string, limit);
+  }
+  return { fields: cleaned as Fields, redacted: [...counts.values()] };
+}
+
+function redactPairs(
+  map: Readonly<Record<string, string>>,
+  limit: { readonly key: number; readonly value: number },
+  clean: (text: string, limit: number) => string,
+  redact: Redact,
+): Record<string, string> {
+  const pairs: Record<string, string> = {};
+  for (const [key, value] of Object.entries(map)) {
+    const name = uniqueKey(pairs, clean(key, limit.key), limit.key);
+    // A value such as `hunter2` is recognised as a secret only together with its key, `password`.
+    const assigned = `${key}=`;
+    const together = redact(assigned + value).text;
+    const secretByName = redact(value).text === value && together !== assigned + value && together.startsWith(assigned);
+    pairs[name] = secretByName ? clean(assigned + value, assigned.length + limit.value).slice(assigned.length) : clean(value, limit.value);
+  }
+  return pairs;
+}
+
+/** Returns a key that is not taken yet: two keys may be equal without their secrets, and both pairs are stored. */
+function uniqueKey(pairs: Readonly<Record<string, string>>, name: string, limit: number): string {
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? name : `${cut(name, limit - 4)} ${number}`;
+    if (!Object.hasOwn(pairs, candidate)) return candidate;
+  }
+}
+
+/** Cuts the text without splitting a surrogate pair. */
+function cut(text: string, limit: number): string {
+  const end = /[\ud800-\udbff]/.test(text[limit - 1] ?? "") ? limit - 1 : limit;
+  return text.slice(0, end);
+}

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { exampleOf, type JsonSchema } from "../../src/http/example.ts";
 import { nounOf } from "../../src/http/routes.ts";
-import { hasProject, type Operation } from "../../src/operations/operation.ts";
+import type { Operation } from "../../src/operations/operation.ts";
 import { LURE, type World } from "./world.ts";
 
 type Input = Record<string, unknown>;
@@ -68,5 +68,5 @@ export function targetInput(operation: Operation, world: World, live: LiveTarget
 
 /** Names the field in which the operation takes the project, if it does. */
 export function projectFieldOf(operation: Operation): string {
-  return !hasProject(operation) && "of_project" in operation.input.shape ? "of_project" : "project_path";
+  return !operation.hasProject && "of_project" in operation.input.shape ? "of_project" : "project_path";
 }

@@ -1,7 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { projectDatabaseName } from "../../src/model/ids.ts";
-import { systemClock } from "../../src/ports/clock.ts";
+import { projectDatabaseName, systemClock } from "../../src/model/ids.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { projectDatabaseName } from "../../src/model/ids.ts";
-import { systemClock } from "../../src/ports/clock.ts";
+import { projectDatabaseName, systemClock } from "../../src/model/ids.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { call, lastingPort, processStage, until } from "./processes.ts";
 

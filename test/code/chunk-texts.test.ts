@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { chunkFile } from "../../src/code/chunking/chunk-file.ts";
 import { estimateTokens } from "../../src/code/chunking/lines.ts";
-import { chunkText } from "../../src/text/embedding-text.ts";
+import { chunkText } from "../../src/model/code-index.ts";
 import { countTokens } from "../support/o200k.ts";
 import { FIXTURES } from "./fixtures.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
-import { systemClock } from "../../src/ports/clock.ts";
+import { systemClock } from "../../src/model/ids.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";

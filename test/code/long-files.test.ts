@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { sha256Hex } from "../../src/model/ids.ts";
-import { systemClock } from "../../src/ports/clock.ts";
+import { sha256Hex, systemClock } from "../../src/model/ids.ts";
 import type { CodeStore, FileWrite } from "../../src/ports/code-store.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parserPool } from "../../src/code/parser-pool.ts";
 import { type Code, code } from "../../src/code/service.ts";
 import { type Cairn, open } from "../../src/index.ts";
-import { systemClock } from "../../src/ports/clock.ts";
+import { systemClock } from "../../src/model/ids.ts";
 import type { Embedders } from "../../src/ports/embedders.ts";
 import type { Storage } from "../../src/ports/storage.ts";
 import { type Backfiller, backfiller } from "../../src/recall/backfiller.ts";

@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 import type { Migrations } from "../../src/migrate/service.ts";
-import { projectDatabaseName } from "../../src/model/ids.ts";
+import { projectDatabaseName, systemClock } from "../../src/model/ids.ts";
 import { openMigrations } from "../../src/open/open-migrations.ts";
-import { systemClock } from "../../src/ports/clock.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { fillProject } from "./full-project.ts";
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Cairn } from "../../src/index.ts";
+import { checkpointText } from "../../src/model/stored-record.ts";
 import type { Embedder } from "../../src/ports/embedder.ts";
-import { checkpointText } from "../../src/text/embedding-text.ts";
 
 export interface Reference {
   readonly embedder: Embedder;

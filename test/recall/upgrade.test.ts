@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { minilmEmbedder } from "../../src/embedders/local/minilm.ts";
 import { staticEmbedder } from "../../src/embedders/local/static.ts";
 import { type Cairn, open } from "../../src/index.ts";
-import { checkpointText } from "../../src/text/embedding-text.ts";
+import { checkpointText } from "../../src/model/stored-record.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { hashEmbedder } from "../support/hash-embedder.mjs";
 import { killProcess } from "../support/processes.ts";

@@ -2,7 +2,6 @@ import { expect } from "vitest";
 import { routeOf } from "../../src/http/routes.ts";
 import type { Cairn } from "../../src/index.ts";
 import { operations } from "../../src/operations/list.ts";
-import { hasProject } from "../../src/operations/operation.ts";
 import { type Answer, api } from "../http/api.ts";
 
 /** The shortest limit of any operation: a wait that does not derive from it shows as 504. */
@@ -40,7 +39,7 @@ export async function callAll(cairn: Cairn, held: Held, project: string): Promis
   const answers = Object.entries(CALLS[held]).map(async ([name, input]): Promise<[string, Answer]> => {
     const operation = operations.find((one) => one.name === name)!;
     const route = routeOf(operation);
-    const body = hasProject(operation) ? { project_path: project, ...input } : { ...input };
+    const body = operation.hasProject ? { project_path: project, ...input } : { ...input };
     if (route.hasBody) return [name, await http.call(route.method, route.path, body)];
     return [name, await http.call(route.method, `${route.path}?${new URLSearchParams(body as Record<string, string>)}`)];
   });

@@ -85,12 +85,13 @@ describe("open files", () => {
     const slots = openSlots(1, 50);
     const busy = {
       idle: false,
+      lastUse: 0,
       closeIfIdle() {
         if (busy.idle) slots.free(busy);
         return busy.idle;
       },
     };
-    const other = { closeIfIdle: () => false };
+    const other = { lastUse: 0, closeIfIdle: () => false };
     await slots.take(busy);
     await expect(slots.take(other)).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("ulimit -n") });
     const waiting = slots.take(other);
@@ -100,10 +101,12 @@ describe("open files", () => {
 
   it("answers a call with a short limit while a call with a long limit waits in front of it", async () => {
     const slots = openSlots(1, 60_000);
-    const busy = { closeIfIdle: () => false };
+    const busy = { lastUse: 0, closeIfIdle: () => false };
     await slots.take(busy);
-    const first = slots.take({ closeIfIdle: () => false });
-    await expect(withTimeLimit(200, () => slots.take({ closeIfIdle: () => false }))).rejects.toMatchObject({ retryAfterMs: 1_000 });
+    const first = slots.take({ lastUse: 0, closeIfIdle: () => false });
+    await expect(withTimeLimit(200, () => slots.take({ lastUse: 0, closeIfIdle: () => false }))).rejects.toMatchObject({
+      retryAfterMs: 1_000,
+    });
     slots.free(busy);
     await first;
     await expect(withTimeLimit(200, () => slots.take(busy))).rejects.toMatchObject({ code: "unavailable" }); // the one that gave up took no slot

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { systemClock } from "../../src/ports/clock.ts";
+import { systemClock } from "../../src/model/ids.ts";
 import type { Storage } from "../../src/ports/storage.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { storageContract } from "../../src/testing/index.ts";

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { systemClock } from "../../src/ports/clock.ts";
+import { systemClock } from "../../src/model/ids.ts";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { countHits, damage, FILES, indexFiles, openCairn, projectPath } from "./code-file.ts";

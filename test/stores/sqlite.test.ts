@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, it } from "vitest";
-import { systemClock } from "../../src/ports/clock.ts";
+import { systemClock } from "../../src/model/ids.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
 import { storageContract } from "../../src/testing/index.ts";
 

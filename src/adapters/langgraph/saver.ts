@@ -18,7 +18,7 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import { relocateStore } from "../../migrate/relocate.ts";
 import { CairnError } from "../../model/errors.ts";
-import { type Clock, systemClock } from "../../ports/clock.ts";
+import { type Clock, systemClock } from "../../model/ids.ts";
 import { findAbandonedMigration } from "../../stores/sqlite/migration/lock.ts";
 import { migratedTo } from "../../stores/sqlite/migration/record.ts";
 import { shortcut } from "./plain-json.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../ports/clock.ts";
+import type { Clock } from "../../model/ids.ts";
 import type { SqliteTx, SqlValue } from "../../stores/sqlite/driver/driver.ts";
 import { singleDatabase } from "../../stores/sqlite/driver/single.ts";
 import { threadSchema } from "./sqlite-schema.ts";

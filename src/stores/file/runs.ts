@@ -1,10 +1,9 @@
 import * as nodeFiles from "node:fs/promises";
 import { join } from "node:path";
 import { CairnError } from "../../model/errors.ts";
-import { sha256Hex } from "../../model/ids.ts";
+import { type Clock, sha256Hex, systemClock } from "../../model/ids.ts";
 import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo } from "../../model/run.ts";
 import * as rules from "../../model/run-rules.ts";
-import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { RunStore } from "../../ports/run-store.ts";
 import { type Payload, packState, payloadBytes, unpackState } from "../rows/run-payload.ts";
 import { type Entry, type EntryLog, entryLog, type FileOps, ifMissing } from "./entries.ts";

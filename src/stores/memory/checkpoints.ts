@@ -1,8 +1,8 @@
 import type { Checkpoint, CheckpointSort } from "../../model/checkpoint.ts";
 import { newestFirst, orderTime, type Placed } from "../../model/record-order.ts";
+import { checkpointText } from "../../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../../ports/checkpoint-store.ts";
 import { bm25 } from "../../text/bm25.ts";
-import { checkpointText } from "../../text/embedding-text.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
 import { reorderFutureRecords } from "./reorder-future-records.ts";
 

@@ -1,8 +1,7 @@
 import type { SymbolDefinition } from "../../model/code-chunk.ts";
-import { type CodeChunk, chunkFingerprint, chunkId, type FileRename, type IndexedFile } from "../../model/code-index.ts";
+import { type CodeChunk, chunkFingerprint, chunkId, chunkText, type FileRename, type IndexedFile } from "../../model/code-index.ts";
 import type { CodeFilter, CodeStore, FileWrite } from "../../ports/code-store.ts";
 import { bm25 } from "../../text/bm25.ts";
-import { chunkText } from "../../text/embedding-text.ts";
 import { globMatcher } from "../../text/glob.ts";
 import { extractTerms } from "../../text/terms.ts";
 import { chunkTerms, PARTLY_INDEXED_CHARS } from "../rows/index-text.ts";

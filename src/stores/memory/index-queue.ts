@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
+import type { Clock } from "../../model/ids.ts";
 import { type IndexJob, type IndexOutcome, type IndexWork, isFinished } from "../../model/index-job.ts";
-import type { Clock } from "../../ports/clock.ts";
 import { type IndexQueue, type PerformIndexWork, shareOf } from "../../ports/index-queue.ts";
 
 export interface MemoryIndexQueueOptions {

@@ -3,7 +3,7 @@ import { newestFirst, orderTime } from "../../model/record-order.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../../ports/knowledge-store.ts";
 import { bm25 } from "../../text/bm25.ts";
-import { knowledgeTerms, knowledgeText } from "../../text/embedding-text.ts";
+import { knowledgeTerms, knowledgeText } from "../../text/knowledge-text.ts";
 import { errorSignature } from "../../text/normalise-error.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
 import { reorderFutureRecords } from "./reorder-future-records.ts";

@@ -1,6 +1,6 @@
+import { type Clock, systemClock } from "../../model/ids.ts";
 import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo, RunStatus } from "../../model/run.ts";
 import * as rules from "../../model/run-rules.ts";
-import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { RunStore } from "../../ports/run-store.ts";
 import { type Payload, packState, unpackState } from "../rows/run-payload.ts";
 

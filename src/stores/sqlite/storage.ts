@@ -75,18 +75,27 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     release,
 
     async create(projectId) {
-      const { handle, stores } = projectOf(projectId);
-      await claim(await handle(), projectId, now);
-      return stores;
+      const project = projectOf(projectId);
+      const database = await project.handle();
+      if (project.owned !== database) {
+        await claim(database, projectId, now);
+        project.owned = database;
+      }
+      return project.stores;
     },
 
     async find(projectId) {
-      const { path, handle, stores } = projectOf(projectId);
+      const project = projectOf(projectId);
+      const { path } = project;
       if (!existsSync(path) && !hasMigrationRecord(path) && !databases.isLost(path)) return undefined;
-      const owner = ownerOf(await handle());
-      if (owner === undefined) return undefined; // created by a process that died before its first write
-      assertOwner(owner, projectId, path);
-      return stores;
+      const database = await project.handle();
+      if (project.owned !== database) {
+        const owner = ownerOf(database);
+        if (owner === undefined) return undefined; // created by a process that died before its first write
+        assertOwner(owner, projectId, path);
+        project.owned = database;
+      }
+      return project.stores;
     },
 
     async projects() {

@@ -9,7 +9,7 @@ import {
   readKnowledge,
   type StoredRecord,
 } from "../../../model/stored-record.ts";
-import { knowledgeTerms } from "../../../text/embedding-text.ts";
+import { knowledgeTerms } from "../../../text/knowledge-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import { recordTerms } from "../../../text/terms.ts";
 import type { PostgresTx } from "../driver/driver.ts";

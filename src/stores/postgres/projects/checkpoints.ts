@@ -1,8 +1,14 @@
 import type { Checkpoint, CheckpointSort } from "../../../model/checkpoint.ts";
 import { damagedRecordError } from "../../../model/damaged-record.ts";
-import { CHECKPOINT_COLUMNS, checkpointChecksum, type RawRow, readCheckpoint, splitStored } from "../../../model/stored-record.ts";
+import {
+  CHECKPOINT_COLUMNS,
+  checkpointChecksum,
+  checkpointText,
+  type RawRow,
+  readCheckpoint,
+  splitStored,
+} from "../../../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../../../ports/checkpoint-store.ts";
-import { checkpointText } from "../../../text/embedding-text.ts";
 import { recordTerms } from "../../../text/terms.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";

@@ -2,7 +2,7 @@ import { damagedRecordError } from "../../../model/damaged-record.ts";
 import type { Knowledge } from "../../../model/knowledge.ts";
 import { KNOWLEDGE_COLUMNS, knowledgeChecksum, type RawRow, readKnowledge, splitStored } from "../../../model/stored-record.ts";
 import type { KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
-import { knowledgeTerms, knowledgeText } from "../../../text/embedding-text.ts";
+import { knowledgeTerms, knowledgeText } from "../../../text/knowledge-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import { recordTerms } from "../../../text/terms.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";

@@ -11,9 +11,9 @@ import {
   sameDatabase,
 } from "../../../model/backup.ts";
 import { CairnError } from "../../../model/errors.ts";
+import type { Clock } from "../../../model/ids.ts";
 import { VERSION } from "../../../model/version.ts";
 import type { BackupStore } from "../../../ports/backup-store.ts";
-import type { Clock } from "../../../ports/clock.ts";
 import type { ThreadCall } from "../../../scheduling/run-in-thread.ts";
 import { assertSchema } from "../../rows/schema-version.ts";
 import type { DatabaseFile, DatabaseFiles } from "../driver/database-files.ts";

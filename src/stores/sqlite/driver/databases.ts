@@ -17,6 +17,7 @@ export interface SqliteDatabases {
 }
 
 interface Entry extends SlotHolder {
+  lastUse: number;
   opening: Promise<SqliteDatabase>;
   database: SqliteDatabase | undefined;
   inode: number | undefined;
@@ -27,6 +28,9 @@ interface Loss {
   readonly inode: number | undefined;
   readonly refusal: Promise<never>;
 }
+
+/** Counts the uses of all databases of this process. */
+let uses = 0;
 
 export function sqliteDatabases(slots: OpenSlots = processSlots()): SqliteDatabases {
   const entries = new Map<string, Entry>();
@@ -63,6 +67,7 @@ export function sqliteDatabases(slots: OpenSlots = processSlots()): SqliteDataba
     const { path } = options;
     const entry: Entry = {
       opening: Promise.resolve().then(() => openInSlot()),
+      lastUse: ++uses,
       database: undefined,
       inode: undefined,
       closeIfIdle: () => closeIfIdle(path, entry),
@@ -99,7 +104,7 @@ export function sqliteDatabases(slots: OpenSlots = processSlots()): SqliteDataba
       }
       const known = entries.get(path);
       if (!known) return open(options);
-      slots.touch(known);
+      known.lastUse = ++uses;
       return known.opening;
     },
     isLost(path) {

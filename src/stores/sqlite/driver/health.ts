@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { sameDatabase } from "../../../model/backup.ts";
-import type { Clock } from "../../../ports/clock.ts";
+import type { Clock } from "../../../model/ids.ts";
 import type { HealthProbe, Leftover, ProbedDatabase } from "../../../ports/health-probe.ts";
 import { compareSchema } from "../../rows/schema-version.ts";
 import { isOwnerDead } from "../backup/backup-folder.ts";

@@ -7,6 +7,8 @@ import { releaseClosedConnections } from "./engine.ts";
 
 /** An open database as the slots see it. */
 export interface SlotHolder {
+  /** Increases with every use: of idle databases the least recently used ones are closed. */
+  readonly lastUse: number;
   /** Closes the database if nothing uses it, and returns whether it did. */
   closeIfIdle(): boolean;
 }
@@ -15,8 +17,6 @@ export interface SlotHolder {
 export interface OpenSlots {
   /** Waits until one more database may be open, and closes the least recently used idle ones to make room. */
   take(holder: SlotHolder): Promise<void>;
-  /** Marks the holder as the most recently used one. */
-  touch(holder: SlotHolder): void;
   free(holder: SlotHolder): void;
 }
 
@@ -26,14 +26,14 @@ const RETRY_MS = 5;
 const BATCH_SHARE = 0.5;
 
 export function openSlots(max: number, waitMs: number = LIMITS.lockWaitMs): OpenSlots {
-  const holders = new Set<SlotHolder>(); // least recently used first
+  const holders = new Set<SlotHolder>();
   let queue: Promise<void> = Promise.resolve();
   let waiting = 0;
 
   async function closeIdle(): Promise<boolean> {
     await nextTurn(); // a caller that was just handed a database uses it before this continues
     let closed = 0;
-    for (const holder of [...holders]) {
+    for (const holder of [...holders].sort((a, b) => a.lastUse - b.lastUse)) {
       if (closed >= Math.max(1, max * BATCH_SHARE)) break;
       if (holder.closeIfIdle()) closed++;
     }
@@ -68,9 +68,6 @@ export function openSlots(max: number, waitMs: number = LIMITS.lockWaitMs): Open
         }, waitLimitMs(waitMs));
         turn.then(resolve, reject).finally(() => clearTimeout(timer));
       });
-    },
-    touch(holder) {
-      if (holders.delete(holder)) holders.add(holder);
     },
     free(holder) {
       holders.delete(holder);

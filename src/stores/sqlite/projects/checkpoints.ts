@@ -1,10 +1,16 @@
 import type { Checkpoint, CheckpointSort } from "../../../model/checkpoint.ts";
 import { damagedRecordError } from "../../../model/damaged-record.ts";
 import { orderTime } from "../../../model/record-order.ts";
-import { CHECKPOINT_COLUMNS, checkpointChecksum, type RawRow, readCheckpoint, splitStored } from "../../../model/stored-record.ts";
+import {
+  CHECKPOINT_COLUMNS,
+  checkpointChecksum,
+  checkpointText,
+  type RawRow,
+  readCheckpoint,
+  splitStored,
+} from "../../../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../../../ports/checkpoint-store.ts";
 import type { VersionedVector } from "../../../ports/embedding-store.ts";
-import { checkpointText } from "../../../text/embedding-text.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
@@ -30,8 +36,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
 
     async put(checkpoint, recordVectors = [], { savedAt } = {}) {
       await (await database()).write((tx) => {
-        if (savedAt !== undefined)
-          for (const column of Object.values(SORT_COLUMN)) reorderFutureRecords(tx, "checkpoints", column, savedAt);
+        if (savedAt !== undefined) for (const reorder of Object.values(REORDER)) tx.run(reorder, savedAt);
         const { changes, lastId } = tx.run(
           `INSERT INTO checkpoints (id, created_at, created_order, summary, description, context, token_count, updated_at, updated_order, revision, checksum)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
@@ -50,7 +55,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
         const row = byId(tx, checkpoint.id);
         if (row?.revision !== checkpoint.revision - 1) return false;
         const key = row.key as number;
-        reorderFutureRecords(tx, "checkpoints", "updated_order", checkpoint.updatedAt);
+        tx.run(REORDER.updated_at, checkpoint.updatedAt);
         tx.run(
           `UPDATE checkpoints SET summary = ?, description = ?, context = ?, token_count = ?, updated_at = ?, updated_order = ?, revision = ?,
              checksum = ? WHERE key = ?`,
@@ -156,6 +161,10 @@ export function tagsOf(tx: Pick<SqliteTx, "all">, key: number): unknown[] {
 
 /** Maps the caller's sort order to SQL; no other text reaches the statement. */
 const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_order", updated_at: "updated_order" };
+const REORDER: Record<CheckpointSort, string> = {
+  created_at: reorderFutureRecords("checkpoints", SORT_COLUMN.created_at),
+  updated_at: reorderFutureRecords("checkpoints", SORT_COLUMN.updated_at),
+};
 
 /** In the order in which both statements above name the columns. */
 function editable(checkpoint: Checkpoint): SqlValue[] {

@@ -2,13 +2,14 @@ import type { Checkpoint } from "../../../model/checkpoint.ts";
 import type { Knowledge } from "../../../model/knowledge.ts";
 import {
   CHECKPOINT_COLUMNS,
+  checkpointText,
   KNOWLEDGE_COLUMNS,
   type RawRow,
   readCheckpoint,
   readKnowledge,
   type StoredRecord,
 } from "../../../model/stored-record.ts";
-import { checkpointText, knowledgeTerms } from "../../../text/embedding-text.ts";
+import { knowledgeTerms } from "../../../text/knowledge-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import { recordTerms } from "../../../text/terms.ts";
 import type { SqliteTx } from "../driver/driver.ts";

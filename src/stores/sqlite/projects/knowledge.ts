@@ -12,7 +12,7 @@ import {
 import type { VersionedVector } from "../../../ports/embedding-store.ts";
 import type { KnowledgeBatch, KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
 import { runInThread } from "../../../scheduling/run-in-thread.ts";
-import { knowledgeTerms, knowledgeText } from "../../../text/embedding-text.ts";
+import { knowledgeTerms, knowledgeText } from "../../../text/knowledge-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
@@ -28,6 +28,7 @@ const RECORDS: EmbeddedRecords = {
   textOf: ({ kind = "", question = "" }) => knowledgeText({ kind, question }),
 };
 const FTS_TABLE = "knowledge_fts";
+const REORDER = reorderFutureRecords("knowledge", "created_order");
 
 /** The knowledge in one SQLite file: a project's, or the shared one. */
 export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearcher): KnowledgeStore {
@@ -36,7 +37,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
 
     async put(record, recordVectors = [], { savedAt } = {}) {
       return (await database()).write((tx) => {
-        if (savedAt !== undefined) reorderFutureRecords(tx, "knowledge", "created_order", savedAt);
+        if (savedAt !== undefined) tx.run(REORDER, savedAt);
         return add(tx, { record, vectors: recordVectors });
       });
     },
@@ -167,7 +168,7 @@ export function applyBatch(tx: SqliteTx, batch: KnowledgeBatch): "applied" | "ch
     batch.replace.every(({ record }) => revisionOf(record.id) === record.revision - 1) &&
     batch.remove.every(({ id, revision }) => revisionOf(id) === revision);
   if (!asExpected) return "changed meanwhile";
-  if (batch.savedAt !== undefined) reorderFutureRecords(tx, "knowledge", "created_order", batch.savedAt);
+  if (batch.savedAt !== undefined) tx.run(REORDER, batch.savedAt);
   for (const write of batch.add) add(tx, write);
   for (const write of batch.replace) replace(tx, write);
   for (const { id } of batch.remove) remove(tx, id);

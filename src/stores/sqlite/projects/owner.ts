@@ -1,16 +1,9 @@
 import { CairnError } from "../../../model/errors.ts";
 import type { SqliteDatabase } from "../driver/driver.ts";
 
-/** Owners of open databases. An owner never changes, so it is read once per opening. */
-const owners = new WeakMap<SqliteDatabase, string>();
-
 /** Returns the project that a database belongs to; `undefined` before anything was stored. */
 export function ownerOf(database: SqliteDatabase): string | undefined {
-  const known = owners.get(database);
-  if (known !== undefined) return known;
-  const read = database.read((tx) => tx.get<{ project_id: string }>("SELECT project_id FROM project_info WHERE id = 1"))?.project_id;
-  if (read !== undefined) owners.set(database, read);
-  return read;
+  return database.read((tx) => tx.get<{ project_id: string }>("SELECT project_id FROM project_info WHERE id = 1"))?.project_id;
 }
 
 /** Records the project that a new database belongs to. A file that belongs to another project is refused. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { openRegularFile } from "../../../files/regular-file.ts";
 import { CairnError } from "../../../model/errors.ts";
-import type { Clock } from "../../../ports/clock.ts";
+import type { Clock } from "../../../model/ids.ts";
 import type { ProjectFiles } from "../../../ports/project-files.ts";
 import { runInThread } from "../../../scheduling/run-in-thread.ts";
 import { syncFile, syncFolder } from "../backup/copy-file.ts";

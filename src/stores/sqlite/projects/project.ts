@@ -1,9 +1,9 @@
-import { existsSync } from "node:fs";
-import type { Clock } from "../../../ports/clock.ts";
+import type { Clock } from "../../../model/ids.ts";
 import type { ProjectStore } from "../../../ports/storage.ts";
 import type { DatabaseHandle, SqliteDatabases } from "../driver/databases.ts";
-import { repairText } from "../vectors/rebuild.ts";
-import { type VectorSearcher, vectorSearcher } from "../vectors/searcher.ts";
+import type { SqliteDatabase } from "../driver/driver.ts";
+import { type RepairReport, repairText } from "../vectors/rebuild.ts";
+import { vectorSearcher } from "../vectors/searcher.ts";
 import { sqliteCheckpoints } from "./checkpoints.ts";
 import { codeFileOf } from "./code/code-file.ts";
 import { codeDatabase } from "./code/database.ts";
@@ -23,6 +23,8 @@ export interface SqliteProjectOptions {
 export interface SqliteProject {
   readonly path: string;
   readonly handle: DatabaseHandle;
+  /** The open database that was found to belong to the project. An owner never changes, so it is read once per opening. */
+  owned?: SqliteDatabase;
   readonly stores: ProjectStore;
 }
 
@@ -30,13 +32,14 @@ export interface SqliteProject {
 export function sqliteProject(databases: SqliteDatabases, options: SqliteProjectOptions): SqliteProject {
   const { projectId, path, now, onNotice } = options;
   const handle = databases.handle({ path, schema: projectSchema, onNotice });
-  const vectors = searcherOf(path, onNotice);
+  const onRepair = (report: RepairReport) => onNotice?.(repairText(report));
+  const vectors = vectorSearcher({ path, onRepair });
   const code = codeDatabase(databases, { projectId, projectFile: path, now, onNotice });
   const stores = {
     projectPath: projectId,
     checkpoints: sqliteCheckpoints(projectId, handle, vectors),
     knowledge: sqliteKnowledge(handle, vectors),
-    code: sqliteCode(projectId, code, searcherOf(code.path, onNotice)),
+    code: sqliteCode(projectId, code, vectorSearcher({ path: code.path, onRepair })),
   };
   return { path, handle, stores };
 }
@@ -47,10 +50,4 @@ export function releaseProject(databases: SqliteDatabases, path: string): void {
     databases.release(file);
     vectorSearcher({ path: file }).close();
   }
-}
-
-/** Returns a searcher that finds nothing while the file does not exist. */
-function searcherOf(path: string, onNotice: SqliteProjectOptions["onNotice"]): VectorSearcher {
-  const searcher = vectorSearcher({ path, onRepair: (report) => onNotice?.(repairText(report)) });
-  return { ...searcher, search: async (query) => (existsSync(path) ? searcher.search(query) : []) };
 }

@@ -1,7 +1,6 @@
-import { latestPlace, placeBefore } from "../../../model/record-order.ts";
+import { CLOCK_SKEW_MS } from "../../../model/record-order.ts";
 import { type RawRow, type StoredRecord, splitStored } from "../../../model/stored-record.ts";
 import type { ReadRecords } from "../../../ports/recall-store.ts";
-import type { SqliteTx } from "../driver/driver.ts";
 
 /** A column of whole numbers as SQL. One that JavaScript cannot hold comes as text, because the engines end the whole statement at it. */
 export function safeInteger(column: string): string {
@@ -30,9 +29,14 @@ export function readPage<T>(
   return splitStored(stored);
 }
 
-/** Moves records whose order lies in the future, because of a wrong clock, to just before a save. Keeps their order. */
-export function reorderFutureRecords(tx: SqliteTx, table: string, column: string, savedAt: string): void {
-  const ahead = tx.all<{ key: number }>(`SELECT key FROM ${table} WHERE ${column} > ? ORDER BY ${column} DESC, id`, latestPlace(savedAt));
-  for (const [index, { key }] of ahead.entries())
-    tx.run(`UPDATE ${table} SET ${column} = ? WHERE key = ?`, placeBefore(savedAt, index), key);
+/**
+ * Returns the statement that moves records whose order lies in the future, because of a wrong clock, to just before a save. Keeps their
+ * order. The parameter is the time of the save.
+ */
+export function reorderFutureRecords(table: string, column: string): string {
+  const time = "strftime('%Y-%m-%dT%H:%M:%fZ', ?1, ";
+  return `UPDATE ${table} SET ${column} = ${time} printf('-%.3f seconds', ahead.place / 1000.0))
+    FROM (SELECT key AS record, row_number() OVER (ORDER BY ${column} DESC, id) AS place FROM ${table}
+           WHERE ${column} > ${time} '+${CLOCK_SKEW_MS / 1000} seconds')) AS ahead
+   WHERE key = ahead.record`;
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Worker } from "node:worker_threads";
 import { CairnError } from "../../../model/errors.ts";
 import { startThread } from "../../../scheduling/run-in-thread.ts";
@@ -18,7 +19,7 @@ export interface VectorSearch {
 
 /** Finds the nearest vectors of a file in a separate thread. Sees every commit that any process made before the call. */
 export interface VectorSearcher {
-  /** Returns hits, best first. A missing version has no vectors. */
+  /** Returns hits, best first. A missing version or file has no vectors. */
   search(search: VectorSearch): Promise<readonly VectorHit[]>;
   /** Builds the IVF lists of a large collection now instead of in the background. */
   buildLists(collection: string, versionId: number): Promise<void>;
@@ -48,7 +49,7 @@ export function vectorSearcher({ path, listsAbove = LISTS_ABOVE, onRepair }: Vec
       const vector = unit("the query", query, query.length);
       if (allow && allow.length > FILTER_MAX)
         throw new CairnError("too_large", `A filter holds at most ${FILTER_MAX} keys, not ${allow.length}.`);
-      if (allow?.length === 0) return [];
+      if (allow?.length === 0 || !existsSync(path)) return [];
       const task = { kind: "search", vector: vector.slice(), limit, allow: allow && sortUnique(allow) } as const;
       const { hits, repair } = await scanThread.ask({ path, collection, versionId, listsAbove, task }, signal);
       if (repair) onRepair?.(repair);

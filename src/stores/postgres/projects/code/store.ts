@@ -1,7 +1,13 @@
-import { type CodeChunk, type CodeCounts, chunkFingerprint, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
+import {
+  type CodeChunk,
+  type CodeCounts,
+  chunkFingerprint,
+  chunkText,
+  type FileRename,
+  type IndexedFile,
+} from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
-import { chunkText } from "../../../../text/embedding-text.ts";
 import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, unpack } from "../../../rows/chunk-row.ts";
 import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";

@@ -1,11 +1,11 @@
 import { existsSync, rmSync } from "node:fs";
+import type { Clock } from "../../../../model/ids.ts";
 import { migratingError } from "../../../../model/migration.ts";
-import type { Clock } from "../../../../ports/clock.ts";
 import { checkFile } from "../../driver/damage.ts";
 import type { DatabaseHandle, SqliteDatabases } from "../../driver/databases.ts";
 import { inodeOf, openSqlite, type SqliteDatabase } from "../../driver/driver.ts";
 import { foreignProgramsIn } from "../../driver/own-schema.ts";
-import { hasMigrationRecord, migratedTo } from "../../migration/record.ts";
+import { migratedTo, migrationRecordPath } from "../../migration/record.ts";
 import { claim } from "../owner.ts";
 import { codeFileOf } from "./code-file.ts";
 import { codeSchema } from "./schema.ts";
@@ -31,6 +31,7 @@ export interface CodeDatabase {
 
 export function codeDatabase(databases: SqliteDatabases, { projectId, projectFile, now, onNotice }: CodeDatabaseOptions): CodeDatabase {
   const path = codeFileOf(projectFile);
+  const migrationRecord = migrationRecordPath(projectFile);
   /** Generations of a rebuilt index begin above all earlier ones: a vector made for a dropped chunk must not be stored for a new one. */
   let firstGeneration = 0;
 
@@ -42,7 +43,7 @@ export function codeDatabase(databases: SqliteDatabases, { projectId, projectFil
   const file = databases.handle({ path, schema: codeSchema, onNotice, prepare });
 
   const handle: DatabaseHandle = async () => {
-    if (hasMigrationRecord(projectFile) && (!existsSync(projectFile) || migratedTo(projectFile) !== undefined))
+    if (existsSync(migrationRecord) && (!existsSync(projectFile) || migratedTo(projectFile) !== undefined))
       throw migratingError(projectFile);
     return existsSync(path) ? file() : absentIndex(path, file);
   };
@@ -51,7 +52,7 @@ export function codeDatabase(databases: SqliteDatabases, { projectId, projectFil
     path,
     handle,
     async writable() {
-      if (hasMigrationRecord(projectFile)) throw migratingError(projectFile);
+      if (existsSync(migrationRecord)) throw migratingError(projectFile);
       return handle();
     },
     async dropDamaged() {

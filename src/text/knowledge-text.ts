@@ -1,10 +1,4 @@
-import type { Chunk } from "../model/code-chunk.ts";
 import { normaliseError } from "./normalise-error.ts";
-
-/** Returns the text to embed for a checkpoint: summary and description. Context pairs are too noisy. */
-export function checkpointText({ summary, description }: { readonly summary: string; readonly description: string }): string {
-  return description ? `${summary}\n\n${description}` : summary;
-}
 
 /** Returns the text to embed for knowledge: the question, because that is what people ask again. Answers are found by keyword. */
 export function knowledgeText({ kind, question }: { readonly kind: string; readonly question: string }): string {
@@ -21,11 +15,4 @@ export function knowledgeTerms(content: {
 }): string {
   const { kind, category, subcategory, question, answer } = content;
   return [question, ...(kind === "remediation" ? [normaliseError(question)] : []), answer, category, subcategory].join("\n");
-}
-
-/** Returns the text to embed for a chunk: its path and names, then its text. The prefix lets a query match by name and place. */
-export function chunkText(path: string, chunk: Pick<Chunk, "kind" | "name" | "parents" | "defines" | "text">): string {
-  const names = chunk.name ? [[...chunk.parents, chunk.name].join(".")] : chunk.defines.slice(0, 8);
-  const label = names.length > 0 ? `${chunk.kind} ${names.join(", ")}` : "";
-  return [path, label, chunk.text.trim()].filter((part) => part !== "").join("\n");
 }
