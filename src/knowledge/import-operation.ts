@@ -13,7 +13,9 @@ export const knowledgeImport = operation({
     "A source owns its records: importing it again adds, changes and deletes them atomically until they equal the file. Usage counts stay. An invalid row rejects the whole import.",
   input: z.strictObject({
     ...PlaceFields,
-    content: text(LIMITS.importBytes, 1).describe("File content with the fields id, category, subcategory, question, answer, kind."),
+    content: text(LIMITS.importBytes, 1).describe(
+      "File content with the fields id, category, subcategory, question, answer, kind, created_at, updated_at.",
+    ),
     source: text(LIMITS.labelChars, 1).describe("Name of the import, such as the file name."),
     format: z.enum(["json", "jsonl", "csv"]).optional().describe("Default: detected from the content."),
     kind: z.enum(KNOWLEDGE_KINDS).default("faq").describe("Kind of records without one."),

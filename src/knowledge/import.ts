@@ -1,6 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 import type { Clock } from "../model/ids.ts";
 import { KNOWLEDGE_TEXTS, type Knowledge, type KnowledgeContent, knowledgeHash } from "../model/knowledge.ts";
+import { orderTime } from "../model/record-order.ts";
 import { type RecordScope, resolveDatabase } from "../model/record-scope.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
@@ -16,6 +17,9 @@ import { type LabelledQuery, type Validation, validateSearch } from "./validate.
 
 export interface ImportRecord extends KnowledgeContent {
   readonly id: string;
+  /** Original times, in ISO 8601. Default: the time of the import. */
+  readonly createdAt?: string | undefined;
+  readonly updatedAt?: string | undefined;
 }
 
 /** The records of one import and how to apply them. */
@@ -162,9 +166,11 @@ function compare({ records, source, force, keepMissing }: ImportKnowledge, marks
 
 function toRecord({ record, hash, revision }: Compared, before: Knowledge | undefined, source: string, at: string): Knowledge {
   const { id, kind, category, subcategory, question, answer } = record;
-  const { successes = 0, uses = 0, createdAt = at, createdOrder = at } = before ?? {};
+  const original = record.createdAt === undefined ? at : new Date(record.createdAt).toISOString();
+  const { successes = 0, uses = 0, createdAt = original, createdOrder = orderTime(original, at) } = before ?? {};
+  const updatedAt = record.updatedAt === undefined ? at : new Date(record.updatedAt).toISOString();
   const content = { kind, category, subcategory, question, answer };
-  return { id, ...content, contentHash: hash, successes, uses, source, createdAt, updatedAt: at, createdOrder, revision: revision + 1 };
+  return { id, ...content, contentHash: hash, successes, uses, source, createdAt, updatedAt, createdOrder, revision: revision + 1 };
 }
 
 /** Embeds texts in batches and keeps the vectors, so that a second attempt embeds nothing again. */

@@ -26,6 +26,8 @@ const RecordFields = z.object({
   subcategory: text(LIMITS.categoryChars).default(""),
   question: text(LIMITS.questionChars, 1),
   answer: text(LIMITS.answerChars, 1),
+  created_at: z.iso.datetime({ offset: true }).optional(),
+  updated_at: z.iso.datetime({ offset: true }).optional(),
 });
 
 /** A validated record of an import. */
@@ -42,8 +44,9 @@ export interface ReadRecords {
 /** Parses and validates the records of a file. Raises `invalid_input` with the invalid rows. */
 export async function readRecords(content: string, format: RecordFormat | undefined, fallbackKind: KnowledgeKind): Promise<ReadRecords> {
   const rows = parseRecordFile(content, format).map(({ where, fields }) => ({ where, fields: renameAliases(fields) }));
-  const records = (await parseRows(rows, RecordFields)).map(({ where, value: { id, kind = fallbackKind, ...rest } }) => {
-    const content = { kind, ...rest };
+  const records = (await parseRows(rows, RecordFields)).map(({ where, value }) => {
+    const { id, kind = fallbackKind, created_at: createdAt, updated_at: updatedAt = createdAt, ...rest } = value;
+    const content = { kind, ...rest, createdAt, updatedAt };
     // A record without an id is identified by its question: a new answer is a change, a new question a new record.
     const derivedId = () => `q-${framedHash(kind, rest.category, rest.subcategory, rest.question).slice(0, 24)}`;
     return { where, record: { id: id ?? derivedId(), ...content } };

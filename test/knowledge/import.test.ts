@@ -76,6 +76,23 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("im
     expect(await cairn.knowledge.readiness()).toEqual({ records: 201, vectors: 201, ready: true });
   });
 
+  it("keeps the times of the file, and sorts a time in the future as now", async () => {
+    const content = JSON.stringify([
+      { id: "old", question: "Q1", answer: "A", created_at: "2020-01-01T01:00:00+01:00", updated_at: "2021-01-01T00:00:00Z" },
+      { id: "future", question: "Q2", answer: "A", created_at: "2999-01-01T00:00:00Z" },
+      { id: "plain", question: "Q3", answer: "A" },
+    ]);
+    const { records, ignored } = await readRecords(content, "json", "faq");
+    expect(ignored).toEqual([]);
+    await run(records as ReturnType<typeof templates>);
+    await cairn.knowledge.save({ scope: "shared", id: "later", question: "Q4", answer: "A" });
+    const { records: stored } = await cairn.knowledge.list({ scope: "shared" });
+    expect(stored.map(({ id }) => id)).toEqual(["later", "future", "plain", "old"]);
+    expect(stored.at(-1)).toMatchObject({ createdAt: "2020-01-01T00:00:00.000Z", updatedAt: "2021-01-01T00:00:00.000Z" });
+    expect(await run(records as ReturnType<typeof templates>)).toMatchObject({ added: 0, changed: 0, unchanged: 3 });
+    await expect(readRecords('[{"question":"Q","answer":"A","created_at":"yesterday"}]', "json", "faq")).rejects.toThrow(/created_at/);
+  });
+
   it("finds a template by its question, and measures it", async () => {
     const records = templates(60);
     const labelled = [...records.slice(0, 9).map(({ question, id }) => ({ query: question, id })), { query: "нет такого", id: "никакой" }];
