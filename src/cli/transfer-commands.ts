@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { open as openFile, rename, rm } from "node:fs/promises";
 import type { Imported } from "../checkpoints/transfer.ts";
 import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
+import { boundedLines } from "../files/bounded-lines.ts";
 import { openRegularFile } from "../files/regular-file.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
@@ -12,7 +13,6 @@ import { damagedField, damagedNote } from "../operations/schemas.ts";
 import { toWire } from "../operations/wire.ts";
 import { parseJson } from "../text/untrusted.ts";
 import { usage } from "./argv.ts";
-import { boundedLines } from "./bounded-lines.ts";
 import type { Call, Command } from "./command.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
 import { filePath } from "./file-path.ts";
@@ -22,6 +22,8 @@ import { progressBar } from "./terminal/progress-bar.ts";
 /** The first line of an export. */
 const FORMAT = { cairn_export: 1, kind: "checkpoints" };
 const PROBLEMS_SHOWN = 20;
+/** A record has at most about 40,000 characters. */
+const LINE_LIMITS = { lineBytes: 1_000_000, unbrokenBytes: 64_000_000 };
 
 /** `cairn checkpoint export`: writes one JSON object per line, page by page, so that memory stays bounded. */
 export const exportCommand: Command = {
@@ -169,7 +171,7 @@ async function importLines(
     batch = [];
   };
   try {
-    for await (const text of boundedLines(input, signal)) {
+    for await (const text of boundedLines(input as AsyncIterable<Buffer>, signal, LINE_LIMITS)) {
       line++;
       if (text?.trim() === "") continue;
       const record = text === undefined ? undefined : parseObject(text.replace(/^\uFEFF/, ""));
