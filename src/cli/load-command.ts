@@ -12,6 +12,7 @@ export const OWN_COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   "code index": async () => (await import("./code/index-command.ts")).indexCommand,
   "code watch": async () => (await import("./code/watch-command.ts")).watchCommand,
   init: async () => (await import("./init/init-command.ts")).initCommand,
+  adopt: async () => (await import("./adopt/adopt-command.ts")).adoptCommand,
   hook: async () => (await import("./hook/hook-command.ts")).hookCommand,
   mcp: async () => (await import("./mcp-command.ts")).mcpCommand,
   serve: async () => (await import("./serve-command.ts")).serveCommand,

@@ -85,6 +85,8 @@ export function processStage() {
         },
       };
     },
+    /** The token of the server that was started last. */
+    token: () => serverToken!,
     async mcp(args: readonly string[] = [], extra: Record<string, string> = {}): Promise<Client> {
       const client = new Client({ name: "test", version: "1" });
       clients.add(client);

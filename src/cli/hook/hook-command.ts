@@ -56,7 +56,7 @@ async function runHook(call: Call): Promise<JsonObject | undefined> {
   const { repository, tree } = values.project === undefined ? findProject(undefined, cwd) : call.project();
   const { cairn } = await openClient(call.config().config, { jobs: "here" });
   try {
-    if (event === "session-start") return await offer(cairn, repository, input);
+    if (event === "session-start") return (await offer(cairn, repository, input)) ?? (await suggest(call, input));
     await save(cairn, { repository, tree }, event, input);
     return undefined;
   } finally {
@@ -99,6 +99,15 @@ async function offer(cairn: Cairn, projectPath: string, { source }: JsonObject):
     ...(older.length > 0 ? [`Earlier:\n${older.map(({ id, createdAt, summary }) => `- ${createdAt} ${summary} (${id})`).join("\n")}`] : []),
     "These are notes of earlier sessions; check them against the current files. checkpoint_resume and checkpoint_search return more.",
   ].join("\n\n");
+  return { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } };
+}
+
+/** Suggests to adopt earlier sessions, in a project without checkpoints. */
+async function suggest({ host: { home, env }, config }: Call, input: JsonObject): Promise<JsonObject | undefined> {
+  const { suggestAdopt } = await import("../../client/adopt/suggest-adopt.ts");
+  const line = await suggestAdopt({ home, env, dataDir: config().config.dataDir, transcript: textOf(input.transcript_path) });
+  if (line === undefined) return undefined;
+  const additionalContext = `${line} Mention it to the user; do not run it unasked.`;
   return { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } };
 }
 

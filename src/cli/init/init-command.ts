@@ -34,7 +34,7 @@ export const initCommand: Command = {
   positional: [],
   examples: ["cairn init", "cairn init --hooks", "cairn init --remove"],
   usesProject: true,
-  async run({ host, json, values, project }) {
+  async run({ host, json, values, project, config }) {
     const { tree: folder } = project();
     const launch = launchOf(values.launch as string | undefined);
     const mcp = ".mcp.json";
@@ -57,6 +57,9 @@ export const initCommand: Command = {
     if (values.remove === true) return;
     print(host, `\nClaude Code and other clients that read .mcp.json find Cairn when they start in ${folder}.`);
     if (values.hooks !== true) print(host, "With --hooks, Claude Code also saves and offers checkpoints automatically.");
+    const { suggestAdopt } = await import("../../client/adopt/suggest-adopt.ts");
+    const suggestion = await suggestAdopt({ home: host.home, env: host.env, dataDir: config().config.dataDir });
+    if (suggestion !== undefined) print(host, suggestion);
     print(host, "\nFor other clients, paste:");
     for (const { client, where, text } of others) print(host, `\n${style.bold(client)} ${style.dim(where)}\n${text.replace(/^/gm, "  ")}`);
   },

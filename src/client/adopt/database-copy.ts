@@ -1,0 +1,118 @@
+import { createWriteStream } from "node:fs";
+import { lstat, mkdtemp, realpath, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { CairnError } from "../../model/errors.ts";
+import type { ForeignDatabase } from "./foreign-database.ts";
+import { ADOPT_LIMITS } from "./limits.ts";
+import { openListed } from "./read-file.ts";
+import type { AdoptHost } from "./reader.ts";
+
+/** Attempts to copy a database that its owner keeps writing to. */
+const ATTEMPTS = 10;
+/** The header of a write-ahead log: its salts change whenever the log restarts. */
+const LOG_HEADER_BYTES = 32;
+
+/** A file of a database with what identifies its state. */
+export interface DatabaseState {
+  readonly bytes: number;
+  readonly fingerprint: string;
+}
+
+/** Returns size and fingerprint of a database and its write-ahead log; `undefined` if it is no regular file. */
+export async function databaseState(path: string): Promise<DatabaseState | undefined> {
+  const [main, log] = await Promise.all([statOf(path), statOf(`${path}-wal`)]);
+  if (!main) return undefined;
+  return { bytes: main.bytes + (log?.bytes ?? 0), fingerprint: [main, ...(log ? [log] : [])].map(({ mark }) => mark).join(",") };
+}
+
+/**
+ * Copies a database and opens the copy, so that neither the files of a running owner nor their locks are touched. The main file is copied
+ * before its write-ahead log. Everything that a WAL checkpoint wrote into the copy meanwhile is still in the log, unless the log restarted;
+ * then its header has changed and the copy is repeated. A rollback journal means a transaction in progress, so the copy waits for its end.
+ */
+export async function openCopy(
+  path: string,
+  host: Pick<AdoptHost, "scratch" | "openDatabase">,
+  signal: AbortSignal,
+): Promise<ForeignDatabase> {
+  const state = await databaseState(path);
+  if (!state) throw new CairnError("invalid_input", "is not a regular file");
+  if (state.bytes > ADOPT_LIMITS.databaseBytes) throw new CairnError("too_large", `has more than ${ADOPT_LIMITS.databaseBytes} bytes`);
+  const folder = await mkdtemp(join(host.scratch, "copy-"));
+  const clear = () => rm(folder, { recursive: true, force: true });
+  try {
+    const copy = join(folder, "copy.db");
+    for (let attempt = 1; !(await copyOnce(path, copy)); attempt++) {
+      signal.throwIfAborted();
+      if (attempt === ATTEMPTS) throw new CairnError("conflict", "changes all the time; close the program that writes it, then try again");
+      await new Promise((resolved) => setTimeout(resolved, 50 * attempt));
+    }
+    const database = await host.openDatabase(copy).catch((cause) => {
+      throw new CairnError("invalid_input", "is not a readable SQLite database", { cause });
+    });
+    return {
+      ...database,
+      close() {
+        database.close();
+        void clear();
+      },
+    };
+  } catch (error) {
+    await clear();
+    throw error;
+  }
+}
+
+/** Copies the files once. Returns whether the copy is one consistent state. */
+async function copyOnce(path: string, copy: string): Promise<boolean> {
+  if (await statOf(`${path}-journal`)) return false;
+  const before = { main: await statOf(path), log: await readHeader(`${path}-wal`) };
+  await copyPlain(path, copy);
+  await rm(`${copy}-wal`, { force: true });
+  if (before.log !== undefined) await copyPlain(`${path}-wal`, `${copy}-wal`).catch(ignoreMissing);
+  const after = { main: await statOf(path), log: await readHeader(`${path}-wal`) };
+  if (await statOf(`${path}-journal`)) return false;
+  if (before.log !== after.log) return false;
+  return before.log !== undefined || before.main?.mark === after.main?.mark;
+}
+
+async function copyPlain(from: string, to: string): Promise<void> {
+  const file = await openListed(from); // refuses links and special files
+  try {
+    const input = file.createReadStream({ start: 0, end: ADOPT_LIMITS.databaseBytes, autoClose: false, highWaterMark: 1024 * 1024 });
+    await pipeline(input, createWriteStream(to, { mode: 0o600 }));
+  } finally {
+    await file.close();
+  }
+}
+
+/** Returns the header of a write-ahead log; `undefined` if there is none or it is empty. */
+async function readHeader(path: string): Promise<string | undefined> {
+  if (!(await statOf(path))) return undefined;
+  const file = await openListed(path).catch(ignoreMissing);
+  if (!file) return undefined;
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(LOG_HEADER_BYTES), 0, LOG_HEADER_BYTES, 0);
+    return bytesRead === 0 ? undefined : buffer.toString("hex", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+async function statOf(path: string): Promise<{ readonly bytes: number; readonly mark: string } | undefined> {
+  const stats = await lstat(path, { bigint: true }).catch(() => undefined);
+  if (!stats?.isFile()) return undefined;
+  return { bytes: Number(stats.size), mark: `${stats.size}.${stats.mtimeNs}.${stats.ino}` };
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code === "ENOENT") return undefined;
+  throw error;
+}
+
+/** Returns the real path of a database that a tool's folder names; the folder may be a link of the user. */
+export async function databasePath(folder: string, name: string): Promise<string | undefined> {
+  const real = await realpath(folder).catch(() => undefined);
+  return real === undefined ? undefined : join(real, name);
+}
