@@ -8,7 +8,7 @@ import type { CodeStore, FileWrite } from "../ports/code-store.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
 import { allCoverCurrent, vectorsFor } from "../recall/embed-records.ts";
-import { yieldToCalls } from "../scheduling/yield.ts";
+import { yieldToCalls } from "../scheduling/calls.ts";
 import type { Redact } from "../text/redact.ts";
 import { unstorable } from "../text/untrusted.ts";
 import { languageOf } from "./chunking/language.ts";

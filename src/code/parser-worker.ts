@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { ChunkedFile } from "../model/code-chunk.ts";
-import { yieldToCalls } from "../scheduling/yield.ts";
+import { yieldToCalls } from "../scheduling/calls.ts";
 import { chunkFile } from "./chunking/chunk-file.ts";
 import type { WorkerMessage, WorkerTask } from "./parser-pool.ts";
 import { treeSitter } from "./tree-sitter.ts";

@@ -2,8 +2,8 @@ import { asCairnError } from "../model/errors.ts";
 import type { IndexJobStatus, IndexResult, IndexWork } from "../model/index-job.ts";
 import { isAbandoned } from "../model/migration.ts";
 import type { PerformIndexWork } from "../ports/index-queue.ts";
+import { withoutTimeLimit } from "../scheduling/calls.ts";
 import { retry } from "../scheduling/retry.ts";
-import { withoutTimeLimit } from "../scheduling/time-limit.ts";
 import { redactMessage } from "../text/redact-message.ts";
 
 /** Limits the attempts on a database that is locked or restarts: about ten seconds in all. */

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { brotliDecompress } from "node:zlib";
 import { Language, Parser } from "web-tree-sitter";
 import { builtFile } from "../files/built-file.ts";
-import { yieldToCalls } from "../scheduling/yield.ts";
+import { yieldToCalls } from "../scheduling/calls.ts";
 import type { ReadOutline } from "./chunking/chunk-file.ts";
 import { GRAMMARS, type GrammarName, isGrammarName } from "./chunking/grammars/index.ts";
 import { readOutline } from "./chunking/read-outline.ts";

@@ -12,7 +12,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 import { LIMITS } from "../model/limits.ts";
-import { beginCall } from "../scheduling/yield.ts";
+import { beginCall } from "../scheduling/calls.ts";
 import { parseJson } from "../text/untrusted.ts";
 import { KEPT_BYTES, type Line, lineReader } from "./line-reader.ts";
 

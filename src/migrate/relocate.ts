@@ -4,7 +4,7 @@ import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { isAbandoned, isMigrating } from "../model/migration.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
 import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
-import { waitLimitMs } from "../scheduling/time-limit.ts";
+import { waitLimitMs } from "../scheduling/calls.ts";
 
 /** How to find a database that may be migrated while this process uses it. */
 export interface Relocation<Store> {

@@ -1,7 +1,6 @@
 import { asCairnError, CairnError } from "../model/errors.ts";
 import type { Log } from "../ports/log.ts";
-import { withTimeLimit } from "../scheduling/time-limit.ts";
-import { beginCall } from "../scheduling/yield.ts";
+import { beginCall, withTimeLimit } from "../scheduling/calls.ts";
 import { observe } from "../telemetry/observe.ts";
 import type { Cairn } from "./cairn.ts";
 import { problemOf } from "./describe-issue.ts";

@@ -1,7 +1,7 @@
 import type { Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
+import { withoutTimeLimit } from "../scheduling/calls.ts";
 import { retryDelayMs } from "../scheduling/retry.ts";
-import { withoutTimeLimit } from "../scheduling/time-limit.ts";
 import { backfill } from "./fill.ts";
 
 /** Embeds records in the background that were stored without a vector. Runs one pass per collection at a time and never keeps the process alive. */

@@ -3,7 +3,7 @@ import type { Embedder } from "../ports/embedder.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../ports/embedding-store.ts";
 import type { ReadRecords } from "../ports/recall-store.ts";
-import { waitLimitMs } from "../scheduling/time-limit.ts";
+import { waitLimitMs } from "../scheduling/calls.ts";
 import type { Backfiller } from "./backfiller.ts";
 
 export interface StoreDeps {

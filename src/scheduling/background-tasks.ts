@@ -1,4 +1,4 @@
-import { withoutTimeLimit } from "./time-limit.ts";
+import { withoutTimeLimit } from "./calls.ts";
 
 /** Work that calls start and do not wait for. */
 export interface BackgroundTasks {

@@ -3,8 +3,8 @@ import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { MessageHead } from "../model/system.ts";
 import type { SystemStore } from "../ports/system-store.ts";
+import { waitLimitMs } from "../scheduling/calls.ts";
 import { poll } from "../scheduling/retry.ts";
-import { waitLimitMs } from "../scheduling/time-limit.ts";
 import { Draft, type View, viewOf } from "./draft.ts";
 import type { ComponentWrite } from "./writes.ts";
 

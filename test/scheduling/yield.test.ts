@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
 import { builtFile } from "../../src/files/built-file.ts";
 
-const YIELD = JSON.stringify(pathToFileURL(builtFile("scheduling/yield.js")).href);
+const YIELD = JSON.stringify(pathToFileURL(builtFile("scheduling/calls.js")).href);
 
 /**
  * Serves calls in one thread and does background work in a thread that it starts. Both share the counter of calls in flight. The

@@ -8,7 +8,7 @@ import { projectDatabaseName } from "../../src/model/ids.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import { openRunStore } from "../../src/open/open-run-store.ts";
 import { operations } from "../../src/operations/list.ts";
-import { waitLimitMs, withoutTimeLimit, withTimeLimit } from "../../src/scheduling/time-limit.ts";
+import { waitLimitMs, withoutTimeLimit, withTimeLimit } from "../../src/scheduling/calls.ts";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { api } from "../http/api.ts";
 import { makeProject, type Place } from "../migrate/place.ts";

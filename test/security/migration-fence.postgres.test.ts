@@ -6,7 +6,7 @@ import { type Cairn, open } from "../../src/index.ts";
 import type { MigrateInput, Which } from "../../src/migrate/service.ts";
 import { projectDatabaseName, sha256Hex } from "../../src/model/ids.ts";
 import { openRunStore } from "../../src/open/open-run-store.ts";
-import { withTimeLimit } from "../../src/scheduling/time-limit.ts";
+import { withTimeLimit } from "../../src/scheduling/calls.ts";
 import { system } from "../../src/systems.ts";
 import { stage } from "../cli/stage.ts";
 import { counts } from "../faults/processes.ts";

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { OPEN_FILES_MIN, openFilesBudget } from "../../src/files/open-files.ts";
 import { asCairnError } from "../../src/model/errors.ts";
-import { withTimeLimit } from "../../src/scheduling/time-limit.ts";
+import { withTimeLimit } from "../../src/scheduling/calls.ts";
 import { openSlots } from "../../src/stores/sqlite/driver/open-slots.ts";
 import { killProcess, removeFolder } from "../support/processes.ts";
 

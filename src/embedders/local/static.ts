@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { builtFile } from "../../files/built-file.ts";
 import { CairnError } from "../../model/errors.ts";
 import type { Embedder, EmbedOptions } from "../../ports/embedder.ts";
-import { yieldToCalls } from "../../scheduling/yield.ts";
+import { yieldToCalls } from "../../scheduling/calls.ts";
 import { type WordPiece, wordPiece } from "./wordpiece.ts";
 
 export interface StaticOptions {

@@ -1,8 +1,8 @@
 import { link, open, rename, rm, stat } from "node:fs/promises";
 import { CairnError } from "../../model/errors.ts";
 import { newId } from "../../model/ids.ts";
+import { waitLimitMs } from "../../scheduling/calls.ts";
 import { poll } from "../../scheduling/retry.ts";
-import { waitLimitMs } from "../../scheduling/time-limit.ts";
 
 /** The work under a lock takes milliseconds, so an older lock was left behind by a process that died. */
 const STALE_MS = 10_000;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { CairnError } from "../../model/errors.ts";
-import { waitLimitMs } from "../../scheduling/time-limit.ts";
+import { waitLimitMs } from "../../scheduling/calls.ts";
 
 export interface QdrantOptions {
   readonly url: string;

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { CairnError } from "../../../model/errors.ts";
 import { sha256Hex } from "../../../model/ids.ts";
+import { waitLimitMs } from "../../../scheduling/calls.ts";
 import { retry } from "../../../scheduling/retry.ts";
-import { waitLimitMs } from "../../../scheduling/time-limit.ts";
 import { isCollision, isConnectionLoss, POOL_TIMEOUT, translatePostgresError } from "./errors.ts";
 import { fromTimestamp } from "./time.ts";
 

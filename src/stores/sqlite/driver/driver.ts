@@ -6,7 +6,7 @@ import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model
 import { LIMITS } from "../../../model/limits.ts";
 import { isMigrating, migratingError } from "../../../model/migration.ts";
 import type { DatabaseSchema } from "../../../model/schema.ts";
-import { waitLimitMs } from "../../../scheduling/time-limit.ts";
+import { waitLimitMs } from "../../../scheduling/calls.ts";
 import { hasMigrationRecord, migratedTo } from "../migration/record.ts";
 import { isCodeFile } from "../projects/code/code-file.ts";
 import { closedError } from "./closed-error.ts";

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 import { openFilesBudget } from "../../../files/open-files.ts";
 import { CairnError } from "../../../model/errors.ts";
 import { LIMITS } from "../../../model/limits.ts";
-import { waitLimitMs } from "../../../scheduling/time-limit.ts";
+import { waitLimitMs } from "../../../scheduling/calls.ts";
 import { releaseClosedConnections } from "./engine.ts";
 
 /** An open database as the slots see it. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CairnError } from "../../../model/errors.ts";
+import { waitLimitMs } from "../../../scheduling/calls.ts";
 import { poll } from "../../../scheduling/retry.ts";
-import { waitLimitMs } from "../../../scheduling/time-limit.ts";
 import { isBusy, MIGRATING, translateSqliteError } from "../driver/errors.ts";
 
 /** Holds the id of the migration that fenced the database. */

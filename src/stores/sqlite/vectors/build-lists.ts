@@ -1,6 +1,5 @@
 import type { SqliteDatabase, SqliteTx } from "../driver/driver.ts";
-import { encode, SEGMENT_BYTES, type Segment, SegmentBuilder, segmentCapacity, strideOf } from "./codes.ts";
-import { writeDelta } from "./compact.ts";
+import { encode, SEGMENT_BYTES, type Segment, SegmentBuilder, segmentCapacity, strideOf, writeDelta } from "./codes.ts";
 import { type Assigner, assigner, randomNumbers, type Sample, train } from "./kmeans.ts";
 import { toVector } from "./rebuild.ts";
 import { CENTROIDS, directory, readSegment, readSegmentKeys, type SegmentRef, writeSegment } from "./segments.ts";

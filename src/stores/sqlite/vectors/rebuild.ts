@@ -1,6 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { encode, strideOf } from "./codes.ts";
-import { readDelta, segmentWriter } from "./compact.ts";
+import { encode, readDelta, strideOf } from "./codes.ts";
+import { segmentWriter } from "./compact.ts";
 import { CENTROIDS, DamagedCodes, directory, readSegment, toAlignedBuffer } from "./segments.ts";
 import type { VectorCollection } from "./writer.ts";
 

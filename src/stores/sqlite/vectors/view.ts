@@ -1,6 +1,5 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import type { Code } from "./codes.ts";
-import { type DeltaRow, readDelta } from "./compact.ts";
+import { type Code, type DeltaRow, readDelta } from "./codes.ts";
 import { CENTROIDS, DamagedCodes, directory, type SegmentRef } from "./segments.ts";
 import type { VectorCollection } from "./writer.ts";
 

@@ -1,7 +1,7 @@
 import { CairnError } from "../../../model/errors.ts";
 import type { SqliteTx } from "../driver/driver.ts";
-import { encode, MAX_DIMENSION } from "./codes.ts";
-import { type Change, recordChanges } from "./compact.ts";
+import { type Code, countDelta, encode, MAX_DIMENSION, writeDelta } from "./codes.ts";
+import { codeCount, compact } from "./compact.ts";
 import { clearCodes, type RepairReport, rebuild, repairText, toVector } from "./rebuild.ts";
 import { DamagedCodes } from "./segments.ts";
 
@@ -174,4 +174,56 @@ export function assertDimension(collection: VectorCollection, dimension: number)
       `This embedding version has vectors of ${collection.dimension} components, not ${dimension}. Another model needs another version.`,
       { details: { expected: collection.dimension, got: dimension } },
     );
+}
+
+/** The change of a key in this transaction. */
+export interface Change {
+  /** Its new code, or null when it was removed. */
+  readonly code: Code | null;
+  /** Whether it had a vector before. */
+  readonly existed: boolean;
+}
+
+/** New codes in the delta before a compaction: a save costs one small row, and a search reads all of them in 0.3 ms. */
+const FRESH_MAX = 512;
+/** Overridden codes before a compaction: several of them should fall into each segment that is rewritten. */
+const OVERRIDDEN_MAX = 512;
+const OVERRIDDEN_SHARE = 1 / 64;
+/** Segments rewritten per transaction (8 MB), or one per eight changes if that is more: writes block the caller's thread. */
+const REWRITE_MAX = 64;
+const REWRITE_PER_CHANGE = 1 / 8;
+
+/**
+ * Records the changes of a transaction in the codes: as delta rows, or in segments when the delta is full. With `erase`, no code of a removed or
+ * replaced key stays in a segment, because a code reveals the topic of the deleted text.
+ */
+function recordChanges(tx: SqliteTx, collection: VectorCollection, changes: ReadonlyMap<number, Change>, { erase = false } = {}): void {
+  if (changes.size === 0) return;
+  const change = collection.change + 1;
+  // Every change counts as a new delta row; a key that changes twice only compacts slightly early.
+  const waiting = countDelta(tx, collection.id);
+  for (const { existed } of changes.values()) existed ? waiting.overridden++ : waiting.fresh++;
+  const overriddenMax =
+    waiting.overridden <= OVERRIDDEN_MAX ? OVERRIDDEN_MAX : Math.max(OVERRIDDEN_MAX, codeCount(tx, collection.id) * OVERRIDDEN_SHARE);
+  const rewrite = waiting.overridden > overriddenMax;
+  const erasing = erase && anyInSegments(tx, collection.id, changes);
+  const full = rewrite || erasing || waiting.fresh > FRESH_MAX;
+  const limits = erasing
+    ? { keep: 0, rewriteMax: Number.POSITIVE_INFINITY }
+    : rewrite
+      ? { keep: overriddenMax / 2, rewriteMax: Math.max(REWRITE_MAX, changes.size * REWRITE_PER_CHANGE) }
+      : { keep: Number.POSITIVE_INFINITY, rewriteMax: 0 };
+  if (full) compact(tx, collection, changes, limits);
+  else for (const [key, { code, existed }] of changes) writeDelta(tx, collection.id, change, key, { code, stale: existed ? 1 : 0 });
+  tx.run("UPDATE vector_collections SET change = ?, layout = layout + ? WHERE id = ?", change, full ? 1 : 0, collection.id);
+}
+
+/** Returns whether a segment may contain the old code of one of these keys. */
+function anyInSegments(tx: SqliteTx, collectionId: number, changes: ReadonlyMap<number, Change>): boolean {
+  for (const [key, { existed }] of changes) {
+    if (!existed) continue;
+    const delta = tx.get<{ stale: number }>("SELECT stale FROM vector_delta WHERE collection_id = ? AND key = ?", collectionId, key);
+    if (delta?.stale !== 0) return true;
+  }
+  return false;
 }

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
+import { yieldToCalls } from "../../../../scheduling/calls.ts";
 import { runInThread } from "../../../../scheduling/run-in-thread.ts";
-import { yieldToCalls } from "../../../../scheduling/yield.ts";
 import { codeTerms } from "../../../../text/terms.ts";
 import { packTexts, type TextPlace } from "../../../rows/chunk-row.ts";
 import { chunkTerms, type PackedSymbols, packSymbols } from "../../../rows/index-text.ts";

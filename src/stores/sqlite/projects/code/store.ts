@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { type CodeChunk, chunkFingerprint, chunkText, type FileRename, type IndexedFile } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
-import { waitLimitMs } from "../../../../scheduling/time-limit.ts";
+import { waitLimitMs } from "../../../../scheduling/calls.ts";
 import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, textReader, unpack } from "../../../rows/chunk-row.ts";
 import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";

@@ -1,6 +1,6 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
-import { yieldToCalls } from "../../../../scheduling/yield.ts";
+import { yieldToCalls } from "../../../../scheduling/calls.ts";
 import { type TextColumns, textReader } from "../../../rows/chunk-row.ts";
 import { chunkTerms, type PackedSymbols, unpackOutline } from "../../../rows/index-text.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
