@@ -2,6 +2,7 @@
 // npm test, npm run test:fast (without PostgreSQL, nginx and Caddy), npm run test:soak (full counts), npm run test:attack (the whole attack
 // corpus and a long fuzz run; CAIRN_TEST_ATTACK_SEED and CAIRN_TEST_ATTACK_REQUESTS repeat or lengthen it). Further arguments are passed to vitest:
 //   npm test -- test/stores            only these files
+// npm run test:clients runs real agents from npm with a mock model on loopback.
 // Sets up everything that it needs. CAIRN_TEST_POSTGRES_URL points to a server of your own (superuser, pgvector installed).
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
@@ -10,12 +11,13 @@ import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const ATTACKS = ["test/security/attack-corpus.test.ts", "test/security/fuzz.test.ts"];
-const [fast, soak, attack, rest] = readArguments(process.argv.slice(2));
+const [fast, soak, attack, clients, rest] = readArguments(process.argv.slice(2));
 const env = {
   ...process.env,
   ...((fast || attack) && { CAIRN_TEST_FAST: "1" }),
   ...(soak && { CAIRN_SOAK: "1" }),
   ...(attack && { CAIRN_TEST_ATTACK: "1" }),
+  ...(clients && { CAIRN_TEST_CLIENTS: "1", CAIRN_TEST_FAST: "1" }),
 };
 
 run(process.execPath, [join(root, "scripts/build.mjs")]);
@@ -26,11 +28,11 @@ if (env.CAIRN_TEST_FAST !== "1")
 run(process.execPath, [
   join(dirname(createRequire(import.meta.url).resolve("vitest/package.json")), "vitest.mjs"),
   "run",
-  ...(attack && rest.length === 0 ? ATTACKS : rest),
+  ...(rest.length > 0 ? rest : attack ? ATTACKS : clients ? ["test/clients"] : []),
 ]);
 
 function readArguments(args) {
-  const known = ["--fast", "--soak", "--attack"];
+  const known = ["--fast", "--soak", "--attack", "--clients"];
   return [...known.map((flag) => args.includes(flag)), args.filter((argument) => !known.includes(argument))];
 }
 

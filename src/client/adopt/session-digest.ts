@@ -1,3 +1,4 @@
+import { isAbsolute, join } from "node:path";
 import { findDecisions } from "./find-decisions.ts";
 import { ADOPT_LIMITS } from "./limits.ts";
 
@@ -72,7 +73,8 @@ export function sessionDigest(): { add(entry: SessionEntry): void; value(): Sess
         if (entry.branch) about.branch = entry.branch;
         if (entry.version) about.version = entry.version;
       } else if (entry.type === "file") {
-        const path = entry.path.slice(0, PATH_CHARS);
+        const given = entry.path.slice(0, PATH_CHARS);
+        const path = about.folder === undefined || isAbsolute(given) ? given : join(about.folder, given); // so that a file counts once
         files.delete(path);
         if (files.size < FILES_COUNTED) files.add(path);
       } else {

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   claudeLines,
-  codexLines,
   geminiLines,
   sampleSession,
   writeClaude,
@@ -146,7 +145,14 @@ describe("entries", () => {
       "d.ts",
     ]);
     expect(files({ type: "function_call", name: "shell", arguments: "{" })).toEqual([]);
-    expect(parse(codexLines(sampleSession(1, folder))).length).toBeGreaterThan(5);
+    const change = (status: string) => ({
+      type: "FileChange",
+      status,
+      changes: { "/p/a.ts": { type: "add" }, "/p/b.ts": { type: "delete" } },
+    });
+    const changed = (status: string) =>
+      digestOf(codexEntries({ type: "event_msg", payload: { type: "item_completed", item: change(status) } })).files;
+    expect([changed("completed"), changed("failed")]).toEqual([["/p/a.ts"], []]);
   });
 
   it("read messages of Gemini that an update repeats", () => {

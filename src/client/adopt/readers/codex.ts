@@ -45,6 +45,14 @@ export function* codexEntries(line: JsonObject): Generator<SessionEntry> {
     const branch = textOf(objectOf(payload.git)?.branch);
     yield { type: "about", folder: textOf(payload.cwd), branch, version: textOf(payload.cli_version) };
   } else if (line.type === "response_item") yield* itemEntries(payload);
+  else if (line.type === "event_msg") yield* changedFiles(objectOf(payload.item));
+}
+
+/** Returns the files of a completed change: the keys of `changes` are paths. */
+function* changedFiles(item: JsonObject | undefined): Generator<SessionEntry> {
+  if (item?.type !== "FileChange" || item.status !== "completed") return;
+  for (const [path, change] of Object.entries(objectOf(item.changes) ?? {}))
+    if (objectOf(change)?.type !== "delete") yield { type: "file", path };
 }
 
 function* itemEntries(item: JsonObject): Generator<SessionEntry> {
