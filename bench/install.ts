@@ -52,7 +52,11 @@ async function initialize(bench: Bench, tarball: string): Promise<number> {
   mkdirSync(join(home, "project"));
   const env = { ...process.env, npm_config_cache: join(home, "npm"), CAIRN_DATA_DIR: join(home, "data") };
   const startedAt = performance.now();
-  const child = spawn("npx", ["-y", "--package", tarball, "cairn", "mcp"], { cwd: join(home, "project"), env, stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn("npx", ["-y", "--package", tarball, "cairn", "mcp"], {
+    cwd: join(home, "project"),
+    env,
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   try {
     child.stdin.write(`${JSON.stringify(INITIALIZE)}\n`);

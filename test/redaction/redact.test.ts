@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { redactor, redactSecrets, SECRET_KINDS } from "../../src/text/redact.ts";
+import { redactFields, redactor, redactSecrets, SECRET_KINDS } from "../../src/text/redact.ts";
 import { harmlessTexts } from "./harmless.ts";
 import { plantedSecrets } from "./planted.ts";
 
@@ -91,3 +91,33 @@ function filesUnder(folder: string): string[] {
     return /\.([cm]?[jt]s|md)$/.test(entry.name) && statSync(path).size < 300_000 ? [path] : [];
   });
 }
+
+describe("the fields of a record", () => {
+  const { secret, text } = plantedSecrets(9).find(({ kind }) => kind === "github-token")!;
+  const limits = { title: 200, labels: 200, facts: { key: 50, value: 200 } };
+
+  it("lose their secrets in texts, lists and maps, which are counted by field", () => {
+    const record = { title: text, labels: ["plain", text], facts: { branch: "main", password: "hunter2-Secret" }, other: text };
+    const { fields, redacted } = redactFields(record, limits, redactSecrets);
+    expect(JSON.stringify({ ...fields, other: "" })).not.toContain(secret);
+    expect(fields.facts).toMatchObject({ branch: "main" });
+    expect(fields.facts.password).not.toContain("hunter2");
+    expect(fields.other).toBe(text); // a field without a limit is not free text
+    expect(redacted).toMatchObject([
+      { field: "title", kind: "github-token", count: 1 },
+      { field: "labels", kind: "github-token", count: 1 },
+      { field: "facts", count: 1 },
+    ]);
+  });
+
+  it("stay within their limits where a placeholder is longer than the secret", () => {
+    const { fields } = redactFields({ title: text }, { title: 10 }, redactSecrets);
+    expect(fields.title.length).toBeLessThanOrEqual(10);
+  });
+
+  it("keep both pairs of a map whose keys are equal without their secrets", () => {
+    const other = plantedSecrets(10).find(({ kind }) => kind === "github-token")!.secret;
+    const { fields } = redactFields({ facts: { [secret]: "one", [other]: "two" } }, limits, redactSecrets);
+    expect(Object.values(fields.facts)).toEqual(["one", "two"]);
+  });
+});

@@ -1,8 +1,9 @@
 import type { ComponentImage, ComponentOverview, MessageStatus } from "../../../model/system.ts";
 import { snapshotTooLargeError } from "../../../model/system-rules.ts";
+import { type MessageRow, toMessage } from "../../rows/message-row.ts";
 import type { PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
-import { type MessageRow, portsOf, putAhead, putMessages, putPorts, putState, toMessage } from "./rows.ts";
+import { portsOf, putAhead, putMessages, putPorts, putState } from "./rows.ts";
 
 interface ComponentRow {
   component_name: string;

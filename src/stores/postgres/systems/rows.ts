@@ -1,38 +1,7 @@
-import type { MessageHead, PortOffsets, PortPosition, StoredMessage } from "../../../model/system.ts";
+import type { PortOffsets, PortPosition, StoredMessage } from "../../../model/system.ts";
 import type { ComponentChange } from "../../../ports/system-store.ts";
 import type { PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
-
-export interface HeadRow {
-  port_name: string;
-  message_id: string;
-  offset: number;
-  timestamp: number;
-  status: MessageHead["status"];
-  attempts: number;
-  reason: string | null;
-}
-
-export interface MessageRow extends HeadRow {
-  component_name: string;
-  data: Uint8Array | null;
-}
-
-export function toHead(row: HeadRow): MessageHead {
-  return {
-    port: row.port_name,
-    id: row.message_id,
-    offset: row.offset,
-    timestamp: row.timestamp,
-    status: row.status,
-    attempts: row.attempts,
-    reason: row.reason,
-  };
-}
-
-export function toMessage(row: MessageRow): StoredMessage {
-  return { ...toHead(row), data: row.data };
-}
 
 interface PortRow {
   port_name: string;

@@ -2,12 +2,13 @@ import { systemDatabaseName } from "../../../model/ids.ts";
 import type { SnapshotPart } from "../../../model/system.ts";
 import { snapshotNotFoundError } from "../../../model/system-rules.ts";
 import type { LoadedComponent, LoadedPort, MessageKey, SystemStore } from "../../../ports/system-store.ts";
+import { type HeadRow, type MessageRow, toHead, toMessage } from "../../rows/message-row.ts";
 import { type SnapshotRow, toSnapshot } from "../../rows/snapshot-row.ts";
 import { type PgValue, type PostgresDatabase, type PostgresTx, quoteName, type WriteOptions } from "../driver/driver.ts";
 import { isGone } from "../driver/errors.ts";
 import { toTimestamp } from "../driver/time.ts";
 import { collectImages, restoreImages, systemOverview } from "./images.ts";
-import { applyChange, type HeadRow, type MessageRow, portsOf, toHead, toMessage } from "./rows.ts";
+import { applyChange, portsOf } from "./rows.ts";
 
 /** One system in its schema. `forget` is called when the schema turns out to be gone. */
 export function postgresSystemStore(systemId: string, database: PostgresDatabase, forget: () => void): SystemStore {

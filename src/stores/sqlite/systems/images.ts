@@ -1,7 +1,8 @@
 import type { ComponentImage, ComponentOverview, MessageStatus } from "../../../model/system.ts";
 import { snapshotTooLargeError } from "../../../model/system-rules.ts";
+import { type MessageRow, toMessage } from "../../rows/message-row.ts";
 import type { SqliteTx } from "../driver/driver.ts";
-import { type MessageRow, portsOf, putAhead, putMessage, putPort, putState, toMessage } from "./rows.ts";
+import { portsOf, putAhead, putMessage, putPort, putState } from "./rows.ts";
 
 interface ComponentRow {
   component_name: string;

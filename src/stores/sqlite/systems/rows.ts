@@ -1,4 +1,4 @@
-import type { MessageHead, PortOffsets, PortPosition, StoredMessage } from "../../../model/system.ts";
+import type { PortOffsets, PortPosition, StoredMessage } from "../../../model/system.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 
 interface PortRow {
@@ -25,34 +25,6 @@ export function portsOf(tx: SqliteTx, component: string): PortOffsets[] {
 
 function toPosition(row: PortRow): PortPosition {
   return { port: row.port_name, firstOffset: row.first_offset, position: row.position, highest: row.highest, prunedTo: row.pruned_to };
-}
-
-export interface MessageRow {
-  component_name: string;
-  port_name: string;
-  message_id: string;
-  offset: number;
-  timestamp: number;
-  status: MessageHead["status"];
-  attempts: number;
-  reason: string | null;
-  data: Uint8Array | null;
-}
-
-export function toHead(row: MessageRow): MessageHead {
-  return {
-    port: row.port_name,
-    id: row.message_id,
-    offset: row.offset,
-    timestamp: row.timestamp,
-    status: row.status,
-    attempts: row.attempts,
-    reason: row.reason,
-  };
-}
-
-export function toMessage(row: MessageRow): StoredMessage {
-  return { ...toHead(row), data: row.data };
 }
 
 export function putPort(tx: SqliteTx, component: string, { port, firstOffset, position, highest, prunedTo }: PortPosition): void {

@@ -1,12 +1,13 @@
 import type { MessageHead, SnapshotPart } from "../../../model/system.ts";
 import { snapshotNotFoundError } from "../../../model/system-rules.ts";
 import type { ComponentChange, MessageKey, SystemStore } from "../../../ports/system-store.ts";
+import { type MessageRow, toHead, toMessage } from "../../rows/message-row.ts";
 import { type SnapshotRow, toSnapshot } from "../../rows/snapshot-row.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import { noteWrite } from "../driver/write-activity.ts";
 import { collectImages, restoreImages, systemOverview } from "./images.ts";
-import { type MessageRow, portsOf, putAhead, putMessage, putPort, putState, toHead, toMessage } from "./rows.ts";
+import { portsOf, putAhead, putMessage, putPort, putState } from "./rows.ts";
 
 /** One system in its SQLite file. */
 export function sqliteSystemStore(systemId: string, database: DatabaseHandle): SystemStore {
