@@ -1,4 +1,5 @@
-import { type Stats, statSync } from "node:fs";
+import { realpathSync, type Stats, statSync } from "node:fs";
+import { isAbsolute, relative, sep } from "node:path";
 import { identifyProject, type ProjectIdentity } from "../files/git-repository.ts";
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
@@ -55,7 +56,8 @@ export function withIdentity(operation: Operation): Operation {
         );
       if (!folder) return operation.run(cairn, input, context);
       const { repository, tree } = identityOf(path, folder);
-      return operation.run(cairn, { ...input, projectPath: concernsCode(operation, input) ? tree : repository }, context);
+      const projectPath = concernsCode(operation, input) ? tree : repository;
+      return operation.run(cairn, { ...input, projectPath, ...fileIn(projectPath, input) }, context);
     },
   };
 }
@@ -75,6 +77,17 @@ function identityOf(path: string, folder: Stats): ProjectIdentity {
   const identity = identifyProject(path);
   identities.set(path, { identity, folder, until: performance.now() + IDENTITY_MS });
   return identity;
+}
+
+/** Resolves an absolute path of a file: links may lead into the project from elsewhere. */
+function fileIn(tree: string, { path }: Readonly<Record<string, unknown>>): { path?: string } {
+  if (typeof path !== "string" || !isAbsolute(path)) return {};
+  try {
+    const real = realpathSync(path);
+    return real.startsWith(tree + sep) ? { path: relative(tree, real).replaceAll(sep, "/") } : {};
+  } catch {
+    return {}; // deleted since it was indexed, or never there
+  }
 }
 
 /** The code index belongs to the working tree, everything else to the repository. */

@@ -11,7 +11,7 @@ import { PATH_ROLES } from "./query.ts";
 import type { CodeAnswer } from "./search.ts";
 import type { CodeContext } from "./service.ts";
 import { readSymbolPath } from "./structure/symbol-path.ts";
-import { ContextOutput, FilePath, FilterFields, Glob, MaxTokens, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
+import { ContextOutput, FilePath, FilterFields, Glob, MaxTokens, readLanguage, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
 
 /** Lines of each hit in a terminal. */
 const TERMINAL_LINES = 8;
@@ -82,7 +82,7 @@ export const codeSimilar = operation({
   render: (output) => searchText(output),
   async run(cairn, { projectPath, text: like, path, line, topK, maxTokens, ...filter }, { signal }) {
     if ((like === undefined) === (path === undefined)) throw new CairnError("invalid_input", "Set exactly one of text and path.");
-    const what = path === undefined ? { text: like! } : { path, line: line ?? 1 };
+    const what = path === undefined ? { text: like! } : { path: indexedPath(projectPath, path), line: line ?? 1 };
     const answer = await cairn.code.similar({ projectPath, topK, ...filterOf(filter), ...what }, { signal });
     const hits = withinBudget(answer.hits, maxTokens, (hit) => estimateTokens(hit.text) + 20);
     return toSearchOutput({ ...answer, hits, omitted: answer.hits.length - hits.length });
@@ -155,7 +155,8 @@ export const codeContext = operation({
     if ((path === undefined) === (symbol === undefined)) throw new CairnError("invalid_input", "Set exactly one of path and symbol.");
     if (startLine !== undefined && endLine !== undefined && startLine > endLine)
       throw new CairnError("invalid_input", "end_line: must not be before start_line.");
-    if (path !== undefined) return fitContexts(await cairn.code.context({ projectPath, path, startLine, endLine }), maxTokens);
+    if (path !== undefined)
+      return fitContexts(await cairn.code.context({ projectPath, path: indexedPath(projectPath, path), startLine, endLine }), maxTokens);
     const define = (name: string) => cairn.code.context({ projectPath, symbol: name, glob });
     const found = await define(symbol!);
     const contexts = found.length > 0 ? found : await define(readSymbolPath(symbol!).name);
@@ -175,10 +176,19 @@ interface WireFilter {
 }
 
 function filterOf({ glob, languages, kinds, changedSince }: WireFilter): CodeFilter {
-  const unknown = kinds?.find((kind) => !(CODE_KINDS as readonly string[]).includes(kind));
-  if (unknown !== undefined)
-    throw new CairnError("invalid_input", `kinds: ${JSON.stringify(unknown)} is not one of ${CODE_KINDS.join(", ")}`);
-  return { glob, languages, kinds: kinds as readonly CodeKind[] | undefined, changedSince };
+  return { glob, languages: languages?.map(readLanguage), kinds: kinds?.map(readKind), changedSince };
+}
+
+function readKind(name: string): CodeKind {
+  const kind = CODE_KINDS.find((one) => one === name.trim().toLowerCase());
+  if (kind === undefined) throw new CairnError("invalid_input", `kinds: ${JSON.stringify(name)} is not one of ${CODE_KINDS.join(", ")}`);
+  return kind;
+}
+
+/** Returns a path relative to the project, as the index stores it: agents also send `./src/a.ts`, and absolute paths in the project. */
+function indexedPath(projectPath: string, path: string): string {
+  const inside = path.startsWith(`${projectPath}/`) ? path.slice(projectPath.length + 1) : path;
+  return inside.replace(/^(?:\.\/+)+/, "").replace(/(?<=.)\/+$/, "");
 }
 
 async function toSearchOutput({ hits, omitted, ...answer }: CodeAnswer, indexedFiles?: () => Promise<number>) {

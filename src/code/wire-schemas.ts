@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { text } from "../operations/schemas.ts";
+import { LANGUAGES, languageNamed } from "./chunking/language.ts";
 
 /** Wire schemas that the code operations share. */
 
@@ -45,6 +47,14 @@ export const FilterFields = {
   kinds: z.array(z.string().max(LIMITS.labelChars)).max(LIMITS.tags).optional().describe("function, class, method, type …"),
   changed_since: z.iso.datetime({ offset: true }).optional().describe("ISO 8601."),
 };
+
+/** Reads the name of a language. An unknown name would find nothing, so it is refused. */
+export function readLanguage(name: string): string {
+  const language = languageNamed(name);
+  if (language === undefined)
+    throw new CairnError("invalid_input", `languages: ${JSON.stringify(name)} is not one of ${[...LANGUAGES].sort().join(", ")}`);
+  return language;
+}
 
 export const MaxTokens = z
   .int()

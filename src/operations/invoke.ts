@@ -5,7 +5,7 @@ import { observe } from "../telemetry/observe.ts";
 import type { Cairn } from "./cairn.ts";
 import { problemOf } from "./describe-issue.ts";
 import type { Access, Operation } from "./operation.ts";
-import { toCamel, toWire } from "./wire.ts";
+import { coerceInput, toCamel, toWire } from "./wire.ts";
 
 /** A caller with its access and its projects. */
 export interface Caller {
@@ -102,7 +102,7 @@ function resolveProject(operation: Operation, raw: unknown, defaultProject: stri
 
 function parseInput(operation: Operation, raw: unknown): Record<string, unknown> {
   if (hasProtoKey(raw)) throw new CairnError("invalid_input", 'unknown field "__proto__": no field may have this name.');
-  const parsed = operation.input.safeParse(raw ?? {});
+  const parsed = operation.input.safeParse(coerceInput(operation.input, raw ?? {}));
   if (parsed.success) return parsed.data as Record<string, unknown>;
   const issues = parsed.error.issues
     .slice(0, 10)

@@ -1,5 +1,6 @@
 import type { z } from "zod";
-import { definitionOf } from "./zod-schema.ts";
+import { parseJson } from "../text/untrusted.ts";
+import { definitionOf, unwrap } from "./zod-schema.ts";
 
 /**
  * The wire speaks snake_case, the code camelCase. This is the one place that translates, by the schema, so that the keys of free-form
@@ -25,6 +26,59 @@ export function toCamel<Schema extends z.ZodType>(schema: Schema, value: z.outpu
 /** Translates the answer of a service to wire data, which is still to be validated. */
 export function toWire(schema: z.ZodType, value: unknown): unknown {
   return translatorOf(schema)(value, TO_WIRE);
+}
+
+/**
+ * Reads values as a caller means them where only one reading is possible: agents send `"5"` for 5, one string for a list, a number as a
+ * context value, and JSON in a string. Everything else stays as it is, and the schema refuses it with a reason.
+ */
+export function coerceInput(schema: z.ZodObject, raw: unknown): unknown {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return raw;
+  let coerced: Record<string, unknown> | undefined;
+  for (const [name, value] of Object.entries(raw)) {
+    const field = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined;
+    const read = field === undefined ? value : name === "project_path" ? withoutTrailingSlash(value) : coerceValue(field, value);
+    if (read !== value) coerced = { ...(coerced ?? raw), [name]: read };
+  }
+  return coerced ?? raw;
+}
+
+const NUMBER = /^\s*-?\d+(?:\.\d+)?\s*$/;
+
+function coerceValue(schema: z.ZodType, value: unknown): unknown {
+  const { type, element, valueType, entries } = definitionOf(unwrap(schema));
+  const isText = typeof value === "string";
+  if (type === "number" || type === "int") return isText && NUMBER.test(value) ? Number(value) : value;
+  if (type === "boolean") return value === "true" ? true : value === "false" ? false : value;
+  if (entries) return (isText && Object.values(entries).find((one) => one === value.trim().toLowerCase())) || value;
+  if (type === "array" && definitionOf(unwrap(element!)).type === "string") {
+    const list = isText ? (parsed(value, "[") ?? value.split(",").flatMap((item) => item.trim() || [])) : value;
+    return Array.isArray(list) && list.some((item) => typeof item === "number") ? list.map(scalarText) : list;
+  }
+  if (type !== "record" || definitionOf(unwrap(valueType!)).type !== "string") return value;
+  const pairs = isText ? (parsed(value, "{") ?? value) : value;
+  if (typeof pairs !== "object" || pairs === null || !Object.values(pairs).some((item) => scalarText(item) !== item)) return pairs;
+  return Object.fromEntries(Object.entries(pairs).map(([key, item]) => [key, scalarText(item)]));
+}
+
+function scalarText(value: unknown): unknown {
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : value;
+}
+
+/** Parses a string that contains a JSON list or object. */
+function parsed(text: string, opening: "[" | "{"): unknown {
+  if (!text.trimStart().startsWith(opening)) return undefined;
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutTrailingSlash(path: unknown): unknown {
+  if (typeof path !== "string" || !/.[\\/]$/.test(path) || /^[A-Za-z]:[\\/]$/.test(path)) return path;
+  const end = path.search(/[\\/]+$/);
+  return end === 0 ? path.slice(0, 1) : path.slice(0, end);
 }
 
 export function camelKey(key: string): string {

@@ -10,6 +10,12 @@ export function languageOf(path: string, content = ""): string {
   return language;
 }
 
+/** Returns the language that a person or an agent names: `JavaScript`, `js` and `.js` are javascript. `undefined` if it is unknown. */
+export function languageNamed(name: string): string | undefined {
+  const key = name.trim().toLowerCase().replace(/^\./, "");
+  return LANGUAGES.has(key) ? key : (OTHER_NAMES.get(key) ?? EXTENSIONS.get(key) ?? PROGRAMS.get(key));
+}
+
 const CPP_ONLY = /^[ \t]*(?:class\s+\w|namespace\s+\w|namespace\s*\{|template\s*<|using\s+\w|public:|private:)|\bstd::\w/m;
 
 function byFirstLine(content: string): string | undefined {
@@ -118,3 +124,16 @@ const EXTENSIONS = new Map(
     asciidoc: "adoc asciidoc",
   }).flatMap(([language, extensions]) => extensions.split(" ").map((extension) => [extension, language] as const)),
 );
+
+/** All languages that a file can have. */
+export const LANGUAGES: ReadonlySet<string> = new Set([...EXTENSIONS.values(), ...FILE_NAMES.values(), ...PROGRAMS.values(), "text"]);
+
+const OTHER_NAMES = new Map([
+  ["c#", "csharp"],
+  ["golang", "go"],
+  ["shell", "bash"],
+  ["objective-c", "objc"],
+  ["docker", "dockerfile"],
+  ["hcl", "terraform"],
+  ["plaintext", "text"],
+]);

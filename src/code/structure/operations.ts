@@ -3,7 +3,7 @@ import { LIMITS } from "../../model/limits.ts";
 import { operation } from "../../operations/operation.ts";
 import { ProjectId, text } from "../../operations/schemas.ts";
 import { estimateTokens, withinBudget } from "../../text/estimate-tokens.ts";
-import { FilterFields, Glob, MaxTokens } from "../wire-schemas.ts";
+import { FilterFields, Glob, MaxTokens, readLanguage } from "../wire-schemas.ts";
 import { calleesText, callersText, grepText, impactText } from "./answer-text.ts";
 import { readSymbolPath } from "./symbol-path.ts";
 import { CalleesOutput, CallersOutput, GrepOutput, ImpactOutput } from "./wire-schemas.ts";
@@ -118,8 +118,9 @@ export const codeGrep = operation({
     text: grepText,
   },
   render: (output) => grepText(output),
-  async run(cairn, { projectPath, maxTokens, limit, ...query }, { signal }) {
-    const { matches, complete, reasons, searchedFiles } = await cairn.code.grep({ projectPath, limit, ...query }, { signal });
+  async run(cairn, { projectPath, maxTokens, limit, languages, ...query }, { signal }) {
+    const filter = { ...query, languages: languages?.map(readLanguage) };
+    const { matches, complete, reasons, searchedFiles } = await cairn.code.grep({ projectPath, limit, ...filter }, { signal });
     const fitting = withinBudget(matches, maxTokens, (match) => estimateTokens(match.text) + estimateTokens(match.path) + 6);
     const missing = [
       ...reasons,
