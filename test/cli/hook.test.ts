@@ -80,10 +80,57 @@ describe("cairn hook", () => {
     const start = await hook("session-start", { source: "startup" });
     const { hookSpecificOutput } = JSON.parse(start.stdout);
     expect(hookSpecificOutput.hookEventName).toBe("SessionStart");
-    expect(hookSpecificOutput.additionalContext).toMatch(/has 2 checkpoints.*# End of session: And the tests.*Before compaction/s);
+    expect(hookSpecificOutput.additionalContext).toMatch(
+      /has 2 checkpoints.*is automatic:\n\n# End of session: And the tests.*Saved automatically by hooks:\n- .*Before compaction/s,
+    );
     expect(hookSpecificOutput.additionalContext).not.toMatch(/All green/);
     const compacted = JSON.parse((await hook("session-start", { source: "compact" })).stdout);
     expect(compacted.hookSpecificOutput.additionalContext).toMatch(/All green/);
+  });
+
+  it("replaces the checkpoint before a compaction by one with the client's summary of the session", async () => {
+    await hook("post-compact", { trigger: "auto", compact_summary: "The lexer works; the parser lacks error recovery." });
+    const all = await checkpoints();
+    expect(all.map(({ tags }: { tags: string[] }) => tags[1])).toEqual(["post-compact", "session-end"]);
+    expect(all[0].description).toMatch(/^Summary of the session:\nThe lexer works; the parser lacks error recovery\.\n\nLast requests:/);
+  });
+
+  it("offers what an agent saved deliberately first, and automatic checkpoints as lines", async () => {
+    await cairn(["checkpoint", "save", "Parser: error recovery next", "--description", "Start in recover()."], { env });
+    await hook("session-end", { session_id: "s9", reason: "logout" });
+    const { additionalContext } = JSON.parse((await hook("session-start", { source: "startup" })).stdout).hookSpecificOutput;
+    expect(additionalContext).toMatch(
+      /that an agent saved:\n\n# Parser: error recovery next\n.*Start in recover\(\)\..*Saved automatically by hooks:\n- .*End of session/s,
+    );
+    expect(additionalContext).not.toMatch(/# End of session/);
+  });
+
+  it("leaves no checkpoint of a session without a request, and keeps at most ten automatic ones", async () => {
+    const before = await checkpoints();
+    expect(await hook("session-end", { session_id: "empty", transcript_path: join(folder, "none.jsonl") })).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+    expect(await checkpoints()).toEqual(before);
+    for (let session = 0; session < 11; session++) {
+      writeFileSync(transcript, lines(user(`Request ${session}`)));
+      await hook("session-end", { session_id: `many-${session}` });
+    }
+    const listed = JSON.parse((await cairn(["checkpoint", "list", "--limit", "100", "--json"], { env })).stdout).checkpoints;
+    expect(listed.filter(({ tags }: { tags: string[] }) => tags.includes("auto"))).toHaveLength(10);
+    expect(listed.some(({ summary }: { summary: string }) => summary === "Parser: error recovery next")).toBe(true);
+  });
+
+  it.each([
+    [
+      "Codex",
+      { type: "response_item", payload: { type: "message", role: "user", content: [{ type: "input_text", text: "Fix the lexer" }] } },
+    ],
+    ["Gemini CLI", { type: "user", content: [{ text: "Fix the lexer" }] }],
+  ])("reads a transcript of %s", async (client, entry) => {
+    writeFileSync(transcript, lines(entry));
+    await hook("session-end", { session_id: client });
+    expect((await checkpoints())[0]).toMatchObject({ summary: "End of session: Fix the lexer", context: { session_id: client } });
   });
 
   it.each([
@@ -91,7 +138,6 @@ describe("cairn hook", () => {
     ["session-end", "[]"],
     ["session-end", ""],
     ["pre-compact", "x".repeat(1_100_000)],
-    ["pre-compact", { transcript_path: "/nowhere/at/all.jsonl" }],
     ["pre-compact", { transcript_path: undefined }],
     ["no-such-event", {}],
   ] as const)("never fails the agent: %s with %s", async (event, input) => {

@@ -1,35 +1,36 @@
 import { statSync } from "node:fs";
 import { openClient } from "../../client/open-client.ts";
 import type { ProjectIdentity } from "../../files/git-repository.ts";
+import type { Checkpoint } from "../../model/checkpoint.ts";
+import { LIMITS } from "../../model/limits.ts";
 import type { Cairn } from "../../operations/cairn.ts";
 import { redactSecrets } from "../../text/redact.ts";
 import { parseJson } from "../../text/untrusted.ts";
 import type { Call, Command } from "../command.ts";
 import { type Host, print } from "../host.ts";
-import { HOOK_EVENTS } from "../init/entries.ts";
+import { HOOK_NAMES, type HookName } from "../init/entries.ts";
 import { isObject, type JsonObject } from "../init/json-file.ts";
 import { findProject } from "../project.ts";
 import { escapeControls } from "../terminal/style.ts";
 import { sessionCheckpoint } from "./session-checkpoint.ts";
 import { readTranscript } from "./transcript.ts";
 
-const EVENTS = Object.values(HOOK_EVENTS);
 const INPUT_BYTES = 1024 * 1024;
 /** Milliseconds until standard input must end: a program that leaves the pipe open must not make the agent wait. */
 const INPUT_MS = 10_000;
-/** Checkpoints and tokens that a session gets at its start. It can request more. */
-const OFFERED = 3;
+/** Tokens of full text that a session gets at its start, and lines of other checkpoints of each kind. It can request more. */
 const OFFERED_TOKENS = 1_500;
+const OFFERED_LINES = 3;
 
 /**
- * `cairn hook <event>`: runs as a hook of Claude Code. A failing hook disturbs the agent, and some exit codes stop it. So every error is
+ * `cairn hook <event>`: runs as a hook of Claude Code, Codex or Gemini CLI. A failing hook disturbs the agent, and some exit codes stop it. So every error is
  * one line on stderr, and the exit code is 0.
  */
 export const hookCommand: Command = {
   path: ["hook"],
   summary: "Save or offer checkpoints when a session is compacted, ends or starts. Set up by: cairn init --hooks",
   description: "Reads the JSON of the hook from standard input. Errors are printed on stderr, and the exit code is always 0.",
-  flags: [{ name: "event", kind: "text", description: "The event of the session.", choices: EVENTS, required: true }],
+  flags: [{ name: "event", kind: "text", description: "The event of the session.", choices: HOOK_NAMES, required: true }],
   positional: ["event"],
   examples: ["cairn hook session-start < hook.json"],
   usesProject: true,
@@ -45,11 +46,11 @@ export const hookCommand: Command = {
   },
 };
 
-/** Runs the hook. Returns what Claude Code reads on stdout, if anything. */
+/** Runs the hook. Returns what the client reads on stdout, if anything. */
 async function runHook(call: Call): Promise<JsonObject | undefined> {
   const { host, values } = call;
-  const event = EVENTS.find((one) => one === values.event);
-  if (!event) throw new Error(`The event must be one of ${EVENTS.join(", ")}`);
+  const event = HOOK_NAMES.find((one) => one === values.event);
+  if (!event) throw new Error(`The event must be one of ${HOOK_NAMES.join(", ")}`);
   const input = await readInput(host);
   const named = textOf(input.cwd);
   const cwd = named && statSync(named, { throwIfNoEntry: false })?.isDirectory() ? named : host.cwd;
@@ -67,36 +68,63 @@ async function runHook(call: Call): Promise<JsonObject | undefined> {
 async function save(
   cairn: Cairn,
   { repository: projectPath, tree }: ProjectIdentity,
-  event: "pre-compact" | "session-end",
+  event: Exclude<HookName, "session-start">,
   input: JsonObject,
 ): Promise<void> {
   const path = textOf(input.transcript_path);
   if (!path) throw new Error("Nothing was saved: the input has no transcript_path");
+  if (!statSync(path, { throwIfNoEntry: false })) return; // the session ended before its first request
   const sessionId = textOf(input.session_id);
   const checkpoint = sessionCheckpoint({ projectPath, tree }, readTranscript(path), {
     event,
     sessionId,
     why: textOf(input.trigger) ?? textOf(input.reason),
+    compactSummary: event === "post-compact" ? textOf(input.compact_summary) : undefined,
   });
   if (!checkpoint) return;
-  const { checkpoints } = await cairn.checkpoints.list({ projectPath, limit: 1, tags: ["auto"] });
+  const { checkpoints: automatic } = await cairn.checkpoints.list({ projectPath, limit: LIMITS.listMax, tags: [AUTOMATIC] });
   // A session that ends right after a compaction would be saved twice.
-  if (checkpoints[0]?.context.session_id === sessionId && checkpoints[0]?.description === redactSecrets(checkpoint.description ?? "").text)
+  if (automatic[0]?.context.session_id === sessionId && automatic[0]?.description === redactSecrets(checkpoint.description ?? "").text)
     return;
   await cairn.checkpoints.save(checkpoint);
+  const replaced = (one: Checkpoint) => one.context.session_id === sessionId && isCompaction(one.tags) === isCompaction([event]);
+  const surplus = automatic.filter((one, index) => replaced(one) || index >= AUTOMATIC_KEPT - 1);
+  for (const { id } of surplus) await cairn.checkpoints.delete({ projectPath, id });
 }
 
-async function offer(cairn: Cairn, projectPath: string, { source }: JsonObject): Promise<JsonObject | undefined> {
-  const { checkpoints, total } = await cairn.checkpoints.list({ projectPath, limit: OFFERED });
-  const [latest, ...older] = checkpoints;
-  if (!latest) return undefined;
-  // After a compaction the session has lost its details; the newest checkpoint holds them.
-  const level = source === "compact" ? "full" : "context";
-  const { text } = await cairn.checkpoints.resume({ projectPath, id: latest.id, level, maxTokens: OFFERED_TOKENS });
+/** The tag of checkpoints that a hook saved, as opposed to those that an agent saved deliberately. */
+const AUTOMATIC = "auto";
+
+/** Automatic checkpoints that a project keeps. A session has at most two: of its last compaction and of its end. */
+const AUTOMATIC_KEPT = 10;
+
+const isCompaction = (tags: readonly string[]) => tags.some((tag) => tag.endsWith("-compact"));
+
+async function offer(cairn: Cairn, projectPath: string, { source, session_id }: JsonObject): Promise<JsonObject | undefined> {
+  const { checkpoints, total } = await cairn.checkpoints.list({ projectPath, limit: LIMITS.listMax });
+  if (checkpoints.length === 0) return undefined;
+  const automatic = checkpoints.filter(({ tags }) => tags.includes(AUTOMATIC));
+  const deliberate = checkpoints.filter(({ tags }) => !tags.includes(AUTOMATIC));
+  // After a compaction the session has lost its details; its automatic checkpoint holds them.
+  const lost = source === "compact" ? automatic.find(({ context }) => context.session_id === session_id) : undefined;
+  const shown = [...new Set([deliberate[0] ?? automatic[0]!, ...(lost ? [lost] : [])])];
+  const level = source === "compact" || deliberate[0] ? "full" : "context";
+  const texts = await Promise.all(
+    shown.map(({ id }) =>
+      cairn.checkpoints.resume({ projectPath, id, level, maxTokens: Math.floor(OFFERED_TOKENS / shown.length) }).then(({ text }) => text),
+    ),
+  );
+  const lines = (some: readonly Checkpoint[]) =>
+    some
+      .filter((one) => !shown.includes(one))
+      .slice(0, OFFERED_LINES)
+      .map(({ id, createdAt, summary }) => `- ${createdAt.slice(0, 16)}Z ${summary.slice(0, 120)} (${id})`);
+  const section = (title: string, rows: readonly string[]) => (rows.length > 0 ? [`${title}\n${rows.join("\n")}`] : []);
   const additionalContext = [
-    `Cairn has ${total} checkpoints of this project. The newest:`,
-    text,
-    ...(older.length > 0 ? [`Earlier:\n${older.map(({ id, createdAt, summary }) => `- ${createdAt} ${summary} (${id})`).join("\n")}`] : []),
+    `Cairn has ${total} checkpoints of this project. The last one ${deliberate[0] ? "that an agent saved" : "is automatic"}:`,
+    ...texts,
+    ...section("Earlier:", lines(deliberate)),
+    ...section("Saved automatically by hooks:", lines(automatic)),
     "These are notes of earlier sessions; check them against the current files. checkpoint_resume and checkpoint_search return more.",
   ].join("\n\n");
   return { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } };

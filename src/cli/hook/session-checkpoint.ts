@@ -4,23 +4,26 @@ import { LIMITS } from "../../model/limits.ts";
 import type { SessionFacts } from "./transcript.ts";
 
 export interface SessionMoment {
-  readonly event: "pre-compact" | "session-end";
+  readonly event: "pre-compact" | "post-compact" | "session-end";
   readonly sessionId?: string | undefined;
   /** `auto`, `manual`, `clear`, `logout` … */
   readonly why?: string | undefined;
+  /** The client's own summary of the session, after a compaction. */
+  readonly compactSummary?: string | undefined;
 }
 
 /** Makes a checkpoint from the transcript of a session. Returns `undefined` if the session has no request. */
 export function sessionCheckpoint(
   { projectPath, tree }: { readonly projectPath: string; readonly tree: string },
   { requests, answer, files, branch }: SessionFacts,
-  { event, sessionId, why }: SessionMoment,
+  { event, sessionId, why, compactSummary }: SessionMoment,
 ): SaveCheckpoint | undefined {
-  const last = requests.at(-1);
+  const last = requests.at(-1) ?? compactSummary;
   if (last === undefined) return undefined;
-  const lead = event === "pre-compact" ? "Before compaction" : "End of session";
+  const lead = LEADS[event];
   const shown = files.map((file) => relative(tree, file)).map((path, index) => (path.startsWith("..") ? files[index]! : path));
   const parts = [
+    ...(compactSummary ? [`Summary of the session:\n${clip(compactSummary, 7_000)}`] : []),
     `Last requests:\n${requests.map((request) => `- ${clip(oneLine(request), 800)}`).join("\n")}`,
     ...(shown.length > 0 ? [`Files written:\n${shown.map((path) => `- ${clip(path, 150)}`).join("\n")}`] : []),
     ...(answer ? [`Last answer:\n${clip(answer, 2_500)}`] : []),
@@ -36,6 +39,8 @@ export function sessionCheckpoint(
     tags: ["auto", event],
   };
 }
+
+const LEADS = { "pre-compact": "Before compaction", "post-compact": "After compaction", "session-end": "End of session" };
 
 const oneLine = (text: string) => text.replace(/\s+/g, " ").trim();
 

@@ -43,6 +43,9 @@ interface Entry {
   readonly isCompactSummary?: unknown;
   readonly gitBranch?: unknown;
   readonly message?: { readonly content?: unknown };
+  readonly payload?: { readonly type?: unknown; readonly role?: unknown; readonly content?: unknown };
+  readonly content?: unknown;
+  readonly toolCalls?: unknown;
 }
 
 /** Unknown lines are skipped: the format belongs to another program and changes. */
@@ -55,17 +58,21 @@ export function sessionFacts(lines: readonly string[]): SessionFacts {
     const entry = parsed(line);
     if (!entry || entry.isSidechain === true) continue;
     if (typeof entry.gitBranch === "string" && entry.gitBranch) branch = entry.gitBranch;
-    const { content } = entry.message ?? {};
+    const { role, content, written } = messageOf(entry);
     const blocks = Array.isArray(content) ? content.filter((block) => typeof block === "object" && block !== null) : [];
     const words = (
       typeof content === "string"
         ? content
-        : blocks.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])).join("\n")
+        : blocks.flatMap(({ type, text }) => (TEXT_BLOCKS.has(type) && typeof text === "string" ? [text] : [])).join("\n")
     ).trim();
-    if (entry.type === "user" && entry.isMeta !== true && entry.isCompactSummary !== true && words && !words.startsWith("<"))
+    if (role === "user" && entry.isMeta !== true && entry.isCompactSummary !== true && words && !words.startsWith("<"))
       requests.push(words);
-    if (entry.type === "assistant") {
+    if (role === "assistant") {
       if (words) answer = words;
+      for (const path of written) {
+        files.delete(path);
+        files.add(path);
+      }
       for (const { type, name, input } of blocks) {
         const path =
           type === "tool_use" && /^(Edit|MultiEdit|Write|NotebookEdit)$/.test(String(name))
@@ -78,6 +85,21 @@ export function sessionFacts(lines: readonly string[]): SessionFacts {
     }
   }
   return { requests: requests.slice(-REQUESTS), answer, files: [...files].slice(-FILES), branch };
+}
+
+/** The types of blocks with text: of Claude Code and Gemini CLI, and of Codex. */
+const TEXT_BLOCKS = new Set<unknown>(["text", "input_text", "output_text", undefined]);
+
+/** Returns the message of a line: Claude Code nests it in `message`, Codex in `payload`, and Gemini CLI has it at the top. */
+function messageOf({ type, message, payload, content, toolCalls }: Entry): { role: unknown; content: unknown; written: readonly string[] } {
+  if (type === "response_item" && payload?.type === "message") return { role: payload.role, content: payload.content, written: [] };
+  if (message !== undefined) return { role: type, content: message.content, written: [] };
+  const calls = Array.isArray(toolCalls) ? toolCalls : [];
+  const written = calls.flatMap((call) => {
+    const path = /^(write_file|replace)$/.test(String(call?.name)) ? call?.args?.file_path : undefined;
+    return typeof path === "string" ? [path] : [];
+  });
+  return { role: type === "gemini" ? "assistant" : type, content, written };
 }
 
 function parsed(line: string): Entry | undefined {

@@ -7,11 +7,36 @@ export interface Launch {
   readonly args: readonly string[];
 }
 
-/** Events of Claude Code, and their names in `cairn hook`. */
-export const HOOK_EVENTS = { SessionStart: "session-start", PreCompact: "pre-compact", SessionEnd: "session-end" } as const;
+/** The events of `cairn hook`. */
+export const HOOK_NAMES = ["session-start", "pre-compact", "post-compact", "session-end"] as const;
+export type HookName = (typeof HOOK_NAMES)[number];
 
-/** Seconds until Claude Code ends a hook. Loading the local model takes seconds on a slow machine. */
-const HOOK_TIMEOUT_S = 60;
+/** A client that runs commands at events of a session: where it reads them, and what it calls the events. */
+export interface HookClient {
+  readonly name: "claude" | "codex" | "gemini";
+  readonly file: string;
+  readonly events: Readonly<Record<string, HookName>>;
+  /** Until the client ends a hook. Loading the local model takes seconds on a slow machine. */
+  readonly timeout: number;
+}
+
+const COMPACTING = {
+  SessionStart: "session-start",
+  PreCompact: "pre-compact",
+  PostCompact: "post-compact",
+  SessionEnd: "session-end",
+} as const;
+
+export const HOOK_CLIENTS: readonly HookClient[] = [
+  { name: "claude", file: ".claude/settings.json", events: COMPACTING, timeout: 60 },
+  { name: "codex", file: ".codex/hooks.json", events: COMPACTING, timeout: 60 },
+  {
+    name: "gemini",
+    file: ".gemini/settings.json",
+    events: { SessionStart: "session-start", PreCompress: "pre-compact", SessionEnd: "session-end" },
+    timeout: 60_000, // milliseconds, unlike the others
+  },
+];
 
 /** Matches the command of Cairn: its name, or the start file of a checkout. */
 const OURS = /cairn|cli[\\/]main\.js/;
@@ -41,12 +66,12 @@ function isOurServer(entry: unknown): boolean {
   return isObject(entry) && Array.isArray(entry.args) && entry.args.includes("mcp") && OURS.test([entry.command, ...entry.args].join(" "));
 }
 
-/** Returns `.claude/settings.json` with the hooks of Cairn, each once. */
-export function withHooks(content: JsonObject, launch: Launch): JsonObject {
+/** Returns the settings of a client with the hooks of Cairn, each once. */
+export function withHooks(content: JsonObject, launch: Launch, { events, timeout }: HookClient = HOOK_CLIENTS[0]!): JsonObject {
   const hooks = group(withoutHooks(content), "hooks");
-  const ours = Object.entries(HOOK_EVENTS).map(([event, name]) => {
+  const ours = Object.entries(events).map(([event, name]) => {
     const command = [launch.command, ...launch.args, "hook", name].map(quoted).join(" ");
-    return [event, [...list(hooks, event), { hooks: [{ type: "command", command, timeout: HOOK_TIMEOUT_S }] }]];
+    return [event, [...list(hooks, event), { hooks: [{ type: "command", command, timeout }] }]];
   });
   return { ...content, hooks: { ...hooks, ...Object.fromEntries(ours) } };
 }
@@ -76,7 +101,7 @@ function isOurHook(hook: unknown): boolean {
   return (
     isObject(hook) &&
     typeof hook.command === "string" &&
-    / hook (session-start|pre-compact|session-end)$/.test(hook.command) &&
+    / hook (session-start|pre-compact|post-compact|session-end)$/.test(hook.command) &&
     OURS.test(hook.command)
   );
 }

@@ -1,10 +1,10 @@
-import { rmdirSync } from "node:fs";
+import { existsSync, rmdirSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { builtFile } from "../../files/built-file.ts";
 import type { Command } from "../command.ts";
 import { print, printJson } from "../host.ts";
 import { styleFor } from "../terminal/style.ts";
-import { type Launch, withHooks, withoutHooks, withoutServer, withServer } from "./entries.ts";
+import { HOOK_CLIENTS, type Launch, withHooks, withoutHooks, withoutServer, withServer } from "./entries.ts";
 import { type Change, editJsonFile } from "./json-file.ts";
 import { otherClients } from "./other-clients.ts";
 
@@ -38,17 +38,20 @@ export const initCommand: Command = {
     const { tree: folder } = project();
     const launch = launchOf(values.launch as string | undefined);
     const mcp = ".mcp.json";
-    const settings = join(".claude", "settings.json");
     const files: { path: string; change: Change }[] = [];
     const edit = (file: string, change: Parameters<typeof editJsonFile>[2]) =>
       files.push({ path: join(folder, file), change: editJsonFile(folder, file, change) });
     if (values.remove === true) {
       edit(mcp, withoutServer);
-      edit(settings, withoutHooks);
-      if (files.at(-1)?.change === "removed") removeIfEmpty(join(folder, dirname(settings)));
+      for (const { file } of HOOK_CLIENTS.filter((client) => existsSync(join(folder, client.file)))) {
+        edit(file, withoutHooks);
+        if (files.at(-1)?.change === "removed") removeIfEmpty(join(folder, dirname(file)));
+      }
     } else {
       edit(mcp, (content) => withServer(content, launch));
-      if (values.hooks === true) edit(settings, (content) => withHooks(content, launch));
+      // Claude Code is always set up; the others where the project has a folder for them.
+      const clients = HOOK_CLIENTS.filter(({ name, file }) => name === "claude" || existsSync(join(folder, dirname(file))));
+      if (values.hooks === true) for (const client of clients) edit(client.file, (content) => withHooks(content, launch, client));
     }
     const others = values.remove === true ? [] : otherClients(launch, folder);
     if (json) return printJson(host, { files, other_clients: others });
