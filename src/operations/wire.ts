@@ -1,5 +1,4 @@
 import type { z } from "zod";
-import { parseJson } from "../text/untrusted.ts";
 import { definitionOf, unwrap } from "./zod-schema.ts";
 
 /**
@@ -34,29 +33,52 @@ export function toWire(schema: z.ZodType, value: unknown): unknown {
  */
 export function coerceInput(schema: z.ZodObject, raw: unknown): unknown {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return raw;
+  const readers = readersOf(schema);
   let coerced: Record<string, unknown> | undefined;
   for (const [name, value] of Object.entries(raw)) {
-    const field = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined;
-    const read = field === undefined ? value : name === "project_path" ? withoutTrailingSlash(value) : coerceValue(field, value);
+    const read = readers.get(name)?.(value) ?? value;
     if (read !== value) coerced = { ...(coerced ?? raw), [name]: read };
   }
   return coerced ?? raw;
 }
 
+type Reader = (value: unknown) => unknown;
+
+/** The readers of each schema, which are made once. */
+const readersBySchema = new WeakMap<z.ZodObject, ReadonlyMap<string, Reader>>();
+
+function readersOf(schema: z.ZodObject): ReadonlyMap<string, Reader> {
+  const known = readersBySchema.get(schema);
+  if (known) return known;
+  const readers = new Map<string, Reader>();
+  for (const [name, field] of Object.entries(schema.shape)) {
+    const reader = name === "project_path" ? withoutTrailingSlash : readerOf(field as z.ZodType);
+    if (reader) readers.set(name, reader);
+  }
+  readersBySchema.set(schema, readers);
+  return readers;
+}
+
+function readerOf(schema: z.ZodType): Reader | undefined {
+  const { type, element, valueType, entries } = definitionOf(unwrap(schema));
+  const holdsText = (inner: z.ZodType | undefined) => inner !== undefined && definitionOf(unwrap(inner)).type === "string";
+  if (type === "number" || type === "int") return (value) => (typeof value === "string" && NUMBER.test(value) ? Number(value) : value);
+  if (type === "boolean") return (value) => (value === "true" ? true : value === "false" ? false : value);
+  if (entries)
+    return (value) => (typeof value === "string" && Object.values(entries).find((one) => one === value.trim().toLowerCase())) || value;
+  if (type === "array" && holdsText(element)) return readList;
+  return type === "record" && holdsText(valueType) ? readPairs : undefined;
+}
+
 const NUMBER = /^\s*-?\d+(?:\.\d+)?\s*$/;
 
-function coerceValue(schema: z.ZodType, value: unknown): unknown {
-  const { type, element, valueType, entries } = definitionOf(unwrap(schema));
-  const isText = typeof value === "string";
-  if (type === "number" || type === "int") return isText && NUMBER.test(value) ? Number(value) : value;
-  if (type === "boolean") return value === "true" ? true : value === "false" ? false : value;
-  if (entries) return (isText && Object.values(entries).find((one) => one === value.trim().toLowerCase())) || value;
-  if (type === "array" && definitionOf(unwrap(element!)).type === "string") {
-    const list = isText ? (parsed(value, "[") ?? value.split(",").flatMap((item) => item.trim() || [])) : value;
-    return Array.isArray(list) && list.some((item) => typeof item === "number") ? list.map(scalarText) : list;
-  }
-  if (type !== "record" || definitionOf(unwrap(valueType!)).type !== "string") return value;
-  const pairs = isText ? (parsed(value, "{") ?? value) : value;
+function readList(value: unknown): unknown {
+  const list = typeof value === "string" ? (parsed(value, "[") ?? value.split(",").flatMap((item) => item.trim() || [])) : value;
+  return Array.isArray(list) && list.some((item) => typeof item === "number") ? list.map(scalarText) : list;
+}
+
+function readPairs(value: unknown): unknown {
+  const pairs = typeof value === "string" ? (parsed(value, "{") ?? value) : value;
   if (typeof pairs !== "object" || pairs === null || !Object.values(pairs).some((item) => scalarText(item) !== item)) return pairs;
   return Object.fromEntries(Object.entries(pairs).map(([key, item]) => [key, scalarText(item)]));
 }
@@ -65,11 +87,11 @@ function scalarText(value: unknown): unknown {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : value;
 }
 
-/** Parses a string that contains a JSON list or object. */
+/** Parses a string that contains a JSON list or object. Schemas drop a field named `__proto__` silently, so a text with it stays a text. */
 function parsed(text: string, opening: "[" | "{"): unknown {
-  if (!text.trimStart().startsWith(opening)) return undefined;
+  if (!text.trimStart().startsWith(opening) || text.includes("__proto__")) return undefined;
   try {
-    return parseJson(text);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -48,12 +48,24 @@ describe("cairn init", () => {
       { matcher: "auto", hooks: [{ command: "backup" }] },
       { hooks: [{ type: "command", command: expect.stringMatching(/ hook pre-compact$/), timeout: 60 }] },
     ]);
-    expect(Object.keys(content(settings).hooks).sort()).toEqual(["PreCompact", "SessionEnd", "SessionStart", "Stop"]);
+    expect(Object.keys(content(settings).hooks).sort()).toEqual(["PostCompact", "PreCompact", "SessionEnd", "SessionStart", "Stop"]);
     await cairn(["init", "--hooks"]);
     expect(content(settings).hooks.PreCompact).toHaveLength(2);
     expect((await cairn(["init", "--remove"])).code).toBe(0);
     expect(readFileSync(mcp, "utf8")).toBe(theirs);
     expect(readFileSync(settings, "utf8")).toBe(theirHooks);
+  });
+
+  it("sets up the hooks of Codex and Gemini CLI where the project has a folder for them, and removes them", async () => {
+    for (const folder of [".codex", ".gemini"]) mkdirSync(join(project, folder));
+    await cairn(["init", "--hooks"]);
+    const codex = JSON.parse(readFileSync(join(project, ".codex/hooks.json"), "utf8")).hooks;
+    expect(Object.keys(codex)).toEqual(["SessionStart", "PreCompact", "PostCompact", "SessionEnd"]);
+    expect(codex.PostCompact[0].hooks[0].command).toMatch(/ hook post-compact$/);
+    const gemini = JSON.parse(readFileSync(join(project, ".gemini/settings.json"), "utf8")).hooks;
+    expect(gemini.PreCompress[0].hooks[0]).toMatchObject({ command: expect.stringMatching(/ hook pre-compact$/), timeout: 60_000 });
+    await cairn(["init", "--remove"]);
+    expect(existsSync(join(project, ".codex/hooks.json")) || existsSync(join(project, ".gemini/settings.json"))).toBe(false);
   });
 
   it("removes only files that it created", async () => {

@@ -43,7 +43,7 @@ export const initCommand: Command = {
       files.push({ path: join(folder, file), change: editJsonFile(folder, file, change) });
     if (values.remove === true) {
       edit(mcp, withoutServer);
-      for (const { file } of HOOK_CLIENTS.filter((client) => existsSync(join(folder, client.file)))) {
+      for (const { file } of HOOK_CLIENTS.filter(({ name, file: path }) => name === "claude" || existsSync(join(folder, path)))) {
         edit(file, withoutHooks);
         if (files.at(-1)?.change === "removed") removeIfEmpty(join(folder, dirname(file)));
       }
