@@ -92,7 +92,7 @@ async function save(
   for (const { id } of surplus) await cairn.checkpoints.delete({ projectPath, id });
 }
 
-/** The tag of checkpoints that a hook saved, as opposed to those that an agent saved deliberately. */
+/** The tag of checkpoints that a hook saved, as opposed to checkpoints that an agent saved deliberately. */
 const AUTOMATIC = "auto";
 
 /** Automatic checkpoints that a project keeps. A session has at most two: of its last compaction and of its end. */
