@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm start [-- --once]: builds, runs the guided tour on this repository and serves on loopback until stopped.
+// npm start [-- --once]: builds, runs the guided tour and serves on loopback until stopped.
 import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,5 +13,5 @@ if (build.status !== 0) {
 
 // Runs in this process, so that no child process is left when it is stopped.
 const main = join(root, "dist", "cli", "main.js");
-process.argv = [process.execPath, main, "tour", "--project", root, ...process.argv.slice(2)];
+process.argv = [process.execPath, main, "tour", ...process.argv.slice(2)];
 await import(`file://${main}`);

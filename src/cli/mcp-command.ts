@@ -8,7 +8,7 @@ import type { Command } from "./command.ts";
 export const mcpCommand: Command = {
   path: ["mcp"],
   summary: "Serve MCP on stdin and stdout. MCP clients start this command.",
-  description: 'In .mcp.json: { "mcpServers": { "cairn": { "command": "npx", "args": ["cairn", "mcp"] } } }',
+  description: 'In .mcp.json: { "mcpServers": { "cairn": { "command": "npx", "args": ["-y", "cairn-memory", "mcp"] } } }',
   flags: [
     {
       name: "toolsets",

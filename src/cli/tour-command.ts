@@ -9,14 +9,13 @@ export const tourCommand: Command = {
   flags: [{ name: "once", kind: "switch", description: "End after the tour.", fallback: false }],
   positional: [],
   examples: ["cairn tour", "cairn tour --once"],
-  usesProject: true,
-  async run({ host, json, values, project, config, runLine }) {
+  usesProject: false,
+  async run({ host, json, values, config, runLine }) {
     const { runTour } = await import("./tour/tour.ts");
     const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
     await runTour({
       host: json ? { ...host, stdout: nowhere } : host,
       config: config().config,
-      project: project().tree,
       once: values.once === true,
       run: runLine,
       onDone: (result) => json && printJson(host, result),

@@ -19,14 +19,15 @@ describe("cairn init", () => {
     expect(code).toBe(0);
     expect(content(mcp)).toEqual({ mcpServers: { cairn: { command: "npx", args: ["-y", "cairn-memory", "mcp"] } } });
     expect(stdout).toMatch(/created .*\.mcp\.json/);
-    for (const client of ["Claude Desktop", "Cursor", "VS Code", "Codex"]) expect(stdout).toContain(client);
-    expect(stdout).toContain(JSON.stringify(project));
+    for (const client of ["Claude Desktop", "Cursor", "VS Code", "Codex", "Gemini CLI", "opencode", "Windsurf"])
+      expect(stdout).toContain(client);
+    expect(stdout, "an entry for all projects must not name one").not.toContain(JSON.stringify(project));
     expect(existsSync(settings)).toBe(false);
     expect((await cairn(["init", "--launch", "npx"])).stdout).toMatch(/unchanged/);
     const { files, other_clients } = JSON.parse((await cairn(["init", "--json"])).stdout);
     expect(files[0].change).toBe("changed"); // a checkout is started by its path
     expect(content(mcp).mcpServers.cairn).toMatchObject({ command: "node", args: [expect.stringMatching(/main\.js$/), "mcp"] });
-    expect(other_clients).toHaveLength(5);
+    expect(other_clients).toHaveLength(7);
   });
 
   it("keeps other content, and --remove restores the files byte for byte", async () => {

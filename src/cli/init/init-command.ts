@@ -53,7 +53,7 @@ export const initCommand: Command = {
       const clients = HOOK_CLIENTS.filter(({ name, file }) => name === "claude" || existsSync(join(folder, dirname(file))));
       if (values.hooks === true) for (const client of clients) edit(client.file, (content) => withHooks(content, launch, client));
     }
-    const others = values.remove === true ? [] : otherClients(launch, folder);
+    const others = values.remove === true ? [] : otherClients(launch);
     if (json) return printJson(host, { files, other_clients: others });
     const style = styleFor(host.stdout, host.env);
     print(host, files.map(({ path, change }) => `${change.padEnd(10)}${path}`).join("\n"));

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import type { Config } from "../../config/schema.ts";
+import { builtFile } from "../../files/built-file.ts";
 import { CairnError } from "../../model/errors.ts";
 import { localToken } from "../../stores/file/local-token.ts";
 import { shellWord } from "../../text/shell-word.ts";
@@ -12,13 +13,14 @@ import { type Host, print } from "../host.ts";
 import { type LocalServer, startServer } from "../server.ts";
 import { styleFor } from "../terminal/style.ts";
 import { connectText } from "./connect.ts";
+import { runProcess } from "./run-process.ts";
+import { writeSampleProject } from "./sample-project.ts";
 import { type Tour, tourSteps } from "./steps.ts";
 
 export interface TourOptions {
   readonly host: Host;
   readonly config: Config;
-  readonly project: string;
-  /** Ends after the tour isOtherPort of serving. */
+  /** Ends after the tour instead of serving. */
   readonly once: boolean;
   /** Runs a command line. */
   readonly run: (argv: readonly string[], host: Host) => Promise<number>;
@@ -27,16 +29,18 @@ export interface TourOptions {
 }
 
 /** Runs the guided tour. Each step is executed on separate data, which is removed at the end. */
-export async function runTour({ host, config, project, once: endAfter, run, onDone }: TourOptions): Promise<void> {
+export async function runTour({ host, config, once: endAfter, run, onDone }: TourOptions): Promise<void> {
   const style = styleFor(host.stdout, host.env);
   const dataDir = mkdtempSync(join(tmpdir(), "cairn-tour-"));
   let server: LocalServer | undefined;
   try {
-    const serving = await startOnFreePort({ ...config, dataDir, storage: "sqlite", log: { level: "warn" } }, endAfter);
+    const project = writeSampleProject(dataDir);
+    const embedder = { ...config.embedder, kind: "auto" as const };
+    const serving = await startOnFreePort({ ...config, dataDir, embedder, storage: "sqlite", log: { level: "warn" } }, endAfter);
     server = serving.server;
     print(
       host,
-      `${style.bold("Cairn")}: durable memory for AI agents. A short tour, on ${project}\n${style.dim("Every command below is executed, on separate data that is removed at the end.")}`,
+      `${style.bold("Cairn")}: durable memory for AI agents. A tour of a minute.\n${style.dim("Everything below is executed, on a sample project and data that are removed at the end.")}`,
     );
     const tour = guide(host, dataDir, project, server.url, run);
     for (const [index, step] of tourSteps.entries()) {
@@ -72,26 +76,33 @@ async function startOnFreePort(config: Config, anyPort: boolean): Promise<{ serv
 function guide(host: Host, dataDir: string, project: string, url: string, run: TourOptions["run"]): Tour {
   const style = styleFor(host.stdout, host.env);
   const indent = (text: string) => text.trimEnd().replace(/^/gm, "  ");
+  // A separate environment: the settings of the user must not affect the tour, nor the tour them.
+  const env = { ...host.env, CAIRN_DATA_DIR: dataDir, CAIRN_STORAGE: "sqlite", CAIRN_POSTGRES_URL: "", CAIRN_EMBEDDER_KIND: "auto" };
+  const execute = async (args: readonly string[]) => {
+    const { stdout, text } = recorder(host);
+    const code = await run([...args, "--project", project], { ...host, stdout, env });
+    if (code !== 0 && code !== EXIT_ATTENTION)
+      throw new CairnError("internal", `The tour stopped: cairn ${args.join(" ")} exited with code ${code}.`);
+    return text();
+  };
   const prompt = (line: string) => print(host, `\n${style.green(`  $ ${line}`)}`);
   return {
     project,
-    url,
+    dataDir,
     show: (text) => print(host, indent(text)),
     async cairn(...args) {
       prompt(["cairn", ...args.map(shellWord)].join(" "));
-      const { stdout, text } = recorder(host);
-      // A separate environment: the settings of the user must not affect the tour, nor the tour them.
-      const env = { ...host.env, CAIRN_DATA_DIR: dataDir, CAIRN_STORAGE: "sqlite", CAIRN_POSTGRES_URL: "" };
-      const code = await run([...args, "--project", project], { ...host, stdout, env });
-      if (code !== 0 && code !== EXIT_ATTENTION)
-        throw new CairnError("internal", `The tour stopped: cairn ${args.join(" ")} exited with code ${code}.`);
-      print(host, indent(text()));
-      return text();
+      const text = await execute(args);
+      print(host, indent(text));
+      return text;
     },
+    async ask(...args) {
+      prompt(["cairn", ...args.map(shellWord)].join(" "));
+      return JSON.parse(await execute([...args, "--json"]));
+    },
+    runProcess: (worker, args, lines) => runProcess(builtFile(`cli/tour/${worker}.js`), args, lines, host.signal),
     async post(path, body) {
       const json = JSON.stringify(body);
-      const mcp = path === "/mcp" ? " -H 'accept: application/json, text/event-stream'" : "";
-      prompt(`curl -s ${url}${path} -H "authorization: Bearer $(cairn token)" -H 'content-type: application/json'${mcp} -d '${json}'`);
       const headers = {
         authorization: `Bearer ${await localToken({ dataDir }).readOrCreate()}`,
         "content-type": "application/json",

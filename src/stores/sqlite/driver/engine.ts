@@ -40,9 +40,9 @@ let engine: Promise<LoadedEngine> | undefined;
 
 async function choose(): Promise<LoadedEngine> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  // Before 22.16 the built-in module lacks options we need, and it prints an experimental warning on every start.
+  // Before 22.16 the built-in module lacks options we need.
   if (major > 22 || (major === 22 && minor >= 16)) {
-    const builtin = await import("node:sqlite");
+    const builtin = await withoutSqliteWarning(() => import("node:sqlite"));
     if (isComplete(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
   }
   const bundled = await import(pathToFileURL(builtFile("sqlite/index.mjs")).href).catch((error) => {
@@ -51,6 +51,19 @@ async function choose(): Promise<LoadedEngine> {
   });
   const { DatabaseSync, backup } = bundled as Pick<LoadedEngine, "DatabaseSync" | "backup">;
   return { DatabaseSync, backup, name: "@photostructure/sqlite" };
+}
+
+/** Runs `load` without Node 22's warning that SQLite is experimental: a user can do nothing about it. Other warnings pass. */
+export async function withoutSqliteWarning<T>(load: () => Promise<T>): Promise<T> {
+  const emitWarning = process.emitWarning;
+  process.emitWarning = ((warning: string | Error, ...rest: never[]) => {
+    if (!String(warning).includes("SQLite is an experimental feature")) emitWarning.call(process, warning, ...rest);
+  }) as typeof process.emitWarning;
+  try {
+    return await load();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
 
 /**
