@@ -91,7 +91,7 @@ describe("the plugin for Claude Code", () => {
 
   it("has the MCP server and the hooks that cairn init writes", () => {
     expect(json("plugins/cairn/.mcp.json")).toEqual({ mcpServers: { cairn: { command: "npx", args: ["-y", "cairn-memory", "mcp"] } } });
-    expect(json("plugins/cairn/hooks/hooks.json").hooks).toEqual(withHooks({}, npx).hooks);
+    expect(json("plugins/cairn/hooks/hooks.json").hooks, "Run npm run docs.").toEqual(withHooks({}, npx).hooks);
   });
 
   it.each(["resume", "checkpoint"])("has the command %s, which names a tool of Cairn", (command) => {
