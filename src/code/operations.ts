@@ -21,7 +21,7 @@ export const codeSearch = operation({
   summary: "Search the indexed code by semantic, keyword and symbol search.",
   input: z.strictObject({
     project_path: ProjectId,
-    query: text(LIMITS.queryChars, 1).describe("Question or symbol name."),
+    query: text(LIMITS.longQuestionChars, 1).describe("Question, symbol name, or an issue with its stack trace."),
     top_k: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault).describe("Maximum hits."),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid").describe("hybrid combines both."),
     ...FilterFields,

@@ -37,6 +37,14 @@ export function readQuery(query: string): CodeQuery {
   };
 }
 
+/** Questions of one line up to this length are searched as they are. */
+const SHORT_CHARS = 300;
+
+/** Returns whether a question has parts to be searched in different ways: a title, prose, names, stack frames. */
+export function isLongQuestion(question: string): boolean {
+  return question.length > SHORT_CHARS || question.trim().includes("\n");
+}
+
 /** Splits `a.b`, `A::b`, `A#b` and `a->b` into a and b. */
 export function nameParts(name: string): string[] {
   return name.split(/\.|::|#|->/);

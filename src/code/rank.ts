@@ -8,6 +8,8 @@ export interface RankInput {
   readonly fused: number;
   /** The chunk defines a name in the query. */
   readonly defines: boolean;
+  /** Added for a place that the question names, such as a stack frame. */
+  readonly boost?: number | undefined;
 }
 
 /** A candidate with its score before its text is read, and the factor of its file. */
@@ -60,7 +62,7 @@ export function rankOutlines(query: CodeQuery, candidates: readonly RankInput[],
   const outlined = candidates.map((candidate) => {
     const { chunk, fused, defines } = candidate;
     const { pathTerms, hasName, factor } = ofFile(chunk.path);
-    let sum = fused + PATH_TERMS * pathTerms + NAME_TERMS * nameTerms(query, chunk);
+    let sum = fused + (candidate.boost ?? 0) + PATH_TERMS * pathTerms + NAME_TERMS * nameTerms(query, chunk);
     sum += LENGTH * Math.min(1, (chunk.endLine - chunk.startLine + 1) / FULL_LENGTH_LINES);
     if (defines) {
       const isDefinition = chunk.name === undefined || query.names.includes(chunk.name);

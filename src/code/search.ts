@@ -4,7 +4,8 @@ import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
 import { type Found, type Hydrated, type Ranking, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
 import { estimateTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { excerpt } from "./excerpt.ts";
-import { type CodeQuery, foldName, nameParts, type PathRole, readQuery } from "./query.ts";
+import { findPlaces, questionText, readLongQuery } from "./long-question.ts";
+import { type CodeQuery, foldName, isLongQuestion, nameParts, type PathRole, readQuery } from "./query.ts";
 import { rankOutlines, rankTexts } from "./rank.ts";
 
 export interface CodeSearch extends CodeFilter {
@@ -78,6 +79,7 @@ export async function searchCode(
     topK: Math.max(40, topK),
     semanticLimit: mode === "hybrid" ? Math.max(SEMANTIC_CANDIDATES, topK * 2) : undefined,
     maxSemanticWeight: SEMANTIC_WEIGHT,
+    rewrite: (text) => (isLongQuestion(text) ? questionText(text) : text),
     hydrate: (ranking) => rankChunks(store, ranking, { topK, mode, include, contextLines }),
   });
   return { ...fitHits(hits, maxTokens), degraded, model: version?.model };
@@ -96,7 +98,9 @@ async function rankChunks(
   { query, filter, order, found }: Ranking<CodeFilter>,
   { topK, mode, include, contextLines }: RankOptions,
 ): Promise<Hydrated<CodeHit>> {
-  const asked = readQuery(query);
+  const long = isLongQuestion(query) ? readLongQuery(query) : undefined;
+  const asked = long ?? readQuery(query);
+  const places = long && mode !== "semantic" ? await findPlaces(store, long.split, filter) : undefined;
   // A definition counts even where neither ranking found it, except in `semantic` mode.
   const definitions = mode === "semantic" || asked.names.length === 0 ? [] : await store.definitions(asked.names, filter, DEFINITIONS_READ);
   const defining = new Set(
@@ -106,11 +110,14 @@ async function rankChunks(
   );
   const best = order.slice(0, Math.max(CANDIDATES, topK * 2));
   const fused = new Map(best.map(({ id, score }) => [id, score]));
-  const wanted = [...new Set([...fused.keys(), ...defining])];
+  const wanted = [...new Set([...fused.keys(), ...defining, ...(places?.chunks.keys() ?? [])])];
   const outlines = await store.outlines(wanted);
   const candidates = rankOutlines(
     asked,
-    outlines.map((chunk) => ({ chunk, fused: fused.get(chunk.id) ?? 0, defines: defining.has(chunk.id) })),
+    outlines.map((chunk) => ({
+      ...{ chunk, fused: fused.get(chunk.id) ?? 0, defines: defining.has(chunk.id) },
+      boost: places && Math.max(places.chunks.get(chunk.id) ?? 0, places.files.get(chunk.path) ?? 0),
+    })),
     new Set(include),
   );
   const leading = candidates.slice(0, Math.max(TEXTS, topK * 2)).map(({ chunk }) => chunk.id);

@@ -98,7 +98,7 @@ export const knowledgeSearch = operation({
   input: z.strictObject({
     ...PlaceFields,
     scope: z.enum(["project", "shared"]).optional().describe("Default: both."),
-    query: text(LIMITS.questionChars, 1),
+    query: text(LIMITS.longQuestionChars, 1),
     ...FilterFields,
     top_k: z.int().min(1).max(LIMITS.listMax).default(5),
     ranking: z.enum(["similarity", "success"]).default("similarity").describe("success: 0.7 × similarity + 0.3 × success rate."),

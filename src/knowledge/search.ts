@@ -8,6 +8,7 @@ import type { Storage } from "../ports/storage.ts";
 import { type Hit, readRecordHits } from "../recall/record-hits.ts";
 import { type Found, type SearchAnswer, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
 import { errorSignature, normaliseError } from "../text/normalise-error.ts";
+import { splitQuestion } from "../text/split-question.ts";
 
 /** A query for knowledge, with its filters. */
 export interface SearchKnowledge extends KnowledgeFilter {
@@ -94,11 +95,12 @@ function searchScope(
   const limit = ranking === "success" ? Math.min(500, topK * 5) : topK;
   return searchRecords(deps, {
     ...{ collection: "knowledge", database, store, query, filter, topK: limit, mode, signal },
-    rewrite: filter.kind === "remediation" ? (text) => normaliseError(text) || text : undefined,
+    rewrite: (text) => searchedText(text, filter.kind),
     async hydrate(ranked) {
       const { hits, damaged = [] } = await readRecordHits(store, ranked, limit);
-      const signature = filter.kind === undefined || filter.kind === "remediation" ? errorSignature(ranked.query) : "";
-      const same = new Set(signature === "" ? [] : await store.withSignature(signature, filter, topK));
+      const same = new Set<string>();
+      for (const signature of filter.kind === undefined || filter.kind === "remediation" ? signaturesOf(ranked.query) : [])
+        for (const id of await store.withSignature(signature, filter, topK)) same.add(id);
       const known = new Set(hits.map(({ record }) => record.id));
       const others = await store.getMany([...same].filter((id) => !known.has(id)));
       const all = [...hits, ...others.records.map((record) => ({ record, score: 0, found: {} }))];
@@ -106,6 +108,24 @@ function searchScope(
       return { hits: ranking === "success" ? rated.sort(byRankScore) : rated, damaged: [...damaged, ...others.damaged] };
     },
   });
+}
+
+/** Longer queries are an issue or a log around the error: the title, the messages and the beginning of the prose are searched. */
+const LONG_CHARS = 4_000;
+
+function searchedText(query: string, kind: KnowledgeFilter["kind"]): string {
+  let text = query;
+  if (query.length > LONG_CHARS) {
+    const { title, errors, prose } = splitQuestion(query);
+    text = [...new Set([title, ...errors, prose])].join("\n");
+  }
+  return kind === "remediation" ? normaliseError(text) || text : text;
+}
+
+/** Returns the signatures of the query and of the messages that it quotes, such as the error in an issue. */
+function signaturesOf(query: string): string[] {
+  const errors = query.includes("\n") ? splitQuestion(query).errors : [];
+  return [...new Set([query, ...errors].map(errorSignature))].filter((signature) => signature !== "");
 }
 
 interface RatingRules {

@@ -30,7 +30,9 @@ export const LIMITS = {
   apiKeys: 1_000,
   keyProjects: 1_000,
   queryChars: 1_000,
-  /** Large enough for an error with its stack trace, both as a question and as a query. */
+  /** A question to code search or knowledge: an issue with its stack traces. It is split into its parts, of which a bounded number is searched. */
+  longQuestionChars: 32_000,
+  /** Large enough for an error with its stack trace, as a record. */
   questionChars: 4_000,
   answerChars: 20_000,
   categoryChars: 200,

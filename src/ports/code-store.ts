@@ -84,10 +84,11 @@ export interface CodeSearchStore extends RecallStore<CodeFilter> {
   /** Returns the chunks of a file in order; together they are its text. With `lines`, returns only chunks with one of these lines. */
   chunksOf(path: string, lines?: readonly number[]): Promise<readonly CodeChunk[]>;
   /**
-   * Returns the paths of the files that match the filter, in order. With `terms`, only files with a chunk that has all of them, and files
-   * with a chunk that is too long for the full-text index.
+   * Returns the paths of the files that match the filter, in order. With `words`, only files with a chunk that has all of them, and files
+   * with a chunk that is too long for the full-text index. Words are compared by their terms in that index, so a few files may have other
+   * forms of them.
    */
-  pathsWith(terms: readonly string[], filter: Omit<CodeFilter, "kinds">): Promise<readonly string[]>;
+  pathsWith(words: readonly string[], filter: Omit<CodeFilter, "kinds">): Promise<readonly string[]>;
 }
 
 /** Finds the definitions and references of names. */

@@ -206,6 +206,8 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.pathsWith(["second"], {}), ["b.py", "src/a.ts", "src/long.ts"]);
     assert.deepEqual(await store.pathsWith(["first_arg", "second"], {}), ["src/a.ts", "src/long.ts"]);
     assert.deepEqual(await store.pathsWith(["second"], { glob: "*.py" }), ["b.py"]);
+    await store.commit({ at: AT, files: [sampleFile("c.ts", ["use(RetryQueues, requires)"])] });
+    assert.deepEqual(await store.pathsWith(["RetryQueues", "requires"], { glob: "c.ts" }), ["c.ts"]);
     assert.deepEqual(await store.pathsWith(["absent"], { languages: ["python"] }), []);
     assert.equal((await store.definitions(["name0"], { glob: "b.py" }, 1))[0]?.endLine, 2);
   }),

@@ -54,7 +54,7 @@ export async function grep(
   const { pattern, limit, contextLines = 0, fixed, ignoreCase, ...filter } = query;
   const matcher = lineMatcher(pattern, { fixed, ignoreCase });
   const endsAt = now() + timeLimitMs;
-  const paths = await store.pathsWith(matcher.terms, filter);
+  const paths = await store.pathsWith(matcher.words, filter);
   const matches: GrepMatch[] = [];
   let searchedFiles = 0;
   let longLines = 0;

@@ -1,11 +1,11 @@
 import { RE2JS } from "re2js";
 import { CairnError } from "../../model/errors.ts";
-import { type RequiredLiteral, requiredLiterals, requiredTerms } from "./required-literals.ts";
+import { type RequiredLiteral, requiredLiterals, requiredWords } from "./required-literals.ts";
 
 /** Finds a pattern in lines. */
 export interface LineMatcher {
-  /** Terms of the full-text index that a file with a match has. */
-  readonly terms: readonly string[];
+  /** Words that a file with a match has, to be looked up in the full-text index. */
+  readonly words: readonly string[];
   /** Returns false for texts that certainly have no match. */
   mayMatch(text: string): boolean;
   /** Returns the index of the first match, or -1. */
@@ -32,7 +32,7 @@ export function lineMatcher(pattern: string, { fixed = false, ignoreCase = false
   if (fixed && !ignoreCase) {
     const literals = [{ text: pattern, startsWord: false, endsWord: false }];
     return {
-      terms: requiredTerms(literals, false),
+      words: requiredWords(literals),
       mayMatch: (text) => text.includes(pattern),
       find: (line) => line.indexOf(pattern),
       lineChars: FIXED_LINE_CHARS,
@@ -42,7 +42,7 @@ export function lineMatcher(pattern: string, { fixed = false, ignoreCase = false
   const compiled = compile(fixed ? RE2JS.quote(pattern) : pattern, ignoreCase);
   const needle = longestOf(literals, ignoreCase);
   return {
-    terms: requiredTerms(literals, ignoreCase),
+    words: ignoreCase ? [] : requiredWords(literals),
     mayMatch: (text) => needle === "" || (ignoreCase ? text.toLowerCase() : text).includes(needle),
     find(line) {
       const matcher = compiled.matcher(line);

@@ -80,29 +80,29 @@ function closing(pattern: string, from: number, open: string, close: string): nu
 }
 
 const WORD = /[A-Za-z0-9_$]+/g;
-/** Terms of fewer characters are in most files. */
-const MIN_TERM_CHARS = 3;
-const MAX_TERM_CHARS = 100;
-const MAX_TERMS = 8;
+/** Shorter words are in most files. */
+const MIN_WORD_CHARS = 3;
+const MAX_WORD_CHARS = 100;
+const MAX_WORDS = 8;
 
 /**
- * Returns terms of the full-text index that a text with all these literals has: whole words of ASCII letters, in lower case. With
- * `ignoreCase`, a word with k or s gives no term, because other characters fold to these letters.
+ * Returns words of ASCII letters that a text with all these literals has as whole words. The full-text index has them, so they select
+ * files. Case matters: the index splits names at it.
  */
-export function requiredTerms(literals: readonly RequiredLiteral[], ignoreCase: boolean): string[] {
-  const terms = literals.flatMap(({ text, startsWord, endsWord }) =>
+export function requiredWords(literals: readonly RequiredLiteral[]): string[] {
+  const words = literals.flatMap(({ text, startsWord, endsWord }) =>
     [...text.matchAll(WORD)].flatMap((match) => {
       const [word] = match;
       const end = match.index + word.length;
       const isWhole =
         (match.index > 0 ? !NAME_CHAR.test(text[match.index - 1]!) : startsWord) &&
         (end < text.length ? !NAME_CHAR.test(text[end]!) : endsWord);
-      const fits = word.length >= MIN_TERM_CHARS && word.length <= MAX_TERM_CHARS && !word.includes("$");
-      return isWhole && fits && !(ignoreCase && /[ks]/i.test(word)) ? [word.toLowerCase()] : [];
+      const fits = word.length >= MIN_WORD_CHARS && word.length <= MAX_WORD_CHARS && !word.includes("$");
+      return isWhole && fits ? [word] : [];
     }),
   );
-  return [...new Set(terms)].slice(0, MAX_TERMS);
+  return [...new Set(words)].slice(0, MAX_WORDS);
 }
 
-/** Characters of a term; a letter next to them is a part of the same term. */
+/** Characters of a word; a letter next to them is a part of the same word. */
 const NAME_CHAR = /[\p{L}\p{N}\p{M}_$\p{Cs}]/u;

@@ -3,7 +3,7 @@ import { type CodeChunk, chunkFingerprint, chunkId, chunkText, type FileRename, 
 import type { CodeFilter, CodeStore, FileWrite } from "../../ports/code-store.ts";
 import { bm25 } from "../../text/bm25.ts";
 import { globMatcher } from "../../text/glob.ts";
-import { extractTerms } from "../../text/terms.ts";
+import { codeTerms } from "../../text/terms.ts";
 import { chunkTerms, PARTLY_INDEXED_CHARS } from "../rows/index-text.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
 
@@ -121,10 +121,11 @@ export function memoryCode(projectId: string): CodeStore {
         ),
       };
     },
-    async pathsWith(terms, filter) {
+    async pathsWith(words, filter) {
       const passes = filterOf(filter);
+      const terms = words.flatMap(codeTerms);
       const has = (chunk: CodeChunk) => {
-        const own = new Set(extractTerms(chunkTerms(chunk.path, chunk)));
+        const own = new Set(codeTerms(chunkTerms(chunk.path, chunk)));
         return chunk.text.length > PARTLY_INDEXED_CHARS || terms.every((term) => own.has(term));
       };
       return inOrder()

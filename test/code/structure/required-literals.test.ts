@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { requiredLiterals, requiredTerms } from "../../../src/code/structure/required-literals.ts";
+import { requiredLiterals, requiredWords } from "../../../src/code/structure/required-literals.ts";
 
 const texts = (pattern: string) => requiredLiterals(pattern).map(({ text }) => text);
 
@@ -42,21 +42,15 @@ describe("the literals that every match contains", () => {
   });
 });
 
-describe("the terms of the full-text index that a match needs", () => {
-  const terms = (pattern: string, ignoreCase = false) => requiredTerms(requiredLiterals(pattern), ignoreCase);
-
+describe("the words that a match needs", () => {
   it.each([
-    ["call\\(first_arg, Second\\)", ["first_arg", "second"]],
+    ["call\\(first_arg, Second\\)", ["first_arg", "Second"]],
     ["retry", []],
     ["\\bretry\\b", []],
     ["^import foo$", ["import", "foo"]],
     ["x (éfoo) bar.", []],
     ["(x) to be\\.", []],
   ])("of %s are whole words", (pattern, expected) => {
-    expect(terms(pattern)).toEqual(expected);
-  });
-
-  it("lack words with k and s where case is ignored, because other characters fold to these letters", () => {
-    expect(terms("\\(task, point\\)", true)).toEqual(["point"]);
+    expect(requiredWords(requiredLiterals(pattern))).toEqual(expected);
   });
 });

@@ -28,7 +28,7 @@ export function tsvectorOf(terms: readonly string[]): string {
 }
 
 /** Quotes a term, so that user input is never query syntax. */
-function quoteLexeme(term: string): string {
+export function quoteLexeme(term: string): string {
   return `'${term.replace(/['\\]/g, "$&$&")}'`;
 }
 

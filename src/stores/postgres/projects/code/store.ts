@@ -8,11 +8,12 @@ import {
 } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
+import { codeTerms } from "../../../../text/terms.ts";
 import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, unpack } from "../../../rows/chunk-row.ts";
 import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";
-import { rankByKeywords, type WhereFrom } from "../full-text.ts";
+import { quoteLexeme, rankByKeywords, type WhereFrom } from "../full-text.ts";
 import type { ProjectTables } from "../project-tables.ts";
 import { conditions } from "./filter.ts";
 import { countOrphans, removeOrphans } from "./orphans.ts";
@@ -89,7 +90,7 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
     references: (name, filter, limit) => tables.read((tx) => findReferences(tx, name, filter, limit)),
 
     symbolsOf: (path, lines) => tables.read((tx) => readSymbols(tx, path, lines)),
-    pathsWith: (terms, filter) => tables.read(async (tx) => findPaths(tx, terms, await conditions(tx, filter))),
+    pathsWith: (words, filter) => tables.read(async (tx) => findPaths(tx, words.flatMap(codeTerms), await conditions(tx, filter))),
 
     renames: (limit) =>
       tables.read((tx) =>
@@ -149,14 +150,11 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
 
 async function findPaths(tx: PostgresTx, terms: readonly string[], whereFrom: WhereFrom): Promise<string[]> {
   const where = whereFrom(3);
-  // Stop words are no part of the query; with no other terms, every file may match.
   const rows = await tx.all<{ path: string }>(
-    `WITH asked AS (SELECT plainto_tsquery('english', $1) AS query)
-     SELECT r.file_path AS path FROM indexed_files r
-      WHERE ((SELECT numnode(query) FROM asked) = 0
-             OR r.file_key IN (SELECT c.file_key FROM code_chunks c WHERE c.text_length > $2 OR c.terms @@ (SELECT query FROM asked)))
+    `SELECT r.file_path AS path FROM indexed_files r
+      WHERE ($1 = '' OR r.file_key IN (SELECT c.file_key FROM code_chunks c WHERE c.text_length > $2 OR c.terms @@ $1::tsquery))
         AND ${where?.sql ?? "true"} ORDER BY r.file_path`,
-    terms.join(" "),
+    terms.map(quoteLexeme).join(" & "),
     PARTLY_INDEXED_CHARS,
     ...(where?.params ?? []),
   );

@@ -3,6 +3,7 @@ import { type CodeChunk, chunkFingerprint, chunkText, type FileRename, type Inde
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/calls.ts";
+import { codeTerms } from "../../../../text/terms.ts";
 import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, textReader, unpack } from "../../../rows/chunk-row.ts";
 import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
@@ -111,9 +112,9 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       });
     },
 
-    async pathsWith(terms, filter) {
+    async pathsWith(words, filter) {
       const files = await matchGlob(database, filter);
-      return (await database()).read((tx) => findPaths(tx, terms, whereOf(files)));
+      return (await database()).read((tx) => findPaths(tx, words.flatMap(codeTerms), whereOf(files)));
     },
 
     async renames(limit) {
