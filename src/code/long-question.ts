@@ -77,7 +77,7 @@ function raise(boosts: Map<string, number>, key: string, by: number): void {
 }
 
 /**
- * Returns a function from a path as it was written to the indexed paths that it means: those that share the most names at its end. A
+ * Returns a function from a path as it was written to the indexed path that it means: the path with the most equal names at its end. A
  * bare file name that several folders have means none of them.
  */
 export function pathResolver(indexed: readonly string[]): (written: StackFrame["path"]) => string[] {

@@ -72,7 +72,7 @@ const ROLE_TERMS: readonly [PathRole, readonly string[]][] = [
 ];
 
 /** Roles of files, by path. Such files are rarely the answer unless the query asks for them. */
-export const PATH_ROLES = ["test", "example", "vendored", "generated", "legacy", "declarations", "header", "docs", "entry"] as const;
+export const PATH_ROLES = ["test", "example", "vendored", "generated", "legacy", "declarations", "header", "docs"] as const;
 
 export type PathRole = (typeof PATH_ROLES)[number];
 
@@ -99,5 +99,4 @@ const RULES: readonly { readonly role: PathRole; readonly inPath?: RegExp; reado
   { role: "declarations", inName: /\.d\.[mc]?ts$|\.pyi$/ },
   { role: "header", inName: /\.(?:h|hh|hpp|hxx)$/ },
   { role: "docs", inName: /\.(?:md|mdx|rst|adoc|txt)$/i },
-  { role: "entry", inName: /^(?:index\.[mc]?[jt]sx?|__init__\.py|mod\.rs)$/ },
 ];

@@ -30,13 +30,21 @@ const DEFINED_WITHIN = 0.7;
 /** A name inside a sentence is weaker evidence than a query that is only the name. */
 const IN_A_SENTENCE = 0.5;
 const PATH_TERMS = 0.25;
+/** The query has every part of the file's name: little for a name of one word, much for several. */
+const WHOLE_FILE_NAME = { oneWord: 0.05, words: 0.2 };
 const NAME_TERMS = 0.2;
 const PHRASE = 0.4;
+const TEXT_TERMS = 0.3;
 const LENGTH = 0.1;
 const SAME_FILE = 0.4;
 const FURTHER_CHUNK = 0.5;
 /** Factor of a chunk that only declares something. */
 const ONLY_DECLARED = 0.8;
+/** Share of the score that a file loses each time its number of chunks doubles: a long file has a chunk for every question. */
+const PER_DOUBLING = 0.03;
+const SMALLEST_SIZE_FACTOR = 0.7;
+/** Factor of a file in a `v1` folder next to a `v2` folder. */
+const OLDER_VERSION = 0.8;
 const FACTOR: Readonly<Record<PathRole, number>> = {
   test: 0.5,
   example: 0.6,
@@ -45,24 +53,24 @@ const FACTOR: Readonly<Record<PathRole, number>> = {
   legacy: 0.6,
   declarations: 0.85,
   header: 0.9,
-  docs: 0.8,
-  entry: 0.8,
+  docs: 0.7,
 };
 
 /** Words in a row that count as pasted text; two are often coincidence. */
 const PHRASE_WORDS = 3;
-/** Characters of a chunk that are searched for pasted text. Longer chunks are lines of a bundle, and reading them takes seconds. */
-const PHRASE_CHARS = 10_000;
+/** Characters of a chunk that are compared with the query. Longer chunks are lines of a bundle, and reading them takes seconds. */
+const TEXT_CHARS = 10_000;
 /** Lines from which a chunk gets the full score for its length; a getter or a destructor says little. */
 const FULL_LENGTH_LINES = 10;
 
 /** Ranks candidates by their outlines, before their texts are read. Files with a role in `wanted` keep their full score. */
 export function rankOutlines(query: CodeQuery, candidates: readonly RankInput[], wanted: ReadonlySet<PathRole>): RankedOutline[] {
-  const ofFile = fileSignals(query, wanted);
+  const paths = candidates.map(({ chunk }) => chunk.path);
+  const ofFile = fileSignals(query, wanted, newestVersions(paths));
   const outlined = candidates.map((candidate) => {
     const { chunk, fused, defines } = candidate;
-    const { pathTerms, hasName, factor } = ofFile(chunk.path);
-    let sum = fused + (candidate.boost ?? 0) + PATH_TERMS * pathTerms + NAME_TERMS * nameTerms(query, chunk);
+    const { path, hasName, factor } = ofFile(chunk.path);
+    let sum = fused + (candidate.boost ?? 0) + path + NAME_TERMS * nameTerms(query, chunk);
     sum += LENGTH * Math.min(1, (chunk.endLine - chunk.startLine + 1) / FULL_LENGTH_LINES);
     if (defines) {
       const isDefinition = chunk.name === undefined || query.names.includes(chunk.name);
@@ -73,32 +81,44 @@ export function rankOutlines(query: CodeQuery, candidates: readonly RankInput[],
   return outlined.sort((a, b) => b.sum * b.factor - a.sum * a.factor || byPosition(a.chunk, b.chunk));
 }
 
-/** Ranks candidates with their texts. `textOf` returns the texts of the leading candidates. */
-export function rankTexts(
-  query: CodeQuery,
-  candidates: readonly RankedOutline[],
-  textOf: (id: string) => string | undefined,
-): RankedChunk[] {
-  const scored = candidates.map(({ chunk, fused, defines, sum, factor }) => {
-    const text = textOf(chunk.id) ?? "";
-    const score = sum + PHRASE * pastedShare(query, text);
-    return { chunk, fused, defines, score: score * (isOnlyDeclared(chunk, text) ? ONLY_DECLARED : 1) * factor };
+/** Ranks candidates with their texts. */
+export function rankTexts(query: CodeQuery, candidates: readonly RankedOutline[], textOf: (id: string) => string): RankedChunk[] {
+  const texts = candidates.map(({ chunk }) => textOf(chunk.id).slice(0, TEXT_CHARS).toLowerCase());
+  const textTerms = termShares(
+    query.words,
+    candidates.map(({ chunk }, index) => `${chunk.path.toLowerCase()} ${texts[index]!}`),
+  );
+  const scored = candidates.map(({ chunk, fused, defines, sum, factor }, index) => {
+    const score = sum + PHRASE * pastedShare(query, texts[index]!) + TEXT_TERMS * textTerms[index]!;
+    // A name typed alone asks for its declaration.
+    const isDemoted = !(query.bare && defines) && isOnlyDeclared(chunk, textOf(chunk.id));
+    return { chunk, fused, defines, score: score * (isDemoted ? ONLY_DECLARED : 1) * factor };
   });
-  return saturate(raiseBestOfFile(scored).sort(best));
+  return saturate(scoreFiles(scored).sort(best));
+}
+
+interface FileSignals {
+  /** Points for the words that path and query share. */
+  readonly path: number;
+  readonly hasName: boolean;
+  readonly factor: number;
 }
 
 /** Returns a function that computes the signals of a path, once for each file. */
-function fileSignals(query: CodeQuery, wanted: ReadonlySet<PathRole>) {
-  const known = new Map<string, { readonly pathTerms: number; readonly hasName: boolean; readonly factor: number }>();
+function fileSignals(query: CodeQuery, wanted: ReadonlySet<PathRole>, newest: ReadonlyMap<string, number>) {
+  const known = new Map<string, FileSignals>();
   return (path: string) => {
     let signals = known.get(path);
     if (!signals) {
       const [file = "", folder = ""] = path.split("/").toReversed();
-      let factor = 1;
+      const stem = file.replace(/\.[^.]*$/, "");
+      // The folder names a module; its main file is called the same everywhere.
+      const name = MAIN_FILE.test(file) ? folder : stem;
+      let factor = isOlderVersion(query, path, newest) ? OLDER_VERSION : 1;
       for (const role of pathRoles(path)) if (!wanted.has(role) && !query.roles.has(role)) factor *= FACTOR[role];
       signals = {
-        pathTerms: shareOf(query.words, [file.replace(/\.[^.]*$/, ""), folder]),
-        hasName: query.names.some((name) => foldName(file.split(".", 1)[0]!) === foldName(name)),
+        path: PATH_TERMS * shareOf(query.words, [stem, folder]) + wholeName(query, name),
+        hasName: query.names.some((one) => foldName(name.split(".", 1)[0]!) === foldName(one)),
         factor,
       };
       known.set(path, signals);
@@ -107,8 +127,45 @@ function fileSignals(query: CodeQuery, wanted: ReadonlySet<PathRole>) {
   };
 }
 
-/** Raises the best chunk of a file by the two after it: a file with several good chunks is more likely the right one. */
-function raiseBestOfFile(scored: readonly RankedChunk[]): RankedChunk[] {
+const MAIN_FILE = /^(?:index\.[mc]?[jt]sx?|__init__\.py|mod\.rs)$/;
+
+/** Returns points for a query that has all parts of a file's name, however long the query is. */
+function wholeName({ words, bare }: CodeQuery, name: string): number {
+  const parts = bare ? [] : identifierParts(name.replace(/[^\p{L}\p{N}_$]+/gu, "_"));
+  if (parts.length === 0 || !parts.every((part) => words.some((word) => word === part || isPlural(word, part) || isPlural(part, word))))
+    return 0;
+  return parts.length === 1 ? WHOLE_FILE_NAME.oneWord : WHOLE_FILE_NAME.words;
+}
+
+function isPlural(word: string, singular: string): boolean {
+  return singular.length >= 3 && word === `${singular}s`;
+}
+
+const VERSION_FOLDER = /(?:^|\/)v(\d{1,3})\//;
+
+/** Returns the highest version among sibling folders `v1`, `v2` …, by the path before them. */
+function newestVersions(paths: readonly string[]): ReadonlyMap<string, number> {
+  const newest = new Map<string, number>();
+  for (const path of paths) {
+    const match = VERSION_FOLDER.exec(path);
+    if (!match) continue;
+    const before = path.slice(0, match.index);
+    newest.set(before, Math.max(newest.get(before) ?? 0, Number(match[1])));
+  }
+  return newest;
+}
+
+function isOlderVersion({ words }: CodeQuery, path: string, newest: ReadonlyMap<string, number>): boolean {
+  const match = VERSION_FOLDER.exec(path);
+  if (!match || words.includes(`v${match[1]}`)) return false;
+  return Number(match[1]) < (newest.get(path.slice(0, match.index)) ?? 0);
+}
+
+/**
+ * Raises the best chunk of a file by the two after it: a file with several good chunks is more likely the right one. Lowers long files,
+ * whose length is known from the last of these chunks.
+ */
+function scoreFiles(scored: readonly RankedChunk[]): RankedChunk[] {
   const byFile = new Map<string, RankedChunk[]>();
   for (const one of scored) {
     const same = byFile.get(one.chunk.path);
@@ -118,7 +175,9 @@ function raiseBestOfFile(scored: readonly RankedChunk[]): RankedChunk[] {
   return [...byFile.values()].flatMap((same) => {
     const [first, ...rest] = same.sort(best);
     const support = ((rest[0]?.score ?? 0) + (rest[1]?.score ?? 0)) / 2;
-    return [{ ...first!, score: first!.score + SAME_FILE * support }, ...rest];
+    const chunks = 1 + Math.max(...same.map(({ chunk }) => chunk.index));
+    const factor = Math.max(SMALLEST_SIZE_FACTOR, 1 - PER_DOUBLING * Math.log2(chunks));
+    return [{ ...first!, score: first!.score + SAME_FILE * support }, ...rest].map((one) => ({ ...one, score: one.score * factor }));
   });
 }
 
@@ -159,10 +218,24 @@ function shareOf(words: readonly string[], names: readonly string[]): number {
   return likely.filter((word) => parts.some((part) => matches(word, part))).length / words.length;
 }
 
+/**
+ * Returns the share of the query's words in each text, weighted by how few of the texts have a word, 0…1. The keyword ranking counts how
+ * often a word occurs; here it counts that many different words do. Endings are cut: `sorted` has the beginning of `sorting`.
+ */
+function termShares(words: readonly string[], lowerTexts: readonly string[]): number[] {
+  const beginnings = words.map((word) => (word.length > 5 ? word.slice(0, Math.max(4, word.length - 2)) : word));
+  const present = lowerTexts.map((text) => beginnings.map((beginning) => text.includes(beginning)));
+  const weights = beginnings.map((_, word) => {
+    const having = present.filter((has) => has[word]).length;
+    return Math.log(1 + (present.length - having + 0.5) / (having + 0.5));
+  });
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return present.map((has) => (total === 0 ? 0 : weights.reduce((sum, weight, word) => sum + (has[word] ? weight : 0), 0) / total));
+}
+
 /** Returns the longest part of the query that the text contains word for word, as a share, 0…1. It finds error messages pasted from a log. */
-function pastedShare({ wordSequence }: CodeQuery, text: string): number {
+function pastedShare({ wordSequence }: CodeQuery, lower: string): number {
   if (wordSequence.length < PHRASE_WORDS) return 0;
-  const lower = text.slice(0, PHRASE_CHARS).toLowerCase();
   if (!hasRun(wordSequence.map((word) => lower.includes(word)))) return 0; // normalises only texts that may match: that is the expensive part
   const normalised = ` ${lower.replace(NOT_A_WORD, " ")} `;
   let longest = PHRASE_WORDS - 1;

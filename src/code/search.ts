@@ -56,7 +56,7 @@ const SEMANTIC_CANDIDATES = 100;
 /** Fused candidates that are ranked by their outlines; the right one is hardly ever further down. */
 const CANDIDATES = 120;
 /** Candidates whose texts are read. */
-const TEXTS = 60;
+const TEXTS = 120;
 /** Code shares many names with the questions about it, so keywords count more here than in prose. */
 const SEMANTIC_WEIGHT = 0.7;
 
@@ -120,9 +120,9 @@ async function rankChunks(
     })),
     new Set(include),
   );
-  const leading = candidates.slice(0, Math.max(TEXTS, topK * 2)).map(({ chunk }) => chunk.id);
-  const chunks = new Map((await store.getMany(leading)).map((chunk) => [chunk.id, chunk]));
-  const ranked = rankTexts(asked, candidates, (id) => chunks.get(id)?.text)
+  const leading = candidates.slice(0, Math.max(TEXTS, topK * 2));
+  const chunks = new Map((await store.getMany(leading.map(({ chunk }) => chunk.id))).map((chunk) => [chunk.id, chunk]));
+  const ranked = rankTexts(asked, leading, (id) => chunks.get(id)?.text ?? "")
     .flatMap(({ chunk: { id }, score }) => {
       const chunk = chunks.get(id);
       return chunk ? [{ chunk, score }] : [];

@@ -22,7 +22,7 @@ function candidate(path: string, chunk: Partial<CodeChunk> = {}, { fused = 0.5, 
 const order = (query: string, candidates: readonly Candidate[], wanted: Parameters<typeof rankOutlines>[2] = new Set()) => {
   const texts = new Map(candidates.map(({ chunk }) => [chunk.id, chunk.text]));
   const asked = readQuery(query);
-  return rankTexts(asked, rankOutlines(asked, candidates, wanted), (id) => texts.get(id)).map(({ chunk }) => chunk.id);
+  return rankTexts(asked, rankOutlines(asked, candidates, wanted), (id) => texts.get(id) ?? "").map(({ chunk }) => chunk.id);
 };
 
 describe("ranking code", () => {
@@ -58,19 +58,56 @@ describe("ranking code", () => {
 
   it("prefers what does something to what only says that it is there", () => {
     const declared = candidate("a.cc", { text: "Status Recover(Edit* edit);\n" });
-    expect(order("recover", [declared, candidate("b.cc")])[0]).toBe("b.cc#0");
+    expect(order("recover", [declared, candidate("b.cc", { text: "Recover(edit) {\n}\n" })])[0]).toBe("b.cc#0");
     expect(order("recover", [candidate("db.h"), candidate("z.cc")])[0]).toBe("z.cc#0");
     expect(order("recover", [candidate("a.ts", { kind: "interface" }), candidate("b.ts")])[0]).toBe("b.ts#0");
     expect(order("recover", [candidate("a.ts", { endLine: 2 }), candidate("b.ts")])[0]).toBe("b.ts#0");
   });
 
   it("puts tests, copies, generated files and prose down, unless they are asked for", () => {
-    const files = ["test/a.ts", "vendor/a.ts", "dist/a.ts", "docs/a.md", "examples/a.ts", "legacy/a.ts", "types/a.d.ts", "index.ts"];
+    const files = ["test/a.ts", "vendor/a.ts", "dist/a.ts", "docs/a.md", "examples/a.ts", "legacy/a.ts", "types/a.d.ts"];
     const own = candidate("src/own.ts", {}, { fused: 0.45 });
     for (const path of files) expect(order("run the work", [candidate(path), own])[0], path).toBe("src/own.ts#0");
     expect(order("tests of the work", [candidate("test/a.ts"), own])[0]).toBe("test/a.ts#0");
     expect(order("documentation of the work", [candidate("docs/a.md"), own])[0]).toBe("docs/a.md#0");
     expect(order("run the work", [candidate("test/a.ts"), own], new Set(["test"]))[0]).toBe("test/a.ts#0");
+  });
+
+  it("ranks the main file of a module as any other, and knows it by its folder", () => {
+    for (const path of ["queue/index.ts", "queue/mod.rs", "queue/__init__.py"]) {
+      expect(order("run the work", [candidate(path, {}, { fused: 0.51 }), candidate("src/own.ts")])[0], path).toBe(`${path}#0`);
+      const definitions = [candidate("other/a.rs", {}, { fused: 0.55, defines: true }), candidate(path, {}, { defines: true })];
+      expect(order("Queue", definitions)[0], path).toBe(`${path}#0`);
+    }
+  });
+
+  it("does not demote the declaration of a name that is typed alone", () => {
+    const trait = candidate("src/layer.rs", { name: "Layer", kind: "interface" }, { defines: true });
+    const same = candidate("src/reload.rs", { name: "Layer", kind: "struct" }, { fused: 0.6, defines: true });
+    expect(order("Layer", [same, trait])[0]).toBe("src/layer.rs#0");
+  });
+
+  it("finds a file whose whole name is in a question, however long the question is", () => {
+    const question = "after how many milliseconds does the debounce time of an input end and the last value arrive at the other side";
+    const other = candidate("src/last-value.ts", {}, { fused: 0.55 });
+    expect(order(question, [candidate("src/milliseconds-later.ts", {}, { fused: 0.55 }), candidate("src/debounceTime.ts")])[0]).toBe(
+      "src/debounceTime.ts#0",
+    );
+    expect(order("where is the debounce", [other, candidate("src/debounce-queue.ts")])[0]).toBe("src/debounce-queue.ts#0");
+  });
+
+  it("puts older versions of a folder down, unless the question names them", () => {
+    const files = [candidate("api/v1/user.ts", {}, { fused: 0.55 }), candidate("api/v2/user.ts")];
+    expect(order("create the work", files)[0]).toBe("api/v2/user.ts#0");
+    expect(order("create the work in v1", files)[0]).toBe("api/v1/user.ts#0");
+    expect(order("create the work", [files[0]!, candidate("other/v2/user.ts")])[0]).toBe("api/v1/user.ts#0");
+  });
+
+  it("prefers a short file to a chunk of a very long one, and texts with more of the question's words", () => {
+    const long = candidate("src/everything.ts", { index: 300 }, { fused: 0.55 });
+    expect(order("run the work", [long, candidate("src/own.ts")])[0]).toBe("src/own.ts#0");
+    const texts = [candidate("a.ts", { text: "socket socket socket {}" }), candidate("b.ts", { text: "close idle socket {}" })];
+    expect(order("close an idle socket", texts)[0]).toBe("b.ts#0");
   });
 
   it("lifts the best place of a file with several, and still shows several files", () => {

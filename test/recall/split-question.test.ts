@@ -3,7 +3,7 @@ import { splitQuestion } from "../../src/text/split-question.ts";
 
 const ISSUE = `# Queue stops after a failed job
 
-When a job fails, the queue does not start the next one. I expected \`JobQueue.run\` to go on.
+When a job fails, the queue does not start the next one. I expected \`JobQueue.run\` to continue.
 It worked before src/queue/retry.ts was changed.
 
 \`\`\`
@@ -19,7 +19,7 @@ describe("a long question", () => {
     expect(splitQuestion(ISSUE)).toEqual({
       title: "Queue stops after a failed job",
       prose:
-        "When a job fails, the queue does not start the next one. I expected `JobQueue.run` to go on.\nIt worked before src/queue/retry.ts was changed.",
+        "When a job fails, the queue does not start the next one. I expected `JobQueue.run` to continue.\nIt worked before src/queue/retry.ts was changed.",
       identifiers: ["JobQueue.run", "TypeError"],
       paths: ["src/queue/retry.ts"],
       frames: [
