@@ -7,13 +7,17 @@ import {
   Damaged,
   damagedField,
   damagedNote,
+  Explain,
   Id,
+  MatchField,
   MaxTokens,
   ProjectPath,
   redactionNote,
   Tags,
   text,
+  WeightsField,
 } from "../operations/schemas.ts";
+import { matchNote } from "../recall/match.ts";
 import type { Hit } from "../recall/record-hits.ts";
 import { fitNote } from "../text/estimate-tokens.ts";
 import { fitCheckpoints } from "./fit.ts";
@@ -71,9 +75,12 @@ export const checkpointSearch = operation({
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
     ...FilterFields,
     max_tokens: MaxTokens,
+    explain: Explain,
   }),
   output: z.object({
     results: z.array(SearchResult),
+    match: MatchField,
+    weights: WeightsField,
     degraded: z.array(z.string()).describe("What the search had to do without."),
     damaged: Damaged,
     model: z.string().optional(),
@@ -87,7 +94,7 @@ export const checkpointSearch = operation({
     examples: ['cairn checkpoint search "where did the login tests break"', 'cairn checkpoint search "retry" --tags http --top-k 3'],
     view: { table: "results", columns: ["score", "checkpoint.id", "checkpoint.created_at", "checkpoint.summary"] },
   },
-  mcp: { compact: compactResults, rows: "results", unlisted: ["mode", "tag_match"], alwaysLoad: true },
+  mcp: { compact: compactResults, rows: "results", unlisted: ["mode", "tag_match", "explain"], alwaysLoad: true },
   render: ({ results, degraded, damaged, note }) =>
     [
       ...(results.length === 0 ? ["No checkpoints found."] : []),
@@ -96,9 +103,10 @@ export const checkpointSearch = operation({
       ...damagedNote(damaged),
       ...(note ? [note] : []),
     ].join("\n"),
-  run: async (cairn, { maxTokens, ...input }, { signal }) => {
-    const { hits, degraded, damaged, model } = await cairn.checkpoints.search(input, { signal });
-    return { ...fitResults(hits, maxTokens), degraded, ...damagedField(damaged), model };
+  run: async (cairn, { maxTokens, explain, ...input }, { signal }) => {
+    const { hits, match, weights, degraded, damaged, model } = await cairn.checkpoints.search(input, { signal });
+    const { results, note } = fitResults(hits, maxTokens);
+    return { results, match, ...matchNote({ match, hits, note }), ...(explain && { weights }), degraded, ...damagedField(damaged), model };
   },
 });
 

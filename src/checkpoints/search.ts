@@ -4,8 +4,10 @@ import { asCairnError } from "../model/errors.ts";
 import { newestFirst } from "../model/record-order.ts";
 import type { CheckpointFilter, CheckpointStore } from "../ports/checkpoint-store.ts";
 import type { Storage } from "../ports/storage.ts";
+import { bestMatch, type Match } from "../recall/match.ts";
 import { type Hit, listPosition, readRecordHits } from "../recall/record-hits.ts";
-import { type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
+import { type SearchDeps, type SearchMode, searchRecords, type Weights } from "../recall/search.ts";
+import { checkpointText } from "../text/embedding-text.ts";
 
 interface CheckpointQuery extends CheckpointFilter {
   readonly query: string;
@@ -24,6 +26,10 @@ export interface SearchAllCheckpoints extends CheckpointQuery {
 
 export interface CheckpointAnswer {
   readonly hits: readonly Hit<Checkpoint>[];
+  /** How well the best checkpoints answer the query. */
+  readonly match: Match;
+  /** How both rankings were weighted, and why; absent where one ranking stood alone. */
+  readonly weights?: Weights | undefined;
   /** What the search had to do without; empty when nothing was missing. */
   readonly degraded: readonly string[];
   /** Records that were found and cannot be read. */
@@ -32,7 +38,7 @@ export interface CheckpointAnswer {
   readonly model?: string | undefined;
 }
 
-export interface SearchAllAnswer extends Omit<CheckpointAnswer, "damaged" | "model"> {
+export interface SearchAllAnswer extends Omit<CheckpointAnswer, "damaged" | "model" | "weights"> {
   readonly damaged: readonly (DamagedRecord & { readonly projectPath: string })[];
   /** Projects searched. */
   readonly projects: number;
@@ -49,9 +55,30 @@ export async function searchProject(
 ): Promise<CheckpointAnswer> {
   const { version, ...answer } = await searchRecords(deps, {
     ...{ collection: "checkpoints", database: projectPath, store, query, filter, topK, mode, signal },
-    hydrate: (ranking) => readRecordHits(store, ranking, topK),
+    hydrate: (ranking) =>
+      readRecordHits(store, ranking, {
+        topK,
+        textOf: checkpointText,
+        belong: inOneSession,
+        newest: async () => {
+          const page = await store.list({ filter: ranking.filter, limit: NEWEST, offset: 0, sortBy: "created_at" });
+          return page.checkpoints.map(({ id }) => id);
+        },
+      }),
   });
   return { ...answer, model: version?.model };
+}
+
+/** Newest checkpoints that a query about the state of the work considers. */
+const NEWEST = 10;
+/** Milliseconds between two saves of one session. */
+const SESSION_GAP_MS = 60 * 60_000;
+
+/** Returns whether two checkpoints that were saved one after the other are of one session, by its id where both have one. */
+function inOneSession(a: Checkpoint, b: Checkpoint): boolean {
+  const [first, second] = [a.context.session_id, b.context.session_id];
+  if (first !== undefined && second !== undefined && first !== second) return false;
+  return Math.abs(Date.parse(a.createdOrder) - Date.parse(b.createdOrder)) <= SESSION_GAP_MS;
 }
 
 /** Projects searched at the same time. Each search opens a database and scans vectors, so more would only wait for each other. */
@@ -88,7 +115,8 @@ export async function searchAllProjects(
   await Promise.all(Array.from({ length: CONCURRENCY }, work));
   const models = new Set(answers.filter(({ hits }) => hits.length > 0).map(({ model }) => model));
   const mergedBy = models.size === 1 && !models.has(undefined) ? "score" : "rank";
-  return { hits: merge(answers, mergedBy).slice(0, topK), degraded: [...degraded], damaged, projects: paths.length, mergedBy };
+  const match = bestMatch(answers.map((answer) => answer.match));
+  return { hits: merge(answers, mergedBy).slice(0, topK), match, degraded: [...degraded], damaged, projects: paths.length, mergedBy };
 }
 
 function merge(answers: readonly CheckpointAnswer[], by: "score" | "rank"): Hit<Checkpoint>[] {

@@ -173,7 +173,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, redact
 
     async search(input, { signal } = {}) {
       const project = await storage.find(input.projectPath);
-      return project ? searchProject(deps, project.checkpoints, input, signal) : { hits: [], degraded: [], damaged: [] };
+      return project ? searchProject(deps, project.checkpoints, input, signal) : { hits: [], match: "none", degraded: [], damaged: [] };
     },
 
     async get({ projectPath, id }) {

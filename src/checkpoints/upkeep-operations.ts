@@ -2,7 +2,8 @@ import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
-import { Damaged, damagedField, damagedNote, MaxTokens, ProjectPath, text } from "../operations/schemas.ts";
+import { Damaged, damagedField, damagedNote, MatchField, MaxTokens, ProjectPath, text } from "../operations/schemas.ts";
+import { matchNote } from "../recall/match.ts";
 import { pointInTime } from "../text/point-in-time.ts";
 import { compactResults, fitResults, rowText } from "./operations.ts";
 import { CheckpointOutput, FilterFields, SearchResult } from "./wire-schemas.ts";
@@ -20,6 +21,7 @@ export const checkpointSearchAll = operation({
   }),
   output: z.object({
     results: z.array(SearchResult),
+    match: MatchField,
     degraded: z.array(z.string()),
     damaged: Damaged,
     projects: z.int().describe("Projects searched."),
@@ -47,7 +49,8 @@ export const checkpointSearchAll = operation({
     ].join("\n"),
   run: async (cairn, { maxTokens, ...input }, { signal, mayTouch }) => {
     const { hits, damaged, ...answer } = await cairn.checkpoints.searchAll({ ...input, mayTouch }, { signal });
-    return { ...answer, ...damagedField(damaged), ...fitResults(hits, maxTokens) };
+    const { results, note } = fitResults(hits, maxTokens);
+    return { ...answer, ...damagedField(damaged), results, ...matchNote({ match: answer.match, hits, note }) };
   },
 });
 

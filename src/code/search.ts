@@ -1,6 +1,7 @@
 import type { CodeKind } from "../model/code-chunk.ts";
 import type { CodeChunk, DefinitionSite } from "../model/code-index.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
+import type { Match } from "../recall/match.ts";
 import { type Found, type Hydrated, type Ranking, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
 import { estimateTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { excerpt } from "./excerpt.ts";
@@ -42,6 +43,8 @@ export interface CodeHit {
 export interface CodeAnswer {
   readonly hits: readonly CodeHit[];
   /** What the search had to do without; empty when nothing was missing. */
+  /** How well the best chunks answer the query; `high` for the definition of a name in it. */
+  readonly match: Match;
   readonly degraded: readonly string[];
   readonly model?: string | undefined;
   /** Hits that did not fit into `maxTokens`. */
@@ -74,7 +77,7 @@ export async function searchCode(
   signal: AbortSignal | undefined,
 ): Promise<CodeAnswer> {
   const { query, topK, mode = "hybrid", include = [], contextLines = 0, maxTokens, ...filter } = search;
-  const { hits, degraded, version } = await searchRecords(deps, {
+  const { hits, match, degraded, version } = await searchRecords(deps, {
     ...{ collection: "code", database: projectPath, store, query, filter, mode, signal },
     topK: Math.max(40, topK),
     semanticLimit: mode === "hybrid" ? Math.max(SEMANTIC_CANDIDATES, topK * 2) : undefined,
@@ -82,7 +85,8 @@ export async function searchCode(
     rewrite: (text) => (isLongQuestion(text) ? questionText(text) : text),
     hydrate: (ranking) => rankChunks(store, ranking, { topK, mode, include, contextLines }),
   });
-  return { ...fitHits(hits, maxTokens), degraded, model: version?.model };
+  const defines = hits[0]?.found.definition === true;
+  return { ...fitHits(hits, maxTokens), match: defines ? "high" : match, degraded, model: version?.model };
 }
 
 interface RankOptions {

@@ -120,7 +120,7 @@ export interface CodeDeps extends IndexDeps {
 const KEEP_RENAMES = 1_000;
 /** Limit of removed paths that a job reports; it counts all of them. */
 const REPORTED_PATHS = 1_000;
-const EMPTY: CodeAnswer = { hits: [], degraded: [], omitted: 0 };
+const EMPTY: CodeAnswer = { hits: [], match: "none", degraded: [], omitted: 0 };
 const NOTHING: CodeStats = {
   ...{ files: 0, chunks: 0, definitions: 0, references: 0, bytes: 0, renames: 0, generation: 0, languages: [] },
   embeddings: [],

@@ -23,7 +23,7 @@ export async function similarCode(
   const { topK = LIMITS.listDefault, languages, kinds, glob, changedSince } = query;
   const self = "path" in query ? await chunkAt(store, query.path, query.line) : undefined;
   const text = self ? chunkText(self.path, self) : "text" in query ? query.text : "";
-  const { hits, degraded, version } = await searchRecords(deps, {
+  const { hits, match, degraded, version } = await searchRecords(deps, {
     ...{ collection: "code", database: projectPath, store, signal },
     query: text,
     rewrite: (redacted) => redacted.slice(0, MAX_CHARS),
@@ -38,7 +38,7 @@ export async function similarCode(
       return { hits: await toHits(store, ranked, found, 0), incomplete: chunks.length < nearest.length };
     },
   });
-  return { hits, degraded, model: version?.model, omitted: 0 };
+  return { hits, match, degraded, model: version?.model, omitted: 0 };
 }
 
 async function chunkAt(store: CodeStore, path: string, line: number) {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { text } from "../operations/schemas.ts";
+import { MatchField, text } from "../operations/schemas.ts";
 import { LANGUAGES, languageNamed } from "./chunking/language.ts";
 
 /** Wire schemas that the code operations share. */
@@ -84,6 +84,7 @@ export const SearchOutput = z.object({
       indexed_at: z.string(),
     }),
   ),
+  match: MatchField,
   note: z.string().optional(),
   degraded: z.array(z.string()),
   model: z.string().optional(),

@@ -77,6 +77,7 @@ export function cachedEmbedder(
     model: inner.model,
     version: inner.version,
     dimension: inner.dimension,
+    coverage: inner.coverage,
     stats: () => ({ hits, misses, entries: cache.size }),
     async embed(texts, options = {}) {
       const { purpose = "document", signal } = options;
@@ -176,6 +177,7 @@ export function limitedEmbedder(inner: Embedder, { atOnce = 4, waiting = 1_000 }
     model: inner.model,
     version: inner.version,
     dimension: inner.dimension,
+    coverage: inner.coverage,
     async embed(texts, options = {}) {
       options.signal?.throwIfAborted();
       await turn(options.signal);
@@ -225,6 +227,7 @@ export function costMeter(pricePerMillion: number): CostMeter {
       model: embedder.model,
       version: embedder.version,
       dimension: embedder.dimension,
+      coverage: embedder.coverage,
       async embed(some, options) {
         let billed: number | undefined;
         const vectors = await embedder.embed(some, {
@@ -260,6 +263,7 @@ export function redactedEmbedder(inner: Embedder, redact: Redact): Embedder {
     model: inner.model,
     version: inner.version,
     dimension: inner.dimension,
+    coverage: inner.coverage,
     async embed(texts, options) {
       const clean: string[] = [];
       let chars = 0;

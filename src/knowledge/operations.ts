@@ -4,7 +4,20 @@ import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import { Damaged, damagedField, damagedNote, Id, MaxTokens, PlaceFields, redactionNote, text } from "../operations/schemas.ts";
+import {
+  Damaged,
+  damagedField,
+  damagedNote,
+  Explain,
+  Id,
+  MatchField,
+  MaxTokens,
+  PlaceFields,
+  redactionNote,
+  text,
+  WeightsField,
+} from "../operations/schemas.ts";
+import { matchNote } from "../recall/match.ts";
 import { fitNote } from "../text/estimate-tokens.ts";
 import { fitKnowledge } from "./fit.ts";
 import type { SavedKnowledge } from "./service.ts";
@@ -104,6 +117,7 @@ export const knowledgeSearch = operation({
     ranking: z.enum(["similarity", "success"]).default("similarity").describe("success: 0.7 × similarity + 0.3 × success rate."),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
     max_tokens: MaxTokens,
+    explain: Explain,
   }),
   output: z.object({
     results: z.array(
@@ -120,6 +134,8 @@ export const knowledgeSearch = operation({
           .describe("Rank and score in each ranking that found it."),
       }),
     ),
+    match: MatchField,
+    weights: WeightsField,
     scopes: z.array(z.string()).describe("Scopes searched."),
     degraded: z.array(z.string()),
     damaged: Damaged,
@@ -130,7 +146,9 @@ export const knowledgeSearch = operation({
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "core",
   mcp: {
-    compact: ({ results, degraded, damaged, note }) => ({
+    compact: ({ results, match, weights, degraded, damaged, note }) => ({
+      match,
+      weights,
       results: results.map(({ knowledge: { id, kind, question, answer }, scope, score, confidence, warning, same_error }) => ({
         ...{ id, kind, scope, score, confidence, question, answer, warning },
         ...(same_error && { same_error }),
@@ -140,7 +158,7 @@ export const knowledgeSearch = operation({
       note,
     }),
     rows: "results",
-    unlisted: ["mode", "category", "subcategory", "ranking"],
+    unlisted: ["mode", "category", "subcategory", "ranking", "explain"],
     searchHint: "known fixes for an error, how-to, FAQ",
   },
   cli: {
@@ -161,17 +179,23 @@ export const knowledgeSearch = operation({
       ...damagedNote(damaged),
       ...(note ? [note] : []),
     ].join("\n"),
-  async run(cairn, { maxTokens, ...input }, context) {
+  async run(cairn, { maxTokens, explain, ...input }, context) {
     const maySeeShared = context.mayTouch(SHARED_PROJECT_ID);
     const scope = input.scope ?? (maySeeShared ? "both" : "project");
     if (scope !== "both") assertMayTouch({ projectPath: input.projectPath, scope }, context.mayTouch);
-    const { hits, damaged, ...rest } = await cairn.knowledge.search({ ...input, scope }, context);
+    const { hits, damaged, weights, ...rest } = await cairn.knowledge.search({ ...input, scope }, context);
     const fitted = fitKnowledge(
       hits.map(({ record }) => record),
       maxTokens,
     );
     const results = fitted.records.map((record, index) => ({ ...hits[index], knowledge: toOutput(record) }));
-    return { ...rest, ...damagedField(damaged), results, ...fitNote(maxTokens, fitted, "knowledge_get") };
+    return {
+      ...rest,
+      ...(explain && { weights }),
+      ...damagedField(damaged),
+      results,
+      ...matchNote({ match: rest.match, hits, ...fitNote(maxTokens, fitted, "knowledge_get") }),
+    };
   },
 });
 

@@ -5,8 +5,9 @@ import { resolveDatabase, type Scope } from "../model/record-scope.ts";
 import type { EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
 import type { Storage } from "../ports/storage.ts";
+import { bestMatch, type Match } from "../recall/match.ts";
 import { type Hit, readRecordHits } from "../recall/record-hits.ts";
-import { type Found, type SearchAnswer, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
+import { type Found, type SearchAnswer, type SearchDeps, type SearchMode, searchRecords, type Weights } from "../recall/search.ts";
 import { errorSignature, normaliseError } from "../text/normalise-error.ts";
 import { splitQuestion } from "../text/split-question.ts";
 
@@ -42,6 +43,10 @@ export interface KnowledgeHit {
 /** The hits of a knowledge search and what was not available. */
 export interface KnowledgeAnswer {
   readonly hits: readonly KnowledgeHit[];
+  /** How well the best records answer the query; `high` for a remediation of the same error. */
+  readonly match: Match;
+  /** How both rankings were weighted in the first scope, and why. */
+  readonly weights?: Weights | undefined;
   readonly scopes: readonly Scope[];
   readonly degraded: readonly string[];
   /** Records that were found and cannot be read. */
@@ -76,6 +81,8 @@ export async function searchScopes(
   ];
   return {
     hits: hits.slice(0, topK),
+    match: hits[0]?.sameError ? "high" : bestMatch(answers.map(({ match }) => match)),
+    weights: answers.find(({ weights }) => weights)?.weights,
     scopes: databases.map(scopeOf),
     degraded: [...new Set(answers.flatMap(({ degraded }) => degraded))],
     damaged: answers.flatMap(({ damaged }) => damaged),
@@ -97,7 +104,7 @@ function searchScope(
     ...{ collection: "knowledge", database, store, query, filter, topK: limit, mode, signal },
     rewrite: (text) => searchedText(text, filter.kind),
     async hydrate(ranked) {
-      const { hits, damaged = [] } = await readRecordHits(store, ranked, limit);
+      const { hits, damaged = [], weights } = await readRecordHits(store, ranked, { topK: limit, textOf: recordText });
       const same = new Set<string>();
       for (const signature of filter.kind === undefined || filter.kind === "remediation" ? signaturesOf(ranked.query) : [])
         for (const id of await store.withSignature(signature, filter, topK)) same.add(id);
@@ -105,7 +112,7 @@ function searchScope(
       const others = await store.getMany([...same].filter((id) => !known.has(id)));
       const all = [...hits, ...others.records.map((record) => ({ record, score: 0, found: {} }))];
       const rated = all.map((hit) => rate(hit, { scope: scopeOf(database), ranking, same, measured: ranked.version !== undefined }));
-      return { hits: ranking === "success" ? rated.sort(byRankScore) : rated, damaged: [...damaged, ...others.damaged] };
+      return { hits: ranking === "success" ? rated.sort(byRankScore) : rated, damaged: [...damaged, ...others.damaged], weights };
     },
   });
 }
@@ -126,6 +133,11 @@ function searchedText(query: string, kind: KnowledgeFilter["kind"]): string {
 function signaturesOf(query: string): string[] {
   const errors = query.includes("\n") ? splitQuestion(query).errors : [];
   return [...new Set([query, ...errors].map(errorSignature))].filter((signature) => signature !== "");
+}
+
+/** Returns the text by which records are weighted: questions alone are always short. */
+export function recordText({ question, answer }: Pick<Knowledge, "question" | "answer">): string {
+  return `${question}\n${answer}`;
 }
 
 interface RatingRules {

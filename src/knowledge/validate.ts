@@ -1,6 +1,7 @@
 import type { KnowledgeStore } from "../ports/knowledge-store.ts";
 import { readRecordHits } from "../recall/record-hits.ts";
 import { type SearchDeps, searchRecords } from "../recall/search.ts";
+import { recordText } from "./search.ts";
 
 /** A question and the id of the record that answers it. */
 export interface LabelledQuery {
@@ -50,7 +51,7 @@ async function search(
 ) {
   const { hits } = await searchRecords(deps, {
     ...{ collection: "knowledge", database, store, query, filter: {}, topK: TOP_K, signal },
-    hydrate: (ranking) => readRecordHits(store, ranking, TOP_K),
+    hydrate: (ranking) => readRecordHits(store, ranking, { topK: TOP_K, textOf: recordText }),
   });
   return hits;
 }

@@ -60,6 +60,25 @@ export const MaxTokens = z
   .default(LIMITS.answerTokens)
   .describe("Token budget.");
 
+/** How well the best results of a search answer the query. */
+export const MatchField = z.enum(["high", "medium", "low", "none"]).describe("How well the best results answer; none: probably unrelated.");
+
+/** Asks a search to explain its weights. */
+export const Explain = z.boolean().default(false).describe("Return how both rankings were weighted.");
+
+/** The weights of a hybrid search and the measurements that led to them. */
+export const WeightsField = z
+  .object({
+    semantic: z.number().describe("Weight of the semantic ranking; the keyword ranking has the rest."),
+    coverage: z.number().describe("Share of the query that the model can read."),
+    code_share: z.number().describe("Share of code punctuation in the best records."),
+    keyword_lead: z.number().describe("How far the best keyword match stands out."),
+    neighbours: z.number().describe("Part of a neighbour's score that a record got."),
+    recent: z.boolean().describe("Newer records were preferred."),
+  })
+  .optional()
+  .describe("With explain: how both rankings were weighted.");
+
 /** Records that a read skipped because they do not match their checksums. Absent when there are none. */
 export const Damaged = z
   .array(z.object({ id: z.string(), reason: z.string(), project_path: z.string().optional(), collection: z.string().optional() }))

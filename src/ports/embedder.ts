@@ -14,5 +14,10 @@ export interface Embedder {
   readonly dimension: number;
   /** Returns one unit-length vector per text, in order. */
   embed(texts: readonly string[], options?: EmbedOptions): Promise<Float32Array[]>;
+  /**
+   * Returns the share of a text's words that the model's vocabulary knows, 0…1. The semantic ranking counts less for a query that
+   * falls apart into single characters. Absent: the model is taken to read every text.
+   */
+  readonly coverage?: ((text: string) => Promise<number>) | undefined;
   close(): Promise<void>;
 }

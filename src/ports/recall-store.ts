@@ -4,6 +4,8 @@ import type { EmbeddingStore } from "./embedding-store.ts";
 export interface Ranked {
   readonly id: string;
   readonly score: number;
+  /** Grows by one with each new record, where the store numbers its records: neighbours in time have neighbouring keys. */
+  readonly key?: number | undefined;
 }
 
 export interface KeywordRanked extends Ranked {

@@ -38,12 +38,14 @@ export function backfiller({
   const requested = new Set<string>();
   const seen = new Set<string>();
 
-  function schedulePass(attempt: number, collection: string, store: EmbeddingStore): void {
-    if (stop.signal.aborted || waiting.has(collection) || waiting.size >= maxWaiting) return;
+  function schedulePass(attempt: number, collection: string, store: EmbeddingStore, follows = false): void {
+    if (stop.signal.aborted || waiting.has(collection)) return;
+    // Neither this nor the pass that follows is subject to the limit: a record saved meanwhile must not stay without a vector.
     if (running.has(collection)) {
       requested.add(collection);
       return;
     }
+    if (!follows && waiting.size >= maxWaiting) return;
     const timer = setTimeout(
       () => {
         waiting.delete(collection);
@@ -68,8 +70,8 @@ export function backfiller({
       running.delete(collection);
     }
     const again = requested.delete(collection);
-    if (incomplete) schedulePass(attempt + 1, collection, store);
-    else if (again) schedulePass(1, collection, store);
+    if (incomplete) schedulePass(attempt + 1, collection, store, true);
+    else if (again) schedulePass(1, collection, store, true);
   }
 
   const schedule = (collection: string, store: EmbeddingStore) => schedulePass(1, collection, store);

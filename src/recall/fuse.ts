@@ -6,6 +6,10 @@ export interface Candidate {
   readonly cosine?: number | undefined;
   /** Keyword score; absent where no keyword matches. */
   readonly keyword?: number | undefined;
+  /** Position in the order of insertion; absent where the store has none. */
+  readonly key?: number | undefined;
+  /** The part of its semantic score that the candidate loses, 0…1. */
+  readonly penalty?: number | undefined;
 }
 
 /**
@@ -19,10 +23,10 @@ export function fuse(candidates: readonly Candidate[], semanticWeight: number): 
   const floor = Math.min(...cosines);
   const bestKeyword = Math.max(0, ...candidates.map(({ keyword }) => keyword ?? 0));
   const weight = bestKeyword === 0 ? 1 : semanticWeight;
-  const score = ({ cosine, keyword = 0 }: Candidate) => {
+  const score = ({ cosine, keyword = 0, penalty = 0 }: Candidate) => {
     const keywordScore = bestKeyword > 0 ? keyword / bestKeyword : 0;
     if (cosine === undefined) return keywordScore;
-    return weight * (top > floor ? (cosine - floor) / (top - floor) : 1) + (1 - weight) * keywordScore;
+    return weight * ((top > floor ? (cosine - floor) / (top - floor) : 1) - penalty) + (1 - weight) * keywordScore;
   };
   return candidates
     .map((candidate) => ({ id: candidate.id, score: score(candidate) }))

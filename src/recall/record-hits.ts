@@ -1,5 +1,7 @@
 import { newestFirst } from "../model/record-order.ts";
 import type { RecordStore } from "../ports/recall-store.ts";
+import { type Candidate, fuse } from "./fuse.ts";
+import { codeShare, neighbourShare, recencyWeight, recordWeight, shortness } from "./record-weights.ts";
 import type { Found, Hydrated, Ranking } from "./search.ts";
 
 export interface Hit<RecordType> {
@@ -9,24 +11,117 @@ export interface Hit<RecordType> {
   readonly found: Found;
 }
 
-/** Reads the best `topK` records of a ranking; of equal scores the newer record comes first. */
+export interface ReadHits<RecordType> {
+  readonly topK: number;
+  readonly textOf: (record: RecordType) => string;
+  /** Returns whether two records with neighbouring keys belong together. Absent: the order of the records means nothing. */
+  readonly belong?: ((a: RecordType, b: RecordType) => boolean) | undefined;
+  /** Returns the ids of the newest records that pass the filter, newest first. Absent: recency means nothing. */
+  readonly newest?: (() => Promise<readonly string[]>) | undefined;
+}
+
+/** Records whose texts decide the weight, and records that are ranked by their texts and neighbours. */
+const SAMPLED = 10;
+const POOL = 40;
+/** The part of the newest record's recency that the next older one has. */
+const RECENCY_DECAY = 0.8;
+
+/**
+ * Ranks the candidates by weights that follow from the query and the texts, and reads the best `topK`. A single ranking keeps its
+ * order. Of equal scores the newer record comes first.
+ */
 export async function readRecordHits<RecordType extends { readonly id: string; readonly createdOrder: string }>(
   store: Pick<RecordStore<RecordType, never>, "getMany">,
-  { order, cosine, found }: Pick<Ranking<unknown>, "order" | "cosine" | "found">,
-  topK: number,
+  ranking: Pick<Ranking<unknown>, "query" | "order" | "candidates" | "fused" | "signals" | "cosine" | "found">,
+  { topK, textOf, belong, newest }: ReadHits<RecordType>,
 ): Promise<Hydrated<Hit<RecordType>>> {
-  const read = await store.getMany(order.slice(0, topK * 2).map(({ id }) => id));
-  const records = new Map(read.records.map((record) => [record.id, record]));
-  const hits = order
-    .flatMap(({ id, score }) => {
-      const record = records.get(id);
-      return record ? [{ record, fused: score }] : [];
-    })
-    .sort((a, b) => b.fused - a.fused || newestFirst(listPosition(a.record), listPosition(b.record)))
-    .slice(0, topK)
-    .map(({ record }) => ({ record, score: Math.min(1, Math.max(0, cosine(record.id) ?? 0)), found: found(record.id) }));
-  return { hits, damaged: read.damaged };
+  const records = new Map<string, RecordType>();
+  const damaged: NonNullable<Hydrated<unknown>["damaged"]>[number][] = [];
+  const asked = new Set<string>();
+  const read = async (ids: readonly string[]) => {
+    const missing = ids.filter((id) => !asked.has(id));
+    for (const id of missing) asked.add(id);
+    if (missing.length === 0) return;
+    const found = await store.getMany(missing);
+    for (const record of found.records) records.set(record.id, record);
+    damaged.push(...found.damaged);
+  };
+  const texts = (ids: readonly string[]) => ids.flatMap((id) => (records.has(id) ? [textOf(records.get(id)!)] : []));
+  const hitsOf = (scored: readonly { readonly id: string; readonly score: number }[]) =>
+    scored
+      .flatMap(({ id, score }) => (records.has(id) ? [{ record: records.get(id)!, fused: score }] : []))
+      .sort((a, b) => b.fused - a.fused || newestFirst(listPosition(a.record), listPosition(b.record)))
+      .slice(0, topK)
+      .map(({ record }) => ({
+        record,
+        score: Math.min(1, Math.max(0, ranking.cosine(record.id) ?? 0)),
+        found: ranking.found(record.id),
+      }));
+
+  const recency = ranking.fused && newest ? recencyWeight(ranking.query) : 0;
+  const recentIds = newest && recency > 0 ? await newest() : [];
+  if (!ranking.fused) {
+    await read(idsOf(ranking.order, topK * 2));
+    return { hits: hitsOf(ranking.order), damaged };
+  }
+
+  const known = new Set(ranking.candidates.map(({ id }) => id));
+  const candidates: readonly Candidate[] = [...ranking.candidates, ...recentIds.filter((id) => !known.has(id)).map((id) => ({ id }))];
+  const sample = idsOf(fuse(candidates, recordWeight({ ...ranking.signals, codeShare: 0 })), SAMPLED);
+  await read(sample);
+  const sampled = texts(sample);
+  const signals = { ...ranking.signals, codeShare: mean(sampled.map(codeShare)) };
+  const weight = recordWeight(signals);
+  const pool = new Set([...idsOf(fuse(candidates, weight), Math.max(POOL, topK * 2)), ...recentIds]);
+  await read([...pool]);
+
+  const penalised = candidates.map((candidate) => {
+    const record = pool.has(candidate.id) ? records.get(candidate.id) : undefined;
+    return record ? { ...candidate, penalty: shortness(textOf(record)) } : candidate;
+  });
+  const scores = new Map(fuse(penalised, weight).flatMap(({ id, score }) => (pool.has(id) ? [[id, score] as const] : [])));
+  const neighbours = belong ? neighboursOf(candidates, pool, records, belong) : new Map<string, readonly string[]>();
+  const best = idsOf(
+    [...scores].map(([id, score]) => ({ id, score })).sort((a, b) => b.score - a.score),
+    SAMPLED,
+  );
+  const share = neighbourShare(mean(best.map((id) => (neighbours.has(id) ? 1 : 0))), pool.size, keyRange(candidates));
+  const places = new Map(recentIds.map((id, index) => [id, recency * RECENCY_DECAY ** index]));
+  const rescored = [...scores].map(([id, score]) => ({
+    id,
+    score: score + share * Math.max(0, ...(neighbours.get(id) ?? []).map((other) => scores.get(other) ?? 0)) + (places.get(id) ?? 0),
+  }));
+  return { hits: hitsOf(rescored), damaged, weights: { ...signals, semantic: weight, neighbours: share, recent: recency > 0 } };
 }
+
+/** Returns the neighbours of each candidate in the order of insertion that belong to it. */
+function neighboursOf<RecordType extends { readonly id: string }>(
+  candidates: readonly Candidate[],
+  pool: ReadonlySet<string>,
+  records: ReadonlyMap<string, RecordType>,
+  belong: (a: RecordType, b: RecordType) => boolean,
+): ReadonlyMap<string, readonly string[]> {
+  const byKey = new Map(candidates.flatMap(({ id, key }) => (key !== undefined && pool.has(id) ? [[key, id] as const] : [])));
+  const neighbours = new Map<string, readonly string[]>();
+  for (const [key, id] of byKey) {
+    const record = records.get(id);
+    const others = [byKey.get(key - 1), byKey.get(key + 1)].filter((other) => {
+      const neighbour = other === undefined ? undefined : records.get(other);
+      return record && neighbour && belong(record, neighbour);
+    });
+    if (others.length > 0) neighbours.set(id, others as string[]);
+  }
+  return neighbours;
+}
+
+/** Returns about how many records there are, from the keys of the candidates. */
+function keyRange(candidates: readonly Candidate[]): number {
+  const keys = candidates.flatMap(({ key }) => key ?? []);
+  return keys.length === 0 ? 0 : Math.max(...keys) - Math.min(...keys) + 1;
+}
+
+const idsOf = (ranked: readonly { readonly id: string }[], count: number) => ranked.slice(0, count).map(({ id }) => id);
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 
 /** Returns where a record stands in a list by creation time. */
 export function listPosition({ id, createdOrder }: { readonly id: string; readonly createdOrder: string }): { id: string; at: string } {

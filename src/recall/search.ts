@@ -7,6 +7,8 @@ import type { Redact } from "../text/redact.ts";
 import type { Backfiller } from "./backfiller.ts";
 import { embedWithin } from "./embed-records.ts";
 import { type Candidate, fuse, semanticWeight } from "./fuse.ts";
+import { judgeMatch, type Match } from "./match.ts";
+import { asksForRecent, keywordLead, type Signals } from "./record-weights.ts";
 
 export type SearchMode = "hybrid" | "semantic" | "keyword";
 
@@ -54,6 +56,10 @@ export interface Ranking<Filter> {
   readonly filter: Filter;
   /** Fused scores, best first. */
   readonly order: readonly Ranked[];
+  readonly candidates: readonly Candidate[];
+  /** True where both rankings exist, so that their weights matter. */
+  readonly fused: boolean;
+  readonly signals: Omit<Signals, "codeShare">;
   readonly cosine: (id: string) => number | undefined;
   readonly found: (id: string) => Found;
   /** The embedding version of the semantic ranking; absent if keywords alone were ranked. */
@@ -66,10 +72,25 @@ export interface Hydrated<HitType> {
   readonly damaged?: readonly DamagedRecord[];
   /** True if a ranked record was replaced before it was read, so the ranking must be repeated. */
   readonly incomplete?: boolean;
+  /** How records were weighted; absent for code, and where one ranking stood alone. */
+  readonly weights?: Weights | undefined;
+}
+
+/** The weights of a hybrid search and the measurements that led to them. */
+export interface Weights extends Signals {
+  /** Weight of the semantic ranking, 0…1; the keyword ranking has the rest. */
+  readonly semantic: number;
+  /** The part of its neighbour's score that a record got. */
+  readonly neighbours: number;
+  /** True if newer records were preferred, because the query asks for the state of the work. */
+  readonly recent: boolean;
 }
 
 export interface SearchAnswer<HitType> {
   readonly hits: readonly HitType[];
+  /** How well the best records answer the query. */
+  readonly match: Match;
+  readonly weights?: Weights | undefined;
   /** What the search had to do without; empty when nothing was missing. */
   readonly degraded: readonly string[];
   /** Records that were found and cannot be read. */
@@ -107,7 +128,7 @@ export async function searchRecords<Filter extends object, HitType>(
       throw new CairnError("unavailable", `Semantic search is not possible now: ${failure}. Use mode "hybrid" or "keyword".`);
     const ranked = await rankCandidates({ ...request, mode, filter, query: text }, vector);
     if (ranked.lacksVector) backfiller.schedule(backfillName, store.embeddings);
-    const { hits, damaged = [], incomplete } = await hydrate({ ...ranked.ranking, query, filter, version: vector?.version });
+    const { hits, damaged = [], incomplete, weights } = await hydrate({ ...ranked.ranking, query, filter, version: vector?.version });
     const changed = ranked.incomplete || incomplete === true;
     if (changed && attempt < ATTEMPTS) continue;
     const degraded = [
@@ -115,11 +136,11 @@ export async function searchRecords<Filter extends object, HitType>(
       ...(ranked.degraded === undefined ? [] : [ranked.degraded]),
       ...(changed ? ["records changed during the search, so some may be missing"] : []),
     ];
-    return { hits, degraded, damaged, version: vector?.version };
+    return { hits, match: hits.length === 0 ? "none" : ranked.match, degraded, damaged, version: vector?.version, weights };
   }
 }
 
-type QueryVector = NonNullable<CandidateQuery<unknown>["semantic"]> & { readonly version: EmbeddingVersion };
+type QueryVector = NonNullable<CandidateQuery<unknown>["semantic"]> & { readonly version: EmbeddingVersion; readonly coverage: number };
 
 /** The query's vector, or why there is none. Neither where nothing was ever embedded: then keywords are all there is. */
 interface EmbeddedQuery {
@@ -142,7 +163,9 @@ async function embedQuery(
   if (!embedder) return { version, failure: `the model ${model} of the stored vectors is not available here` };
   const { vectors, failure } = await embedWithin(embedder, [text], { timeoutMs: QUERY_EMBED_MS, purpose: "query", signal });
   if (!vectors) return { version, failure: `the embedding model ${model} did not answer (${failure})` };
-  return { version, vector: { versionId, vector: vectors[0]!, version } };
+  // The weight is an improvement, not a condition: a vocabulary that cannot be read fails no search.
+  const coverage = (await embedder.coverage?.(text).catch(() => 1)) ?? 1;
+  return { version, vector: { versionId, vector: vectors[0]!, version, coverage } };
 }
 
 async function currentVersion(embeddings: EmbeddingStore): Promise<EmbeddingVersion | undefined> {
@@ -150,7 +173,8 @@ async function currentVersion(embeddings: EmbeddingStore): Promise<EmbeddingVers
 }
 
 interface RankedCandidates {
-  readonly ranking: Pick<Ranking<unknown>, "order" | "cosine" | "found">;
+  readonly ranking: Pick<Ranking<unknown>, "order" | "candidates" | "fused" | "signals" | "cosine" | "found">;
+  readonly match: Match;
   /** A candidate has no vector, although the query has one. */
   readonly lacksVector: boolean;
   /** Records or versions were replaced during the ranking. */
@@ -176,9 +200,20 @@ async function rankCandidates<Filter extends object>(
   return {
     ranking: {
       order: fuse(scored, semanticWeight(query, keyword, maxSemanticWeight)),
+      candidates: scored,
+      fused: mode === "hybrid" && semantic.length > 0,
+      signals: { coverage: vector?.coverage ?? 1, keywordLead: keywordLead(keyword) },
       cosine: (id) => cosines.get(id),
       found: (id) => ({ semantic: semanticRanks.get(id), keyword: keywordRanks.get(id) }),
     },
+    match: asksForRecent(query)
+      ? "medium"
+      : judgeMatch({
+          cosine: vector && (semantic[0]?.score ?? 0),
+          coverage: vector?.coverage ?? 1,
+          matched: text === undefined ? undefined : (keyword[0]?.matched ?? 0),
+          model: vector?.version.model,
+        }),
     lacksVector: vector !== undefined && scored.some(({ cosine }) => cosine === undefined),
     incomplete: candidates.incomplete === true || versionDropped === true,
     degraded,
@@ -197,8 +232,9 @@ async function scoreCandidates(
     const unknown = keyword.filter(({ id }) => !cosines.has(id)).map(({ id }) => id);
     for (const [id, score] of await store.similarities(vector.versionId, vector.vector, unknown)) cosines.set(id, score);
   }
+  const keys = new Map([...semantic, ...keyword].map(({ id, key }) => [id, key]));
   const ids = new Set([...cosines.keys(), ...keywordScores.keys()]);
-  return [...ids].map((id) => ({ id, cosine: cosines.get(id), keyword: keywordScores.get(id) }));
+  return [...ids].map((id) => ({ id, cosine: cosines.get(id), keyword: keywordScores.get(id), key: keys.get(id) }));
 }
 
 function ranksOf(ranking: readonly Ranked[]): ReadonlyMap<string, { readonly rank: number; readonly score: number }> {

@@ -81,7 +81,7 @@ describe("code search", () => {
   });
 
   it("knows nothing of a project that was never indexed", async () => {
-    expect(await cairn.code.search({ projectPath: "/other", query: "x" })).toEqual({ hits: [], degraded: [], omitted: 0 });
+    expect(await cairn.code.search({ projectPath: "/other", query: "x" })).toEqual({ hits: [], match: "none", degraded: [], omitted: 0 });
     expect((await cairn.code.stats({ projectPath: "/other" })).files).toBe(0);
     expect(await cairn.projects()).toEqual([projectPath]);
   });

@@ -53,6 +53,20 @@ describe("backfiller", () => {
   let backfill: Backfiller;
   afterEach(() => backfill.close());
 
+  it("serves a request during a pass also while as many collections wait as the limit allows", async () => {
+    backfill = backfiller({ embedders, firstDelayMs: 1, longestDelayMs: 1, maxWaiting: 1 });
+    const { store, add, hasAll, onPut } = collection("m");
+    const waiting = collection();
+    onPut(async () => {
+      onPut(async () => {});
+      add("a"); // before the place that the pass has reached
+      backfill.schedule("waiting", waiting.store);
+      backfill.schedule("records", store);
+    });
+    backfill.schedule("records", store);
+    await vi.waitFor(() => expect(hasAll()).toBe(true), { timeout: 10_000 });
+  });
+
   it("embeds a record that was stored while a pass was running", async () => {
     backfill = backfiller({ embedders, firstDelayMs: 1 });
     const { store, add, hasAll, onPut } = collection("m");

@@ -41,6 +41,54 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
     expect({ degraded, model }).toEqual({ degraded: [], model: "test" });
   });
 
+  it("finds a record in the language of the query", async () => {
+    await save("The connections to the database are closed after each request");
+    const german = await save("Die Verbindungen zur Datenbank werden nach jeder Anfrage geschlossen");
+    const chinese = await save("每次请求后关闭数据库连接");
+    expect((await search("Verbindung der Datenbank")).hits[0]!.record.id).toBe(german.id);
+    expect((await search("Verbindung", { mode: "keyword" })).hits[0]!.record.id).toBe(german.id);
+    expect((await search("关闭连接", { mode: "keyword" })).hits[0]!.record.id).toBe(chinese.id);
+  });
+
+  it("reports how well the hits answer, and returns them whatever it is", async () => {
+    await save("the parser handles nested quotes");
+    expect(await search("nested quotes in the parser")).toMatchObject({ match: "high", hits: [{}] });
+    expect(await search("zzkq wvvx")).toMatchObject({ match: "none", hits: [{}] });
+    expect(await search("parser", { mode: "keyword" })).toMatchObject({ match: "high" });
+    expect(await cairn.checkpoints.search({ projectPath: "/srv/none", query: "parser" })).toMatchObject({ match: "none", hits: [] });
+  });
+
+  it("explains the weights of a hybrid search, and none of a single ranking", async () => {
+    await save("the parser handles nested quotes, and the tests of the lexer are green again since noon");
+    const { weights } = await search("nested quotes in the parser");
+    expect(weights).toMatchObject({ coverage: 1, recent: false, neighbours: 0 });
+    expect(weights!.semantic).toBeGreaterThan(0.4);
+    expect((await search("parser", { mode: "keyword" })).weights).toBeUndefined();
+  });
+
+  it("ranks the newest checkpoint first for a question about the state of the work", async () => {
+    for (let n = 0; n < 12; n++) await save(`step ${n} of the import is done, and so is its report`);
+    const newest = await save("rate limiter done; retries come next");
+    const { hits, weights } = await search("where was I, what is unfinished?");
+    expect(hits[0]!.record.id).toBe(newest.id);
+    expect(weights).toMatchObject({ recent: true });
+  });
+
+  it("raises a record whose neighbour in the same session matches too", async () => {
+    const filler = (n: number) => `the build number ${n} of this long week was green again, and nobody had to look at anything`;
+    const say = (summary: string, session: string) =>
+      cairn.checkpoints.save({ projectPath: project, summary, context: { session_id: session } });
+    for (let n = 0; n < 45; n++) await say(filler(n), `s${n}`);
+    await say("how was the camping trip to the lake in the north with the children last week", "trip");
+    const answer = await say("it rained the entire first night and so the tent of the children leaked", "trip");
+    for (let n = 45; n < 90; n++) await say(filler(n), `s${n}`);
+    const other = await say("the children of the neighbours found a trip hazard in the garden and the fence", "other");
+    const ids = (await search("what happened on the camping trip with the children", { topK: 10 })).hits.map(({ record }) => record.id);
+    expect(ids.indexOf(answer.id)).toBeGreaterThanOrEqual(0);
+    expect(ids.slice(0, 3)).toContain(answer.id);
+    expect(ids).toContain(other.id);
+  });
+
   it.each(["down", "wrong dimension", "not finite", "too few"] as const)(
     "keeps the checkpoint when the embedder is %s, and finds it by keyword search",
     async (mood) => {

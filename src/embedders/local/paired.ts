@@ -22,6 +22,7 @@ export function pairedEmbedder(minilm: Embedder, table: Embedder): Embedder {
         return vector.map((value) => value * Math.SQRT1_2);
       });
     },
+    coverage: minilm.coverage,
     async close() {
       await Promise.all([minilm.close(), table.close()]);
     },

@@ -68,6 +68,10 @@ export function staticEmbedder({ modelDir, tokenizerFile }: StaticOptions = {}):
       }
       return vectors;
     },
+    async coverage(text) {
+      table ??= load(modelDir ?? builtFile("models/static"), tokenizerFile ?? builtFile("models/minilm/tokenizer.json"));
+      return (await table).tokenizer.coverage(splitIdentifiers(text));
+    },
     async close() {
       closed = true;
       table = undefined;

@@ -4,6 +4,8 @@ export interface WordPiece {
   pieces(text: string, limit: number): number[];
   /** Token ids framed by [CLS] and [SEP]; `maxLength` counts the frame. */
   encode(text: string, maxLength: number): number[];
+  /** Returns the share of the words that the vocabulary has whole or in pieces of at least four characters, 0…1. */
+  coverage(text: string): number;
 }
 
 /** The parts of a Hugging Face tokenizer.json that this tokenizer reads. */
@@ -18,6 +20,10 @@ export interface TokenizerFile {
   };
 }
 
+/** Characters of a piece that is as good as a word. */
+const LONG_PIECE = 4;
+/** Characters of a text whose words are looked up. */
+const COVERAGE_CHARS = 2_000;
 const CLS = 101;
 const SEP = 102;
 // Limit of cached words: words repeat, so the cache makes tokenizing several times faster. It is cleared when full.
@@ -38,11 +44,14 @@ export function wordPiece(file: TokenizerFile): WordPiece {
     throw new Error("This tokenizer.json does not describe an uncased BERT WordPiece tokenizer");
   const starts = new Map<string, number>();
   const continuations = new Map<string, number>();
+  const pieceLengths = new Map<number, number>();
   let longestPiece = 0;
   for (const [piece, id] of Object.entries(vocab)) {
     starts.set(piece, id);
     longestPiece = Math.max(longestPiece, piece.length);
-    if (piece.startsWith(prefix)) continuations.set(piece.slice(prefix.length), id);
+    const continues = piece.startsWith(prefix);
+    if (continues) continuations.set(piece.slice(prefix.length), id);
+    pieceLengths.set(id, piece.length - (continues ? prefix.length : 0));
   }
   const unknown = starts.get(unk_token) ?? 100;
   const remembered = new Map<string, readonly number[]>();
@@ -95,7 +104,20 @@ export function wordPiece(file: TokenizerFile): WordPiece {
     return ids.length > limit ? ids.slice(0, limit) : ids;
   }
 
-  return { pieces, encode: (text, maxLength) => [CLS, ...pieces(text, maxLength - 2), SEP] };
+  /** Returns the share of a word's characters that are in long pieces; 1 for a word of its own. */
+  function coveredShare(word: string): number {
+    const ids = split(normalize(word));
+    if (ids.length === 1) return ids[0] === unknown ? 0 : 1;
+    const long = ids.filter((id) => pieceLengths.get(id)! >= LONG_PIECE).reduce((sum, id) => sum + pieceLengths.get(id)!, 0);
+    return Math.min(1, long / word.length);
+  }
+
+  function coverage(text: string): number {
+    const shares = [...text.slice(0, COVERAGE_CHARS).matchAll(/[\p{L}\p{M}]+/gu)].map(([word]) => coveredShare(word));
+    return shares.length === 0 ? 1 : shares.reduce((sum, share) => sum + share, 0) / shares.length;
+  }
+
+  return { pieces, coverage, encode: (text, maxLength) => [CLS, ...pieces(text, maxLength - 2), SEP] };
 }
 
 function normalize(text: string): string {

@@ -53,9 +53,12 @@ export function memoryCheckpoints(): CheckpointStore {
     async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
       const matching = [...byId.values()].filter((checkpoint) => matches(checkpoint, filter));
       const texts = new Map(matching.map((checkpoint) => [checkpoint.id, `${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`]));
+      const keys = new Map([...byId.keys()].map((id, key) => [id, key]));
+      const numbered = <Found extends { readonly id: string }>(found: readonly Found[]) =>
+        found.map((one) => ({ ...one, key: keys.get(one.id) }));
       return {
-        keyword: text === undefined ? [] : bm25(texts, text).slice(0, limit),
-        semantic: semantic ? embeddings.nearest(semantic.versionId, semantic.vector, texts.keys(), semanticLimit) : [],
+        keyword: numbered(text === undefined ? [] : bm25(texts, text).slice(0, limit)),
+        semantic: numbered(semantic ? embeddings.nearest(semantic.versionId, semantic.vector, texts.keys(), semanticLimit) : []),
       };
     },
     async similarities(versionId, vector, ids) {

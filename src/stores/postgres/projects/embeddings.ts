@@ -201,7 +201,7 @@ export async function nearest(
   if (count <= tables.exactMax || !indexed) {
     const exact = distance("v.vector", `${tables.pgvector}.vector`);
     return tx.all<Ranked>(
-      `SELECT r.id, 1 - (${exact}) AS score FROM ${table} r JOIN vectors v ON v.key = r.key AND v.version_id = $3
+      `SELECT r.key, r.id, 1 - (${exact}) AS score FROM ${table} r JOIN vectors v ON v.key = r.key AND v.version_id = $3
         WHERE ${where?.sql ?? "true"} ORDER BY ${exact}, r.id LIMIT $2`,
       ...params,
     );
@@ -212,7 +212,7 @@ export async function nearest(
   const indexedDistance = distance(`(v.vector::${indexed.type})`, indexed.type);
   // The version is a literal, because the planner uses a partial index only for a literal.
   const hits = await tx.all<Ranked>(
-    `SELECT r.id, 1 - (${distance("v.vector", `${tables.pgvector}.vector`)}) AS score FROM vectors v JOIN ${table} r ON r.key = v.key
+    `SELECT r.key, r.id, 1 - (${distance("v.vector", `${tables.pgvector}.vector`)}) AS score FROM vectors v JOIN ${table} r ON r.key = v.key
       WHERE v.version_id = ${versionId} AND $3 = ${versionId} AND ${where?.sql ?? "true"} ORDER BY ${indexedDistance} LIMIT $2`,
     ...params,
   );

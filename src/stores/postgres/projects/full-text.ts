@@ -59,11 +59,11 @@ export async function rankByKeywords(
                    LATERAL (SELECT count(*) FROM ${records} r WHERE r.terms @@ term) AS found
           ),
           occurring AS (
-            SELECT r.id, word, weight, ${OCCURRENCES} AS n, 1.2 * (0.25 + 0.75 * r.term_count / length) AS damping
+            SELECT r.key, r.id, word, weight, ${OCCURRENCES} AS n, 1.2 * (0.25 + 0.75 * r.term_count / length) AS damping
               FROM weighed JOIN ${records} r ON r.terms @@ term WHERE ${where?.sql ?? "true"}
           )
-     SELECT id, sum(weight * n * 2.2 / (n + damping))::float8 AS score, count(DISTINCT word)::float8 / ${words.length} AS matched
-       FROM occurring GROUP BY id ORDER BY score DESC, id LIMIT $3`,
+     SELECT key, id, sum(weight * n * 2.2 / (n + damping))::float8 AS score, count(DISTINCT word)::float8 / ${words.length} AS matched
+       FROM occurring GROUP BY key, id ORDER BY score DESC, id LIMIT $3`,
     asked.map(({ word }) => word),
     asked.map(({ term }) => term),
     limit,

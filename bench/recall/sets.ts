@@ -1,12 +1,73 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { sha256Hex } from "../src/model/ids.ts";
+import { sha256Hex } from "../../src/model/ids.ts";
 
 /** Questions with the documents that answer them, for scoring a ranking. */
 export interface RecallSet {
   readonly name: string;
-  readonly docs: readonly { readonly id: string; readonly text: string }[];
+  readonly docs: readonly RecallDoc[];
   readonly queries: readonly { readonly text: string; readonly rel: Readonly<Record<string, number>> }[];
+}
+
+export interface RecallDoc {
+  readonly id: string;
+  readonly text: string;
+  /** When it was said, and in which session; absent where the order of the documents means nothing. */
+  readonly at?: string;
+  readonly session?: string;
+}
+
+/** Builds a set from the checkout's history: the subject of a commit asks for its message; `undefined` without a history. */
+export function historyMessages(root: string): RecallSet | undefined {
+  const commits = history(root).filter(({ body }) => body.split(/\s+/).length >= 15);
+  if (commits.length < 50) return undefined;
+  return {
+    name: "history",
+    docs: commits.map(({ hash, body }) => ({ id: hash, text: body.slice(0, 1_500) })),
+    queries: commits.filter((_, index) => index % 2 === 0).map(({ hash, subject }) => ({ text: subject, rel: { [hash]: 1 } })),
+  };
+}
+
+/** Builds a set from the checkout's history: the subject of a commit asks for the documents in docs/ that it changed. */
+export function historyDocs(root: string): RecallSet | undefined {
+  const docs = files(join(root, "docs"), /\.md$/).map((path) => ({
+    id: path.slice(root.length + 1),
+    text: readFileSync(path, "utf8")
+      .replace(/```[\s\S]*?```/g, " ")
+      .slice(0, 3_000),
+  }));
+  const known = new Set(docs.map(({ id }) => id));
+  const queries = history(root).flatMap(({ subject, changed }) => {
+    const rel = changed.filter((path) => known.has(path));
+    return rel.length > 0 && rel.length <= 3 ? [{ text: subject, rel: Object.fromEntries(rel.map((path) => [path, 1])) }] : [];
+  });
+  return queries.length < 30 ? undefined : { name: "history-docs", docs, queries: queries.slice(0, QUERIES_MAX) };
+}
+
+interface Commit {
+  readonly hash: string;
+  readonly subject: string;
+  readonly body: string;
+  readonly changed: readonly string[];
+}
+
+/** Returns the commits, oldest first; none without git. */
+function history(root: string): Commit[] {
+  try {
+    const log = execFileSync("git", ["-C", root, "log", "--reverse", "--name-only", "--format=%x02%H%x01%s%x01%b%x01"], {
+      ...{ encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] },
+    } as const);
+    return log
+      .split("\x02")
+      .slice(1)
+      .map((entry) => {
+        const [hash = "", subject = "", body = "", names = ""] = entry.split("\x01");
+        return { hash, subject: subject.replace(/^[^:]*: /, ""), body: body.trim(), changed: names.trim().split("\n") };
+      });
+  } catch {
+    return [];
+  }
 }
 
 /** Reads a set from a file of the form { docs, queries }; `undefined` when the file is absent. */
