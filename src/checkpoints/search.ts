@@ -7,7 +7,7 @@ import type { Storage } from "../ports/storage.ts";
 import { bestMatch, type Match } from "../recall/match.ts";
 import { type Hit, listPosition, readRecordHits } from "../recall/record-hits.ts";
 import { type SearchDeps, type SearchMode, searchRecords, type Weights } from "../recall/search.ts";
-import { checkpointText } from "../text/embedding-text.ts";
+import { checkpointText } from "../model/stored-record.ts";
 
 interface CheckpointQuery extends CheckpointFilter {
   readonly query: string;
