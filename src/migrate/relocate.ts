@@ -7,7 +7,7 @@ import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
 import { waitLimitMs } from "../scheduling/calls.ts";
 
 /** How to find a database that may be migrated while this process uses it. */
-export interface Relocation<Store> {
+interface Relocation<Store> {
   readonly local: Store;
   /** Returns the URL that the database was migrated to; undefined while it is local. */
   readonly locate: () => string | undefined;
@@ -27,7 +27,7 @@ const POLL_MS = 40;
  * a migrating database refused had no effect, so it waits for the migration to end, bounded by the call's time limit, and is repeated
  * at the new location. Until a database refuses a call, nothing is looked up.
  */
-export function relocator<Store>({ local, locate, openMigrated, findAbandoned }: Relocation<Store>): AtLocation<Store> {
+function relocator<Store>({ local, locate, openMigrated, findAbandoned }: Relocation<Store>): AtLocation<Store> {
   let url: string | undefined;
   let current: Promise<Store> = Promise.resolve(local);
 
@@ -60,7 +60,7 @@ export function relocator<Store>({ local, locate, openMigrated, findAbandoned }:
 }
 
 /** Returns a store with the same verbs as `like`, each of which runs where `at` finds the database. */
-export function relocateVerbs<Store extends object>(like: Store, at: AtLocation<Store>): Store {
+function relocateVerbs<Store extends object>(like: Store, at: AtLocation<Store>): Store {
   const members = Object.entries(like).map(([name, member]) => {
     const key = name as keyof Store;
     if (typeof member === "function")
@@ -85,7 +85,7 @@ export function relocateStore<Store extends { close(): Promise<void> }>(relocati
 }
 
 /** Opens each URL once. An opening that failed is tried again by the next call. */
-export function openOnce<Opened extends { close(): Promise<void> }>(open: (url: string) => Promise<Opened>) {
+function openOnce<Opened extends { close(): Promise<void> }>(open: (url: string) => Promise<Opened>) {
   const known = new Map<string, Promise<Opened>>();
   return {
     open(url: string): Promise<Opened> {

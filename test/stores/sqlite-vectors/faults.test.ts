@@ -8,7 +8,8 @@ import type { SqliteTx } from "../../../src/stores/sqlite/driver/driver.ts";
 import type { RepairReport } from "../../../src/stores/sqlite/vectors/rebuild.ts";
 import { searchVectors } from "../../../src/stores/sqlite/vectors/search.ts";
 import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
-import { findCollection, vectorReader, vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
+import { findCollection, vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
+import { vectorReader } from "./read-vectors.ts";
 import { bruteForce, openVectors, problems, temporaryFile, vectorOf, vectorsOf } from "./support.ts";
 
 const DIMENSION = 384;

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
-import { vectorReader, vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
+import { vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
+import { vectorReader } from "./read-vectors.ts";
 import { bruteForce, openVectors, problems, temporaryFile, vectorOf, vectorsOf } from "./support.ts";
 
 type Step =

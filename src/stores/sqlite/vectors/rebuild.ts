@@ -1,7 +1,7 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { encode, readDelta, strideOf } from "./codes.ts";
+import { encode } from "./codes.ts";
 import { segmentWriter } from "./compact.ts";
-import { CENTROIDS, DamagedCodes, directory, readSegment, toAlignedBuffer } from "./segments.ts";
+import { toAlignedBuffer } from "./segments.ts";
 import type { VectorCollection } from "./writer.ts";
 
 /** A repair of damaged codes. */
@@ -49,44 +49,6 @@ export function clearCodes(tx: SqliteTx, collectionId: number): void {
   tx.run("DELETE FROM vector_delta WHERE collection_id = ?", collectionId);
   tx.run("DELETE FROM vector_segment_bodies WHERE id IN (SELECT id FROM vector_segments WHERE collection_id = ?)", collectionId);
   tx.run("DELETE FROM vector_segments WHERE collection_id = ?", collectionId);
-}
-
-/** Compares every code with its vector and returns the problems found. */
-export function verifyCodes(tx: SqliteTx, collection: VectorCollection): string[] {
-  const problems: string[] = [];
-  const coded = new Map<number, { scale: number; code: Int8Array }>();
-  const delta = readDelta(tx, collection.id);
-  const overridden = new Map<number, number>();
-  try {
-    for (const segment of directory(tx, collection.id)) {
-      if (segment.list === CENTROIDS) continue;
-      const { keys, scales, codes } = readSegment(tx, segment, collection.dimension);
-      const stride = strideOf(collection.dimension);
-      for (const [i, key] of keys.entries()) {
-        if (delta.has(key)) overridden.set(key, (overridden.get(key) ?? 0) + 1);
-        else if (coded.has(key)) problems.push(`Key ${key} has two codes.`);
-        else coded.set(key, { scale: scales[i]!, code: codes.slice(i * stride, (i + 1) * stride) });
-      }
-    }
-  } catch (error) {
-    if (!(error instanceof DamagedCodes)) throw error;
-    problems.push(error.message);
-  }
-  for (const [key, { code, stale }] of delta) {
-    if ((overridden.get(key) ?? 0) !== stale) problems.push(`Key ${key} does not override as many codes as it says.`);
-    if (code) coded.set(key, code);
-  }
-  for (const { key, vector } of storedVectors(tx, collection)) {
-    const held = coded.get(key);
-    coded.delete(key);
-    const right = vector && encode(vector);
-    if (!right) problems.push(`The vector of key ${key} is damaged.`);
-    else if (!held) problems.push(`Key ${key} has no code.`);
-    else if (held.scale !== right.scale || !held.code.every((value, i) => value === right.code[i]))
-      problems.push(`Key ${key} has a wrong code.`);
-  }
-  for (const key of coded.keys()) problems.push(`Key ${key} has a code but no vector.`);
-  return problems;
 }
 
 /** Yields all vectors of a collection by key; undefined where the stored bytes are not a vector. */

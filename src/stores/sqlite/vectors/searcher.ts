@@ -72,7 +72,7 @@ function sortUnique(keys: Int32Array): Int32Array {
 }
 
 /** The scan thread of this process: the first request starts it, and it does not keep the process alive. */
-export const scanThread = {
+const scanThread = {
   async ask(request: ScanRequest, signal?: AbortSignal): Promise<ScanAnswer> {
     signal?.throwIfAborted();
     if (waiting.length >= WAITING_MAX)

@@ -2,7 +2,7 @@ import { CairnError } from "../../../model/errors.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import { type Code, countDelta, encode, MAX_DIMENSION, writeDelta } from "./codes.ts";
 import { codeCount, compact } from "./compact.ts";
-import { clearCodes, type RepairReport, rebuild, repairText, toVector } from "./rebuild.ts";
+import { clearCodes, type RepairReport, rebuild, repairText } from "./rebuild.ts";
 import { DamagedCodes } from "./segments.ts";
 
 export interface VectorEntry {
@@ -30,7 +30,7 @@ export interface VectorWriterOptions {
 const DERIVED_COLLECTION = "code";
 
 /** The largest key: the kernel counts in 32 bits. */
-export const MAX_KEY = 2 ** 31 - 1;
+const MAX_KEY = 2 ** 31 - 1;
 
 export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {}): VectorWriter {
   function record(name: string, versionId: number, collection: VectorCollection, changes: ReadonlyMap<number, Change>): void {
@@ -87,26 +87,6 @@ export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {
   };
 }
 
-/** Reads stored vectors in the caller's transaction. */
-export function vectorReader(tx: SqliteTx) {
-  return {
-    /** Counts the vectors of this version. */
-    count(name: string, versionId: number): number {
-      const collection = findCollection(tx, name, versionId);
-      return collection
-        ? tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE collection_id = ?", collection.id)!.count
-        : 0;
-    },
-    /** Returns the unit vector of a key; undefined if there is none or it is damaged. */
-    get(name: string, versionId: number, key: number): Float32Array | undefined {
-      const collection = findCollection(tx, name, versionId);
-      const row =
-        collection && tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE collection_id = ? AND key = ?", collection.id, key);
-      return row && toVector(row.vector, collection.dimension);
-    },
-  };
-}
-
 function assertKey(key: number): number {
   if (!Number.isInteger(key) || key < 0 || key > MAX_KEY)
     throw new CairnError("invalid_input", `A vector's key is a whole number from 0 to ${MAX_KEY}, not ${key}.`);
@@ -150,7 +130,7 @@ export function readCollection(tx: SqliteTx, id: number): VectorCollection | und
 const COLUMNS = "id, dimension, change, layout, probes";
 
 /** Returns the collection for vectors of this dimension and creates it if necessary. */
-export function openCollection(tx: SqliteTx, name: string, versionId: number, dimension: number): VectorCollection {
+function openCollection(tx: SqliteTx, name: string, versionId: number, dimension: number): VectorCollection {
   const found = findCollection(tx, name, versionId);
   if (found) {
     assertDimension(found, dimension);
