@@ -44,6 +44,7 @@ export const backupCreate = operation({
     settings: folderFlag("to"),
     examples: ["cairn backup", "cairn backup --all --to /mnt/backups", "cairn backup --with-code", "cairn backup --runs"],
     attention: ({ failed }) => (failed as readonly unknown[]).length > 0,
+    cancelled: "No backup was made; earlier backups are unchanged.",
   },
   render: (backup) =>
     [`${backup.id}: ${summaryOf(backup)} in ${backup.location}`, ...backup.failed.map(failureLine), ...postgresLine(backup)].join("\n"),

@@ -63,7 +63,11 @@ export const keyList = operation({
   http: { method: "GET", path: "/v1/key/list" },
   cli: {
     examples: ["cairn key list"],
-    view: { table: "keys", columns: ["id", "access", "label", "all_projects", "projects", "created_at", "expires_at"] },
+    view: {
+      table: "keys",
+      columns: ["id", "access", "label", "all_projects", "projects", "created_at", "expires_at"],
+      optional: ["created_at", "all_projects", "expires_at"],
+    },
   },
   render: ({ keys }) =>
     keys.length === 0

@@ -74,6 +74,42 @@ export const statsRead = operation({
     cairn.stats.read({ projectPath: ofProject, limit, mayTouch, allProjects }),
 });
 
+export const projectList = operation({
+  name: "project_list",
+  summary: "List the projects that have stored something, the most recently changed first.",
+  input: z.strictObject({ limit: z.int().min(1).max(LIMITS.listMax).default(20) }),
+  output: z.object({
+    projects: z.array(
+      z.object({
+        project_path: z.string(),
+        checkpoints: z.int(),
+        knowledge: z.int(),
+        last_activity_at: z.iso.datetime().optional(),
+      }),
+    ),
+    total: z.int(),
+  }),
+  access: "read",
+  limits: { timeoutMs: LIMITS.searchTimeoutMs },
+  toolset: "admin",
+  cli: {
+    examples: ["cairn project list", "cairn projects --limit 5"],
+    view: { table: "projects", columns: ["project_path", "checkpoints", "knowledge", "last_activity_at"], optional: ["knowledge"] },
+  },
+  render: ({ projects, total }) =>
+    [
+      total === 0 ? "No projects." : "",
+      ...projects.map(
+        ({ project_path, checkpoints, knowledge, last_activity_at }) =>
+          `${project_path}: ${checkpoints} checkpoints, ${knowledge} knowledge records${last_activity_at ? `, last change ${last_activity_at}` : ""}`,
+      ),
+      total > projects.length ? `${total - projects.length} more` : "",
+    ]
+      .filter(Boolean)
+      .join("\n"),
+  run: (cairn, { limit }, { mayTouch }) => cairn.stats.projects({ limit, mayTouch }),
+});
+
 interface Sizes {
   readonly vectors: number;
   readonly vectors_missing: number;
@@ -85,4 +121,4 @@ function sizes({ vectors, vectors_missing, model, bytes }: Sizes): string {
   return `${vectors} vectors${model ? ` of ${model}` : ""}${vectors_missing > 0 ? `, ${vectors_missing} missing` : ""}${bytes === undefined ? "" : `, ${megabytes(bytes)}`}`;
 }
 
-export const statsOperations = [statsRead];
+export const statsOperations = [statsRead, projectList];

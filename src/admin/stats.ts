@@ -1,5 +1,6 @@
 import type { EmbeddingFigures } from "../model/embedding-figures.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
+import { LIMITS } from "../model/limits.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
 
@@ -27,7 +28,21 @@ export interface StatsReport {
   readonly embedding?: (EmbeddingFigures & { readonly cacheHitRatio?: number | undefined }) | undefined;
 }
 
+/** A project in the list of projects. */
+export interface ListedProject {
+  readonly projectPath: string;
+  readonly checkpoints: number;
+  readonly knowledge: number;
+  /** The last change of a checkpoint or knowledge record; absent without records. */
+  readonly lastActivityAt?: string | undefined;
+}
+
 export interface Stats {
+  /** Returns the projects that the caller may see, the most recently changed first. */
+  projects(input: {
+    readonly limit?: number | undefined;
+    readonly mayTouch: (projectPath: string) => boolean;
+  }): Promise<{ readonly projects: readonly ListedProject[]; readonly total: number }>;
   /** Returns counts and sizes of the projects that the caller may see, and the embedding costs of this process. */
   read(input: {
     readonly projectPath?: string | undefined;
@@ -65,7 +80,27 @@ export function stats({ storage, usage }: StatsDeps): Stats {
     return { bytes, knowledge: total, ...vectors };
   }
 
+  async function listed({ projectPath, checkpoints, knowledge }: ProjectStore): Promise<ListedProject> {
+    const [saved, records] = await Promise.all([
+      checkpoints.list({ limit: 1, offset: 0, sortBy: "updated_at" }),
+      knowledge.list({ limit: 1 }),
+    ]);
+    const times = [saved.checkpoints[0]?.updatedAt, records.records[0]?.updatedAt].filter((time) => time !== undefined).sort();
+    return { projectPath, checkpoints: saved.total, knowledge: records.total, lastActivityAt: times.at(-1) };
+  }
+
   return {
+    async projects({ limit = 20, mayTouch }) {
+      const paths = (await storage.projects()).filter((path) => mayTouch(path));
+      const projects: ListedProject[] = [];
+      for (const path of paths.slice(0, LIMITS.projectsListed)) {
+        const project = await storage.find(path);
+        if (project) projects.push(await listed(project));
+      }
+      projects.sort((a, b) => ((a.lastActivityAt ?? "") < (b.lastActivityAt ?? "") ? 1 : -1));
+      return { projects: projects.slice(0, limit), total: paths.length };
+    },
+
     async read({ projectPath, limit = 20, mayTouch, allProjects = false }) {
       const paths = (projectPath === undefined ? await storage.projects() : [projectPath]).filter((path) => mayTouch(path));
       const projects: ProjectFigures[] = [];

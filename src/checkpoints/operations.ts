@@ -92,7 +92,11 @@ export const checkpointSearch = operation({
   cli: {
     positional: ["query"],
     examples: ['cairn checkpoint search "where did the login tests break"', 'cairn checkpoint search "retry" --tags http --top-k 3'],
-    view: { table: "results", columns: ["score", "checkpoint.id", "checkpoint.created_at", "checkpoint.summary"] },
+    view: {
+      table: "results",
+      columns: ["score", "checkpoint.id", "checkpoint.created_at", "checkpoint.summary", "found"],
+      optional: ["checkpoint.created_at", "score"],
+    },
   },
   mcp: { compact: compactResults, rows: "results", unlisted: ["mode", "tag_match", "explain"], alwaysLoad: true },
   render: ({ results, degraded, damaged, note }) =>
@@ -119,7 +123,7 @@ export const checkpointGet = operation({
   toolset: "core",
   cli: {
     positional: ["id"],
-    examples: ["cairn checkpoint get 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c"],
+    examples: ["cairn checkpoint get 6c1f0a9e", "cairn checkpoint get latest"],
     view: { record: ["summary", "description", "context", "tags", "id", "created_at", "updated_at", "token_count", "note"] },
   },
   mcp: { compact: compactCheckpoint, searchHint: "read a saved checkpoint" },
@@ -162,7 +166,7 @@ export const checkpointList = operation({
   toolset: "core",
   cli: {
     examples: ["cairn checkpoint list", "cairn checkpoint list --limit 50 --sort-by updated_at --json"],
-    view: { table: "checkpoints", columns: ["id", "created_at", "summary", "tags"] },
+    view: { table: "checkpoints", columns: ["id", "created_at", "summary", "tags"], optional: ["tags"] },
   },
   mcp: {
     compact: ({ checkpoints, ...rest }) => ({ checkpoints: checkpoints.map(compactRow), ...rest }),
@@ -215,7 +219,7 @@ export const checkpointResume = operation({
   output: ResumedOutput,
   access: "read",
   toolset: "core",
-  cli: { positional: ["id"], examples: ["cairn checkpoint resume", "cairn checkpoint resume --level full"] },
+  cli: { positional: ["id"], examples: ["cairn checkpoint resume", "cairn checkpoint resume @2"] },
   mcp: { compact: compactResumed, alwaysLoad: true },
   render: ({ text: content, damaged, note }) => [content, ...damagedNote(damaged), note].filter(Boolean).join("\n\n"),
   run: async (cairn, input) => {
@@ -239,7 +243,7 @@ export const checkpointUpdate = operation({
   access: "write",
   toolset: "core",
   mcp: { compact: compactSaved, searchHint: "correct a saved checkpoint" },
-  cli: { positional: ["id"], examples: ['cairn checkpoint update 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c --summary "Lexer done"'] },
+  cli: { positional: ["id"], examples: ['cairn checkpoint update 6c1f0a9e --summary "Lexer done"'] },
   render: ({ id, summary, redacted }) => [`Updated checkpoint ${id}: ${summary}`, ...redactionNote(redacted)].join("\n"),
   run: async (cairn, input, { signal }) => toSavedOutput(await cairn.checkpoints.update(input, { signal })),
 });
@@ -254,7 +258,7 @@ export const checkpointDelete = operation({
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "core",
   mcp: { compact: (output) => output, searchHint: "remove a saved checkpoint" },
-  cli: { positional: ["id"], examples: ["cairn checkpoint delete 6c1f0a9e-7a3e-4b0a-9b5e-0d5a4e1f2b3c"] },
+  cli: { positional: ["id"], examples: ["cairn checkpoint delete 6c1f0a9e"] },
   render: ({ deleted }) => (deleted ? "Deleted." : "No such checkpoint."),
   run: (cairn, input) => cairn.checkpoints.delete(input),
 });

@@ -24,14 +24,18 @@ export interface Pruned {
 const BATCH = 200;
 const EXAMPLES = 5;
 
+/** Raises `invalid_input` unless at least one rule is given. */
+export function assertPruneRule({ createdBefore, keepLast }: PruneRules): void {
+  if (createdBefore === undefined && keepLast === undefined)
+    throw new CairnError("invalid_input", "Nothing was deleted: set older_than, keep_last or both.");
+}
+
 /** Deletes the checkpoints that match both rules, in batches. A crash between two batches leaves the rest to the next run. */
 export async function prune(
   store: CheckpointStore,
   { createdBefore, keepLast, dryRun = false }: PruneRules,
   { signal, progress }: { readonly signal?: AbortSignal | undefined; readonly progress?: ((done: number) => void) | undefined } = {},
 ): Promise<Pruned> {
-  if (createdBefore === undefined && keepLast === undefined)
-    throw new CairnError("invalid_input", "Nothing was deleted: set older_than, keep_last or both.");
   const none: Pruned = { matched: 0, deleted: 0, dryRun, examples: [] };
   let after: ListPosition | undefined;
   if (keepLast !== undefined && keepLast > 0) {

@@ -3,7 +3,7 @@ import { type DamagedRecord, damagedRecordError } from "../model/damaged-record.
 import { CairnError } from "../model/errors.ts";
 import type { Clock } from "../model/ids.ts";
 import { checkpointText } from "../model/stored-record.ts";
-import type { CheckpointFilter, CheckpointStore } from "../ports/checkpoint-store.ts";
+import type { CheckpointFilter, CheckpointStore, TagCount } from "../ports/checkpoint-store.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
@@ -13,7 +13,7 @@ import { decodeCursor, nextCursor } from "../text/cursor.ts";
 import { estimateTokens } from "../text/estimate-tokens.ts";
 import { type Redact, type RedactedField, redactFields } from "../text/redact.ts";
 import { fitCheckpoints } from "./fit.ts";
-import { type Pruned, type PruneRules, prune } from "./prune.ts";
+import { assertPruneRule, type Pruned, type PruneRules, prune } from "./prune.ts";
 import { type Resumed, type ResumeLevel, resumeAt } from "./resume.ts";
 import {
   type CheckpointAnswer,
@@ -97,6 +97,8 @@ export interface Checkpoints {
   search(input: SearchCheckpoints, options?: CallOptions): Promise<CheckpointAnswer>;
   get(input: CheckpointRef): Promise<Checkpoint>;
   list(input: ListCheckpoints): Promise<CheckpointList>;
+  /** Returns the tags of a project with the number of checkpoints that have them, the most frequent first. */
+  tags(input: { readonly projectPath: string; readonly limit?: number | undefined }): Promise<{ readonly tags: readonly TagCount[] }>;
   /** Changes the fields that are present. */
   update(input: UpdateCheckpoint, options?: CallOptions): Promise<SavedCheckpoint>;
   delete(input: CheckpointRef): Promise<{ readonly deleted: boolean }>;
@@ -122,6 +124,8 @@ export interface CheckpointDeps {
 
 /** Tokens of a resumed checkpoint; enough for the longest one. */
 const RESUME_TOKENS = 20_000;
+
+const TAGS_LISTED = 50;
 
 /** Attempts to update a record that others update at the same time. */
 const UPDATE_ATTEMPTS = 20;
@@ -195,6 +199,10 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, redact
       return { checkpoints: shown, damaged: page.damaged, total: page.total, shortened, nextCursor: next };
     },
 
+    async tags({ projectPath, limit = TAGS_LISTED }) {
+      return { tags: (await (await storage.find(projectPath))?.checkpoints.tags(limit)) ?? [] };
+    },
+
     async update({ projectPath, id, ...input }, { signal } = {}) {
       const { fields, redacted } = redactFields(input, CHECKPOINT_TEXTS, redact);
       const { summary, description, context, tags } = fields;
@@ -242,6 +250,7 @@ export function checkpoints({ storage, embedders, backfiller, now, newId, redact
     searchAll: (input, { signal } = {}) => searchAllProjects(storage, deps, input, signal),
 
     async prune({ projectPath, ...rules }, options = {}) {
+      assertPruneRule(rules);
       const project = await storage.find(projectPath);
       if (!project) return { matched: 0, deleted: 0, dryRun: rules.dryRun ?? false, examples: [] };
       return prune(project.checkpoints, utcTimes(rules), {

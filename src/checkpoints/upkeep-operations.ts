@@ -1,10 +1,19 @@
 import { z } from "zod";
-import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
-import { Damaged, damagedField, damagedNote, MatchField, MaxTokens, ProjectPath, text } from "../operations/schemas.ts";
+import {
+  Damaged,
+  damagedField,
+  damagedNote,
+  MatchField,
+  MaxTokens,
+  OLDER_THAN_FORMS,
+  OlderThan,
+  ProjectPath,
+  text,
+} from "../operations/schemas.ts";
 import { matchNote } from "../recall/match.ts";
-import { pointInTime } from "../text/point-in-time.ts";
+import { olderThanTime } from "../text/point-in-time.ts";
 import { compactResults, fitResults, rowText } from "./operations.ts";
 import { CheckpointOutput, FilterFields, SearchResult } from "./wire-schemas.ts";
 
@@ -38,7 +47,15 @@ export const checkpointSearchAll = operation({
     }),
     rows: "results",
   },
-  cli: { positional: ["query"], examples: ['cairn checkpoint search-all "how did we rotate the certificates"'] },
+  cli: {
+    positional: ["query"],
+    examples: ['cairn checkpoint search-all "how did we rotate the certificates"'],
+    view: {
+      table: "results",
+      columns: ["checkpoint.id", "checkpoint.created_at", "checkpoint.summary", "checkpoint.project_path", "found"],
+      optional: ["checkpoint.created_at", "found"],
+    },
+  },
   render: ({ results, degraded, damaged, projects, note }) =>
     [
       results.length === 0 ? `No checkpoints found in ${projects} projects.` : `From ${projects} projects:`,
@@ -54,13 +71,25 @@ export const checkpointSearchAll = operation({
   },
 });
 
+export const checkpointTags = operation({
+  name: "checkpoint_tags",
+  summary: "List the tags of this project's checkpoints with their counts.",
+  input: z.strictObject({ project_path: ProjectPath, limit: z.int().min(1).max(LIMITS.tagsListed).default(50) }),
+  output: z.object({ tags: z.array(z.object({ tag: z.string(), count: z.int() })) }),
+  access: "read",
+  toolset: "admin",
+  cli: { examples: ["cairn checkpoint tags", "cairn tags --limit 10"], view: { table: "tags", columns: ["tag", "count"] } },
+  render: ({ tags }) => tags.map(({ tag, count }) => `${count}  ${tag}`).join("\n") || "No tags.",
+  run: (cairn, input) => cairn.checkpoints.tags(input),
+});
+
 export const checkpointPrune = operation({
   name: "checkpoint_prune",
   summary: "Delete old checkpoints by age, count or both.",
   description: "With both, deletes only checkpoints that are older and not among the newest. Try a dry run first.",
   input: z.strictObject({
     project_path: ProjectPath,
-    older_than: text(40, 1).optional().describe("30d, 12h, 4w, or a time such as 2026-01-31T00:00:00Z."),
+    older_than: OlderThan.optional().describe(OLDER_THAN_FORMS),
     keep_last: z.int().min(0).max(LIMITS.offsetMax).optional().describe("Newest checkpoints to keep in any case."),
     dry_run: z.boolean().default(false).describe("Only report what would be deleted."),
   }),
@@ -74,7 +103,10 @@ export const checkpointPrune = operation({
   annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.upkeepTimeoutMs },
   toolset: "admin",
-  cli: { examples: ["cairn checkpoint prune --older-than 90d --keep-last 100 --dry-run", "cairn checkpoint prune --keep-last 1000"] },
+  cli: {
+    examples: ["cairn checkpoint prune --older-than 90d --keep-last 100 --dry-run", "cairn checkpoint prune --keep-last 1000"],
+    cancelled: "Checkpoints that were deleted stay deleted; the others are unchanged.",
+  },
   render: ({ matched, deleted, dry_run, examples }) =>
     [
       dry_run ? `${matched} checkpoints would be deleted.` : `${deleted} checkpoints were deleted.`,
@@ -82,9 +114,7 @@ export const checkpointPrune = operation({
       ...(matched > examples.length ? [`  … and ${matched - examples.length} older ones`] : []),
     ].join("\n"),
   run: (cairn, { olderThan, ...input }, { signal, progress }) => {
-    const createdBefore = olderThan === undefined ? undefined : pointInTime(olderThan, new Date().toISOString());
-    if (olderThan !== undefined && createdBefore === undefined)
-      throw new CairnError("invalid_input", "older_than: use a duration such as 30d, 12h or 4w, or a time such as 2026-01-31T00:00:00Z.");
+    const createdBefore = olderThan === undefined ? undefined : olderThanTime(olderThan, new Date().toISOString());
     return cairn.checkpoints.prune({ ...input, createdBefore }, { signal, progress });
   },
 });
@@ -139,4 +169,4 @@ export const checkpointImport = operation({
   run: (cairn, input, { signal, progress }) => cairn.checkpoints.import(input, { signal, progress }),
 });
 
-export const upkeepOperations = [checkpointSearchAll, checkpointPrune, checkpointExport, checkpointImport];
+export const upkeepOperations = [checkpointSearchAll, checkpointTags, checkpointPrune, checkpointExport, checkpointImport];

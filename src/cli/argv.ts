@@ -20,9 +20,10 @@ export function parseArgv(args: readonly string[], flags: readonly Flag[], posit
       continue;
     }
     const { flag, negated, attached } = findFlag(argument, byName, byShort);
-    if (flag.kind === "switch") {
+    if (flag.kind === "switch" || negated) {
       if (attached !== undefined) throw usage(`--${flag.name} takes no value. Write --${flag.name} or --no-${flag.name}.`);
-      setValue(values, flag, !negated);
+      if (flag.kind === "switch") setValue(values, flag, !negated);
+      else clearValue(values, flag);
       continue;
     }
     let text = attached;
@@ -57,7 +58,7 @@ function findFlag(argument: string, byName: ReadonlyMap<string, Flag>, byShort: 
   const flag = byName.get(name);
   if (flag) return { flag, negated: false, attached };
   const positive = name.startsWith("no-") ? byName.get(name.slice(3)) : undefined;
-  if (positive?.kind === "switch") return { flag: positive, negated: true, attached };
+  if (positive && NEGATABLE.includes(positive.kind)) return { flag: positive, negated: true, attached };
   const hint = nearest(name, byName.keys());
   throw usage(`Unknown flag ${quote(`--${name}`)}.${hint === undefined ? "" : ` Did you mean --${hint}?`}`);
 }
@@ -81,6 +82,14 @@ function read(flag: Flag, text: string): unknown {
     default:
       return text;
   }
+}
+
+/** Kinds of flags with a `--no-` form: for lists and maps it means none, so that an update can clear them. */
+const NEGATABLE: readonly Flag["kind"][] = ["switch", "list", "map"];
+
+function clearValue(values: Record<string, unknown>, flag: Flag): void {
+  if (values[flag.name] !== undefined) throw usage(`--no-${flag.name} cannot be combined with --${flag.name}.`);
+  values[flag.name] = flag.kind === "list" ? [] : {};
 }
 
 function setValue(values: Record<string, unknown>, flag: Flag, value: unknown): void {

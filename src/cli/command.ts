@@ -30,6 +30,8 @@ export interface CommandEntry {
   /** Flags that may be given without their name, in this order. */
   readonly positional: readonly string[];
   readonly examples: readonly string[];
+  /** The command that an alias stands for. */
+  readonly aliasOf?: readonly string[];
   /** Whether the command takes `--project`. */
   readonly usesProject: boolean;
 }

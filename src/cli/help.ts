@@ -8,7 +8,7 @@ import { pad, textWidth, wrapText } from "./terminal/width.ts";
 
 /** Returns the help for a command, for the commands of a noun, or for all commands. */
 export function helpText(table: readonly CommandEntry[], path: readonly string[], host: Host): string {
-  const page: Page = { style: styleFor(host.stdout, host.env), width: Math.min(host.stdout.columns ?? 100, 120) };
+  const page = pageOf(host);
   const { command } = findCommand(table, path);
   const below = commandsUnder(table, path).filter((candidate) => candidate.path.length > path.length);
   if (!command) return overview(table, path, page);
@@ -41,6 +41,8 @@ interface Page {
   readonly width: number;
 }
 
+const pageOf = (host: Host): Page => ({ style: styleFor(host.stdout, host.env), width: Math.min(host.stdout.columns ?? 100, 120) });
+
 function overview(table: readonly CommandEntry[], path: readonly string[], page: Page): string {
   const { style } = page;
   const under = commandsUnder(table, path);
@@ -51,11 +53,41 @@ function overview(table: readonly CommandEntry[], path: readonly string[], page:
       style.dim(`More: cairn ${path.join(" ")} <command> --help`),
     ].join("\n\n");
   return [
-    `${style.bold("cairn")} ${VERSION}: durable memory for AI agents and the workflows they run.`,
-    `${style.bold("Usage")}  cairn <noun> <verb> [flags]`,
-    commandList(under, page),
+    `${style.bold("cairn")} ${VERSION}: durable memory for AI agents.`,
+    `${style.bold("First steps")}\n${definitions(FIRST_STEPS, page)}`,
+    `${style.bold("Groups")}\n${definitions(GROUPS, page)}`,
+    style.dim("More: cairn <noun> <verb> --help, cairn help all"),
+  ].join("\n\n");
+}
+
+/** What people do first, one line each: the overview fits on a small terminal. */
+const FIRST_STEPS: readonly (readonly [line: string, about: string])[] = [
+  ['cairn save "done X, next Y"', "Save a checkpoint"],
+  ["cairn ls", "List checkpoints"],
+  ['cairn search "login bug"', "Find checkpoints"],
+  ["cairn resume", "Continue from the newest one"],
+  ["cairn code index --wait", "Index this project's code"],
+  ['cairn code search "retry"', "Find code"],
+  ["cairn init", "Connect an agent over MCP"],
+  ["cairn doctor", "Check the installation"],
+];
+
+const GROUPS: readonly (readonly [group: string, nouns: string])[] = [
+  ["Memory", "checkpoint, knowledge, project; save, ls, search, resume, tags, projects"],
+  ["Code", "code, embeddings"],
+  ["Workflows", "run, system"],
+  ["Servers", "mcp, serve, token, key"],
+  ["Data", "stats, doctor, backup, restore, database, migrate"],
+  ["Set-up", "init, adopt, hook, config, trust, completion, tour"],
+];
+
+/** Returns every command with its summary, and the global flags. */
+export function allCommandsText(table: readonly CommandEntry[], host: Host): string {
+  const page = pageOf(host);
+  return [
+    `${page.style.bold("Usage")}  cairn <noun> <verb> [flags]`,
+    commandList(table, page),
     flagList("Global flags", GLOBAL_FLAGS, [], page),
-    `${style.bold("Start")}\n${["cairn checkpoint save 'Parser done, lexer next' --tags parser", "cairn checkpoint list", "cairn <noun> <verb> --help"].map((line) => `  ${line}`).join("\n")}`,
   ].join("\n\n");
 }
 
@@ -76,6 +108,7 @@ function commandHelp(command: CommandEntry, page: Page): string {
   return [
     wrapText(command.summary, page.width).join("\n"),
     ...(command.description ? [wrapText(command.description, page.width).join("\n")] : []),
+    ...(command.aliasOf ? [`An alias of: cairn ${command.aliasOf.join(" ")}`] : []),
     `${style.bold("Usage")}  ${["cairn", ...command.path, ...free, "[flags]"].join(" ")}`,
     flagList("Flags", flagsOf(command), command.positional, page),
     ...(command.examples.length > 0 ? [`${style.bold("Examples")}\n${command.examples.map((line) => `  ${line}`).join("\n")}`] : []),

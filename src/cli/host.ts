@@ -13,7 +13,9 @@ export interface Host {
   readonly signal: AbortSignal;
 }
 
+/** Prints a text as lines. An empty text prints nothing. */
 export function print(host: Host, text: string): void {
+  if (text === "") return;
   host.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
 }
 

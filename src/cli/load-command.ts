@@ -1,7 +1,8 @@
 import { decorateOperations } from "../client/decorate-operations.ts";
 import type { Operation } from "../operations/operation.ts";
 import type { Command, CommandEntry } from "./command.ts";
-import { commandPath, operationCommand } from "./operation-command.ts";
+import { commandPath } from "./command-words.ts";
+import { operationCommand } from "./operation-command.ts";
 
 /** Commands that are more than their operation, and the commands of the installation. Each is loaded only when it runs. */
 export const OWN_COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -10,6 +11,7 @@ export const OWN_COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   "database export": async () => (await import("./database-commands.ts")).exportDatabaseCommand,
   "database import": async () => (await import("./database-commands.ts")).importDatabaseCommand,
   "code index": async () => (await import("./code/index-command.ts")).indexCommand,
+  "code similar": async () => (await import("./code/similar-command.ts")).similarCommand,
   "code watch": async () => (await import("./code/watch-command.ts")).watchCommand,
   init: async () => (await import("./init/init-command.ts")).initCommand,
   adopt: async () => (await import("./adopt/adopt-command.ts")).adoptCommand,
@@ -18,13 +20,16 @@ export const OWN_COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./serve-command.ts")).serveCommand,
   token: async () => (await import("./token-command.ts")).tokenCommand,
   tour: async () => (await import("./tour-command.ts")).tourCommand,
-  "config get": async () => (await import("./config-command.ts")).configCommand,
+  "config get": async () => (await import("./config-command.ts")).configGetCommand,
+  "config set": async () => (await import("./config-command.ts")).configSetCommand,
+  "config unset": async () => (await import("./config-command.ts")).configUnsetCommand,
   trust: async () => (await import("./trust-command.ts")).trustCommand,
   completion: async () => (await import("./completion.ts")).completionCommand,
 };
 
 /** Loads the command of an entry. */
-export async function loadCommand({ path }: CommandEntry): Promise<Command> {
+export async function loadCommand(entry: CommandEntry): Promise<Command> {
+  const path = entry.aliasOf ?? entry.path;
   const own = OWN_COMMANDS[path.join(" ")];
   if (own) return own();
   const served = await operationsOf(path[0]!);

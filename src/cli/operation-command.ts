@@ -5,11 +5,15 @@ import { LIMITS } from "../model/limits.ts";
 import type { Operation } from "../operations/operation.ts";
 import { usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
+import { commandPath, commandWords } from "./command-words.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
 import { fileFlag, withFiles } from "./file-inputs.ts";
 import { type Host, print, printJson } from "./host.ts";
+import { listPages } from "./list-pages.ts";
+import { readTime, TIME_FORMS } from "./read-time.ts";
 import { flagName, schemaFlags } from "./schema-flags.ts";
-import { progressBar } from "./terminal/progress-bar.ts";
+import { resolveShortIds } from "./short-id.ts";
+import { type ProgressBar, progressBar } from "./terminal/progress-bar.ts";
 import { viewText } from "./view.ts";
 
 /**
@@ -32,12 +36,6 @@ export function operationCommand(operation: Operation, served?: readonly Operati
   };
 }
 
-/** Returns the noun and the verb of an operation, as words of a command line: the verb with dashes. */
-export function commandPath({ name }: Pick<Operation, "name">): string[] {
-  const cut = name.indexOf("_");
-  return cut === -1 ? [name] : [name.slice(0, cut), flagName(name.slice(cut + 1))];
-}
-
 async function runOperation(
   operation: Operation,
   flags: readonly Flag[],
@@ -45,10 +43,11 @@ async function runOperation(
   served: readonly Operation[] | undefined,
 ): Promise<void> {
   const { host, values } = call;
-  const input = await withStdin(flags, withFiles(operation, values, host), host, operation.limits.bodyBytes);
-  const missing = flags.find((flag) => flag.required && input[flag.name] === undefined);
+  const given = await withStdin(flags, withFiles(operation, values, host), host, operation.limits.bodyBytes);
+  const missing = flags.find((flag) => flag.required && given[flag.name] === undefined);
   if (missing) throw usage(`${flagLabel(operation, missing.name)} is missing.`);
-  const raw = Object.fromEntries(flags.filter(({ name }) => name in input).map(({ name }) => [name.replaceAll("-", "_"), input[name]]));
+  const raw = Object.fromEntries(flags.filter(({ name }) => name in given).map(({ name }) => [name.replaceAll("-", "_"), given[name]]));
+  const input = withTimes(operation, raw, host.now());
   const defaultProject = operation.hasProject ? call.project().tree : undefined;
   const loaded = call.config();
   const { config } = loaded;
@@ -63,26 +62,40 @@ async function runOperation(
     ...(served && { operations: served }),
   });
   try {
-    const output = await invoke(cairn, operations.find(({ name }) => name === operation.name)!, raw, {
-      caller: LOCAL_CALLER,
-      signal: host.signal,
-      progress: bar.update,
-      defaultProject,
-      edge: "cli",
-      traceparent: host.env.TRACEPARENT,
-      tracestate: host.env.TRACESTATE,
-    });
+    const context = { caller: LOCAL_CALLER, signal: host.signal, defaultProject, edge: "cli" } as const;
+    const trace = { traceparent: host.env.TRACEPARENT, tracestate: host.env.TRACESTATE };
+    const callByName = (name: string, fields: Readonly<Record<string, unknown>>, progress?: ProgressBar["update"]) =>
+      invoke(cairn, operations.find((candidate) => candidate.name === name)!, fields, { ...context, ...trace, progress });
+    const resolved = await resolveShortIds(operation, input, callByName);
+    const output = await listPages(operation, resolved, (page) => callByName(operation.name, page, bar.update));
     bar.clear();
+    assertFound(operation, output);
     if (call.json) printJson(host, output);
-    else print(host, viewText(operation, output, host));
+    else print(host, viewText(operation, resolved, output, host));
     if (operation.cli?.attention?.(output)) call.endWith(EXIT_ATTENTION);
   } catch (error) {
-    throw withFlagNames(operation, error);
+    throw host.signal.aborted ? interruption(operation, error) : inOwnWords(operation, operations, error);
   } finally {
     bar.clear();
     await telemetry.close(); // before Cairn, because it reads the last metrics
     await cairn.close();
   }
+}
+
+/** Fields that hold a time. */
+const TIME_FIELDS = ["created_from", "created_before", "changed_since", "older_than", "expires_at"];
+
+/** Replaces times as people write them, such as `yesterday`, by times in UTC. */
+function withTimes(operation: Operation, input: Readonly<Record<string, unknown>>, now: Date): Readonly<Record<string, unknown>> {
+  const times = TIME_FIELDS.flatMap((field) => {
+    const text = input[field];
+    if (typeof text !== "string") return [];
+    const time = readTime(text, now, { future: field === "expires_at" });
+    if (time === undefined)
+      throw usage(`${flagLabel(operation, flagName(field))}: ${JSON.stringify(text.slice(0, 60))} is not a time. Use ${TIME_FORMS}.`);
+    return [[field, time] as const];
+  });
+  return { ...input, ...Object.fromEntries(times) };
 }
 
 /** Replaces the value `-` by the text from standard input. One flag may have it. */
@@ -121,16 +134,39 @@ async function readAll({ stdin, signal }: Host, maxBytes: number): Promise<strin
   }
 }
 
-/** Names the fields of a validation error by their flags: `sort_by` is `--sort-by`. */
-function withFlagNames(operation: Operation, error: unknown): unknown {
-  const issues = error instanceof CairnError && error.code === "invalid_input" ? error.details?.issues : undefined;
-  if (!Array.isArray(issues)) return error;
-  const messages = (issues as { field: string; problem: string }[]).map(({ field, problem }) => {
-    const [top = "", ...inner] = field.split(".");
-    if (top === "") return problem;
-    return `${flagLabel(operation, flagName(top))}${inner.length > 0 ? ` (${inner.join(".")})` : ""}: ${problem}`;
+/** Returns the error of Ctrl-C, with what the call leaves behind. */
+function interruption({ access, cli }: Operation, cause: unknown): CairnError {
+  const kept = cli?.cancelled ?? (access === "read" ? "" : "The change is complete or absent.");
+  return new CairnError("cancelled", `Cancelled.${kept ? ` ${kept}` : ""}`, { cause, details: { kept } });
+}
+
+/** Raises `not_found` for a record that was not there to delete: a script must be able to tell. */
+function assertFound(operation: Operation, output: Readonly<Record<string, unknown>>): void {
+  if (output.deleted === false || output.revoked === false) throw new CairnError("not_found", operation.render(output as never));
+}
+
+/** Writes an error in the words of the command line: `sort_by` is `--sort-by`, and `checkpoint_list` is `cairn checkpoint list`. */
+function inOwnWords(operation: Operation, operations: readonly Operation[], error: unknown): unknown {
+  if (!(error instanceof CairnError)) return error;
+  const { code, details, retryAfterMs, cause } = error;
+  const issues = code === "invalid_input" ? details?.issues : undefined;
+  const message = Array.isArray(issues) ? issuesText(operation, issues) : commandWords(error.message, operation, operations);
+  if (message === error.message) return error;
+  return new CairnError(code, message, {
+    cause: cause ?? error,
+    ...(details && { details }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
-  return new CairnError("invalid_input", messages.join("; "), { cause: error, details: { issues } });
+}
+
+function issuesText(operation: Operation, issues: readonly { readonly field: string; readonly problem: string }[]): string {
+  return issues
+    .map(({ field, problem }) => {
+      const [top = "", ...inner] = field.split(".");
+      if (top === "") return problem;
+      return `${flagLabel(operation, flagName(top))}${inner.length > 0 ? ` (${inner.join(".")})` : ""}: ${problem}`;
+    })
+    .join("; ");
 }
 
 function flagLabel(operation: Operation, name: string): string {

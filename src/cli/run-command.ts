@@ -48,12 +48,17 @@ function lazyContext(command: CommandEntry, values: Readonly<Record<string, unkn
   };
 }
 
-/** Reports on stderr the keys of a project file that are ignored. The call continues: a repository from elsewhere must not stop it. */
+/** Reports ignored keys of a project file and ignored variables on stderr. The call continues: neither must stop it. */
 function warn(config: LoadedConfig, tree: string, json: boolean, host: Host): void {
   const lines = ignoredLines(config);
-  if (lines.length === 0) return;
-  const message = `${lines.join("; ")}. Ignored, because the file is not trusted. To trust it: cairn trust ${shellWord(tree)}`;
-  host.stderr.write(json ? `${JSON.stringify({ warning: { message } })}\n` : escapeControls(`cairn: ${message}\n`));
+  const messages = [
+    ...(lines.length > 0
+      ? [`${lines.join("; ")}. Ignored, because the file is not trusted. To trust it: cairn trust ${shellWord(tree)}`]
+      : []),
+    ...config.unknownVariables.map(({ problem }) => `Ignored ${problem}`),
+  ];
+  for (const message of messages)
+    host.stderr.write(json ? `${JSON.stringify({ warning: { message } })}\n` : escapeControls(`cairn: ${message}\n`));
 }
 
 function configFlags(command: CommandEntry, values: Readonly<Record<string, unknown>>): [string, string, string][] {

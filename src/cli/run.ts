@@ -6,6 +6,7 @@ import { type CommandEntry, flagsOf, GLOBAL_FLAGS, PROJECT_FLAG } from "./comman
 import { commandTable, findCommand, wordsAfter } from "./command-table.ts";
 import { EXIT_CODE } from "./exit-code.ts";
 import { type Host, print, printJson } from "./host.ts";
+import { nearMiss } from "./near-miss.ts";
 import { escapeControls, styleFor } from "./terminal/style.ts";
 
 /** Runs one command line and returns its exit code. Never throws. */
@@ -15,10 +16,16 @@ export async function runCli(argv: readonly string[], host: Host): Promise<numbe
   try {
     return await dispatch(argv, json, host);
   } catch (error) {
-    const failure = host.signal.aborted ? new CairnError("cancelled", "Cancelled.", { cause: error }) : asCairnError(error);
+    const failure = host.signal.aborted ? cancelled(error) : asCairnError(error);
     report(failure, json, host);
     return EXIT_CODE[failure.code];
   }
+}
+
+/** Returns the error of Ctrl-C. A command may say what it has kept. */
+function cancelled(error: unknown): CairnError {
+  const says = error instanceof CairnError && error.code === "cancelled" && error.details?.kept !== undefined;
+  return says ? error : new CairnError("cancelled", "Cancelled.", { cause: error });
 }
 
 async function dispatch(given: readonly string[], json: boolean, host: Host): Promise<number> {
@@ -72,6 +79,7 @@ async function showHelp(
   json: boolean,
   host: Host,
 ): Promise<void> {
+  if (words[0] === "all" && words.length === 1 && strict) return print(host, (await import("./help.ts")).allCommandsText(table, host));
   const { command, path, rest } = findCommand(table, words);
   // Values may follow a command; only known words may follow a noun or `help`.
   if (rest.length > 0 && (strict || !command)) throw unknownCommand(table, path, rest);
@@ -94,10 +102,9 @@ function unknownCommand(table: readonly CommandEntry[], path: readonly string[],
       `${so} needs a command before ${JSON.stringify(word.slice(0, 60))}${hint ? ` (flags such as --${hint} follow it)` : ""}. See: ${so} --help`,
     );
   }
-  const hint = nearest(word, path.length === 0 ? [...known, "help"] : known);
-  return usage(
-    `Unknown command ${JSON.stringify([...path, word.slice(0, 60)].join(" "))}.${hint ? ` Did you mean "${[...path, hint].join(" ")}"?` : ""} See: ${so} --help`,
-  );
+  const near = nearest(word, path.length === 0 ? [...known, "help"] : known);
+  const hint = nearMiss(path, word, known) ?? (near ? `Did you mean "${[...path, near].join(" ")}"?` : undefined);
+  return usage(`Unknown command ${JSON.stringify([...path, word.slice(0, 60)].join(" "))}.${hint ? ` ${hint}` : ""} See: ${so} --help`);
 }
 
 /** Prints an error on stderr, so that stdout has the answer or nothing. */
@@ -107,7 +114,6 @@ function report(error: CairnError, json: boolean, host: Host): void {
     host.stderr.write(`${JSON.stringify({ error: { code: WIRE_NAME[code], message, details, retry_after_ms: retryAfterMs } })}\n`);
     return;
   }
-  if (error.code === "cancelled" && host.signal.aborted) return; // the user pressed Ctrl-C
   const style = styleFor(host.stderr, host.env);
   host.stderr.write(`${style.red("cairn:")} ${escapeControls(error.message)}\n`);
   if (error.code === "internal" && error.cause instanceof Error)

@@ -1,13 +1,13 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { open as openFile, rename, rm } from "node:fs/promises";
 import type { Imported } from "../checkpoints/transfer.ts";
 import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
+import { openClient } from "../client/open-client.ts";
 import { boundedLines } from "../files/bounded-lines.ts";
 import { openRegularFile } from "../files/regular-file.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { openFromConfig } from "../open/open-from-config.ts";
 import type { Cairn } from "../operations/cairn.ts";
 import { damagedField, damagedNote } from "../operations/schemas.ts";
 import { toWire } from "../operations/wire.ts";
@@ -29,7 +29,10 @@ const LINE_LIMITS = { lineBytes: 1_000_000, unbrokenBytes: 64_000_000 };
 export const exportCommand: Command = {
   path: ["checkpoint", "export"],
   summary: "Write all checkpoints of a project to a file, one JSON object per line.",
-  flags: [{ name: "file", kind: "text", description: "File to write. Default, or -: standard output.", placeholder: "path" }],
+  flags: [
+    { name: "file", kind: "text", description: "File to write. Default, or -: standard output.", placeholder: "path" },
+    { name: "overwrite", kind: "switch", description: "Replace the file if it exists." },
+  ],
   positional: ["file"],
   examples: ["cairn checkpoint export checkpoints.jsonl", "cairn checkpoint export | jq .summary"],
   usesProject: true,
@@ -37,6 +40,8 @@ export const exportCommand: Command = {
     const { host, values } = call;
     const file = values.file === undefined || values.file === "-" ? undefined : filePath(host, values.file);
     if (call.json && file === undefined) throw usage("--json prints the answer on standard output, so it needs a <file> for the export.");
+    if (file !== undefined && values.overwrite !== true && existsSync(file))
+      throw new CairnError("conflict", `${file} exists and was not changed. Choose another file, or replace it with --overwrite.`);
     await withCairn(call, async (cairn) => {
       const damaged = new Map<string, DamagedRecord>();
       const lines = exportLines(cairn, call.project().repository, host, damaged);
@@ -119,9 +124,15 @@ export const importCommand: Command = {
       try {
         const path = values.file === "-" ? "the input" : filePath(host, values.file);
         const input = values.file === "-" ? host.stdin : openStream(path);
-        const outcome = await importLines(cairn, call.project().repository, input, path, host, (done) =>
-          bar.update(done, undefined, "imported"),
-        );
+        let stored = 0;
+        const outcome = await importLines(cairn, call.project().repository, input, path, host, (done) => {
+          stored = done;
+          bar.update(done, undefined, "imported");
+        }).catch((cause: unknown) => {
+          if (!host.signal.aborted) throw cause;
+          const kept = `${stored} checkpoints are stored. Repeat the import for the rest.`;
+          throw new CairnError("cancelled", `Cancelled. ${kept}`, { cause, details: { kept } });
+        });
         bar.clear();
         if (call.json) printJson(host, outcome);
         else print(host, outcomeText(outcome));
@@ -213,7 +224,7 @@ function outcomeText({ imported, present, failed, problems }: ImportOutcome): st
 }
 
 async function withCairn(call: Call, work: (cairn: Cairn) => Promise<void>): Promise<void> {
-  const cairn = await openFromConfig(call.config().config);
+  const { cairn } = await openClient(call.config().config, { jobs: "here" });
   try {
     await work(cairn);
   } finally {

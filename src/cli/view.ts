@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Operation } from "../operations/operation.ts";
 import { Damaged, damagedNote } from "../operations/schemas.ts";
 import type { Host } from "./host.ts";
-import { relativeTime } from "./terminal/relative-time.ts";
+import { relativeTime, shortRelativeTime } from "./terminal/relative-time.ts";
 import { escapeControls, type Style, styleFor } from "./terminal/style.ts";
 import { type Column, table } from "./terminal/table.ts";
 import { pad, wrapText } from "./terminal/width.ts";
@@ -10,7 +10,7 @@ import { pad, wrapText } from "./terminal/width.ts";
 type Item = Readonly<Record<string, unknown>>;
 
 /** Formats the output of an operation for the terminal. */
-export function viewText(operation: Operation, output: Item, host: Host): string {
+export function viewText(operation: Operation, input: Item, output: Item, host: Host): string {
   const style = styleFor(host.stdout, host.env);
   const width = host.stdout.isTTY ? (host.stdout.columns ?? 80) : undefined;
   const view = operation.cli?.view;
@@ -20,12 +20,43 @@ export function viewText(operation: Operation, output: Item, host: Host): string
   if ("record" in view) return recordText(view.record, output, { host, style, width });
   const items = (output[view.table] ?? []) as readonly Item[];
   if (items.length === 0) return [`No ${view.table.replaceAll("_", " ")}.`, notes(output, style)].filter(Boolean).join("\n");
+  const main = view.columns.find((field) => MAIN_FIELDS.includes(lastPart(field)));
+  const optional = view.optional ?? [];
   const columns = view.columns.map((field): Column => {
     const right = items.every((item) => typeof at(item, field) === "number");
-    return { title: title(field), flexible: !isId(field) && !isTime(field) && !right, right };
+    const drop = optional.includes(field) ? optional.length - optional.indexOf(field) : undefined;
+    return {
+      title: title(field),
+      flexible: !isId(field) && !isTime(field) && !right && !isRanks(field),
+      right,
+      main: field === main,
+      drop,
+    };
   });
-  const rows = items.map((item) => view.columns.map((field) => cell(field, at(item, field), host)));
-  return [table(columns, rows, width, style), footer(items.length, output, style), notes(output, style)].filter(Boolean).join("\n");
+  const shorten =
+    width === undefined
+      ? (id: string) => id
+      : shortener(view.columns.filter(isId).flatMap((field) => items.map((item) => at(item, field))));
+  const rows = items.map((item) =>
+    view.columns.map((field) => {
+      const value = at(item, field);
+      return isId(field) && typeof value === "string" ? shorten(oneLine(value)) : cell(field, value, host);
+    }),
+  );
+  return [table(columns, rows, width, style), footer(items.length, input, output, style), notes(output, style)].filter(Boolean).join("\n");
+}
+
+/** Columns that get the space of a table, if it has one of them. */
+const MAIN_FIELDS = ["summary", "question", "reason", "label", "location", "project_path"];
+const UUID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
+const SHORT_ID_CHARS = 8;
+
+/** Returns a function that shortens UUIDs to a prefix that is unique in the table. Commands accept the prefix. */
+function shortener(ids: readonly unknown[]): (id: string) => string {
+  const uuids = [...new Set(ids)].filter((id): id is string => typeof id === "string" && UUID.test(id));
+  let length = SHORT_ID_CHARS;
+  while (length < 36 && new Set(uuids.map((id) => id.slice(0, length))).size < uuids.length) length++;
+  return (id) => (UUID.test(id) ? id.slice(0, length) : id);
 }
 
 /** Escapes control characters in every text of a value, before colours are added. */
@@ -67,8 +98,22 @@ function longText(field: string, value: unknown, host: Host): string[] {
 
 function cell(field: string, value: unknown, host: Host): string {
   if (isEmpty(value)) return "";
-  if (isTime(field) && typeof value === "string") return relativeTime(value, host.now());
+  if (isTime(field) && typeof value === "string") return shortRelativeTime(value, host.now());
+  if (isRanks(field)) return reasons(value as Found);
+  if (field === "score" && typeof value === "number") return value.toFixed(2);
   return Array.isArray(value) ? value.map(scalar).join(", ") : scalar(value);
+}
+
+/** The rank of a hit in each ranking that found it. */
+type Found = Readonly<Record<string, { readonly rank: number } | undefined>>;
+
+/** Formats why a search found a record: `keyword #1, semantic #3`. */
+function reasons(found: Found): string {
+  return Object.entries(found)
+    .flatMap(([ranking, place]) => (place ? [{ ranking, rank: place.rank }] : []))
+    .sort((a, b) => a.rank - b.rank || (a.ranking < b.ranking ? -1 : 1))
+    .map(({ ranking, rank }) => `${ranking} #${rank}`)
+    .join(", ");
 }
 
 function scalar(value: unknown): string {
@@ -78,21 +123,22 @@ function scalar(value: unknown): string {
 
 const lastPart = (field: string) => field.slice(field.lastIndexOf(".") + 1);
 const oneLine = (text: string) => escapeControls(text).replace(/\s+/g, " ").trim();
-const title = (field: string) => lastPart(field).replace(/_at$/, "").replaceAll("_", " ").toUpperCase();
-const isTime = (field: string) => field.endsWith("_at");
+const title = (field: string) => (isRanks(field) ? "FOUND BY" : lastPart(field).replace(/_at$/, "").replaceAll("_", " ").toUpperCase());
+const isTime = (field: string) => field.endsWith("_at") || field === "timestamp";
+/** The ranks of a hit say why it was found. */
+const isRanks = (field: string) => lastPart(field) === "found";
 const isId = (field: string) => lastPart(field) === "id" || field.endsWith("_id");
 const isEmpty = (value: unknown) =>
   value === undefined || value === null || value === "" || (typeof value === "object" && Object.keys(value).length === 0);
 
-/** Formats the share of the total, and the flag for the next page. */
-function footer(shown: number, output: Item, style: Style): string {
+/** Formats how many records follow, and the flag that shows them. */
+function footer(shown: number, input: Item, output: Item, style: Style): string {
   const { total, next_cursor: next, next_before: before } = output;
-  const parts = [
-    typeof total === "number" && total > shown ? `${shown} of ${total}` : "",
-    typeof next === "string" ? `more: --cursor ${next}` : "",
-    typeof before === "number" ? `more: --before ${before}` : "",
-  ].filter(Boolean);
-  return parts.length > 0 ? style.dim(parts.join(", ")) : "";
+  const offset = typeof input.offset === "number" ? input.offset : 0;
+  // A total says nothing about the records after a cursor.
+  const more = typeof total === "number" && input.cursor === undefined ? total - offset - shown : 0;
+  if (more > 0) return style.dim(`${more} more: --limit ${shown + more}`);
+  return next !== undefined || before !== undefined ? style.dim(`More: --limit ${shown * 2}`) : "";
 }
 
 /** Formats why an answer is degraded, which records are damaged, and what was left out. */

@@ -43,7 +43,13 @@ export function fromFlags(flags: readonly (readonly [string, string, string])[],
   return given;
 }
 
-export function fromEnvironment(env: Readonly<Record<string, string | undefined>>, place: Place, problems: Problem[]): Map<string, Given> {
+/** Reads the settings of the environment. Unknown CAIRN_ variables are no error: another version of Cairn may know them. */
+export function fromEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  place: Place,
+  problems: Problem[],
+  unknownVariables: Problem[],
+): Map<string, Given> {
   const given = new Map<string, Given>();
   for (const setting of SETTINGS) {
     // An empty variable is how containers say «not set».
@@ -53,7 +59,7 @@ export function fromEnvironment(env: Readonly<Record<string, string | undefined>
   const names = new Set(SETTINGS.flatMap((setting) => setting.envNames));
   for (const name of Object.keys(env))
     if (name.startsWith("CAIRN_") && !names.has(name) && !NOT_CONFIGURATION.test(name))
-      problems.push({ where: "environment", key: "", problem: unknown("variable", name, names) });
+      unknownVariables.push({ where: "environment", key: "", problem: unknown("variable", name, names) });
   return given;
 }
 

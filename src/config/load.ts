@@ -1,5 +1,6 @@
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { CairnError } from "../model/errors.ts";
 import { toCamel } from "../operations/wire.ts";
 import { readConfigFile } from "./file.ts";
@@ -21,6 +22,8 @@ export interface LoadedConfig {
   readonly settings: readonly ResolvedSetting[];
   /** What the project file says and what does not count, because the user has not trusted the file. */
   readonly ignored: readonly Problem[];
+  /** CAIRN_ variables that no setting has. They are ignored with a warning. */
+  readonly unknownVariables: readonly Problem[];
 }
 
 export interface LoadOptions {
@@ -41,11 +44,12 @@ export function loadConfig(options: LoadOptions = {}): LoadedConfig {
   const { flags = [], env = process.env, home = homedir(), cwd = process.cwd() } = options;
   const problems: Problem[] = [];
   const ignored: Problem[] = [];
+  const unknownVariables: Problem[] = [];
   const projectFile = options.projectDir === undefined ? undefined : join(options.projectDir, PROJECT_FILE);
   const userFile = join(home, USER_FILE);
   const sources: ReadonlyMap<string, Given>[] = [
     fromFlags(flags, { home, folder: cwd }, problems),
-    fromEnvironment(env, { home, folder: cwd }, problems),
+    fromEnvironment(env, { home, folder: cwd }, problems, unknownVariables),
     projectFile === undefined ? new Map() : fromProjectFile(projectFile, home, problems, ignored),
     fromFile("user file", userFile, { home, folder: dirname(userFile) }, problems),
   ];
@@ -54,13 +58,17 @@ export function loadConfig(options: LoadOptions = {}): LoadedConfig {
   const settings = SETTINGS.map((setting): ResolvedSetting => {
     const given = sources.map((source) => source.get(setting.key)).find((found) => found !== undefined);
     if (given) return { setting, ...given };
-    return { setting, value: defaultOf(setting, { home, cwd, env }), origin: { source: "default", name: "" } };
+    return {
+      setting,
+      value: defaultOf(setting, { home, cwd, env, projectDir: options.projectDir }),
+      origin: { source: "default", name: "" },
+    };
   });
   const resolved = withOpenAiKey(settings, env);
   const chosen = resolved.some(({ setting, origin }) => setting.key === "state_dir" && origin.source !== "default");
   const implicitStateDir = !chosen && env.NODE_ENV !== "production";
   const config = { ...toCamel(ConfigSchema, nest(resolved) as never), implicitStateDir } as Config;
-  return { config, settings: resolved, ignored };
+  return { config, settings: resolved, ignored, unknownVariables };
 }
 
 function fromFile(source: Origin["source"], path: string, place: Place, problems: Problem[]): ReadonlyMap<string, Given> {
@@ -80,10 +88,28 @@ function fromProjectFile(path: string, home: string, problems: Problem[], ignore
   return fromObject(file.content, { source: "project file", name: path }, place, untrusted ? ignored : problems);
 }
 
-function defaultOf(setting: Setting, { home, cwd, env }: { home: string; cwd: string; env: NonNullable<LoadOptions["env"]> }): unknown {
+interface Where {
+  readonly home: string;
+  readonly cwd: string;
+  readonly env: NonNullable<LoadOptions["env"]>;
+  readonly projectDir: string | undefined;
+}
+
+function defaultOf(setting: Setting, { home, cwd, env, projectDir }: Where): unknown {
   if (setting.key === "data_dir") return join(home, ".cairn");
-  if (setting.key === "state_dir") return env.NODE_ENV === "production" ? "/var/lib/cairn" : join(cwd, ".state");
+  if (setting.key === "state_dir") return env.NODE_ENV === "production" ? "/var/lib/cairn" : findStateDir(cwd, projectDir);
   return setting.fallback;
+}
+
+/** Returns the nearest `.state` folder between the current folder and the root of its project, so that subfolders see the systems too. */
+function findStateDir(cwd: string, projectDir: string | undefined): string {
+  const start = join(cwd, ".state");
+  if (projectDir === undefined) return start;
+  const inside = cwd === projectDir || cwd.startsWith(projectDir.endsWith(sep) ? projectDir : projectDir + sep);
+  for (let folder = inside ? cwd : projectDir; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, ".state"))) return join(folder, ".state");
+    if (folder === projectDir || folder === dirname(folder)) return start;
+  }
 }
 
 /** The key that many people have in their environment is for OpenAI: it must not travel to any other service. */

@@ -256,7 +256,7 @@ export const knowledgeList = operation({
   },
   cli: {
     examples: ["cairn knowledge list", "cairn knowledge list --scope shared --kind faq --limit 50"],
-    view: { table: "knowledge", columns: ["id", "kind", "category", "question", "usage_count"] },
+    view: { table: "knowledge", columns: ["id", "kind", "category", "question", "usage_count"], optional: ["usage_count", "category"] },
   },
   render: ({ knowledge, damaged, total, next_cursor, note }) =>
     [

@@ -13,6 +13,10 @@ export const LIMITS = {
   projectPathChars: 4_096,
   listDefault: 10,
   listMax: 100,
+  /** Tags that one list returns. They are short, so a person can see all of them. */
+  tagsListed: 1_000,
+  /** Projects whose last activity one list compares. Each one opens a database. */
+  projectsListed: 1_000,
   /** Deep offsets cost a scan; beyond this, page by cursor. */
   offsetMax: 1_000_000,
   /** Default token budget of an answer with checkpoints. A complete checkpoint has at most about 12,000 tokens. */

@@ -41,9 +41,10 @@ export function withLease(
   owner: string,
   until: string,
   now: string,
-  expected?: Pick<Run, "fence" | "lastSequence" | "status">,
+  { expected, endedOwner }: { expected?: Pick<Run, "fence" | "lastSequence" | "status"> | undefined; endedOwner?: string | undefined } = {},
 ): Run {
-  if (run.leaseUntil !== null && run.leaseUntil > now) throw leaseHeldError(run.runId, run.leaseUntil);
+  const ended = endedOwner !== undefined && run.leaseOwner === endedOwner;
+  if (run.leaseUntil !== null && run.leaseUntil > now && !ended) throw leaseHeldError(run.runId, run.leaseUntil);
   if (expected && (expected.fence !== run.fence || expected.lastSequence !== run.lastSequence || expected.status !== run.status))
     throw concurrentChangeError(run.runId);
   return { ...run, fence: run.fence + 1, leaseOwner: owner, leaseUntil: until, status: "running", note: null, updatedAt: now };

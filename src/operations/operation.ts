@@ -53,6 +53,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
     readonly settings?: Readonly<Record<string, { readonly setting: string; readonly description: string; readonly placeholder?: string }>>;
     /** Whether the answer, though it is one, asks for attention: the process then ends with an exit code of its own. */
     readonly attention?: (output: Readonly<Record<string, unknown>>) => boolean;
+    /** One sentence on what a cancelled call leaves behind, where the call is not atomic. */
+    readonly cancelled?: string;
     /** How a person sees the answer, where `render` is not enough. */
     readonly view?: View;
     /** The same, where a terminal wants less text than an agent. */
@@ -82,7 +84,14 @@ export interface TextStyle {
 }
 
 /** A table of the items in one field of the output, or the output's own fields line by line. Fields in the order given. */
-export type View = { readonly table: string; readonly columns: readonly string[] } | { readonly record: readonly string[] };
+export type View =
+  | {
+      readonly table: string;
+      readonly columns: readonly string[];
+      /** Columns that a narrow terminal leaves out, the first one first. */
+      readonly optional?: readonly string[];
+    }
+  | { readonly record: readonly string[] };
 
 /** Hints for clients, as MCP defines them. */
 export interface Annotations {

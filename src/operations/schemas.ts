@@ -52,6 +52,10 @@ export const Context = z
 
 export const Id = text(LIMITS.idChars, 1);
 
+/** The age of a retention rule. The service reads it, because a duration depends on the clock. */
+export const OlderThan = text(40, 1);
+export const OLDER_THAN_FORMS = "30d, 12h, 4w, or a time such as 2026-01-31T00:00:00Z.";
+
 /** The token budget of an answer. A longer answer is truncated, and its note names the call that returns the rest. */
 export const MaxTokens = z
   .int()

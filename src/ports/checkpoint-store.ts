@@ -31,6 +31,12 @@ export interface CheckpointPage {
   readonly total: number;
 }
 
+/** A tag and the number of checkpoints that have it. Spellings that differ only in case are one tag. */
+export interface TagCount {
+  readonly tag: string;
+  readonly count: number;
+}
+
 export interface PutOptions {
   /**
    * The current time, for a record that is saved now; absent for an imported or copied record. Records dated in the future are
@@ -51,6 +57,8 @@ export interface CheckpointStore extends RecordStore<Checkpoint, CheckpointFilte
   /** Raises `conflict` if the record is damaged. */
   get(id: string): Promise<Checkpoint | undefined>;
   list(query: CheckpointQuery): Promise<CheckpointPage>;
+  /** Returns the most frequent tags, ties in alphabetical order. */
+  tags(limit: number): Promise<readonly TagCount[]>;
   /** Deletes a record and returns whether it existed. */
   delete(id: string): Promise<boolean>;
   /** Deletes these in one transaction and returns how many existed. */

@@ -57,6 +57,8 @@ export interface AcquireOptions {
   readonly fingerprint?: string | undefined;
   /** Acquires the lease only if the run still has these values; otherwise raises `conflict`. */
   readonly expected?: Pick<Run, "fence" | "lastSequence" | "status"> | undefined;
+  /** An owner whose process has ended: its lease is taken over before it expires. */
+  readonly endedOwner?: string | undefined;
 }
 
 /** The checkpoints of runs. */

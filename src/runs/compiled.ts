@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
 import { newId } from "../model/ids.ts";
 import type { Run, RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
@@ -8,9 +9,13 @@ import { Execution } from "./execution.ts";
 import { type Line, lineFrom, noteOf } from "./line.ts";
 import { toMermaid } from "./mermaid.ts";
 import type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts";
+import { hasEnded, newOwner } from "./owner.ts";
 import { type RecoverOptions, type Recovery, recoverRuns } from "./recover.ts";
 import { checkedState, pointOf, positionOf, runOfGraph, stateAt } from "./resume.ts";
 import { isHeld, messageOf, RunError } from "./run-error.ts";
+
+/** Milliseconds between two attempts to acquire a lease that another process has. */
+const LEASE_POLL_MS = 500;
 
 /** A validated, immutable graph. It starts, resumes and recovers runs. */
 export interface CompiledGraph<S> {
@@ -73,7 +78,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
       graph: definition.name,
       fingerprint: definition.fingerprint,
       ...more,
-      owner: newId(),
+      owner: newOwner(),
       leaseMs: execution.settings.leaseMs,
       first: { nodeId: START, nextNode: line.next, kind: "start", step: line.step, state: line.encoded },
     });
@@ -90,7 +95,14 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
         state: checkedState(definition, await stateAt(store, (await positionOf(store, runId)).root), runId),
       };
 
-    const lease = await acquireLease(execution, known).catch(ignoreConflict);
+    const lease = await acquireLease(execution, known).catch(async (error: unknown) => {
+      if (!options.wait || !(error instanceof RunError) || error.kind !== "lease") return ignoreConflict(error);
+      options.onWait?.({ runId, leaseUntil: known.leaseUntil, leaseOwner: known.leaseOwner });
+      await sleep(LEASE_POLL_MS, undefined, options.signal && { signal: options.signal }).catch((cause) => {
+        throw new RunError("cancelled", "The wait for the lease was cancelled.", { runId, cause });
+      });
+      return undefined;
+    });
     if (!lease) return resume(runId, options, queue);
     const line = await prepare(execution, lease, known.status, async () => {
       const position = await positionOf(store, runId);
@@ -170,10 +182,12 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     );
   }
 
-  /** Acquires the lease if the run is unchanged; otherwise reads it again. */
+  /** Acquires the lease if the run is unchanged, at once if its owner's process has ended; otherwise reads it again. */
   async function acquireLease({ runId, retryingStore, settings: { leaseMs } }: Execution, expected: Run): Promise<RunLease> {
     try {
-      return await retryingStore!.acquire(runId, { owner: newId(), leaseMs, fingerprint: definition.fingerprint, expected });
+      const { leaseOwner } = expected;
+      const endedOwner = leaseOwner !== null && hasEnded(leaseOwner) ? leaseOwner : undefined;
+      return await retryingStore!.acquire(runId, { owner: newOwner(), leaseMs, fingerprint: definition.fingerprint, expected, endedOwner });
     } catch (cause) {
       if (isHeld(cause)) throw new RunError("lease", cause.message, { runId, cause });
       throw cause;

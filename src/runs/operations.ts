@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { type CallContext, operation } from "../operations/operation.ts";
-import { MaxTokens, text } from "../operations/schemas.ts";
+import { MaxTokens, OLDER_THAN_FORMS, OlderThan, text } from "../operations/schemas.ts";
 import { recordTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { drawPath, oneLine } from "./drawing.ts";
 import { fitRun } from "./fit.ts";
@@ -67,7 +67,11 @@ export const runList = operation({
   },
   cli: {
     examples: ["cairn run list", "cairn run list --status paused", "cairn run list --abandoned --json"],
-    view: { table: "runs", columns: ["run_id", "status", "graph", "last_sequence", "updated_at", "reason"] },
+    view: {
+      table: "runs",
+      columns: ["run_id", "status", "graph", "last_sequence", "updated_at", "reason"],
+      optional: ["last_sequence", "graph"],
+    },
   },
   render: ({ runs, next_cursor, note }) =>
     [
@@ -92,6 +96,7 @@ export const runGet = operation({
   }),
   output: z.object({
     run: RunOutput,
+    checkpoints: z.int().describe("Stored checkpoints; last_sequence also counts deleted ones."),
     steps: z.array(StepOutput),
     truncated: z.boolean(),
     state_json: z.string().optional(),
@@ -103,10 +108,10 @@ export const runGet = operation({
     positional: ["run_id"],
     examples: ["cairn run get nightly-42", "cairn run get nightly-42 --sequence 7 --include-state"],
   },
-  render: ({ run, steps, truncated, state_json, note }) =>
+  render: ({ run, checkpoints, steps, truncated, state_json, note }) =>
     [
       `${run.run_id}: ${run.status}${run.reason ? `, ${oneLine(run.reason)}` : ""}`,
-      `graph ${run.graph || "(none)"}, ${run.last_sequence} checkpoints so far, last change ${run.updated_at}`,
+      `graph ${run.graph || "(none)"}, ${checkpoints} ${checkpoints === 1 ? "checkpoint" : "checkpoints"}, last change ${run.updated_at}`,
       run.parent ? `forked from ${run.parent.run_id} at ${run.parent.sequence}` : "",
       "",
       truncated ? "┊ … earlier steps: see run_history" : "",
@@ -134,7 +139,11 @@ export const runHistory = operation({
   cli: {
     positional: ["run_id"],
     examples: ["cairn run history nightly-42"],
-    view: { table: "checkpoints", columns: ["sequence", "node_id", "kind", "branch", "attempt", "next_node", "size", "timestamp"] },
+    view: {
+      table: "checkpoints",
+      columns: ["sequence", "node_id", "kind", "branch", "attempt", "next_node", "size", "timestamp"],
+      optional: ["size", "attempt", "branch"],
+    },
   },
   render: ({ checkpoints, next_before }) =>
     [
@@ -170,17 +179,24 @@ export const runPrune = operation({
   name: "run_prune",
   summary: "Delete old checkpoints and finished runs by age, count or both. Checkpoints needed to resume unfinished runs are kept.",
   input: z.strictObject({
-    older_than_days: z.number().min(0).max(36_500).optional().describe("Only older checkpoints. Finished runs are deleted entirely."),
+    older_than: OlderThan.optional().describe(`Only older checkpoints: ${OLDER_THAN_FORMS} Finished runs are deleted entirely.`),
     keep_last: z.int().min(0).max(1_000_000).optional().describe("Keep the newest N checkpoints of each run."),
     run_id: RunId.optional().describe("Only this run."),
+    dry_run: z.boolean().default(false).describe("Only report what would be deleted."),
   }),
-  output: z.object({ checkpoints: z.int(), runs: z.int(), bytes: z.int() }),
+  output: z.object({ checkpoints: z.int(), runs: z.int(), bytes: z.int(), dry_run: z.boolean() }),
   access: "admin",
   annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "runs",
-  cli: { examples: ["cairn run prune --older-than-days 7", "cairn run prune --keep-last 100"] },
-  render: ({ checkpoints, runs, bytes }) => `Removed ${checkpoints} checkpoints, ${runs} whole runs; freed ${bytes} bytes of state.`,
+  cli: {
+    examples: ["cairn run prune --older-than 7d --dry-run", "cairn run prune --keep-last 100"],
+    cancelled: "Checkpoints that were deleted stay deleted; the others are unchanged.",
+  },
+  render: ({ checkpoints, runs, bytes, dry_run }) =>
+    dry_run
+      ? `${checkpoints} checkpoints and ${runs} whole runs would be deleted, with ${bytes} bytes of state.`
+      : `Removed ${checkpoints} checkpoints, ${runs} whole runs; freed ${bytes} bytes of state.`,
   run: (cairn, input, context) => cairn.runs.prune(input, { maySee: maySee(context), signal: context.signal }),
 });
 

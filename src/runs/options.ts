@@ -49,6 +49,18 @@ export interface ResumeOptions<S = unknown> extends Omit<RunOptions<S>, "runId" 
   readonly acceptGraphChange?: boolean | undefined;
   /** Continues with this state instead of the stored one. */
   readonly state?: S | undefined;
+  /** Waits while another process has the lease, instead of failing. `signal` ends the wait. */
+  readonly wait?: boolean | undefined;
+  /** Called about twice a second during the wait. */
+  readonly onWait?: ((held: HeldLease) => void) | undefined;
+}
+
+/** The lease for which a resume waits. */
+export interface HeldLease {
+  readonly runId: string;
+  /** When the lease expires unless its process renews it. */
+  readonly leaseUntil: string | null;
+  readonly leaseOwner: string | null;
 }
 
 /** Selects the run checkpoint to go back to, and what to change. */

@@ -5,6 +5,8 @@ import { runNotFoundError } from "../model/run-rules.ts";
 import type { PruneReport, RunStore } from "../ports/run-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { decodeState } from "../text/plain-data.ts";
+import { olderThanTime } from "../text/point-in-time.ts";
+import { countPrunable } from "./count-prunable.ts";
 
 /** Returns whether a caller may see runs of a project; `null` for runs without one. */
 export type MaySee = (project: string | null) => boolean;
@@ -25,6 +27,8 @@ export interface RunView extends Run {
 
 export interface RunDetails {
   readonly run: RunView;
+  /** The number of stored checkpoints, with those of all branches. */
+  readonly checkpoints: number;
   /** The newest steps, oldest first. */
   readonly steps: readonly RunCheckpointInfo[];
   /** Whether there are older steps than these. */
@@ -47,16 +51,23 @@ export interface Runs {
   ): Promise<{ readonly checkpoints: readonly RunCheckpointInfo[]; readonly nextBefore?: number | undefined }>;
   delete(input: { readonly runId: string }, maySee?: MaySee): Promise<{ readonly deleted: boolean }>;
   prune(
-    input: { readonly olderThanDays?: number | undefined; readonly keepLast?: number | undefined; readonly runId?: string | undefined },
+    input: {
+      /** A duration before now (`7d`, `12h`, `4w`), or a time in ISO 8601. */
+      readonly olderThan?: string | undefined;
+      readonly keepLast?: number | undefined;
+      readonly runId?: string | undefined;
+      /** Only reports what would be deleted; `bytes` is then the size of the states before compression. */
+      readonly dryRun?: boolean | undefined;
+    },
     options?: { readonly maySee?: MaySee; readonly signal?: AbortSignal },
-  ): Promise<PruneReport>;
+  ): Promise<PruneReport & { readonly dryRun: boolean }>;
 }
 
 const PAGE = 100;
 /** The maximum number of steps in a drawing. */
 const STEPS_SHOWN = 500;
+const COUNTED_AT_ONCE = 1_000;
 const STATE_SHOWN_BYTES = 1_000_000;
-const DAY_MS = 86_400_000;
 
 export function runs({ store, now }: { readonly store: RunStore; readonly now: Clock }): Runs {
   /** Returns the run; raises `not_found` also for a run that the caller may not see. */
@@ -89,7 +100,8 @@ export function runs({ store, now }: { readonly store: RunStore; readonly now: C
       const newest = await store.history(runId, { limit: STEPS_SHOWN, ...(sequence === undefined ? {} : { before: sequence + 1 }) });
       const target = sequence ?? newest.find(({ branch }) => branch === "")?.sequence;
       const stateJson = includeState && target !== undefined ? stateText((await store.loadAt(runId, target)).state) : undefined;
-      return { run: view(run), steps: [...newest].reverse(), truncated: newest.length === STEPS_SHOWN, stateJson };
+      const checkpoints = sequence === undefined && newest.length < STEPS_SHOWN ? newest.length : await countCheckpoints(store, runId);
+      return { run: view(run), checkpoints, steps: [...newest].reverse(), truncated: newest.length === STEPS_SHOWN, stateJson };
     },
 
     async history({ runId, limit = 50, before }, maySee) {
@@ -106,13 +118,26 @@ export function runs({ store, now }: { readonly store: RunStore; readonly now: C
       return { deleted: true };
     },
 
-    async prune({ olderThanDays, keepLast, runId }, { maySee = everything, signal } = {}) {
+    async prune({ olderThan: before, keepLast, runId, dryRun = false }, { maySee = everything, signal } = {}) {
       if (runId !== undefined) await visible(runId, maySee);
       else if (!maySee(null)) throw new CairnError("forbidden", "This key may prune only runs of its projects. Name one run.");
-      const olderThan = olderThanDays === undefined ? undefined : new Date(Date.parse(now()) - olderThanDays * DAY_MS).toISOString();
-      return store.prune({ olderThan, keepLast, runId, ...(signal ? { signal } : {}) });
+      const rules = { olderThan: before === undefined ? undefined : olderThanTime(before, now()), keepLast };
+      const report = dryRun
+        ? await countPrunable(store, rules, runId, signal)
+        : await store.prune({ ...rules, runId, ...(signal ? { signal } : {}) });
+      return { ...report, dryRun };
     },
   };
+}
+
+async function countCheckpoints(store: RunStore, runId: string): Promise<number> {
+  let count = 0;
+  for (let before: number | undefined; ; ) {
+    const page = await store.history(runId, { limit: COUNTED_AT_ONCE, before });
+    count += page.length;
+    before = page.at(-1)?.sequence;
+    if (page.length < COUNTED_AT_ONCE) return count;
+  }
 }
 
 const everything: MaySee = () => true;

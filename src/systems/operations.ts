@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { type CallContext, operation } from "../operations/operation.ts";
-import { text } from "../operations/schemas.ts";
+import { OLDER_THAN_FORMS, OlderThan, text } from "../operations/schemas.ts";
 import { VERIFY_LEVELS } from "./verify.ts";
 
 const SystemId = z
@@ -100,7 +100,11 @@ export const systemSnapshots = operation({
   cli: {
     positional: ["system_id"],
     examples: ["cairn system snapshots billing"],
-    view: { table: "snapshots", columns: ["id", "created_at", "complete", "mode", "components", "messages", "state_keys", "bytes"] },
+    view: {
+      table: "snapshots",
+      columns: ["id", "created_at", "complete", "mode", "components", "messages", "state_keys", "bytes"],
+      optional: ["state_keys", "messages", "components", "mode"],
+    },
   },
   render: ({ snapshots }) =>
     snapshots
@@ -242,7 +246,11 @@ export const systemDeadLetters = operation({
   cli: {
     positional: ["system_id"],
     examples: ["cairn system dead-letters billing"],
-    view: { table: "dead_letters", columns: ["component", "port", "id", "offset", "attempts", "received_at", "reason"] },
+    view: {
+      table: "dead_letters",
+      columns: ["component", "port", "id", "offset", "attempts", "received_at", "reason"],
+      optional: ["offset", "received_at", "attempts"],
+    },
   },
   render: ({ dead_letters, next_cursor }) =>
     [
@@ -284,18 +292,22 @@ export const systemPrune = operation({
   input: z.strictObject({
     system_id: SystemId,
     keep_last: z.int().min(0).max(1_000_000_000).optional().describe("Keep the newest N offsets of each port."),
-    older_than_days: z.number().min(0).max(36_500).optional().describe("Only messages received longer ago."),
+    older_than: OlderThan.optional().describe(`Only messages received earlier: ${OLDER_THAN_FORMS}`),
+    dry_run: z.boolean().default(false).describe("Only report what would be deleted."),
   }),
-  output: z.object({ messages: z.int() }),
+  output: z.object({ messages: z.int(), dry_run: z.boolean() }),
   access: "admin",
   annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "systems",
   cli: {
     positional: ["system_id"],
-    examples: ["cairn system prune billing --keep-last 10000", "cairn system prune billing --older-than-days 30"],
+    examples: ["cairn system prune billing --keep-last 10000", "cairn system prune billing --older-than 30d --dry-run"],
   },
-  render: ({ messages }) => `Deleted ${messages} processed messages. Their offsets are still recognised.`,
+  render: ({ messages, dry_run }) =>
+    dry_run
+      ? `${messages} processed messages would be deleted.`
+      : `Deleted ${messages} processed messages. Their offsets are still recognised.`,
   run: (cairn, input, context) => {
     assertMaySee(context);
     return cairn.systems.prune(input, { signal: context.signal });

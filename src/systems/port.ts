@@ -1,7 +1,7 @@
 import { LIMITS } from "../model/limits.ts";
 import type { MessageHead, PortPosition } from "../model/system.ts";
 import { newPort } from "../model/system-rules.ts";
-import type { SystemStore } from "../ports/system-store.ts";
+import type { MessageQuery, SystemStore } from "../ports/system-store.ts";
 import { decodeState } from "../text/plain-data.ts";
 import { assertText, type Effect, encodeValue } from "./effect.ts";
 import { assertRetention, type Retention, type Settings, whole } from "./options.ts";
@@ -50,8 +50,14 @@ export interface Port<Data = unknown> {
   deadLetters(options?: PageOptions): Promise<readonly PendingMessage<Data>[]>;
   /** Requeues dead letters, all or the named ones, and returns their number. */
   requeue(ids?: readonly string[]): Promise<number>;
-  /** Deletes finished messages and returns their number. */
-  prune(retention: Retention, options?: { readonly signal?: AbortSignal }): Promise<number>;
+  /** Deletes finished messages and returns their number; with `dryRun`, only counts them. */
+  prune(retention: Retention, options?: PruneOptions): Promise<number>;
+}
+
+export interface PruneOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Only counts what would be deleted. */
+  readonly dryRun?: boolean | undefined;
 }
 
 /** Selects a page of messages. */
@@ -143,13 +149,14 @@ export function port<Data>({ component, port: name, firstOffset, store, writer, 
       return requeued;
     },
 
-    async prune(retention, { signal } = {}) {
+    async prune(retention, { signal, dryRun = false } = {}) {
       assertRetention(retention);
       const { keepLast, olderThanMs } = retention;
       const opened = await store();
       const since = olderThanMs === undefined ? undefined : (Date.parse(now()) - olderThanMs) / 1_000;
       const firstYoung = since === undefined ? undefined : await opened.firstSince(component, name, since);
       const mark = (position: number) => Math.min(position - (keepLast ?? 0), firstYoung === undefined ? position : firstYoung - 1);
+      if (dryRun) return countDone(opened, component, name, mark, signal);
       // Commits the mark first: messages below it are recognised by offset, so that their rows can be deleted in batches.
       const upTo = await writer.submit(movePruneMark(name, firstOffset, mark), signal);
       let forgotten = 0;
@@ -170,5 +177,29 @@ async function deadIds(store: SystemStore, component: string, name: string): Pro
     ids.push(...found.map(({ id }) => id));
     if (found.length < PAGE) return ids;
     after = found.at(-1)!.offset;
+  }
+}
+
+/** Counts the finished messages of a port up to the mark. */
+async function countDone(
+  store: SystemStore,
+  component: string,
+  port: string,
+  mark: (position: number) => number,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const ports = (await store.overview()).find((one) => one.component === component)?.ports ?? [];
+  const position = ports.find((one) => one.port === port)?.position;
+  if (position === undefined) return 0;
+  const upTo = mark(position);
+  let count = 0;
+  let after: MessageQuery["after"];
+  for (;;) {
+    signal?.throwIfAborted();
+    const page = await store.messages({ status: "done", component, port, after, limit: SWEPT_AT_ONCE });
+    const last = page.at(-1);
+    count += page.filter(({ offset }) => offset <= upTo).length;
+    if (!last || page.length < SWEPT_AT_ONCE || last.offset > upTo) return count;
+    after = { component, port, offset: last.offset };
   }
 }

@@ -6,6 +6,7 @@ import { assertSystemId, systemNotFoundError } from "../model/system-rules.ts";
 import type { ListedMessage, SystemStorage } from "../ports/system-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 import { decodeState } from "../text/plain-data.ts";
+import { olderThanTime } from "../text/point-in-time.ts";
 import type { SystemOptions } from "./options.ts";
 import type { RestoreReport } from "./snapshots.ts";
 import { createSystem, type System } from "./system.ts";
@@ -55,9 +56,15 @@ export interface Systems {
     input: Named & { readonly component: string; readonly port: string; readonly ids?: readonly string[] | undefined },
   ): Promise<{ readonly requeued: number }>;
   prune(
-    input: Named & { readonly keepLast?: number | undefined; readonly olderThanDays?: number | undefined },
+    input: Named & {
+      readonly keepLast?: number | undefined;
+      /** A duration before now (`7d`, `12h`, `4w`), or a time in ISO 8601. */
+      readonly olderThan?: string | undefined;
+      /** Only counts what would be deleted. */
+      readonly dryRun?: boolean | undefined;
+    },
     options?: { readonly signal?: AbortSignal },
-  ): Promise<{ readonly messages: number }>;
+  ): Promise<{ readonly messages: number; readonly dryRun: boolean }>;
 }
 
 export interface SystemsDeps {
@@ -70,7 +77,7 @@ export interface SystemsDeps {
 }
 
 const DATA_SHOWN_CHARS = 10_000;
-const DAY_MS = 86_400_000;
+const NAMES_SHOWN = 10;
 
 export function systems({ storage, scratch, now, newId, settings }: SystemsDeps): Systems {
   const find = async (systemId: string) => {
@@ -141,12 +148,16 @@ export function systems({ storage, scratch, now, newId, settings }: SystemsDeps)
     },
 
     requeue: ({ systemId, component, port, ids }) =>
-      withSystem(systemId, async (opened) => ({ requeued: await opened.component(component).port(port).requeue(ids) })),
-
-    prune: ({ systemId, keepLast, olderThanDays }, options) =>
       withSystem(systemId, async (opened) => {
-        const olderThanMs = olderThanDays === undefined ? undefined : olderThanDays * DAY_MS;
-        return { messages: await opened.prune({ keepLast, olderThanMs }, options) };
+        assertPort(await opened.overview(), component, port);
+        return { requeued: await opened.component(component).port(port).requeue(ids) };
+      }),
+
+    prune: ({ systemId, keepLast, olderThan, dryRun = false }, options) =>
+      withSystem(systemId, async (opened) => {
+        const at = now();
+        const olderThanMs = olderThan === undefined ? undefined : Math.max(0, Date.parse(at) - Date.parse(olderThanTime(olderThan, at)));
+        return { messages: await opened.prune({ keepLast, olderThanMs }, { ...options, dryRun }), dryRun };
       }),
   };
 }
@@ -181,4 +192,13 @@ function fromCursor(cursor: string): { component: string; port: string; offset: 
     // A forged cursor: the same error as for a cursor of another list.
   }
   throw new CairnError("invalid_input", "cursor: not one that this list gave. Start again without a cursor.");
+}
+
+/** Raises `not_found` with the existing names, because a misspelt port has no messages and would look like success. */
+function assertPort(components: readonly ComponentOverview[], component: string, port: string): void {
+  const found = components.find((one) => one.component === component);
+  const names = (found ? found.ports.map((one) => one.port) : components.map((one) => one.component)).slice(0, NAMES_SHOWN);
+  if (found?.ports.some((one) => one.port === port)) return;
+  const what = found ? `port ${JSON.stringify(port)} of ${JSON.stringify(component)}` : `component ${JSON.stringify(component)}`;
+  throw new CairnError("not_found", `There is no ${what}. There are: ${names.join(", ") || "none"}.`);
 }

@@ -6,7 +6,7 @@ import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
 import { decodeState } from "../text/plain-data.ts";
 import { assertStateKey, assertText } from "./effect.ts";
 import { type Retention, type SystemOptions, settingsOf, whole } from "./options.ts";
-import { type Port, port } from "./port.ts";
+import { type Port, type PruneOptions, port } from "./port.ts";
 import { type RestoreReport, snapshots } from "./snapshots.ts";
 import { VERIFY_LEVELS, type VerifyLevel, type VerifyReport } from "./verify.ts";
 import { type ComponentWriter, componentWriter } from "./writer.ts";
@@ -23,8 +23,8 @@ export interface System {
   verify(options?: { readonly snapshotId?: string; readonly level?: VerifyLevel }): Promise<readonly VerifyReport[]>;
   /** Restores the given snapshot, or the newest valid one. Sources then resend the messages after each position. */
   restore(options?: { readonly snapshotId?: string }): Promise<RestoreReport>;
-  /** Deletes finished messages of all ports and returns their number. */
-  prune(retention: Retention, options?: { readonly signal?: AbortSignal }): Promise<number>;
+  /** Deletes finished messages of all ports and returns their number; with `dryRun`, only counts them. */
+  prune(retention: Retention, options?: PruneOptions): Promise<number>;
   /** Returns the counts and positions of all components and ports. */
   overview(): Promise<readonly ComponentOverview[]>;
   /** Closes the system after all received messages are durable. */
@@ -89,7 +89,7 @@ export function createSystem({ systemId, store, scratch, onClose }: SystemDeps, 
     return port<Data>({ component, port: name, firstOffset, store, writer: writerOf(component), settings });
   }
 
-  async function prune(retention: Retention, pruneOptions?: { readonly signal?: AbortSignal }): Promise<number> {
+  async function prune(retention: Retention, pruneOptions?: PruneOptions): Promise<number> {
     let forgotten = 0;
     for (const { component, ports } of await (await store()).overview())
       for (const { port: name } of ports) forgotten += await portOf(component, name).prune(retention, pruneOptions);

@@ -41,6 +41,18 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.equal((await store.list(everything)).total, 1);
   }),
 
+  on("counts tags regardless of case, the most frequent first", async (store, project) => {
+    assert.deepEqual(await store.tags(10), []);
+    for (const tags of [["parser", "wip"], ["Parser", "lexer"], ["PARSER"], ["lexer"], []])
+      await store.put(sampleCheckpoint(project, { tags }));
+    assert.deepEqual(await store.tags(10), [
+      { tag: "PARSER", count: 3 },
+      { tag: "lexer", count: 2 },
+      { tag: "wip", count: 1 },
+    ]);
+    assert.deepEqual(await store.tags(1), [{ tag: "PARSER", count: 3 }]);
+  }),
+
   on("deletes permanently and only once", async (store, project) => {
     const [kept, gone] = [sampleCheckpoint(project), sampleCheckpoint(project)];
     await store.put(kept);

@@ -39,6 +39,15 @@ export const RUN_LEASE_CASES: RunCases = {
     await raises("not_found", () => store.acquire("none", { owner: "you", leaseMs: LEASE_MS }));
   },
 
+  "takes over the lease of an owner that has ended, before it expires": async (store) => {
+    const first = await store.start(newRun("r", { owner: "crashed" }));
+    await raises("conflict", () => store.acquire("r", { owner: "you", leaseMs: LEASE_MS, endedOwner: "another" }), "held");
+    const second = await store.acquire("r", { owner: "you", leaseMs: LEASE_MS, endedOwner: "crashed" });
+    assert.equal(second.fence, first.fence + 1);
+    await raises("conflict", () => store.acquire("r", { owner: "late", leaseMs: LEASE_MS, endedOwner: "crashed" }), "held");
+    await raises("conflict", () => store.save({ runId: "r", nodeId: "a", state: bytes("a") }, { fence: first.fence }), "fenced");
+  },
+
   "acquires only an unchanged run when `expected` is given": async (store) => {
     const first = await store.start(newRun("r"));
     await store.release(first, { status: "paused" });

@@ -39,7 +39,6 @@ function fieldValues({ other, file, ids }: World, live: LiveTargets, noun: strin
     source: "attack.json",
     records: [],
     older_than: "2999-01-01T00:00:00Z",
-    older_than_days: 0,
     keep_last: 0,
     to: "postgres://127.0.0.1:1/none",
     dry_run: true,

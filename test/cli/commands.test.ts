@@ -3,9 +3,9 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { flagsOf } from "../../src/cli/command.ts";
+import { commandPath } from "../../src/cli/command-words.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
-import { commandPath } from "../../src/cli/operation-command.ts";
 import { VERSION } from "../../src/model/version.ts";
 import { operations } from "../../src/operations/list.ts";
 import { stage } from "./stage.ts";
@@ -89,12 +89,12 @@ describe("config get", () => {
       ["config", "get"],
       ["checkpoint", "list"],
     ]) {
-      const { code, stderr } = await s.cairn(argv, { env: { CAIRN_DATADIR: "/x" } });
+      const { code, stderr } = await s.cairn(argv, { env: { CAIRN_HTTP_PORT: "many" } });
       expect(code).toBe(2);
-      expect(stderr).toContain('did you mean "CAIRN_DATA_DIR"?');
+      expect(stderr).toContain("http.port");
     }
     expect((await s.cairn(["config", "get", "--set", "port"])).stderr).toContain("--set takes key=value");
-    expect((await s.cairn(["--help"], { env: { CAIRN_DATADIR: "/x" } })).code).toBe(0);
+    expect((await s.cairn(["--help"], { env: { CAIRN_HTTP_PORT: "many" } })).code).toBe(0);
   });
 });
 

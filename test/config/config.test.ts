@@ -147,12 +147,6 @@ describe("what is refused", () => {
     expect(refusal()).toContain('unknown key "http.prot": did you mean "http.port"?');
   });
 
-  it("a misspelt variable", () => {
-    expect(refusal({ env: { CAIRN_EMBEDER_KIND: "none" } })).toContain(
-      'unknown variable "CAIRN_EMBEDER_KIND": did you mean "CAIRN_EMBEDDER_KIND"?',
-    );
-  });
-
   it("a misspelt key given as a flag", () => {
     expect(refusal({ flags: [["htpp.port", "1", "--set"]] })).toContain('--set: unknown key "htpp.port": did you mean "http.port"?');
   });

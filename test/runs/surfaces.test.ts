@@ -129,7 +129,7 @@ describe("runs on every surface", () => {
     expect(named("run_get").render(await call("run_get", { run_id: "mine" }))).toMatch(/◆ end$/);
     expect(await call("run_delete", { run_id: "mine" })).toEqual({ deleted: true });
     expect(await call("run_delete", { run_id: "mine" })).toEqual({ deleted: false });
-    expect(await call("run_prune", { older_than_days: 0 })).toMatchObject({ runs: 1 });
+    expect(await call("run_prune", { older_than: "0h" })).toMatchObject({ runs: 1 });
   });
 
   it("is offered to agents only in a toolset of its own", () => {

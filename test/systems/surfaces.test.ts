@@ -92,7 +92,7 @@ describe("systems on every surface", () => {
 
   it("forget finished messages", async () => {
     await expect(call("system_prune")).rejects.toMatchObject({ code: "invalid_input" });
-    expect((await call("system_prune", { system_id: "billing", older_than_days: 1 })).messages).toBe(0);
+    expect((await call("system_prune", { system_id: "billing", older_than: "1d" })).messages).toBe(0);
     expect((await call("system_prune", { system_id: "billing", keep_last: 0 })).messages).toBe(3);
     expect((await call("system_get")).components[0].ports[0]).toMatchObject({ pruned_to: 2, done: 1 });
   });

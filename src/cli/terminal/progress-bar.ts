@@ -16,8 +16,14 @@ export function progressBar(host: Host): ProgressBar {
   if (!host.stderr.isTTY || host.env.TERM === "dumb") return { update: () => {}, clear: () => {} };
   let drawnAt = 0;
   let visible = false;
+  const clear = () => {
+    if (visible) host.stderr.write("\r\u001B[2K");
+    visible = false;
+  };
+  host.signal.addEventListener("abort", clear, { once: true }); // Ctrl-C: what follows is the end of the command
   return {
     update(done, total, message = "") {
+      if (host.signal.aborted) return;
       const now = host.now().getTime();
       const finished = total !== undefined && done >= total;
       if (now - drawnAt < REDRAW_MS && !finished) return;
@@ -26,10 +32,7 @@ export function progressBar(host: Host): ProgressBar {
       const line = `${bar(done, total)} ${message}`;
       host.stderr.write(`\r\u001B[2K${cutToWidth(escapeControls(line).replaceAll("\n", " "), (host.stderr.columns ?? 80) - 1)}`);
     },
-    clear() {
-      if (visible) host.stderr.write("\r\u001B[2K");
-      visible = false;
-    },
+    clear,
   };
 }
 

@@ -45,6 +45,7 @@ export const codeIndex = operation({
   cli: {
     examples: ["cairn code index . --wait", "cairn code index", "cairn code index ~/app --include-ignored --wait"],
     attention: ({ status }) => status === "partial",
+    cancelled: "Files that were indexed stay indexed; the next cairn code index continues.",
   },
   render: (job) => jobText(job),
   async run(cairn, input, { signal, progress }) {

@@ -194,11 +194,14 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       });
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint, expected }) {
+    async acquire(runId, { owner, leaseMs, fingerprint, expected, endedOwner }) {
       return advance(runId, true, async (top, at) => {
         if (!top || top.deleted) throw rules.runNotFoundError(runId);
         const until = rules.addMs(at, leaseMs);
-        const run = { ...rules.withLease(top.run, owner, until, at, expected), fingerprint: fingerprint ?? top.run.fingerprint };
+        const run = {
+          ...rules.withLease(top.run, owner, until, at, { expected, endedOwner }),
+          fingerprint: fingerprint ?? top.run.fingerprint,
+        };
         const result = { runId, owner, fence: run.fence, until };
         return { entry: { ...top, run, checkpoint: undefined }, body: NO_BYTES, result };
       });

@@ -42,6 +42,18 @@ export function memoryCheckpoints(): CheckpointStore {
         .filter((checkpoint) => !from || newestFirst(position(checkpoint), from) > 0);
       return { checkpoints: structuredClone(rest.slice(offset, offset + limit)), damaged: [], total: matching.length };
     },
+    async tags(limit) {
+      const counts = new Map<string, { tag: string; count: number }>();
+      for (const { tags } of byId.values())
+        for (const [folded, tag] of new Map(tags.map((one) => [one.toLowerCase(), one]))) {
+          const known = counts.get(folded);
+          counts.set(folded, { tag: known && known.tag < tag ? known.tag : tag, count: (known?.count ?? 0) + 1 });
+        }
+      return [...counts]
+        .sort(([a, { count: most }], [b, { count: other }]) => other - most || (a < b ? -1 : 1))
+        .slice(0, limit)
+        .map(([, count]) => count);
+    },
     async delete(id) {
       embeddings.remove(id);
       return byId.delete(id);

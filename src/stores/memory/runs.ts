@@ -126,12 +126,15 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       return { runId, owner, fence: state.run.fence, until };
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint, expected }) {
+    async acquire(runId, { owner, leaseMs, fingerprint, expected, endedOwner }) {
       const state = currentRun(runId);
       if (!state) throw rules.runNotFoundError(runId);
       const at = now();
       const until = rules.addMs(at, leaseMs);
-      state.run = { ...rules.withLease(state.run, owner, until, at, expected), fingerprint: fingerprint ?? state.run.fingerprint };
+      state.run = {
+        ...rules.withLease(state.run, owner, until, at, { expected, endedOwner }),
+        fingerprint: fingerprint ?? state.run.fingerprint,
+      };
       return { runId, owner, fence: state.run.fence, until };
     },
 

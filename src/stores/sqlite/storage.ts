@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../files/make-folder.ts";
 import type { RecordRepair, RecordReport } from "../../model/damaged-record.ts";
 import type { DatabaseReport } from "../../model/database-report.ts";
 import { CairnError } from "../../model/errors.ts";
@@ -197,7 +198,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
 
     async check() {
       try {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        makeFolder(folder);
       } catch (cause) {
         throw new CairnError(
           "unavailable",

@@ -8,7 +8,7 @@ import {
   readCheckpoint,
   splitStored,
 } from "../../../model/stored-record.ts";
-import type { CheckpointFilter, CheckpointStore } from "../../../ports/checkpoint-store.ts";
+import type { CheckpointFilter, CheckpointStore, TagCount } from "../../../ports/checkpoint-store.ts";
 import { recordTerms } from "../../../text/terms.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
@@ -108,6 +108,15 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
         return { checkpoints: page.records, damaged: page.damaged, total: counted!.total };
       });
     },
+
+    tags: (limit) =>
+      tables.read((tx) =>
+        tx.all<TagCount>(
+          `SELECT min(tag COLLATE "C") AS tag, count(DISTINCT r.key) AS count FROM checkpoints r, unnest(r.tags, r.folded_tags) AS u (tag, folded)
+            GROUP BY folded ORDER BY count(DISTINCT r.key) DESC, folded COLLATE "C" LIMIT $1`,
+          limit,
+        ),
+      ),
 
     async delete(id) {
       return (await tables.write((tx) => remove(tx, [id]))) > 0;

@@ -44,11 +44,11 @@ export const START = `WITH ${CLOCK}, counted AS (
 ), first AS (${CHECKPOINT("counted")})
 SELECT counted.fence, counted.lease_until FROM counted, first`;
 
-/** $1 run, $2 owner, $3 lease in ms, $4 fingerprint, $5 to $7 the expected fence, last sequence and status. */
+/** $1 run, $2 owner, $3 lease in ms, $4 fingerprint, $5 to $7 the expected fence, last sequence and status, $8 an owner that has ended. */
 export const ACQUIRE = `WITH ${CLOCK} UPDATE runs.runs SET fence = fence + 1, lease_owner = $2::text,
   lease_until = clock.at + $3::bigint * interval '1 millisecond', status = 'running', note = NULL, updated_at = clock.at,
   fingerprint = coalesce($4::text, fingerprint)
-  FROM clock WHERE run_id = $1::text AND NOT deleted AND (lease_until IS NULL OR lease_until <= clock.at)
+  FROM clock WHERE run_id = $1::text AND NOT deleted AND (lease_until IS NULL OR lease_until <= clock.at OR lease_owner = $8::text)
   AND fence = coalesce($5::bigint, fence) AND last_sequence = coalesce($6::bigint, last_sequence) AND status = coalesce($7::text, status) RETURNING fence, lease_until`;
 
 /** $1 run, $2 fence, $3 lease in ms. */

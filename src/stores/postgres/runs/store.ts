@@ -128,7 +128,7 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
       return { runId, owner, fence: started.fence, until: started.lease_until };
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint = null, expected }) {
+    async acquire(runId, { owner, leaseMs, fingerprint = null, expected, endedOwner }) {
       const [taken] = await change<Held>(sql.ACQUIRE, [
         runId,
         owner,
@@ -137,6 +137,7 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
         expected?.fence ?? null,
         expected?.lastSequence ?? null,
         expected?.status ?? null,
+        endedOwner ?? null,
       ]);
       if (taken) return { runId, owner, fence: taken.fence, until: taken.lease_until };
       const run = await record(runId);

@@ -2,6 +2,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmS
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { makeFolder } from "../../../files/make-folder.ts";
 import { readRegularFile } from "../../../files/regular-file.ts";
 import { type Backup, type BackupManifest, DATABASE_KINDS } from "../../../model/backup.ts";
 import { CairnError } from "../../../model/errors.ts";
@@ -79,7 +80,12 @@ export function backupFolder(folder: string) {
     },
     /** Creates a folder for an unfinished backup and removes those of dead processes on this machine. */
     begin(id: string): string {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      try {
+        makeFolder(folder);
+      } catch (cause) {
+        const { code } = cause as NodeJS.ErrnoException;
+        throw new CairnError("unavailable", `The backup folder ${folder} cannot be created (${code}). Choose another one.`, { cause });
+      }
       for (const { location, running } of this.unusable())
         if (!running && PARTIAL.test(location.slice(folder.length + 1))) remove(location);
       const partial = join(folder, `.partial-${id}${OWNER_SUFFIX}`);

@@ -1,7 +1,8 @@
-import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeFolder } from "../../../files/make-folder.ts";
 import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
 import { LIMITS } from "../../../model/limits.ts";
 import { isMigrating, migratingError } from "../../../model/migration.ts";
@@ -175,9 +176,9 @@ export async function openSqlite({
   return database;
 }
 
-function makeFolder(path: string): void {
+function makeFolderOf(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path));
   } catch (error) {
     throw unwritable(error, path);
   }
@@ -213,7 +214,7 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
     if (hasMigrationRecord(path) && (!existsSync(path) || migratedTo(path) !== undefined)) throw migratingError(path);
     if (mustExist && !existsSync(path)) throw new CairnError("not_found", `There is no database file ${path}.`, { details: { path } });
     assertNotDeleted(path);
-    makeFolder(path);
+    makeFolderOf(path);
     makePrivate(path);
   }
   const deadline = Date.now() + waitLimitMs(lockWaitMs);

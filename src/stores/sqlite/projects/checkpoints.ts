@@ -9,7 +9,7 @@ import {
   readCheckpoint,
   splitStored,
 } from "../../../model/stored-record.ts";
-import type { CheckpointFilter, CheckpointStore } from "../../../ports/checkpoint-store.ts";
+import type { CheckpointFilter, CheckpointStore, TagCount } from "../../../ports/checkpoint-store.ts";
 import type { VersionedVector } from "../../../ports/embedding-store.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
@@ -117,6 +117,18 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
         );
         return { checkpoints: page.records, damaged: page.damaged, total };
       });
+    },
+
+    async tags(limit) {
+      return (await database()).read((tx) =>
+        tx
+          .all<TagCount>(
+            `SELECT min(tag) AS tag, count(DISTINCT checkpoint_key) AS count FROM checkpoint_tags
+              GROUP BY folded ORDER BY count DESC, folded LIMIT ?`,
+            limit,
+          )
+          .map(({ tag, count }) => ({ tag, count })),
+      );
     },
 
     async delete(id) {

@@ -148,7 +148,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       });
     },
 
-    async acquire(runId, { owner, leaseMs, fingerprint = null, expected }) {
+    async acquire(runId, { owner, leaseMs, fingerprint = null, expected, endedOwner }) {
       const db = await database();
       return db.write((tx) => {
         const at = now();
@@ -156,7 +156,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
         const taken = tx.get<{ fence: number }>(
           `UPDATE runs SET fence = fence + 1, lease_owner = ?, lease_until = ?, status = 'running', note = NULL, updated_at = ?,
              fingerprint = coalesce(?, fingerprint)
-           WHERE run_id = ? AND deleted = 0 AND (lease_until IS NULL OR lease_until <= ?) 
+           WHERE run_id = ? AND deleted = 0 AND (lease_until IS NULL OR lease_until <= ? OR lease_owner = ?)
              AND fence = coalesce(?, fence) AND last_sequence = coalesce(?, last_sequence) AND status = coalesce(?, status) RETURNING fence`,
           owner,
           until,
@@ -164,6 +164,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
           fingerprint,
           runId,
           at,
+          endedOwner ?? null,
           expected?.fence ?? null,
           expected?.lastSequence ?? null,
           expected?.status ?? null,

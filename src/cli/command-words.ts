@@ -1,0 +1,27 @@
+import type { Operation } from "../operations/operation.ts";
+
+/** Returns the noun and the verb of an operation, as words of a command line: the verb with dashes. */
+export function commandPath({ name }: Pick<Operation, "name">): string[] {
+  const cut = name.indexOf("_");
+  return cut === -1 ? [name] : [name.slice(0, cut), name.slice(cut + 1).replaceAll("_", "-")];
+}
+
+/**
+ * Replaces the names of operations and of this operation's fields in a message by commands and flags: `checkpoint_list` is
+ * `cairn checkpoint list`, `older_than` is `--older-than`. Quoted text is the user's own and stays.
+ */
+export function commandWords(message: string, operation: Operation, operations: readonly Operation[]): string {
+  const known = new Set(operations.map(({ name }) => name));
+  return message
+    .split(/("(?:[^"\\]|\\.)*")/)
+    .map((part) =>
+      part.startsWith('"')
+        ? part
+        : part.replace(/(?<![-\w./])[a-z]+(?:_[a-z]+)+(?![\w/])/g, (name) => {
+            if (known.has(name)) return `cairn ${commandPath({ name }).join(" ")}`;
+            if (name === "project_path") return "--project";
+            return name in operation.input.shape ? `--${name.replaceAll("_", "-")}` : name;
+          }),
+    )
+    .join("");
+}
