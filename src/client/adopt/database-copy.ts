@@ -48,11 +48,22 @@ export async function openCopy(
       if (attempt === ATTEMPTS) throw new CairnError("conflict", "changes all the time; close the program that writes it, then try again");
       await new Promise((resolved) => setTimeout(resolved, 50 * attempt));
     }
-    const database = await host.openDatabase(copy).catch((cause) => {
-      throw new CairnError("invalid_input", "is not a readable SQLite database", { cause });
-    });
+    const database = await host.openDatabase(copy).catch(raiseUnreadable);
     return {
-      ...database,
+      columns: (table) => {
+        try {
+          return database.columns(table);
+        } catch (error) {
+          return raiseUnreadable(error);
+        }
+      },
+      *rows(sql, ...params) {
+        try {
+          yield* database.rows(sql, ...params);
+        } catch (error) {
+          raiseUnreadable(error);
+        }
+      },
       close() {
         database.close();
         void clear();
@@ -62,6 +73,11 @@ export async function openCopy(
     await clear();
     throw error;
   }
+}
+
+/** Raises the error of a damaged or foreign file as a problem of that file. */
+function raiseUnreadable(cause: unknown): never {
+  throw new CairnError("invalid_input", "is not a readable SQLite database", { cause });
 }
 
 /** Copies the files once. Returns whether the copy is one consistent state. */

@@ -8,8 +8,9 @@ import type { AdoptTarget, Place } from "./target.ts";
 
 /** Records that are stored together: enough for efficient embedding, few enough to lose little to a kill. */
 const BATCH = 100;
-/** Notes of a growing database that are imported at once. */
+/** Notes of a growing database that are imported at once, and their characters: an import has a limit of 16 MB. */
 const NOTES = 500;
+const NOTE_CHARS = 2_000_000;
 
 interface Pending {
   readonly project: string;
@@ -58,11 +59,13 @@ export function recordWriter({ target, ledger, dryRun }: RecordWriterOptions): R
       const notes = new Map<Place, NoteRecord[]>();
       const places = new Set<string | null>();
       const counts = { sessions: 0, notes: 0 };
+      let held = { notes: 0, chars: 0 };
       const storeNotes = async () => {
         for (const [place, records] of notes) {
           if (!dryRun) await storeUnitNotes(target, place, noteSource(tool, unit.path), records, unit.replaces ?? false, report);
           notes.delete(place);
         }
+        held = { notes: 0, chars: 0 };
       };
       return {
         async addCheckpoint(project, record) {
@@ -77,9 +80,9 @@ export function recordWriter({ target, ledger, dryRun }: RecordWriterOptions): R
           report.notes += records.length;
           if (dryRun) report.imported += records.length;
           if (records.length > 0) places.add(place ?? null);
-          const held = [...(notes.get(place) ?? []), ...records];
-          notes.set(place, held);
-          if (!unit.replaces && held.length >= NOTES) await storeNotes();
+          notes.set(place, [...(notes.get(place) ?? []), ...records]);
+          held = { notes: held.notes + records.length, chars: held.chars + records.reduce((sum, { answer }) => sum + answer.length, 0) };
+          if (!unit.replaces && (held.notes >= NOTES || held.chars >= NOTE_CHARS)) await storeNotes();
         },
         async end() {
           // A place that has no notes of the unit any more gets an empty import, which deletes the old ones.

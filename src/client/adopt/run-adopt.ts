@@ -1,7 +1,7 @@
-import { asCairnError } from "../../model/errors.ts";
 import { checkpointRecord } from "./checkpoint-record.ts";
 import type { Ledger } from "./ledger.ts";
 import { noteRecords } from "./note-records.ts";
+import { readItems } from "./read-items.ts";
 import type { AdoptHost, AdoptReader, AdoptTool, AdoptUnit, FoundUnits, ProblemItem } from "./reader.ts";
 import { recordWriter } from "./record-writer.ts";
 import type { AdoptTarget, Place } from "./target.ts";
@@ -86,34 +86,29 @@ export async function runAdopt(options: AdoptOptions): Promise<AdoptReport> {
 
   async function readUnit(tool: AdoptTool, unit: AdoptUnit, report: ToolReport): Promise<void> {
     const read = writer.begin(tool, unit, report, (problem) => note(report, { type: "problem", path: unit.path, problem }));
-    try {
-      for await (const item of unit.read(signal)) {
-        if (item.type === "problem") {
-          note(report, item);
-          continue;
-        }
-        const folder = item.type === "session" ? item.digest.folder : item.folder;
-        const place: Place = folder === undefined ? undefined : options.findProject(folder);
-        if (place === undefined && (item.type === "session" || folder !== undefined)) {
-          note(report, { type: "problem", path: unit.path, problem: "the session names no folder, so its project is unknown" });
-          continue;
-        }
-        if (item.type === "note") await read.addNotes(place, noteRecords(tool, unit.path, item));
-        else {
-          const record = checkpointRecord(tool, item, options.now().toISOString());
-          if (record) await read.addCheckpoint(place!, record);
-          else report.empty++;
-        }
-        if (place !== undefined) projects.add(place);
+    let isComplete = true;
+    for await (const item of readItems(unit, signal, () => (isComplete = false))) {
+      if (item.type === "problem") {
+        note(report, item);
+        continue;
       }
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isProblemOfFile(error)) throw error;
-      note(report, { type: "problem", path: unit.path, problem: reasonOf(error) });
-      read.abandon();
-      return;
+      const folder = item.type === "session" ? item.digest.folder : item.folder;
+      const place: Place = folder === undefined ? undefined : options.findProject(folder);
+      if (place === undefined && (item.type === "session" || folder !== undefined)) {
+        if (item.type === "session" && item.digest.goal === undefined) report.empty++;
+        else note(report, { type: "problem", path: unit.path, problem: "names no folder, so its project is unknown" });
+        continue;
+      }
+      if (item.type === "note") await read.addNotes(place, noteRecords(tool, unit.path, item));
+      else {
+        const record = checkpointRecord(tool, item, options.now().toISOString());
+        if (record) await read.addCheckpoint(place!, record);
+        else report.empty++;
+      }
+      if (place !== undefined) projects.add(place);
     }
-    await read.end();
+    if (isComplete) await read.end();
+    else read.abandon();
   }
 
   function note(report: ToolReport, problem: ProblemItem): void {
@@ -130,22 +125,6 @@ async function forgetMissing(ledger: Ledger, target: AdoptTarget): Promise<void>
     const hasRecords = await target.hasAdopted(place ?? undefined);
     if (!hasRecords && own.some(({ sessions, notes }) => sessions + notes > 0)) ledger.forget((entry) => entry.places.includes(place));
   }
-}
-
-/** Returns whether an error is about one file: it changed, vanished, may not be read, or has an unexpected content. */
-function isProblemOfFile(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException).code;
-  return ["ENOENT", "EACCES", "EPERM", "ELOOP", "ENOTDIR", "EISDIR", "ENXIO", "EIO"].includes(String(code)) || isContentError(error);
-}
-
-function isContentError(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return code === "invalid_input" || code === "too_large" || code === "conflict";
-}
-
-function reasonOf(error: unknown): string {
-  const code = (error as NodeJS.ErrnoException).code;
-  return typeof code === "string" && /^E[A-Z]+$/.test(code) ? `cannot be read (${code})` : asCairnError(error).message;
 }
 
 function emptyReport(tool: AdoptTool, units: readonly AdoptUnit[]): ToolReport {

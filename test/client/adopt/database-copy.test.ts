@@ -1,13 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeAll, expect, it } from "vitest";
+import { sampleSession, writeOpencode } from "../../../bench/adopt/sessions.ts";
 import { openCopy } from "../../../src/client/adopt/database-copy.ts";
+import { READERS } from "../../../src/client/adopt/readers.ts";
 import { builtCommand } from "../../cli/stage.ts";
 import { killProcess } from "../../support/processes.ts";
-import { type Machine, machine, SIGNAL, writeFile } from "./machine.ts";
+import { type Machine, machine, readAll, SIGNAL, writeFile } from "./machine.ts";
 
 let host: Machine;
 afterEach(() => host.clear());
@@ -56,6 +58,16 @@ it("reads what a killed owner left in its write-ahead log, and touches neither f
   expect(database.columns("a")).toEqual(["n", "filler"]);
   database.close();
   expect(readdirSync(host.home).sort()).toEqual(names);
+});
+
+it("reports damaged pages as a problem of the file", async () => {
+  host = machine();
+  const path = await writeOpencode(host.home, [sampleSession(1, host.project, 200_000), sampleSession(2, host.project, 200_000)]);
+  const bytes = readFileSync(path);
+  bytes.fill(0xa5, 8_192, bytes.length - 4_096);
+  writeFile(path, bytes);
+  const { items } = await readAll(READERS.opencode, host);
+  expect(items.at(-1)).toEqual({ type: "problem", path, problem: "is not a readable SQLite database" });
 });
 
 it("leaves no copy behind when the file is no database", async () => {

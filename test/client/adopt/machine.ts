@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { readItems } from "../../../src/client/adopt/read-items.ts";
 import type { AdoptHost, AdoptItem, AdoptReader, AdoptUnit } from "../../../src/client/adopt/reader.ts";
 import { loadEngine, releaseClosedConnections } from "../../../src/stores/sqlite/driver/engine.ts";
 import { openForeignDatabase } from "../../../src/stores/sqlite/driver/foreign-database.ts";
@@ -66,18 +67,11 @@ export async function writeClaudeMem(
 
 export const SIGNAL = new AbortController().signal;
 
-export async function itemsOf(unit: AdoptUnit): Promise<AdoptItem[]> {
-  const items: AdoptItem[] = [];
-  for await (const item of unit.read(SIGNAL)) items.push(item);
-  return items;
-}
-
-/** Returns everything that a reader finds and reads. An error of one file is a problem, as in a run. */
+/** Returns everything that a reader finds and reads, as a run does. */
 export async function readAll(reader: AdoptReader, host: AdoptHost): Promise<{ units: readonly AdoptUnit[]; items: AdoptItem[] }> {
   const { units, problems } = await reader.find(host, SIGNAL);
   const items: AdoptItem[] = [...problems];
-  for (const unit of units)
-    items.push(...(await itemsOf(unit).catch((error): AdoptItem[] => [{ type: "problem", path: unit.path, problem: String(error.code) }])));
+  for (const unit of units) for await (const item of readItems(unit, SIGNAL, () => {})) items.push(item);
   return { units, items };
 }
 
