@@ -118,7 +118,7 @@ export function adoptSuite(name: string, connect: (folder: string) => Promise<{ 
       writeCodex(home, sampleSession(6, other));
       const { stdout, code } = await run("adopt", "--from", "codex");
       expect(code).toBe(EXIT_ATTENTION);
-      expect(stdout).toContain("rollout-x.jsonl: has an unknown format; known is that of Codex");
+      expect(stdout).toMatch(/rollout-x\.jsonl\n {4}has an unknown format; known is that of Codex/);
       expect(stdout).toContain("1 imported");
       writeFile(path, "");
     });

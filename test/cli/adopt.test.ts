@@ -42,11 +42,9 @@ describe("cairn adopt", () => {
     const transcript = writeClaude(home, sampleSession(1, project));
     const own = JSON.stringify({ cwd: project, transcript_path: transcript });
     expect((await cairn(["hook", "session-start"], { stdin: own })).stdout).toBe("");
-    expect((await cairn(["init"])).stdout).toContain(
-      "This machine has earlier sessions or notes of Claude Code. To see what Cairn can import: cairn adopt --dry-run\n",
-    );
+    expect((await cairn(["init"])).stdout).toContain("Claude Code left sessions or notes on this machine. See: cairn adopt --dry-run\n");
     const { additionalContext } = (await start()).hookSpecificOutput;
-    expect(additionalContext).toMatch(/^This machine has earlier sessions[^\n]+ do not run it unasked\.$/);
+    expect(additionalContext).toMatch(/^Claude Code left sessions[^\n]+ do not run it unasked\.$/);
     await cairn(["adopt", "--dry-run"]);
     expect(JSON.parse((await cairn(["checkpoint", "list", "--json"])).stdout).total).toBe(0);
     expect((await start()).hookSpecificOutput).toBeDefined();

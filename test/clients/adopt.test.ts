@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { processStage } from "../client/processes.ts";
-import { CLIENT_VERSIONS, runClaude, runCodex } from "./client-programs.ts";
+import { CLIENT_VERSIONS, runClaude, runCodex, runGemini } from "./client-programs.ts";
 import { mockModel } from "./mock-model.ts";
 
 const PROMPT = "Write a greeting into hello.txt";
@@ -20,6 +20,7 @@ const real = process.env.CAIRN_TEST_CLIENTS === "1";
 const CLIENTS = [
   { tool: "claude-code", run: runClaude, version: CLIENT_VERSIONS["@anthropic-ai/claude-code"], root: ".claude/projects" },
   { tool: "codex", run: runCodex, version: CLIENT_VERSIONS["@openai/codex"], root: ".codex/sessions" },
+  { tool: "gemini", run: runGemini, version: CLIENT_VERSIONS["@google/gemini-cli"], root: ".gemini/tmp" },
 ] as const;
 
 describe.each(CLIENTS)(
@@ -45,9 +46,9 @@ describe.each(CLIENTS)(
       const report = JSON.parse((await s.run("adopt", "--from", tool, "--json")).stdout);
       expect(report).toMatchObject({ sessions: 1, imported: 1, problems: [], projects: [s.project] });
       const { checkpoints } = JSON.parse((await s.run("checkpoint", "list", "--json")).stdout);
-      expect(checkpoints).toMatchObject([
-        { summary: PROMPT, tags: ["adopted", tool], context: { tool_version: version, branch: "topic" } },
-      ]);
+      // Gemini CLI records neither its version nor the branch.
+      const facts = tool === "gemini" ? {} : { tool_version: version, branch: "topic" };
+      expect(checkpoints).toMatchObject([{ summary: PROMPT, tags: ["adopted", tool], context: facts }]);
       expect(checkpoints[0].description).toBe(
         `Goal:\n${PROMPT}\n\nDecisions:\n- ${FIRST}\n\nFiles written:\n- hello.txt\n\nLast state:\n${LAST}`,
       );
@@ -57,10 +58,12 @@ describe.each(CLIENTS)(
     /** Stores a transcript without the texts of its program, which are long and not needed. */
     function record(from: string, to: string): void {
       for (const [name, text] of transcripts(from)) {
-        const lines = text
-          .trimEnd()
-          .split("\n")
-          .map((line) => JSON.stringify(shorten(JSON.parse(line.replaceAll(s.folder, "@folder@")))));
+        const lines = name.endsWith(".project_root")
+          ? ["@folder@/project"]
+          : text
+              .trimEnd()
+              .split("\n")
+              .map((line) => JSON.stringify(shorten(JSON.parse(line.replaceAll(s.folder, "@folder@")))));
         mkdirSync(join(to, name, ".."), { recursive: true });
         writeFileSync(join(to, name), `${lines.join("\n")}\n`);
       }
@@ -75,7 +78,7 @@ describe.each(CLIENTS)(
 );
 
 function transcripts(folder: string): [string, string][] {
-  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".jsonl"));
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /\.jsonl$|\.project_root$/.test(name));
   return names.map((name) => [name, readFileSync(join(folder, name), "utf8")]);
 }
 

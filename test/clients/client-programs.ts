@@ -4,7 +4,11 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:f
 import { join, resolve } from "node:path";
 
 /** The versions of the real programs, as npm has them. */
-export const CLIENT_VERSIONS = { "@anthropic-ai/claude-code": "2.1.197", "@openai/codex": "0.166.0" } as const;
+export const CLIENT_VERSIONS = {
+  "@anthropic-ai/claude-code": "2.1.197",
+  "@openai/codex": "0.166.0",
+  "@google/gemini-cli": "0.61.0",
+} as const;
 
 export type ClientPackage = keyof typeof CLIENT_VERSIONS;
 
@@ -28,6 +32,7 @@ export function installClient(name: ClientPackage): string {
   }
   const modules = join(folder, "node_modules");
   if (name === "@openai/codex") return join(modules, ".bin", "codex");
+  if (name === "@google/gemini-cli") return join(modules, ".bin", "gemini");
   return join(modules, `@anthropic-ai/claude-code-${process.platform}-${process.arch}`, "claude");
 }
 
@@ -58,6 +63,21 @@ export function runCodex({ home, cwd, url, prompt }: ClientRun): Promise<string>
   ];
   writeFileSync(join(folder, "config.toml"), config.join("\n"));
   return run(installClient("@openai/codex"), ["exec", prompt], { home, cwd, env: { MOCK_KEY: "mock" } });
+}
+
+/** Runs one request in Gemini CLI and waits for its end. */
+export function runGemini({ home, cwd, url, prompt }: ClientRun): Promise<string> {
+  const folder = join(home, ".gemini");
+  mkdirSync(folder, { recursive: true });
+  const settings = {
+    security: { auth: { selectedType: "gemini-api-key" } },
+    general: { disableAutoUpdate: true },
+    telemetry: { enabled: false },
+  };
+  writeFileSync(join(folder, "settings.json"), JSON.stringify({ ...settings, privacy: { usageStatisticsEnabled: false } }));
+  const env = { GEMINI_API_KEY: "mock", GOOGLE_GEMINI_BASE_URL: url };
+  const args = ["--skip-trust", "--yolo", "--model", "gemini-2.5-flash", "--prompt", prompt];
+  return run(installClient("@google/gemini-cli"), args, { home, cwd, env });
 }
 
 async function run(

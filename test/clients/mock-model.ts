@@ -16,11 +16,12 @@ interface ModelRequest {
   readonly model?: string;
   readonly messages?: readonly { readonly content?: unknown }[];
   readonly tools?: readonly { readonly name?: string }[];
+  readonly contents?: readonly { readonly parts?: readonly Wire[] }[];
   readonly input?: readonly { readonly type?: string }[];
 }
 type Event = readonly [type: string, data: Wire];
 
-/** Serves a model on loopback with the streaming interfaces of Anthropic (`/v1/messages`) and OpenAI (`/v1/responses`). */
+/** Serves a model on loopback with the streaming interfaces of Anthropic (`/v1/messages`), OpenAI (`/v1/responses`) and Google (`/v1beta`). */
 export async function mockModel(script: MockScript): Promise<{ url: string; requests: ModelRequest[]; close(): Promise<void> }> {
   const requests: ModelRequest[] = [];
   const server = createServer(async (request, response) => {
@@ -30,6 +31,10 @@ export async function mockModel(script: MockScript): Promise<{ url: string; requ
     if (path.includes("/count_tokens")) return void response.end(JSON.stringify({ input_tokens: 10 }));
     if (path.startsWith("/v1/messages")) return answer(response, anthropicEvents(body, script));
     if (path.startsWith("/v1/responses")) return answer(response, openaiEvents(body, script));
+    if (path.startsWith("/v1beta/models/")) {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return void response.end(`data: ${JSON.stringify(geminiAnswer(body, script))}\r\n\r\n`);
+    }
     response.writeHead(404).end("{}");
   });
   server.listen(0, "127.0.0.1");
@@ -109,4 +114,12 @@ function openaiEvents({ input = [] }: ModelRequest, { first, last, file }: MockS
     ...items.map((item, index): Event => ["response.output_item.done", { output_index: index, item }]),
     ["response.completed", { response: { id: "resp_mock", usage } }],
   ];
+}
+
+function geminiAnswer({ contents = [] }: ModelRequest, { first, last, file }: MockScript): Wire {
+  const isDone = contents.at(-1)?.parts?.some((part) => "functionResponse" in part) ?? false;
+  const call = { functionCall: { name: "write_file", args: { file_path: file.path, content: file.content } } };
+  const parts = isDone ? [{ text: last }] : [{ text: first }, call];
+  const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 };
+  return { candidates: [{ content: { role: "model", parts }, finishReason: "STOP", index: 0 }], usageMetadata };
 }

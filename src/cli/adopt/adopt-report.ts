@@ -25,7 +25,7 @@ export function adoptText({ tools, projects, problems }: AdoptReport, dryRun: bo
   const present = tools.filter(({ files, problems }) => files + problems > 0);
   if (present.length === 0) return "No sessions or notes of other tools were found on this machine.";
   const all = sums(tools);
-  const rows = present.map(({ tool, files, bytes, sessions, notes }) => [tool, `${files}`, megabytes(bytes), `${sessions}`, `${notes}`]);
+  const rows = present.map(({ tool, files, bytes, sessions, notes }) => [tool, `${files}`, size(bytes), `${sessions}`, `${notes}`]);
   const outcome = `${all.imported} ${dryRun ? "would be imported" : "imported"}, ${all.updated} updated, ${all.unchanged} unchanged`;
   const short = (path: string) => (path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path);
   return [
@@ -35,7 +35,9 @@ export function adoptText({ tools, projects, problems }: AdoptReport, dryRun: bo
     `${outcome}.`,
     ...(all.empty > 0 ? [`${count(all.empty, "session")} without a request left out.`] : []),
     ...(all.problems > 0 ? [`${all.problems} not read:`] : []),
-    ...problems.slice(0, PROBLEMS_SHOWN).map(({ path, problem }) => `  ${escapeControls(short(path)).replaceAll("\n", " ")}: ${problem}`),
+    ...problems
+      .slice(0, PROBLEMS_SHOWN)
+      .flatMap(({ path, problem }) => [`  ${escapeControls(short(path)).replaceAll("\n", " ")}`, `    ${problem}`]),
     ...(all.problems > PROBLEMS_SHOWN ? [`  … and ${all.problems - PROBLEMS_SHOWN} more`] : []),
     dryRun ? "Nothing was changed. To import: cairn adopt" : "To undo: cairn adopt --remove",
   ].join("\n");
@@ -54,6 +56,10 @@ type Sums = Omit<ToolReport, "tool">;
 function sums(tools: readonly ToolReport[]): Sums {
   const fields = ["files", "bytes", "sessions", "notes", "imported", "updated", "unchanged", "empty", "problems"] as const;
   return Object.fromEntries(fields.map((field) => [field, tools.reduce((sum, tool) => sum + tool[field], 0)])) as unknown as Sums;
+}
+
+function size(bytes: number): string {
+  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : megabytes(bytes);
 }
 
 function count(number: number, noun: string): string {

@@ -77,7 +77,7 @@ export async function runAdopt(options: AdoptOptions): Promise<AdoptReport> {
         for (const place of before.places) if (place !== null) projects.add(place);
       } else await readUnit(reader.tool, unit, report);
       done += unit.bytes;
-      progress(done, total, `${reader.tool} ${unit.path}`);
+      progress(done, total, reader.tool);
     }
     await writer.flush();
   }

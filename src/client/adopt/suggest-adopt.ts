@@ -33,7 +33,7 @@ export async function suggestAdopt({ home, env, dataDir, transcript }: SuggestOp
   const found: string[] = [];
   for (const [tool, isPresent] of places) if (await isPresent()) found.push(tool);
   if (found.length === 0) return undefined;
-  return `This machine has earlier sessions or notes of ${found.join(", ")}. To see what Cairn can import: cairn adopt --dry-run`;
+  return `${found.join(", ")} left sessions or notes on this machine. See: cairn adopt --dry-run`;
 }
 
 /** Returns whether a folder has such a file, at most `depth` folders below it. Looks at a bounded number of entries. */
