@@ -36,10 +36,16 @@ const SOURCES = [
     file: (grammar) => `out/${grammar}/tree-sitter-${grammar}.wasm`,
     sha256: {
       c: "7b80a64003e8ef8cde197329ee0167e9270f67663f2e6c6ef7d67b5425998aac",
+      elixir: "1059cf0fe8666f0a0ce3d496a2e5451d736d0401186be7a20fc96fda321feb6e",
+      haskell: "1d749bd88cfc6d93f28d777451be12a3fffe93b75fc2b8dcdd6e8d8ea9a544c7",
       html: "586f702f79fb297bf6d040807c9c7b315023dc4e65633a9ed548676a23777151",
       json: "f60270905cfa2483e8444559620150c0a1a2b23684a9d4b8b79b4528887863bb",
+      kotlin: "82f658c6d6e07f0c2a421ab7e1308763fffa16627c7d10e9dd9f6f9a4f9ff25a",
+      lua: "aedb69dbe1d27c031dde44e40e4ebb3c709adc51097be9f4114c60d6bd0262a4",
       sql: "b77530893b1dd6d1d4814eacf34d25bcbe4a12ec9a25a8c45b320d447265f42b",
+      swift: "3553bb4258b20fe3514c12a6e68d990036b9446e528283ec6ab79ede8854e791",
       yaml: "81dd56ecfadd34b62181f996e52cff6d3c4c026d7fbff6a201323a9abe8b2580",
+      zig: "c239344ce2612c87937445deb27af5083476fea7842b7bad6cf34c4db446c48a",
     },
   },
 ];

@@ -9,9 +9,10 @@ beforeAll(async () => {
 });
 
 /** The languages that the code index promises to cut by syntax. */
-const PROMISED = "typescript tsx javascript python go rust java c cpp csharp ruby php bash sql html css json yaml markdown"
-  .split(" ")
-  .sort();
+const PROMISED =
+  "typescript tsx javascript python go rust java c cpp csharp ruby php bash sql html css json yaml markdown kotlin swift elixir lua haskell zig"
+    .split(" ")
+    .sort();
 
 describe("chunks by language", () => {
   it("covers every promised language", () => {
@@ -46,6 +47,12 @@ describe("chunks by language", () => {
     ["deploy.sh", "prune_releases", [25]],
     ["schema.sql", "accounts", [10, 18, 19, 20, 21, 27]],
     ["theme.css", "--accent", [10]],
+    ["Cart.kt", "Cart", [15, 20, 25, 30]],
+    ["Cart.swift", "Priced", [9]],
+    ["cart.ex", "save", [7]],
+    ["cart.lua", "save", [5]],
+    ["Cart.hs", "items", [20, 20, 23]],
+    ["cart.zig", "make", [20]],
   ])("finds in %s the uses of %s, and none in strings or comments", (path, name, expected) => {
     const references = chunk(fixture(path)).symbols.filter((symbol) => symbol.role === "reference" && symbol.name === name);
     expect(references.map(({ line }) => line)).toEqual(expected);

@@ -1,8 +1,10 @@
 import type { Grammar } from "../grammar.ts";
 import { c, cpp } from "./c.ts";
+import { elixir, haskell, lua, zig } from "./functional-and-small.ts";
 import { go } from "./go.ts";
 import { javascript, typescript } from "./javascript.ts";
 import { csharp, java } from "./jvm-and-net.ts";
+import { kotlin, swift } from "./kotlin-and-swift.ts";
 import { css, html, json, yaml } from "./markup.ts";
 import { python } from "./python.ts";
 import { rust } from "./rust.ts";
@@ -30,6 +32,12 @@ export const GRAMMARS = {
   css,
   json,
   yaml,
+  kotlin,
+  swift,
+  elixir,
+  lua,
+  haskell,
+  zig,
 } as const satisfies Record<string, Grammar>;
 
 export type GrammarName = keyof typeof GRAMMARS;
