@@ -11,6 +11,14 @@ export type {
   RunStatus,
   StoredState,
 } from "./model/run.ts";
+export {
+  CheckpointNotFoundError,
+  type CheckpointStore,
+  FileStore,
+  MemoryStore,
+  PostgresStore,
+  SQLiteStore,
+} from "./open/checkpoint-store.ts";
 export { openRunStore, type RunStoreOptions } from "./open/open-run-store.ts";
 export type { HistoryQuery, NewRun, PruneOptions, PruneReport, RunStore, SaveOptions } from "./ports/run-store.ts";
 export type { CompiledGraph } from "./runs/compiled.ts";

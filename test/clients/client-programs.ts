@@ -8,6 +8,7 @@ export const CLIENT_VERSIONS = {
   "@anthropic-ai/claude-code": "2.1.197",
   "@openai/codex": "0.166.0",
   "@google/gemini-cli": "0.61.0",
+  "opencode-ai": "1.18.33",
 } as const;
 
 export type ClientPackage = keyof typeof CLIENT_VERSIONS;
@@ -31,10 +32,17 @@ export function installClient(name: ClientPackage): string {
     rmSync(unfinished, { recursive: true, force: true });
   }
   const modules = join(folder, "node_modules");
-  if (name === "@openai/codex") return join(modules, ".bin", "codex");
-  if (name === "@google/gemini-cli") return join(modules, ".bin", "gemini");
+  const command = COMMANDS[name];
+  if (command !== undefined) return join(modules, ".bin", command);
   return join(modules, `@anthropic-ai/claude-code-${process.platform}-${process.arch}`, "claude");
 }
+
+/** Commands of packages that run without their install script. */
+const COMMANDS: Partial<Record<ClientPackage, string>> = {
+  "@openai/codex": "codex",
+  "@google/gemini-cli": "gemini",
+  "opencode-ai": "opencode",
+};
 
 export interface ClientRun {
   readonly home: string;
