@@ -24,7 +24,8 @@ export function sampleOf(schema: z.ZodType, size: SampleSize, name = ""): unknow
   return textFor(name, size);
 }
 
-const OMITTED = new Set(["damaged", "note", "warning", "stale", "embedding_pending", "redacted"]);
+/** Absent unless something is wrong, or the caller asks for an explanation. */
+const OMITTED = new Set(["weights", "damaged", "note", "warning", "stale", "embedding_pending", "redacted"]);
 const LISTS_OF_WORDS = new Set(["tags", "parents", "scopes", "degraded"]);
 const FRACTIONS = new Set(["score", "distance", "rank_score", "success_rate"]);
 
