@@ -54,7 +54,7 @@ function cpuMs(args: readonly string[], { home, folder }: Place): number {
   const { stderr, status } = spawnSync(
     "bash",
     ["-c", 'TIMEFORMAT="%3U %3S"; time "$@" > /dev/null 2>&1', "bash", process.execPath, ...args],
-    { cwd: folder, encoding: "utf8", env: { PATH: process.env.PATH, HOME: home } },
+    { cwd: folder, encoding: "utf8", env: { ...process.env, HOME: home } },
   );
   if (status !== 0) throw new Error(`node ${args.join(" ")} ended with ${status}.`);
   const [user = 0, system = 0] = stderr.trim().split("\n").at(-1)!.split(" ").map(Number);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CodeChunk } from "../../model/code-index.ts";
 import type { CodeFilter, CodeStore } from "../../ports/code-store.ts";
 import { excerpt } from "../excerpt.ts";
-import { lineMatcher, type PatternOptions } from "./line-matcher.ts";
+import type { PatternOptions } from "./line-matcher.ts";
 
 export interface GrepQuery extends Omit<CodeFilter, "kinds">, PatternOptions {
   readonly pattern: string;
@@ -52,6 +52,7 @@ export async function grep(
   signal?: AbortSignal,
 ): Promise<GrepAnswer> {
   const { pattern, limit, contextLines = 0, fixed, ignoreCase, ...filter } = query;
+  const { lineMatcher } = await import("./line-matcher.ts"); // its engine is large, and most processes never search exactly
   const matcher = lineMatcher(pattern, { fixed, ignoreCase });
   const endsAt = now() + timeLimitMs;
   const paths = await store.pathsWith(matcher.words, filter);
