@@ -98,6 +98,9 @@ export function redactFields<Fields extends object>(
   return { fields: cleaned as Fields, redacted: [...counts.values()] };
 }
 
+/** The key under which hooks and agents store the session of a checkpoint. In a text, `session_id=…` may be a cookie; here it is an id. */
+const SESSION_KEY = "session_id";
+
 function redactPairs(
   map: Readonly<Record<string, string>>,
   limit: { readonly key: number; readonly value: number },
@@ -109,7 +112,7 @@ function redactPairs(
     const name = uniqueKey(pairs, clean(key, limit.key), limit.key);
     // A value such as `hunter2` is recognised as a secret only together with its key, `password`.
     const assigned = `${key}=`;
-    const together = redact(assigned + value).text;
+    const together = key === SESSION_KEY ? assigned + value : redact(assigned + value).text;
     const secretByName = redact(value).text === value && together !== assigned + value && together.startsWith(assigned);
     pairs[name] = secretByName ? clean(assigned + value, assigned.length + limit.value).slice(assigned.length) : clean(value, limit.value);
   }
