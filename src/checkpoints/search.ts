@@ -2,12 +2,12 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError } from "../model/errors.ts";
 import { newestFirst } from "../model/record-order.ts";
+import { checkpointText } from "../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../ports/checkpoint-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import { bestMatch, type Match } from "../recall/match.ts";
 import { type Hit, listPosition, readRecordHits } from "../recall/record-hits.ts";
 import { type SearchDeps, type SearchMode, searchRecords, type Weights } from "../recall/search.ts";
-import { checkpointText } from "../model/stored-record.ts";
 
 interface CheckpointQuery extends CheckpointFilter {
   readonly query: string;
