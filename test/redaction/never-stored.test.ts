@@ -117,7 +117,7 @@ describe("planted secrets of every kind", () => {
 
   it("are not seen in the id of an agent's session, which is no credential", async () => {
     const cairn = await open({ storage: "memory", embedder: { kind: "none" } });
-    const [{ secret }] = planted.filter(({ kind }) => kind === "stripe-key") as [{ secret: string }];
+    const { secret } = planted.find(({ kind }) => kind === "stripe-key")!;
     const save = (session_id: string) => cairn.checkpoints.save({ projectPath: project_path, summary: "Session", context: { session_id } });
     for (const id of ["0f8fad5b-d9cd-469f-a165-70867728950e", "ses_6a1b9Zk3LmQx7RtVw2Ny"])
       expect((await save(id)).context).toEqual({ session_id: id });
