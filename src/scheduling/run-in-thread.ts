@@ -45,7 +45,52 @@ export async function runInThread<Result>(
   }
 }
 
-/** Runs the work of a worker and posts its result or its error to `runInThread`. */
+/**
+ * Returns a function that runs orders one after the other in a thread. The thread stays for `idleMs` after the last order, because its
+ * start takes longer than a short order. It answers each message with `postResult`, and does not keep the process alive when idle.
+ */
+export function reuseThread<Order, Result>(worker: string | URL, idleMs: number): (order: Order) => Promise<Result> {
+  let thread: Worker | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function perform(order: Order): Promise<Result> {
+    clearTimeout(idle);
+    thread ??= startThread(worker).on("error", () => {}); // an idle thread that fails must not end the process
+    const used = thread;
+    used.ref();
+    let forget = () => {};
+    try {
+      const message = await new Promise<Message<Result>>((resolve, reject) => {
+        const onError = (error: unknown) => {
+          thread = undefined; // the next order starts another
+          reject(error);
+        };
+        const onExit = () => onError(new Error(`${worker} ended without a result.`));
+        forget = () => used.off("message", resolve).off("error", onError).off("exit", onExit);
+        used.on("message", resolve).on("error", onError).on("exit", onExit);
+        used.postMessage(order);
+      });
+      if ("result" in message) return message.result;
+      throw "failure" in message ? toError(message.failure) : new Error(`${worker} reported progress instead of a result.`);
+    } finally {
+      forget();
+      used.unref();
+      idle = setTimeout(() => {
+        if (thread === used) thread = undefined;
+        void used.terminate();
+      }, idleMs).unref();
+    }
+  }
+
+  return (order) => {
+    const result = last.then(() => perform(order));
+    last = result.catch(() => {});
+    return result;
+  };
+}
+
+/** Runs the work of a worker and posts its result or its error to `runInThread` or `reuseThread`. */
 export async function postResult<Result>(work: (reportProgress: (done: number, total: number) => void) => Promise<Result>): Promise<void> {
   const post = (message: Message<Result>) => parentPort!.postMessage(message);
   try {

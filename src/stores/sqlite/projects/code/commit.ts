@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
 import { yieldToCalls } from "../../../../scheduling/calls.ts";
-import { runInThread } from "../../../../scheduling/run-in-thread.ts";
+import { reuseThread } from "../../../../scheduling/run-in-thread.ts";
 import { codeTerms } from "../../../../text/terms.ts";
 import { packTexts, type TextPlace } from "../../../rows/chunk-row.ts";
 import { chunkTerms, type PackedSymbols, packSymbols } from "../../../rows/index-text.ts";
@@ -20,12 +20,16 @@ export interface CommitOrder {
   readonly batch: CodeBatch;
 }
 
+/** Milliseconds that the commit thread waits for the next batch of an index run. */
+const IDLE_MS = 5_000;
+const commitInThread = reuseThread<CommitOrder, CommitResult>("stores/sqlite/projects/code/commit-worker.js", IDLE_MS);
+
 /** Commits a batch in one transaction: readers see all of it or nothing. A large batch is written by a thread, off the event loop. */
 export async function commitBatch(database: SqliteDatabase, projectId: string, batch: CodeBatch): Promise<CommitResult> {
   if (isMainThread && sizeOf(batch) > INLINE_CHUNKS) {
     if (!existsSync(database.path)) await database.write(() => {}); // creates the file, with its schema and its owner
     const order: CommitOrder = { path: database.path, projectId, batch };
-    return runInThread<CommitResult>("stores/sqlite/projects/code/commit-worker.js", order);
+    return commitInThread(order);
   }
   const files = (batch.files ?? []).map(rowsOf);
   return database.write((tx) => commitCode(tx, projectId, { ...batch, files }));
