@@ -17,7 +17,7 @@ import {
   text,
   WeightsField,
 } from "../operations/schemas.ts";
-import { matchNote } from "../recall/match.ts";
+import { matchNote } from "../recall/fuse.ts";
 import type { Hit } from "../recall/record-hits.ts";
 import { fitNote } from "../text/estimate-tokens.ts";
 import { fitCheckpoints } from "./fit.ts";

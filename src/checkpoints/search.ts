@@ -5,7 +5,7 @@ import { newestFirst } from "../model/record-order.ts";
 import { checkpointText } from "../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../ports/checkpoint-store.ts";
 import type { Storage } from "../ports/storage.ts";
-import { bestMatch, type Match } from "../recall/match.ts";
+import { bestMatch, type Match } from "../recall/fuse.ts";
 import { type Hit, listPosition, readRecordHits } from "../recall/record-hits.ts";
 import { type SearchDeps, type SearchMode, searchRecords, type Weights } from "../recall/search.ts";
 

@@ -12,7 +12,7 @@ import {
   ProjectPath,
   text,
 } from "../operations/schemas.ts";
-import { matchNote } from "../recall/match.ts";
+import { matchNote } from "../recall/fuse.ts";
 import { olderThanTime } from "../text/point-in-time.ts";
 import { compactResults, fitResults, rowText } from "./operations.ts";
 import { CheckpointOutput, FilterFields, SearchResult } from "./wire-schemas.ts";

@@ -5,7 +5,7 @@ import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { ProjectId, text } from "../operations/schemas.ts";
 import type { CodeFilter } from "../ports/code-store.ts";
-import { matchNote } from "../recall/match.ts";
+import { matchNote } from "../recall/fuse.ts";
 import { estimateTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { compactContexts, compactSearch, compactUsages, contextText, searchText, usagesText } from "./answer-text.ts";
 import { PATH_ROLES } from "./query.ts";

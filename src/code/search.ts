@@ -1,7 +1,7 @@
 import type { CodeKind } from "../model/code-chunk.ts";
 import type { CodeChunk, DefinitionSite } from "../model/code-index.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
-import type { Match } from "../recall/match.ts";
+import type { Match } from "../recall/fuse.ts";
 import { type Found, type Hydrated, type Ranking, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
 import { estimateTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { excerpt } from "./excerpt.ts";

@@ -17,7 +17,7 @@ import {
   text,
   WeightsField,
 } from "../operations/schemas.ts";
-import { matchNote } from "../recall/match.ts";
+import { matchNote } from "../recall/fuse.ts";
 import { fitNote } from "../text/estimate-tokens.ts";
 import { fitKnowledge } from "./fit.ts";
 import type { SavedKnowledge } from "./service.ts";

@@ -5,7 +5,7 @@ import { resolveDatabase, type Scope } from "../model/record-scope.ts";
 import type { EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../ports/knowledge-store.ts";
 import type { Storage } from "../ports/storage.ts";
-import { bestMatch, type Match } from "../recall/match.ts";
+import { bestMatch, type Match } from "../recall/fuse.ts";
 import { type Hit, readRecordHits } from "../recall/record-hits.ts";
 import { type Found, type SearchAnswer, type SearchDeps, type SearchMode, searchRecords, type Weights } from "../recall/search.ts";
 import { errorSignature, normaliseError } from "../text/normalise-error.ts";

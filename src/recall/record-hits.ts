@@ -1,7 +1,6 @@
 import { newestFirst } from "../model/record-order.ts";
 import type { RecordStore } from "../ports/recall-store.ts";
-import { type Candidate, fuse } from "./fuse.ts";
-import { codeShare, neighbourShare, recencyWeight, recordWeight, shortness } from "./record-weights.ts";
+import { type Candidate, codeShare, fuse, neighbourShare, recencyWeight, recordWeight, shortness } from "./fuse.ts";
 import type { Found, Hydrated, Ranking } from "./search.ts";
 
 export interface Hit<RecordType> {

@@ -6,9 +6,7 @@ import type { CandidateQuery, Candidates, Ranked, RecallStore } from "../ports/r
 import type { Redact } from "../text/redact.ts";
 import type { Backfiller } from "./backfiller.ts";
 import { embedWithin } from "./embed-records.ts";
-import { type Candidate, fuse, semanticWeight } from "./fuse.ts";
-import { judgeMatch, type Match } from "./match.ts";
-import { asksForRecent, keywordLead, type Signals } from "./record-weights.ts";
+import { asksForRecent, type Candidate, fuse, judgeMatch, keywordLead, type Match, type Signals, semanticWeight } from "./fuse.ts";
 
 export type SearchMode = "hybrid" | "semantic" | "keyword";
 

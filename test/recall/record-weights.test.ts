@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { KeywordRanked } from "../../src/ports/recall-store.ts";
-import { judgeMatch } from "../../src/recall/match.ts";
 import {
   asksForRecent,
   codeShare,
+  judgeMatch,
   keywordLead,
   neighbourShare,
   recencyWeight,
   recordWeight,
   shortness,
-} from "../../src/recall/record-weights.ts";
+} from "../../src/recall/fuse.ts";
 
 const ranked = (scores: readonly number[], matched?: number): KeywordRanked[] =>
   scores.map((score, index) => ({ id: String(index), score, ...(index === 0 && { matched }) }));
