@@ -21,7 +21,7 @@ export interface ReadHits<RecordType> {
 
 /** Records whose texts decide the weight, and records that are ranked by their texts and neighbours. */
 const SAMPLED = 10;
-const POOL = 40;
+const POOL = 24;
 /** The part of the newest record's recency that the next older one has. */
 const RECENCY_DECAY = 0.8;
 
