@@ -136,6 +136,15 @@ describe("the examples in the docs", () => {
     })),
   );
 
+  /** Returns the options of a process whose user works in `project` and has the folder above it as home. */
+  function userOf(project: string) {
+    const path = `${join(folder, "bin")}:${process.env.PATH}`;
+    // The static model loads in milliseconds. A search continues without a model that is not loaded after 4 s, which
+    // minilm may need on a busy machine.
+    const env = { PATH: path, HOME: resolve(project, ".."), CAIRN_LOG_LEVEL: "warn", CAIRN_EMBEDDER_KIND: "static" };
+    return { cwd: project, encoding: "utf8", env } as const;
+  }
+
   it("are found", () => {
     expect(blocks.filter(({ language }) => language === "sh").length).toBeGreaterThan(3);
     expect(blocks.filter(({ language }) => language === "ts").length).toBeGreaterThan(0);
@@ -147,12 +156,8 @@ describe("the examples in the docs", () => {
     mkdirSync(project, { recursive: true });
     spawnSync("git", ["init", "--quiet", project]);
     const { status, stderr } = spawnSync("bash", ["-e", "-o", "pipefail", "-c", code], {
+      ...userOf(project),
       timeout: 280_000,
-      cwd: project,
-      encoding: "utf8",
-      // The static model loads in milliseconds. A search continues without a model that is not loaded after 4 s, which
-      // minilm may need on a busy machine.
-      env: { PATH: `${join(folder, "bin")}:${process.env.PATH}`, HOME: home, CAIRN_LOG_LEVEL: "warn", CAIRN_EMBEDDER_KIND: "static" },
     });
     expect({ status, stderr: status === 0 ? "" : stderr }).toEqual({ status: 0, stderr: "" });
   });
@@ -164,6 +169,37 @@ describe("the examples in the docs", () => {
     writeFileSync(file, code);
     await import(pathToFileURL(file).href);
   });
+
+  it.each(["docs/runs.md", "docs/systems.md"])("run in order in one folder: %s", (page) => {
+    const project = followedFolder(page);
+    const fences = [...read(page).matchAll(/^```(\w+)(?: (.+))?\n([\s\S]*?)^```$/gm)];
+    expect(fences.length).toBeGreaterThan(1);
+    for (const [, language, info, code] of fences) {
+      if (language === "js") {
+        writeFileSync(join(project, info!), code!);
+        continue;
+      }
+      expect(`${language} ${info}`).toBe("sh in order");
+      for (const line of code!.trimEnd().split("\n")) {
+        const [, command, expected = ""] = /^(.*?)(?:\s+# (.*))?$/.exec(line)!;
+        const { status, stdout, stderr } = spawnSync("bash", ["-c", command!], { ...userOf(project), timeout: 120_000 });
+        expect({ command, status, stderr: status === 0 ? "" : stderr }).toEqual({ command, status: 0, stderr: "" });
+        // The comment after a program is its output, with an optional explanation.
+        if (command!.startsWith("node ")) expect(expected.startsWith(stdout.trim()), `${command} printed: ${stdout}`).toBe(true);
+        else expect(stdout.trim(), command).not.toBe("");
+      }
+    }
+  });
+
+  /** Returns a project with the packages that a page's programs import, and with nothing else. */
+  function followedFolder(page: string): string {
+    const project = join(mkdtempSync(join(folder, `${page.replace(/\W+/g, "-")}-`)), "project");
+    mkdirSync(join(project, "node_modules"), { recursive: true });
+    spawnSync("git", ["init", "--quiet", project]);
+    symlinkSync(root, join(project, "node_modules", "cairn-memory"));
+    symlinkSync(join(root, "node_modules", "@langchain"), join(project, "node_modules", "@langchain"));
+    return project;
+  }
 
   it.each(["docs/ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md"])("name only existing source files: %s", (page) => {
     const named = [...read(page).matchAll(/`((?:src|test|scripts|bench)\/[\w./-]+)`/g)].map(([, path]) => path!);
