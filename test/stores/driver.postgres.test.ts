@@ -240,7 +240,7 @@ describe("A PostgreSQL schema", () => {
   it.each([
     ["written by a newer version", "INSERT INTO %.schema_migrations VALUES (999, 'later', 'x')", /newer version/],
     ["written by an older version", "UPDATE %.schema_migrations SET migration_id = 0", /older version/],
-    ["altered", "UPDATE %.schema_migrations SET checksum = 'x' WHERE migration_id = 1", /was altered/],
+    ["altered", "UPDATE %.schema_migrations SET checksum = 'x'", /was altered/],
   ])("is refused and stays as it is when it was %s", async (_, sql, message) => {
     const project = `/schemas/${Math.random()}`;
     const schema = projectDatabaseName(project);

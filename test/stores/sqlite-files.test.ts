@@ -75,7 +75,7 @@ describe("a project's SQLite file", () => {
   it.each([
     ["written by a newer version", "INSERT INTO schema_migrations VALUES (999, 'later', 'x', '2030-01-01')", /newer version/],
     ["written by an older version", "UPDATE schema_migrations SET migration_id = 0", /older version/],
-    ["altered", "UPDATE schema_migrations SET checksum = 'x' WHERE migration_id = 1", /was altered/],
+    ["altered", "UPDATE schema_migrations SET checksum = 'x'", /was altered/],
   ])("is refused when its schema was %s, and stays as it is", async (_, sql, message) => {
     await storeSome(1);
     const database = await openSqlite({ path });
