@@ -141,7 +141,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
 
   it("refuses what cannot be meant, naming the field", async () => {
     expect(await rejection("/search", { query: "" })).toMatch(/query/);
-    expect(await rejection("/search", { query: "x".repeat(LIMITS.queryChars + 1) })).toMatch(/query/);
+    expect(await rejection("/search", { query: "x".repeat(LIMITS.longQuestionChars + 1) })).toMatch(/query/);
     expect(await rejection("/search", { query: "x", top_k: 0 })).toMatch(/top_k/);
     expect(await rejection("/search", { query: "x", top_k: 101 })).toMatch(/top_k/);
     expect(await rejection("/search", { query: "x", mode: "magic" })).toMatch(/mode/);

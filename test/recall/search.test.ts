@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
@@ -68,6 +69,7 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("re
 
   it("ranks the newest checkpoint first for a question about the state of the work", async () => {
     for (let n = 0; n < 12; n++) await save(`step ${n} of the import is done, and so is its report`);
+    await sleep(5); // a later millisecond: records of one millisecond have no order
     const newest = await save("rate limiter done; retries come next");
     const { hits, weights } = await search("where was I, what is unfinished?");
     expect(hits[0]!.record.id).toBe(newest.id);
