@@ -1,9 +1,10 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
-import { CheckpointNotFoundError, type CheckpointStore, END, FileStore, graph, MemoryStore, SQLiteStore } from "../../src/runs.ts";
+import { afterAll, describe } from "vitest";
+import { type CheckpointStore, FileStore, MemoryStore, SQLiteStore } from "../../src/runs.ts";
 import { removeFolder } from "../support/processes.ts";
+import { checkpointStoreSuite } from "./checkpoint-store-suite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-checkpoint-store-"));
 afterAll(() => removeFolder(folder));
@@ -14,33 +15,4 @@ const STORES: readonly [string, () => CheckpointStore & Pick<MemoryStore, "runs"
   ["SQLiteStore", () => new SQLiteStore(join(folder, "runs.db"))],
 ];
 
-describe.each(STORES)("%s", (_, open) => {
-  it("passes the table of tests of the original design", async () => {
-    const store = open();
-    await store.save("run-1", "node-a", "data-a");
-    expect(await store.load("run-1", "node-a")).toBe("data-a");
-    await store.save("run-1", "node-a", "data-a2");
-    expect(await store.load("run-1", "node-a")).toBe("data-a2");
-    await expect(store.load("run-1", "node-x")).rejects.toBeInstanceOf(CheckpointNotFoundError);
-    await store.save("run-1", "node-b", new Uint8Array([1, 2]));
-    expect((await store.list("run-1")).map(({ nodeId }) => nodeId)).toEqual(["node-a", "node-b"]);
-    await store.delete("run-1", "node-a");
-    await store.delete("run-1", "node-a");
-    await expect(store.load("run-1", "node-a")).rejects.toMatchObject({ code: "not_found" });
-    await store.deleteRun("run-1");
-    await store.deleteRun("run-1");
-    expect(await store.list("run-1")).toEqual([]);
-    await store.close();
-  });
-
-  it("serves a graph through its run store", async () => {
-    const store = open();
-    const flow = graph<{ n: number }>()
-      .node("add", ({ n }) => ({ n: n + 1 }))
-      .entry("add")
-      .edge("add", END)
-      .compile();
-    expect(await flow.run({ n: 1 }, { store: await store.runs(), runId: "graph-1" })).toMatchObject({ state: { n: 2 } });
-    await store.close();
-  });
-});
+describe.each(STORES)("%s", (_, open) => checkpointStoreSuite(open));

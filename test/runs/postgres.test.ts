@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { PostgresStore } from "../../src/runs.ts";
 import { postgresRunStore } from "../../src/stores/postgres/runs/store.ts";
 import { runStoreContract } from "../../src/testing/run-store-contract.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { checkpointStoreSuite } from "./checkpoint-store-suite.ts";
 
 describe.runIf(postgresWanted)("PostgreSQL", () => {
   const databases: TestDatabase[] = [];
@@ -22,6 +24,8 @@ describe.runIf(postgresWanted)("PostgreSQL", () => {
     return store;
   };
   for (const { name, run } of runStoreContract({ clock: "own", open })) it(name, run);
+
+  describe("PostgresStore", () => checkpointStoreSuite(() => new PostgresStore(next.url)));
 });
 
 /** Also what a store never forgets: the numbers of deleted runs. */
