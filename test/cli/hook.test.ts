@@ -146,6 +146,26 @@ describe("cairn hook", () => {
     expect(stderr).toMatch(/^cairn hook: .+\n$/);
   });
 
+  it("sends no part of a secret that the limit of a request would cut", async () => {
+    writeFileSync(transcript, lines(user(`${"x ".repeat(390)}${secret}`)));
+    await hook("session-end", { session_id: "cut" });
+    const { description } = (await checkpoints())[0];
+    expect(description).toContain("[redacted:");
+    expect(description).not.toContain(secret.slice(0, 12));
+  });
+
+  it("does not save a session twice that contains a value of redaction.allow", async () => {
+    const config = join(folder, "home", ".cairn", "config.json");
+    mkdirSync(join(folder, "home", ".cairn"), { recursive: true });
+    writeFileSync(config, JSON.stringify({ redaction: { allow: [secret] } }));
+    writeFileSync(transcript, lines(user(`Use ${secret}`)));
+    await hook("pre-compact", { session_id: "allowed" });
+    await hook("session-end", { session_id: "allowed" });
+    writeFileSync(config, "{}");
+    const own = (await checkpoints()).filter(({ context }: { context: Record<string, string> }) => context.session_id === "allowed");
+    expect(own).toMatchObject([{ tags: ["auto", "pre-compact"], summary: `Before compaction: Use ${secret}` }]);
+  });
+
   it("exits with 0 also for an invalid configuration", async () => {
     mkdirSync(join(folder, "home", ".cairn"), { recursive: true });
     writeFileSync(join(folder, "home", ".cairn", "config.json"), "{ broken");

@@ -10,6 +10,7 @@ import { leases } from "../../client/jobs/lease.ts";
 import { CairnError } from "../../model/errors.ts";
 import { newId } from "../../model/ids.ts";
 import { openForeignDatabase } from "../../stores/sqlite/driver/foreign-database.ts";
+import { redactor } from "../../text/redact.ts";
 import { usage } from "../argv.ts";
 import type { Call, Command } from "../command.ts";
 import { EXIT_ATTENTION } from "../exit-code.ts";
@@ -64,7 +65,7 @@ interface Run {
 
 async function runImport(call: Call, { opened, tools, bar, signal }: Run): Promise<void> {
   const { host, values } = call;
-  const { dataDir } = call.config().config;
+  const { dataDir, redaction } = call.config().config;
   const scratch = join(ledgerFolder(dataDir), "copies");
   await rm(scratch, { recursive: true, force: true }); // of a run that was killed
   await mkdir(scratch, { recursive: true, mode: 0o700 });
@@ -72,7 +73,14 @@ async function runImport(call: Call, { opened, tools, bar, signal }: Run): Promi
   try {
     const dryRun = values["dry-run"] === true;
     const { home, env } = host;
-    const machine: AdoptHost = { home, env, folder: call.project().tree, scratch, openDatabase: openForeignDatabase };
+    const machine: AdoptHost = {
+      home,
+      env,
+      folder: call.project().tree,
+      scratch,
+      redact: redactor(redaction),
+      openDatabase: openForeignDatabase,
+    };
     const report = await runAdopt({
       readers: tools.map((tool) => READERS[tool]),
       host: machine,

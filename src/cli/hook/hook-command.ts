@@ -4,7 +4,7 @@ import type { ProjectIdentity } from "../../files/git-repository.ts";
 import type { Checkpoint } from "../../model/checkpoint.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Cairn } from "../../operations/cairn.ts";
-import { redactSecrets } from "../../text/redact.ts";
+import { type Redact, redactor } from "../../text/redact.ts";
 import { parseJson } from "../../text/untrusted.ts";
 import type { Call, Command } from "../command.ts";
 import { type Host, print } from "../host.ts";
@@ -55,10 +55,11 @@ async function runHook(call: Call): Promise<JsonObject | undefined> {
   const named = textOf(input.cwd);
   const cwd = named && statSync(named, { throwIfNoEntry: false })?.isDirectory() ? named : host.cwd;
   const { repository, tree } = values.project === undefined ? findProject(undefined, cwd) : call.project();
-  const { cairn } = await openClient(call.config().config, { jobs: "here" });
+  const { config } = call.config();
+  const { cairn } = await openClient(config, { jobs: "here" });
   try {
     if (event === "session-start") return (await offer(cairn, repository, input)) ?? (await suggest(call, input));
-    await save(cairn, { repository, tree }, event, input);
+    await save(cairn, { repository, tree }, event, input, redactor(config.redaction));
     return undefined;
   } finally {
     await cairn.close();
@@ -70,22 +71,27 @@ async function save(
   { repository: projectPath, tree }: ProjectIdentity,
   event: Exclude<HookName, "session-start">,
   input: JsonObject,
+  redact: Redact,
 ): Promise<void> {
   const path = textOf(input.transcript_path);
   if (!path) throw new Error("Nothing was saved: the input has no transcript_path");
   if (!statSync(path, { throwIfNoEntry: false })) return; // the session ended before its first request
   const sessionId = textOf(input.session_id);
-  const checkpoint = sessionCheckpoint({ projectPath, tree }, readTranscript(path), {
-    event,
-    sessionId,
-    why: textOf(input.trigger) ?? textOf(input.reason),
-    compactSummary: event === "post-compact" ? textOf(input.compact_summary) : undefined,
-  });
+  const checkpoint = sessionCheckpoint(
+    { projectPath, tree },
+    readTranscript(path),
+    {
+      event,
+      sessionId,
+      why: textOf(input.trigger) ?? textOf(input.reason),
+      compactSummary: event === "post-compact" ? textOf(input.compact_summary) : undefined,
+    },
+    redact,
+  );
   if (!checkpoint) return;
   const { checkpoints: automatic } = await cairn.checkpoints.list({ projectPath, limit: LIMITS.listMax, tags: [AUTOMATIC] });
   // A session that ends right after a compaction would be saved twice.
-  if (automatic[0]?.context.session_id === sessionId && automatic[0]?.description === redactSecrets(checkpoint.description ?? "").text)
-    return;
+  if (automatic[0]?.context.session_id === sessionId && automatic[0]?.description === redact(checkpoint.description ?? "").text) return;
   await cairn.checkpoints.save(checkpoint);
   const replaced = (one: Checkpoint) => one.context.session_id === sessionId && isCompaction(one.tags) === isCompaction([event]);
   const surplus = automatic.filter((one, index) => replaced(one) || index >= AUTOMATIC_KEPT - 1);

@@ -1,4 +1,4 @@
-import { redactSecrets } from "../../text/redact.ts";
+import type { Redact } from "../../text/redact.ts";
 
 /** Characters of a sentence that states a decision. Longer ones are rarely decisions. */
 const MIN_CHARS = 20;
@@ -25,10 +25,10 @@ const DECIDED = new RegExp(
 );
 
 /** Finds sentences that state a decision, by fixed phrases. Secrets are removed from the whole text first, because one may span sentences. */
-export function findDecisions(text: string): string[] {
+export function findDecisions(text: string, redact: Redact): string[] {
   if (!DECIDED.test(text)) return [];
   const found: string[] = [];
-  for (const sentence of sentences(redactSecrets(text).text)) {
+  for (const sentence of sentences(redact(text).text)) {
     if (sentence.length >= MIN_CHARS && sentence.length <= MAX_CHARS && DECIDED.test(sentence)) found.push(sentence);
   }
   return [...new Set(found)];

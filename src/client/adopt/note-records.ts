@@ -1,7 +1,8 @@
 import { LIMITS } from "../../model/limits.ts";
+import { clip, clipLine } from "../../text/clip.ts";
+import type { Redact } from "../../text/redact.ts";
 import { isBlank } from "../../text/untrusted.ts";
 import { noteId } from "./adopted-id.ts";
-import { clip, clipLine } from "./clip.ts";
 import type { AdoptTool, NoteItem } from "./reader.ts";
 
 /** A knowledge record in the form that `knowledge_import` takes. */
@@ -23,15 +24,15 @@ const PARTS = 20;
 const BREAK_SHARE = 0.5;
 
 /** Makes the knowledge records of a note: one, or several numbered ones if the text exceeds the limit of an answer. */
-export function noteRecords(tool: AdoptTool, path: string, note: NoteItem): NoteRecord[] {
-  const text = clip(note.text, LIMITS.answerChars * PARTS);
-  const title = clipLine(note.title, QUESTION_CHARS);
+export function noteRecords(tool: AdoptTool, path: string, note: NoteItem, redact: Redact): NoteRecord[] {
+  const text = clip(redact, note.text, LIMITS.answerChars * PARTS);
+  const title = clipLine(redact, note.title, QUESTION_CHARS);
   if (isBlank(text)) return [];
   const parts = splitText(text, LIMITS.answerChars - 1_000); // redaction in the service may lengthen a text
   return parts.map((answer, index) => ({
     id: noteId(tool, path, index === 0 ? note.key : `${note.key} part ${index + 1}`),
     kind: "skill",
-    category: clipLine(note.category, LIMITS.categoryChars),
+    category: clipLine(redact, note.category, LIMITS.categoryChars),
     subcategory: tool,
     question: isBlank(title) ? "Note" : index === 0 ? title : `${title} (part ${index + 1})`,
     answer,

@@ -1,3 +1,4 @@
+import type { Redact } from "../../text/redact.ts";
 import type { ForeignDatabase } from "./foreign-database.ts";
 import type { SessionDigest } from "./session-digest.ts";
 
@@ -61,6 +62,8 @@ export interface AdoptHost {
   readonly folder: string;
   /** A private folder for copies of databases. */
   readonly scratch: string;
+  /** Removes secrets, except the values of `redaction.allow`. */
+  readonly redact: Redact;
   /** Opens a copy of a database for reading. */
   readonly openDatabase: (path: string) => Promise<ForeignDatabase>;
 }

@@ -99,9 +99,9 @@ export async function runAdopt(options: AdoptOptions): Promise<AdoptReport> {
         else note(report, { type: "problem", path: unit.path, problem: "names no folder, so its project is unknown" });
         continue;
       }
-      if (item.type === "note") await read.addNotes(place, noteRecords(tool, unit.path, item));
+      if (item.type === "note") await read.addNotes(place, noteRecords(tool, unit.path, item, host.redact));
       else {
-        const record = checkpointRecord(tool, item, options.now().toISOString());
+        const record = checkpointRecord(tool, item, { now: options.now().toISOString(), redact: host.redact });
         if (record) await read.addCheckpoint(place!, record);
         else report.empty++;
       }

@@ -1,4 +1,5 @@
 import { isAbsolute, join } from "node:path";
+import type { Redact } from "../../text/redact.ts";
 import { findDecisions } from "./find-decisions.ts";
 import { ADOPT_LIMITS } from "./limits.ts";
 
@@ -45,7 +46,7 @@ const DECISIONS = 12;
 const PATH_CHARS = 1_000;
 
 /** Collects the digest of a session entry by entry, so that a transcript of any length takes bounded memory. */
-export function sessionDigest(): { add(entry: SessionEntry): void; value(): SessionDigest } {
+export function sessionDigest(redact: Redact): { add(entry: SessionEntry): void; value(): SessionDigest } {
   const about: { folder?: string | undefined; branch?: string; version?: string } = {};
   let goal: string | undefined;
   const requests: string[] = [];
@@ -56,7 +57,7 @@ export function sessionDigest(): { add(entry: SessionEntry): void; value(): Sess
   let endedAt: string | undefined;
 
   const addDecisions = (text: string) => {
-    for (const decision of findDecisions(text)) {
+    for (const decision of findDecisions(text, redact)) {
       decisions.delete(decision); // the most recent last
       decisions.add(decision);
       if (decisions.size > DECISIONS) decisions.delete(first(decisions));
@@ -101,8 +102,8 @@ export function sessionDigest(): { add(entry: SessionEntry): void; value(): Sess
 }
 
 /** Returns the digest of a complete list of entries. */
-export function digestOf(entries: Iterable<SessionEntry>): SessionDigest {
-  const digest = sessionDigest();
+export function digestOf(entries: Iterable<SessionEntry>, redact: Redact): SessionDigest {
+  const digest = sessionDigest(redact);
   for (const entry of entries) digest.add(entry);
   return digest.value();
 }

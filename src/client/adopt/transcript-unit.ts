@@ -1,3 +1,4 @@
+import type { Redact } from "../../text/redact.ts";
 import { ADOPT_LIMITS } from "./limits.ts";
 import type { ListedFile } from "./list-files.ts";
 import { type JsonObject, jsonLines } from "./read-file.ts";
@@ -14,12 +15,13 @@ export interface TranscriptFormat {
 
 export interface TranscriptOptions {
   readonly sessionId: string;
+  readonly redact: Redact;
   /** Known from elsewhere than the file. */
   readonly folder?: string | undefined;
 }
 
 /** Returns a file of JSON lines that holds one session as a unit. */
-export function transcriptUnit(file: ListedFile, format: TranscriptFormat, { sessionId, folder }: TranscriptOptions): AdoptUnit {
+export function transcriptUnit(file: ListedFile, format: TranscriptFormat, { sessionId, folder, redact }: TranscriptOptions): AdoptUnit {
   return {
     path: file.path,
     bytes: file.bytes,
@@ -29,7 +31,7 @@ export function transcriptUnit(file: ListedFile, format: TranscriptFormat, { ses
         yield { type: "problem", path: file.path, problem: `has more than ${ADOPT_LIMITS.transcriptBytes} bytes` };
         return;
       }
-      const digest = sessionDigest();
+      const digest = sessionDigest(redact);
       if (folder !== undefined) digest.add({ type: "about", folder });
       let recognised = file.bytes === 0;
       for await (const line of jsonLines(file.path, signal)) {

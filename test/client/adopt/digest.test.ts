@@ -3,6 +3,7 @@ import { checkpointId, isAdopted, isNoteSource, noteSource } from "../../../src/
 import { checkpointRecord } from "../../../src/client/adopt/checkpoint-record.ts";
 import { findDecisions } from "../../../src/client/adopt/find-decisions.ts";
 import { digestOf, type SessionEntry } from "../../../src/client/adopt/session-digest.ts";
+import { redactor, redactSecrets } from "../../../src/text/redact.ts";
 
 const NOW = "2026-11-17T00:00:00.000Z";
 const request = (text: string): SessionEntry => ({ type: "request", text });
@@ -11,20 +12,23 @@ const token = `ghp_${"a1B2c3D4".repeat(5).slice(0, 36)}`;
 
 describe("the digest of a session", () => {
   it("has the first goal, the last requests, the last state, files by recency, branch and times", () => {
-    const digest = digestOf([
-      { type: "time", at: "2026-01-02T00:00:00.000Z" },
-      { type: "about", folder: "/p", branch: "main", version: "1" },
-      request("Goal"),
-      { type: "file", path: "/p/a.ts" },
-      { type: "file", path: "b.ts" },
-      { type: "file", path: "./a.ts" },
-      ...["r1", "r2", "r2", "r3", "r4", "r5"].map(request),
-      answer("first"),
-      answer("last"),
-      { type: "about", folder: "/other", branch: "feature", version: "2" },
-      { type: "time", at: "2026-01-01T00:00:00.000Z" },
-      { type: "time", at: "2026-01-03T00:00:00.000Z" },
-    ]);
+    const digest = digestOf(
+      [
+        { type: "time", at: "2026-01-02T00:00:00.000Z" },
+        { type: "about", folder: "/p", branch: "main", version: "1" },
+        request("Goal"),
+        { type: "file", path: "/p/a.ts" },
+        { type: "file", path: "b.ts" },
+        { type: "file", path: "./a.ts" },
+        ...["r1", "r2", "r2", "r3", "r4", "r5"].map(request),
+        answer("first"),
+        answer("last"),
+        { type: "about", folder: "/other", branch: "feature", version: "2" },
+        { type: "time", at: "2026-01-01T00:00:00.000Z" },
+        { type: "time", at: "2026-01-03T00:00:00.000Z" },
+      ],
+      redactSecrets,
+    );
     expect(digest).toEqual({
       ...{ folder: "/p", branch: "feature", version: "2", goal: "Goal", requests: ["r2", "r3", "r4", "r5"], lastState: "last" },
       ...{ files: ["/p/b.ts", "/p/a.ts"], fileCount: 2, decisions: [] },
@@ -40,7 +44,7 @@ describe("the digest of a session", () => {
         yield answer(`We decided to use option ${index} for the parser.`);
       }
     };
-    const { requests, files, fileCount, decisions } = digestOf(entries());
+    const { requests, files, fileCount, decisions } = digestOf(entries(), redactSecrets);
     expect([requests.length, files.length, fileCount, decisions.length]).toEqual([4, 40, 10_000, 12]);
     expect(decisions.at(-1)).toContain("19999");
   });
@@ -55,30 +59,33 @@ describe("decisions", () => {
     ["```\n// we decided to use this\n```\nNothing here.", []],
     ["I read three files and ran the tests.", []],
     ["decided to", []],
-  ])("of %j are %j", (text, expected) => expect(findDecisions(text)).toEqual(expected));
+  ])("of %j are %j", (text, expected) => expect(findDecisions(text, redactSecrets)).toEqual(expected));
 
   it("contain no secret, even one that a sentence would cut", () => {
-    const found = findDecisions(`We decided to use the token ${token}. It expires.`);
+    const found = findDecisions(`We decided to use the token ${token}. It expires.`, redactSecrets);
     expect(found.join()).not.toContain(token.slice(0, 12));
   });
 
   it.each(["decided to ".repeat(9_000), "we will use".repeat(9_000), "#".repeat(100_000), "- ".repeat(50_000), "```\n".repeat(25_000)])(
     "are found in linear time in hostile text",
-    (text) => expect(findDecisions(text).length).toBeLessThan(2_001),
+    (text) => expect(findDecisions(text, redactSecrets).length).toBeLessThan(2_001),
   );
 });
 
 describe("the checkpoint of a session", () => {
-  const digest = digestOf([
-    { type: "about", folder: "/p", branch: "main", version: "2.1" },
-    { type: "time", at: "2026-01-01T00:00:00.000Z" },
-    { type: "time", at: "2026-01-01T01:00:00.000Z" },
-    request(`Deploy with ${token}\nand then rest`),
-    { type: "file", path: "/p/src/a.ts" },
-    { type: "file", path: "/elsewhere/b.ts" },
-    answer("We decided to deploy on Monday instead."),
-  ]);
-  const record = checkpointRecord("codex", { type: "session", sessionId: "s1", digest }, NOW)!;
+  const digest = digestOf(
+    [
+      { type: "about", folder: "/p", branch: "main", version: "2.1" },
+      { type: "time", at: "2026-01-01T00:00:00.000Z" },
+      { type: "time", at: "2026-01-01T01:00:00.000Z" },
+      request(`Deploy with ${token}\nand then rest`),
+      { type: "file", path: "/p/src/a.ts" },
+      { type: "file", path: "/elsewhere/b.ts" },
+      answer("We decided to deploy on Monday instead."),
+    ],
+    redactSecrets,
+  );
+  const record = checkpointRecord("codex", { type: "session", sessionId: "s1", digest }, { now: NOW, redact: redactSecrets })!;
 
   it("has the session's own times, origin, relative paths, and no secret", () => {
     expect(record).toMatchObject({
@@ -92,6 +99,18 @@ describe("the checkpoint of a session", () => {
     expect(record.description).toContain("Files written:\n- src/a.ts\n- /elsewhere/b.ts");
     expect(record.description).toContain("Decisions:\n- We decided to deploy on Monday instead.");
     expect(JSON.stringify(record)).not.toContain(token);
+  });
+
+  it("keeps values that redaction.allow names", () => {
+    const redact = redactor({ allow: [token] });
+    const session = digestOf([request(`Deploy with ${token}`), answer(`We decided to use ${token} everywhere.`)], redact);
+    const { summary, description } = checkpointRecord(
+      "codex",
+      { type: "session", sessionId: "s2", digest: session },
+      { now: NOW, redact },
+    )!;
+    expect(summary).toBe(`Deploy with ${token}`);
+    expect(description).toContain(`Decisions:\n- We decided to use ${token} everywhere.`);
   });
 
   it("is recognised by its origin, and another checkpoint with the same tag is not", () => {
@@ -109,21 +128,33 @@ describe("the checkpoint of a session", () => {
       "a b\0c",
       "",
     ]) {
-      const adopted = checkpointRecord("opencode", { type: "session", sessionId, digest }, NOW)!;
+      const adopted = checkpointRecord("opencode", { type: "session", sessionId, digest }, { now: NOW, redact: redactSecrets })!;
       expect(isAdopted(adopted)).toBe(true);
       expect(adopted.context.adopted_id!.length).toBeLessThanOrEqual(100);
     }
   });
 
   it("is absent without a request, and fits all limits with huge texts", () => {
-    expect(checkpointRecord("codex", { type: "session", sessionId: "s", digest: digestOf([answer("Hello")]) }, NOW)).toBeUndefined();
-    expect(checkpointRecord("codex", { type: "session", sessionId: "s", digest: digestOf([request("\u200b")]) }, NOW)).toBeUndefined();
+    expect(
+      checkpointRecord(
+        "codex",
+        { type: "session", sessionId: "s", digest: digestOf([answer("Hello")], redactSecrets) },
+        { now: NOW, redact: redactSecrets },
+      ),
+    ).toBeUndefined();
+    expect(
+      checkpointRecord(
+        "codex",
+        { type: "session", sessionId: "s", digest: digestOf([request("\u200b")], redactSecrets) },
+        { now: NOW, redact: redactSecrets },
+      ),
+    ).toBeUndefined();
     const huge = "\ud83d\ude00".repeat(300_000);
     const entries = [request(huge), request(`${huge}2`), answer(huge), { type: "file", path: huge } as const];
     const { summary, description, context } = checkpointRecord(
       "codex",
-      { type: "session", sessionId: "s", digest: digestOf(entries) },
-      NOW,
+      { type: "session", sessionId: "s", digest: digestOf(entries, redactSecrets) },
+      { now: NOW, redact: redactSecrets },
     )!;
     expect([summary.length <= 500, description.length <= 10_000, summary.isWellFormed(), description.isWellFormed()]).toEqual([
       true,

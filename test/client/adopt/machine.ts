@@ -6,6 +6,7 @@ import { readItems } from "../../../src/client/adopt/read-items.ts";
 import type { AdoptHost, AdoptItem, AdoptReader, AdoptUnit } from "../../../src/client/adopt/reader.ts";
 import { loadEngine, releaseClosedConnections } from "../../../src/stores/sqlite/driver/engine.ts";
 import { openForeignDatabase } from "../../../src/stores/sqlite/driver/foreign-database.ts";
+import { redactSecrets } from "../../../src/text/redact.ts";
 
 export interface Machine extends AdoptHost {
   /** A repository of the user. */
@@ -20,7 +21,7 @@ export function machine(): Machine {
   mkdirSync(scratch, { recursive: true });
   mkdirSync(join(project, ".git"), { recursive: true });
   return {
-    ...{ home, scratch, project, folder: project, env: {}, openDatabase: openForeignDatabase },
+    ...{ home, scratch, project, folder: project, env: {}, redact: redactSecrets, openDatabase: openForeignDatabase },
     clear: () => rmSync(root, { recursive: true, force: true }),
   };
 }

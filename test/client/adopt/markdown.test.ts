@@ -3,6 +3,7 @@ import { markdownNotes } from "../../../src/client/adopt/markdown-notes.ts";
 import { readFrontMatter, splitSections } from "../../../src/client/adopt/markdown-sections.ts";
 import { noteRecords } from "../../../src/client/adopt/note-records.ts";
 import type { NoteItem } from "../../../src/client/adopt/reader.ts";
+import { redactSecrets } from "../../../src/text/redact.ts";
 
 const file = { name: "MEMORY.md", modifiedAt: new Date("2026-02-03T04:05:06.000Z") };
 const long = "word ".repeat(400);
@@ -47,7 +48,7 @@ describe("a note", () => {
   const note: NoteItem = { type: "note", key: "k", title: "T", text: "x", category: "c", createdAt: "2026-01-01T00:00:00.000Z" };
 
   it("becomes one knowledge record with its times", () => {
-    expect(noteRecords("memory-md", "/f", note)).toMatchObject([
+    expect(noteRecords("memory-md", "/f", note, redactSecrets)).toMatchObject([
       { kind: "skill", category: "c", subcategory: "memory-md", question: "T", answer: "x", created_at: note.createdAt },
     ]);
   });
@@ -55,12 +56,13 @@ describe("a note", () => {
   it("is divided into numbered records when it exceeds the limit, and redacted before", () => {
     const secret = `ghp_${"a1B2c3D4".repeat(5).slice(0, 36)}`;
     const text = `${"line of text\n".repeat(1_450)}${secret}\n${"more\n".repeat(5_000)}`;
-    const records = noteRecords("memory-md", "/f", { ...note, text });
+    const records = noteRecords("memory-md", "/f", { ...note, text }, redactSecrets);
     expect(records.length).toBe(3);
     expect(records.map(({ question }) => question)).toEqual(["T", "T (part 2)", "T (part 3)"]);
     expect(new Set(records.map(({ id }) => id)).size).toBe(3);
     expect(records.every(({ answer }) => answer.length <= 20_000 && !answer.includes(secret))).toBe(true);
   });
 
-  it("without visible text is left out", () => expect(noteRecords("memory-md", "/f", { ...note, text: " \n\u200b" })).toEqual([]));
+  it("without visible text is left out", () =>
+    expect(noteRecords("memory-md", "/f", { ...note, text: " \n\u200b" }, redactSecrets)).toEqual([]));
 });

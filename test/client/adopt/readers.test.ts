@@ -16,6 +16,7 @@ import { geminiEntries } from "../../../src/client/adopt/readers/gemini.ts";
 import { READERS } from "../../../src/client/adopt/readers.ts";
 import { digestOf } from "../../../src/client/adopt/session-digest.ts";
 import { loadEngine } from "../../../src/stores/sqlite/driver/engine.ts";
+import { redactSecrets } from "../../../src/text/redact.ts";
 import { type Machine, machine, readAll, writeClaudeMem, writeFile } from "./machine.ts";
 import { type Example, readerContract } from "./reader-contract.ts";
 
@@ -133,7 +134,7 @@ describe("entries", () => {
   it("find the files of a patch that Codex applied in a shell", () => {
     const command =
       "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a b.txt\n+x\n*** Update File: c.ts\n*** Move to: d.ts\n*** Delete File: e.ts\n*** End Patch\nEOF";
-    const files = (payload: object) => digestOf(codexEntries({ type: "response_item", payload })).files;
+    const files = (payload: object) => digestOf(codexEntries({ type: "response_item", payload }), redactSecrets).files;
     expect(files({ type: "function_call", name: "exec_command", arguments: JSON.stringify({ cmd: command }) })).toEqual([
       "a b.txt",
       "c.ts",
@@ -151,13 +152,16 @@ describe("entries", () => {
       changes: { "/p/a.ts": { type: "add" }, "/p/b.ts": { type: "delete" } },
     });
     const changed = (status: string) =>
-      digestOf(codexEntries({ type: "event_msg", payload: { type: "item_completed", item: change(status) } })).files;
+      digestOf(codexEntries({ type: "event_msg", payload: { type: "item_completed", item: change(status) } }), redactSecrets).files;
     expect([changed("completed"), changed("failed")]).toEqual([["/p/a.ts"], []]);
   });
 
   it("read messages of Gemini that an update repeats", () => {
     const messages = parse(geminiLines(sampleSession(1, folder))).slice(1, 3);
-    expect(digestOf(geminiEntries({ $set: { messages } }))).toMatchObject({ goal: "Fix the 1th flaky test of the importer", fileCount: 1 });
+    expect(digestOf(geminiEntries({ $set: { messages } }), redactSecrets)).toMatchObject({
+      goal: "Fix the 1th flaky test of the importer",
+      fileCount: 1,
+    });
   });
 });
 

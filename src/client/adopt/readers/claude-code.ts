@@ -8,12 +8,12 @@ import { type TranscriptFormat, transcriptUnit } from "../transcript-unit.ts";
 /** Reads `projects/<folder>/<session>.jsonl`. Transcripts of subagents are in folders below and are left out. */
 export const claudeCodeReader: AdoptReader = {
   tool: "claude-code",
-  async find({ home, env }, signal) {
+  async find({ home, env, redact }, signal) {
     const isTranscript = (name: string, folders: readonly string[]) =>
       folders.length === 1 && name.endsWith(".jsonl") && !name.startsWith("agent-");
     const root = join(claudeFolder(home, env), "projects");
     const files = await listFiles(root, { depth: 1, accepts: isTranscript }, signal);
-    const units = files.map((file) => transcriptUnit(file, FORMAT, { sessionId: file.name.slice(0, -".jsonl".length) }));
+    const units = files.map((file) => transcriptUnit(file, FORMAT, { sessionId: file.name.slice(0, -".jsonl".length), redact }));
     return { units, problems: [] };
   },
 };

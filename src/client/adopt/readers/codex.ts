@@ -9,12 +9,12 @@ import { type TranscriptFormat, transcriptUnit } from "../transcript-unit.ts";
 /** Reads `sessions/<year>/<month>/<day>/rollout-<time>-<session>.jsonl` and the same files in `archived_sessions`. */
 export const codexReader: AdoptReader = {
   tool: "codex",
-  async find({ home, env }, signal) {
+  async find({ home, env, redact }, signal) {
     const root = codexFolder(home, env);
     const isRollout = (name: string) => name.startsWith("rollout-") && name.endsWith(".jsonl");
     const enters = (name: string, folders: readonly string[]) => folders.length > 0 || name === "sessions" || name === "archived_sessions";
     const files = await listFiles(root, { depth: 4, accepts: (name, folders) => folders.length > 0 && isRollout(name), enters }, signal);
-    const units = files.map((file) => transcriptUnit(file, FORMAT, { sessionId: sessionIdOf(file.name) }));
+    const units = files.map((file) => transcriptUnit(file, FORMAT, { sessionId: sessionIdOf(file.name), redact }));
     return { units, problems: [] };
   },
 };

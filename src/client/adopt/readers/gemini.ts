@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
+import type { Redact } from "../../../text/redact.ts";
 import { ADOPT_LIMITS } from "../limits.ts";
 import { type ListedFile, listFiles } from "../list-files.ts";
 import { type JsonObject, listOf, objectOf, readDocument, readIndex, readText, textOf, timeOf } from "../read-file.ts";
@@ -28,8 +29,9 @@ export const geminiReader: AdoptReader = {
       const project = join(file.path, "..", "..");
       const folder = await folders(project);
       if (folder === undefined) problems.push({ type: "problem", path: file.path, problem: "its project folder is unknown" });
-      else if (file.name.endsWith(".jsonl")) units.push(transcriptUnit(file, FORMAT, { sessionId: sessionIdOf(file.name), folder }));
-      else units.push(documentUnit(file, folder));
+      else if (file.name.endsWith(".jsonl"))
+        units.push(transcriptUnit(file, FORMAT, { sessionId: sessionIdOf(file.name), folder, redact: host.redact }));
+      else units.push(documentUnit(file, folder, host.redact));
     }
     return { units, problems };
   },
@@ -91,7 +93,7 @@ export function* geminiEntries(line: JsonObject): Generator<SessionEntry> {
 }
 
 /** Returns a file that is one JSON document, as earlier versions wrote it. */
-function documentUnit(file: ListedFile, folder: string): AdoptUnit {
+function documentUnit(file: ListedFile, folder: string, redact: Redact): AdoptUnit {
   return {
     path: file.path,
     bytes: file.bytes,
@@ -102,7 +104,7 @@ function documentUnit(file: ListedFile, folder: string): AdoptUnit {
         yield { type: "problem", path: file.path, problem: `has an unknown format; known is that of ${FORMAT.name}` };
         return;
       }
-      const digest = sessionDigest();
+      const digest = sessionDigest(redact);
       digest.add({ type: "about", folder });
       for (const line of [{ startTime: document.startTime }, ...listOf(document.messages)])
         for (const entry of geminiEntries(line)) digest.add(entry);

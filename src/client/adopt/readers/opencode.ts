@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Redact } from "../../../text/redact.ts";
 import { parseJson } from "../../../text/untrusted.ts";
 import { databasePath, databaseState, openCopy } from "../database-copy.ts";
 import { type ForeignDatabase, hasColumns } from "../foreign-database.ts";
@@ -48,7 +49,7 @@ async function* readSessions(path: string, host: AdoptHost, signal: AbortSignal)
     );
     for (const session of sessions) {
       signal.throwIfAborted();
-      const item = readSession(database, session);
+      const item = readSession(database, session, host.redact);
       if (item) yield item;
     }
   } finally {
@@ -56,10 +57,10 @@ async function* readSessions(path: string, host: AdoptHost, signal: AbortSignal)
   }
 }
 
-function readSession(database: ForeignDatabase, session: JsonObject): SessionItem | undefined {
+function readSession(database: ForeignDatabase, session: JsonObject, redact: Redact): SessionItem | undefined {
   const id = textOf(session.id);
   if (id === undefined) return undefined;
-  const digest = sessionDigest();
+  const digest = sessionDigest(redact);
   digest.add({ type: "about", folder: textOf(session.directory), version: textOf(session.version) });
   const parts = database.rows(
     `SELECT message.data AS message, message.time_created AS time_created, part.data AS part FROM message
