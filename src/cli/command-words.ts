@@ -13,7 +13,7 @@ export function commandPath({ name }: Pick<Operation, "name">): string[] {
 export function commandWords(message: string, operation: Operation, operations: readonly Operation[]): string {
   const known = new Set(operations.map(({ name }) => name));
   return message
-    .split(/("(?:[^"\\]|\\.)*")/)
+    .split(/("(?:[^"\\]|\\.)*(?:"|\\?$))/s)
     .map((part) =>
       part.startsWith('"')
         ? part

@@ -7,6 +7,7 @@ import { ProjectId, text } from "../operations/schemas.ts";
 import type { CodeFilter } from "../ports/code-store.ts";
 import { matchNote } from "../recall/fuse.ts";
 import { estimateTokens, withinBudget } from "../text/estimate-tokens.ts";
+import { trimTrailing } from "../text/trim-trailing.ts";
 import { compactContexts, compactSearch, compactUsages, contextText, searchText, usagesText } from "./answer-text.ts";
 import { PATH_ROLES } from "./query.ts";
 import type { CodeAnswer } from "./search.ts";
@@ -189,7 +190,7 @@ function readKind(name: string): CodeKind {
 /** Returns a path relative to the project, as the index stores it: agents also send `./src/a.ts`, and absolute paths in the project. */
 function indexedPath(projectPath: string, path: string): string {
   const inside = path.startsWith(`${projectPath}/`) ? path.slice(projectPath.length + 1) : path;
-  return inside.replace(/^(?:\.\/+)+/, "").replace(/(?<=.)\/+$/, "");
+  return trimTrailing(inside.replace(/^(?:\.\/+)+/, ""), "/");
 }
 
 async function toSearchOutput({ hits, omitted, ...answer }: CodeAnswer, indexedFiles?: () => Promise<number>) {

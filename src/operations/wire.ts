@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { trimTrailing } from "../text/trim-trailing.ts";
 import { definitionOf, unwrap } from "./zod-schema.ts";
 
 /**
@@ -99,8 +100,7 @@ function parsed(text: string, opening: "[" | "{"): unknown {
 
 function withoutTrailingSlash(path: unknown): unknown {
   if (typeof path !== "string" || !/.[\\/]$/.test(path) || /^[A-Za-z]:[\\/]$/.test(path)) return path;
-  const end = path.search(/[\\/]+$/);
-  return end === 0 ? path.slice(0, 1) : path.slice(0, end);
+  return trimTrailing(path, "\\/");
 }
 
 export function camelKey(key: string): string {

@@ -162,8 +162,9 @@ function expressions(): { readonly file: string; readonly expression: RegExp }[]
     }
     for (const inner of Object.values(node)) visit(file, inner);
   };
+  // The bundle repeats these modules, and contains zod.
   for (const file of readdirSync(root, { recursive: true, encoding: "utf8" }))
-    if (file.endsWith(".js")) visit(file, parseAst(readFileSync(join(root, file), "utf8")));
+    if (file.endsWith(".js") && !file.startsWith("bundle")) visit(file, parseAst(readFileSync(join(root, file), "utf8")));
   for (const { kind, pattern } of [...SECRET_RULES, ...COMMAND_RULES, ...NAMED_RULES]) add(`rule ${kind}`, pattern);
   expect(found.size).toBeGreaterThan(200);
   return [...found.values()];

@@ -38,6 +38,7 @@ const wait: Operation = operation({
   toolset: "core",
   http: { method: "GET", path: "/v1/gate/wait" },
   render: () => "",
+  mcp: { compact: (output) => output },
   async run(_cairn, _input, { progress }) {
     const released = new Promise<void>((resolve) => {
       gate.release = resolve;

@@ -52,10 +52,20 @@ export function matchOwner(
 
 /** Returns the name before the separator that precedes a column, as `queue` in `this.queue.run`; undefined without a separator. */
 export function receiverOf(line: string, column: number): string | undefined {
-  // At most a name of 200 characters: the pattern below must not read a whole bundle.
+  // At most a name of 200 characters, for lines of minified code.
   const before = line.slice(Math.max(0, column - 1 - 220), column - 1).trimEnd();
   const separator = /(?:\?\.|!\.|\.|::|->|#|\\)$/.exec(before)?.[0];
   if (separator === undefined) return undefined;
   const rest = before.slice(0, -separator.length).trimEnd();
-  return /(\$?[\p{L}_][\p{L}\p{N}_]*)[!?)\]]*$/u.exec(rest)?.[1] ?? "";
+  return lastName(rest);
+}
+
+/** Returns the identifier at the end of a text, before any of `!?)]`; empty if there is none. */
+function lastName(text: string): string {
+  let end = text.length;
+  while (end > 0 && "!?)]".includes(text[end - 1]!)) end--;
+  let start = end;
+  while (start > 0 && /[\p{L}\p{N}_$]/u.test(text[start - 1]!)) start--;
+  const name = text.slice(start, end);
+  return name.slice(Math.max(0, name.lastIndexOf("$"))).replace(/^\p{N}+/u, "");
 }
