@@ -13,7 +13,7 @@ import { isObject, type JsonObject } from "../init/json-file.ts";
 import { findProject } from "../project.ts";
 import { escapeControls } from "../terminal/style.ts";
 import { sessionCheckpoint } from "./session-checkpoint.ts";
-import { readTranscript } from "./transcript.ts";
+import { readTranscript, type SessionFacts, sessionFacts } from "./transcript.ts";
 
 const INPUT_BYTES = 1024 * 1024;
 /** Milliseconds until standard input must end: a program that leaves the pipe open must not make the agent wait. */
@@ -23,7 +23,7 @@ const OFFERED_TOKENS = 1_500;
 const OFFERED_LINES = 3;
 
 /**
- * `cairn hook <event>`: runs as a hook of Claude Code, Codex or Gemini CLI. A failing hook disturbs the agent, and some exit codes stop it. So every error is
+ * `cairn hook <event>`: runs as a hook of Claude Code, Codex, Gemini CLI or opencode. A failing hook disturbs the agent, and some exit codes stop it. So every error is
  * one line on stderr, and the exit code is 0.
  */
 export const hookCommand: Command = {
@@ -73,13 +73,12 @@ async function save(
   input: JsonObject,
   redact: Redact,
 ): Promise<void> {
-  const path = textOf(input.transcript_path);
-  if (!path) throw new Error("Nothing was saved: the input has no transcript_path");
-  if (!statSync(path, { throwIfNoEntry: false })) return; // the session ended before its first request
+  const facts = factsOf(input);
+  if (!facts) return;
   const sessionId = textOf(input.session_id);
   const checkpoint = sessionCheckpoint(
     { projectPath, tree },
-    readTranscript(path),
+    facts,
     {
       event,
       sessionId,
@@ -96,6 +95,15 @@ async function save(
   const replaced = (one: Checkpoint) => one.context.session_id === sessionId && isCompaction(one.tags) === isCompaction([event]);
   const surplus = automatic.filter((one, index) => replaced(one) || index >= AUTOMATIC_KEPT - 1);
   for (const { id } of surplus) await cairn.checkpoints.delete({ projectPath, id });
+}
+
+/** Returns the facts of the session from the transcript's file or, of a client without such files, from the input itself. */
+function factsOf({ transcript, transcript_path }: JsonObject): SessionFacts | undefined {
+  if (Array.isArray(transcript)) return sessionFacts(transcript.map((line) => JSON.stringify(line)));
+  const path = textOf(transcript_path);
+  if (!path) throw new Error("Nothing was saved: the input has no transcript_path");
+  // Without the file, the session ended before its first request.
+  return statSync(path, { throwIfNoEntry: false }) ? readTranscript(path) : undefined;
 }
 
 /** The tag of checkpoints that a hook saved, as opposed to checkpoints that an agent saved deliberately. */

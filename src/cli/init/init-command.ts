@@ -5,7 +5,8 @@ import type { Command } from "../command.ts";
 import { print, printJson } from "../host.ts";
 import { styleFor } from "../terminal/style.ts";
 import { HOOK_CLIENTS, type Launch, withHooks, withoutHooks, withoutServer, withServer } from "./entries.ts";
-import { type Change, editJsonFile } from "./json-file.ts";
+import { type Change, editJsonFile, editOwnFile } from "./json-file.ts";
+import { OPENCODE_MARK, OPENCODE_PLUGIN, opencodePlugin } from "./opencode-plugin.ts";
 import { otherClients } from "./other-clients.ts";
 
 const LAUNCHERS = ["auto", "npx", "node"] as const;
@@ -13,7 +14,7 @@ const LAUNCHERS = ["auto", "npx", "node"] as const;
 /** `cairn init`: adds Cairn to the agent configuration of a project, or removes it. */
 export const initCommand: Command = {
   path: ["init"],
-  summary: "Connect the agents of a project: write .mcp.json and, with --hooks, hooks for Claude Code.",
+  summary: "Connect the agents of a project: write .mcp.json and, with --hooks, hooks for Claude Code, Codex, Gemini CLI and opencode.",
   description: "Other content of these files stays. --remove removes exactly what init added.",
   flags: [
     {
@@ -41,17 +42,24 @@ export const initCommand: Command = {
     const files: { path: string; change: Change }[] = [];
     const edit = (file: string, change: Parameters<typeof editJsonFile>[2]) =>
       files.push({ path: join(folder, file), change: editJsonFile(folder, file, change) });
+    const editPlugin = (text: string | undefined) =>
+      files.push({ path: join(folder, OPENCODE_PLUGIN), change: editOwnFile(folder, OPENCODE_PLUGIN, OPENCODE_MARK, text) });
     if (values.remove === true) {
       edit(mcp, withoutServer);
       for (const { file } of HOOK_CLIENTS.filter(({ name, file: path }) => name === "claude" || existsSync(join(folder, path)))) {
         edit(file, withoutHooks);
         if (files.at(-1)?.change === "removed") removeIfEmpty(join(folder, dirname(file)));
       }
+      if (existsSync(join(folder, OPENCODE_PLUGIN))) {
+        editPlugin(undefined);
+        removeIfEmpty(join(folder, dirname(OPENCODE_PLUGIN)));
+      }
     } else {
       edit(mcp, (content) => withServer(content, launch));
       // Claude Code is always set up; the others where the project has a folder for them.
       const clients = HOOK_CLIENTS.filter(({ name, file }) => name === "claude" || existsSync(join(folder, dirname(file))));
       if (values.hooks === true) for (const client of clients) edit(client.file, (content) => withHooks(content, launch, client));
+      if (values.hooks === true && existsSync(join(folder, ".opencode"))) editPlugin(opencodePlugin(launch));
     }
     const others = values.remove === true ? [] : otherClients(launch);
     if (json) return printJson(host, { files, other_clients: others });

@@ -29,6 +29,27 @@ export function editJsonFile(root: string, file: string, edit: (content: JsonObj
   return before === undefined ? "created" : "changed";
 }
 
+/**
+ * Writes a text file of Cairn's own, or removes it if `text` is undefined. A file that does not start with `mark` belongs to somebody else:
+ * it is not removed, and a write is refused.
+ */
+export function editOwnFile(root: string, file: string, mark: string, text: string | undefined): Change {
+  const path = join(root, file);
+  assertInside(root, file);
+  const before = read(path);
+  const isOurs = before?.startsWith(mark) === true;
+  if (text === undefined) {
+    if (!isOurs) return "unchanged";
+    rmSync(path);
+    return "removed";
+  }
+  if (before !== undefined && !isOurs)
+    throw new CairnError("conflict", `${path} was not written by Cairn, so it was not changed. Rename it, then try again.`);
+  if (before === text) return "unchanged";
+  write(path, text, before === undefined);
+  return before === undefined ? "created" : "changed";
+}
+
 /** Bytes of a settings file, at most. */
 const FILE_BYTES = 16 * 1024 * 1024;
 
