@@ -71,7 +71,8 @@ async function* exportLines(
   do {
     signal.throwIfAborted();
     const page = await cairn.checkpoints.list({ projectPath, limit: LIMITS.transferRecords, cursor });
-    for (const record of page.damaged) damaged.set(record.id, record);
+    // A server omits the list when it is empty.
+    for (const record of page.damaged ?? []) damaged.set(record.id, record);
     for (const checkpoint of page.checkpoints) yield `${JSON.stringify(toWire(CheckpointOutput, checkpoint))}\n`;
     cursor = page.nextCursor;
   } while (cursor !== undefined);

@@ -110,8 +110,12 @@ describe("operations on the command line", () => {
     expect((await save("--summary=-1 degrees")).summary).toBe("-1 degrees");
   });
 
-  it("exits with 130 and prints nothing on Ctrl-C", async () => {
-    expect(await s.cairn(["checkpoint", "list"], { signal: AbortSignal.abort() })).toEqual({ code: 130, stdout: "", stderr: "" });
+  it("exits with 130 on Ctrl-C and reports the cancellation", async () => {
+    expect(await s.cairn(["checkpoint", "list"], { signal: AbortSignal.abort() })).toEqual({
+      code: 130,
+      stdout: "",
+      stderr: "cairn: Cancelled.\n",
+    });
   });
 
   it("reports a data folder that cannot be used", async () => {

@@ -61,7 +61,7 @@ describe("the cairn process", () => {
     await new Promise<void>((resolve) => child.stdin.write("x".repeat(1024 * 1024), () => resolve()));
     child.kill("SIGINT");
     const code = await new Promise((resolve) => child.on("exit", resolve));
-    expect({ code, output }).toEqual({ code: 130, output: "" });
+    expect({ code, output }).toEqual({ code: 130, output: "cairn: Cancelled.\n" });
     expect(JSON.parse(cairn(["checkpoint", "list", "--json"]).stdout).total).toBe(before);
   });
 

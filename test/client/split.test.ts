@@ -70,11 +70,13 @@ describe("cairn mcp --api-url", SLOW, () => {
     const found = JSON.parse((await s.run("code", "usages", "remote_name", "--json", ...remote)).stdout);
     expect(found.definitions).toMatchObject([{ path: "a.py" }]);
     expect((await s.run("checkpoint", "list", ...remote)).stdout).toContain("No checkpoints");
-    // What works on the storage itself says that it does.
-    expect(await s.run("checkpoint", "export", ...remote)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("on the machine of the server"),
-    });
+    await s.run("checkpoint", "save", "Port the parser", ...remote);
+    const { stdout: exported } = await s.run("checkpoint", "export", ...remote);
+    expect(exported).toContain('"summary":"Port the parser"');
+    s.write("export.jsonl", exported);
+    expect((await s.run("checkpoint", "delete", "latest", ...remote)).code).toBe(0);
+    expect((await s.run("checkpoint", "import", join(s.project, "export.jsonl"), ...remote)).stdout).toContain("1 checkpoint");
+    expect((await s.run("checkpoint", "list", ...remote)).stdout).toContain("Port the parser");
     await server.kill();
     expect(await s.run("checkpoint", "list", ...remote)).toMatchObject({ code: 9, stderr: expect.stringContaining("cannot be reached") });
   });
