@@ -66,7 +66,7 @@ const TESTED: readonly Client[] = [
         [
           'model = "mock"\nmodel_provider = "mock"',
           `[model_providers.mock]\nname = "mock"\nbase_url = ${toml(`${url}/v1`)}\nwire_api = "responses"\nenv_key = "MOCK_KEY"`,
-          `[mcp_servers.cairn]\ncommand = ${toml(server.command)}\nargs = ${toml(server.args)}\nstartup_timeout_sec = 120`,
+          `[mcp_servers.cairn]\ncommand = ${toml(server.command)}\nargs = ${toml(server.args)}\nstartup_timeout_sec = 120\nrequired = true`,
           `[mcp_servers.cairn.env]\n${Object.entries(server.env)
             .map(([key, value]) => `${key} = ${toml(value)}`)
             .join("\n")}`,
