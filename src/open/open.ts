@@ -39,7 +39,7 @@ import { defaultStateDir } from "./open-system-storage.ts";
 
 export type { OpenOptions } from "./open-options.ts";
 
-/** Opens Cairn as a library: every call is validated. The only place that knows concrete adapters. */
+/** Opens Cairn as a library: every call is validated. Puts the services together; `src/open` chooses the concrete adapters. */
 export async function open(options: OpenOptions = {}): Promise<Cairn> {
   const { validateLibrary } = await import("../operations/validate-library.ts");
   return validateLibrary(await openUnvalidated(options));
