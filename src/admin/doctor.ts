@@ -1,5 +1,6 @@
 import { databaseLabel } from "../model/backup.ts";
 import {
+  CLIENT_CHECKS,
   type DoctorReport,
   type DoctorSettings,
   type ExposedPath,
@@ -152,7 +153,7 @@ export function doctor(deps: DoctorDeps): Doctor {
         systems: each.systems,
         findings: findings.map((finding) => ({ ...finding, message: redactMessage(finding.message) })),
         ...(repair && { repairs: content.repairs }),
-        checks: HEALTH_CHECKS.filter((check) => check !== "configuration" && !(quick && WHOLE_DATABASE_CHECKS.includes(check))),
+        checks: HEALTH_CHECKS.filter((check) => !CLIENT_CHECKS.includes(check) && !(quick && WHOLE_DATABASE_CHECKS.includes(check))),
       };
     },
 

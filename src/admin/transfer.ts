@@ -1,23 +1,18 @@
-import type { Checkpoint } from "../model/checkpoint.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
-import type { Knowledge } from "../model/knowledge.ts";
-import { LIMITS } from "../model/limits.ts";
 import type { FileOptions, ProjectFiles } from "../ports/project-files.ts";
-import type { ProjectStore, Storage } from "../ports/storage.ts";
+import type { ProjectStore } from "../ports/storage.ts";
+import { type MergeDeps, type MergeProject, type MergeReport, mergeProject } from "./merge.ts";
+import { checkpointPages, knowledgePages, type Page, PROBLEMS_SHOWN, progressCounter, type Store, type Stored } from "./record-pages.ts";
 
-/** Pages of a project's records, and the damaged ones between them. */
-interface Page<RecordType> {
-  readonly records: readonly RecordType[];
-  readonly damaged: readonly DamagedRecord[];
-}
-
-/** Exports a project to one database file and imports such a file. */
+/** Exports a project to one database file, imports such a file, and merges projects. */
 export interface Transfer {
   /** Writes the project to a new SQLite file, whatever its storage. */
   export(input: ProjectFile, options?: TransferOptions): Promise<{ readonly damaged: readonly DamagedRecord[] }>;
   /** Imports the records of such a file into a project. Existing records stay unchanged, so an import may be repeated. */
   import(input: ProjectFile, options?: TransferOptions): Promise<TransferReport>;
+  /** Moves all checkpoints and knowledge of one project into another. An interrupted call can be repeated. */
+  merge(input: MergeProject, options?: TransferOptions): Promise<MergeReport>;
 }
 
 export interface ProjectFile {
@@ -49,27 +44,17 @@ export interface ImportCounts {
   readonly problems: readonly string[];
 }
 
-/** Stores records like a save: validated, redacted and embedded. */
-export type Store = (projectPath: string, records: readonly unknown[], options: FileOptions) => Promise<Stored>;
-
-interface Stored {
-  readonly imported: number;
-  readonly present: number;
-  readonly problems: readonly { readonly problem: string }[];
-}
-
-export interface TransferDeps {
-  readonly storage: Storage;
+export interface TransferDeps extends MergeDeps {
   readonly files: ProjectFiles;
-  readonly checkpoints: Store;
-  readonly knowledge: Store;
 }
 
-const PROBLEMS_SHOWN = 20;
 const NONE: Stored = { imported: 0, present: 0, problems: [] };
 
-export function transfer({ storage, files, checkpoints, knowledge }: TransferDeps): Transfer {
+export function transfer(deps: TransferDeps): Transfer {
+  const { storage, files, checkpoints, knowledge } = deps;
   return {
+    merge: (input, options) => mergeProject(deps, input, options),
+
     async export({ projectPath, file, withCode = false }, { signal, progress } = {}) {
       // A copy of the file includes damaged rows; writing records one by one skips them.
       if (await storage.copyTo?.(projectPath, file, { signal, withCode }))
@@ -135,34 +120,4 @@ export function transfer({ storage, files, checkpoints, knowledge }: TransferDep
 
 function notAFile(): CairnError {
   return new CairnError("conflict", "Only SQLite stores the code index in a file. Omit with_code, and run: cairn code index");
-}
-
-function progressCounter(progress: TransferOptions["progress"]): (more: number) => void {
-  let done = 0;
-  return (more) => {
-    done += more;
-    progress?.(done);
-  };
-}
-
-async function* checkpointPages({ checkpoints }: ProjectStore, signal: AbortSignal | undefined): AsyncGenerator<Page<Checkpoint>> {
-  for (let after: { at: string; id: string } | undefined; ; ) {
-    signal?.throwIfAborted();
-    const page = await checkpoints.list({ limit: LIMITS.transferRecords, offset: 0, sortBy: "created_at", after });
-    yield { records: page.checkpoints, damaged: page.damaged };
-    const last = page.checkpoints.at(-1);
-    if (!last || page.checkpoints.length < LIMITS.transferRecords) return;
-    after = { at: last.createdOrder, id: last.id };
-  }
-}
-
-async function* knowledgePages({ knowledge }: ProjectStore, signal: AbortSignal | undefined): AsyncGenerator<Page<Knowledge>> {
-  for (let after: { at: string; id: string } | undefined; ; ) {
-    signal?.throwIfAborted();
-    const { records, damaged } = await knowledge.list({ limit: LIMITS.transferRecords, after });
-    yield { records, damaged };
-    const last = records.at(-1);
-    if (!last || records.length < LIMITS.transferRecords) return;
-    after = { at: last.createdOrder, id: last.id };
-  }
 }

@@ -5,6 +5,7 @@ import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import type { Operation } from "../operations/operation.ts";
 import { clientOperations } from "./jobs/operations.ts";
+import { withMergeTarget, withOldIdentities } from "./old-identities.ts";
 import { withStaleness } from "./staleness.ts";
 
 /**
@@ -17,7 +18,9 @@ export function decorateOperations(operations: readonly Operation[], findings: r
   const served = operations
     .filter(({ name }) => !own.has(name))
     .map(withStaleness)
-    .map((operation) => withFindings(operation, findings));
+    .map((operation) => withFindings(operation, findings))
+    .map((operation) => withOldIdentities(operation, operations))
+    .map(withMergeTarget);
   return [...served, ...clientOperations].map(withIdentity);
 }
 

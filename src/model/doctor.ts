@@ -72,7 +72,7 @@ export interface SystemReport {
   readonly command?: string | undefined;
 }
 
-/** Everything that the doctor checks, in the order of its report. `configuration` is checked on the client side. */
+/** Everything that the doctor checks, in the order of its report. `configuration` and `projects` are checked on the client side. */
 export const HEALTH_CHECKS = [
   "storage",
   "migrations",
@@ -88,8 +88,12 @@ export const HEALTH_CHECKS = [
   "snapshots",
   "recovery",
   "configuration",
+  "projects",
 ] as const;
 export type HealthCheck = (typeof HEALTH_CHECKS)[number];
+
+/** The checks of the client side, which a server cannot make. */
+export const CLIENT_CHECKS: readonly HealthCheck[] = ["configuration", "projects"];
 
 /** The checks that a quick report omits, because they read whole databases. */
 export const WHOLE_DATABASE_CHECKS: readonly HealthCheck[] = ["integrity", "records", "recovery"];

@@ -125,6 +125,7 @@ async function openServices(context: OpenContext): Promise<Cairn> {
         return checkpointService.import({ projectPath, records: records.map((record) => toWire(CheckpointOutput, record)) }, { signal });
       },
       knowledge: (projectPath, records, { signal }) => knowledgeService.restore({ database: projectPath, records }, { signal }),
+      cleanCode: (projectPath) => codeService.clean({ projectPath }),
     }),
     migrations: openMigrationService(context),
     stats: stats({ storage, usage }),

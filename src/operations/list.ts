@@ -2,6 +2,7 @@ import { backupOperations } from "../admin/backup-operations.ts";
 import { databaseOperations } from "../admin/database-operations.ts";
 import { doctorExamine } from "../admin/doctor-operations.ts";
 import { keyOperations } from "../admin/key-operations.ts";
+import { projectMerge } from "../admin/merge-operation.ts";
 import { statsOperations } from "../admin/stats-operations.ts";
 import { checkpointOperations } from "../checkpoints/operations.ts";
 import { upkeepOperations } from "../checkpoints/upkeep-operations.ts";
@@ -36,4 +37,5 @@ export const operations: readonly Operation[] = [
   doctorExamine,
   ...migrateOperations,
   ...statsOperations,
+  projectMerge,
 ];

@@ -1,0 +1,4 @@
+import { mergeSuite } from "./merge.ts";
+
+mergeSuite("SQLite", async (dataDir) => ({ dataDir }));
+mergeSuite("memory", async () => ({ storage: "memory" }));
