@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 const dist = resolve(import.meta.dirname, "../dist");
 const bundle = join(dist, "bundle");
 const table = join(dist, "cli", "command-table.json");
+const LOADER = join(dist, "cli", "load-bundle.js");
 const buildInfo = join(dist, ".tsbuildinfo");
 
 /** What a command on SQLite loads, besides the modules of help. */
@@ -33,7 +34,7 @@ if (!isCurrent()) {
 
 /** tsc rewrites its build information whenever it writes a file. */
 function isCurrent() {
-  const entry = join(bundle, "start.js");
+  const entry = join(bundle, "start.cjs");
   return existsSync(table) && existsSync(entry) && statSync(entry).mtimeMs > statSync(buildInfo).mtimeMs;
 }
 
@@ -43,16 +44,33 @@ async function writeBundle() {
   const start = importedBy(["cli/start.js", "cli/help.js"]);
   const core = importedBy(CORE);
   const build = await rolldown({
-    input: { start: join(dist, "cli", "start.js") },
+    input: { start: join(dist, "cli", "start.js"), load: LOADER },
     platform: "node",
-    external: (id) => !/^[./]/.test(id) && !BUNDLED_PACKAGES.test(id),
+    external: (id) => id.endsWith("/commands.js") || (!/^[./]/.test(id) && !BUNDLED_PACKAGES.test(id)),
+    plugins: [{ name: "import-module", transform: callImportModule }],
     checks: { ineffectiveDynamicImport: false },
   });
   const groups = [
     { name: "help", priority: 2, test: (id) => start.has(id) },
     { name: "core", priority: 1, test: (id) => core.has(id) || id.includes("node_modules") },
   ];
-  await build.write({ dir: bundle, format: "esm", minify: true, comments: false, codeSplitting: { groups } });
+  const names = { entryFileNames: "[name].cjs", chunkFileNames: "[name]-[hash].cjs" };
+  await build.write({ dir: bundle, format: "cjs", ...names, minify: true, comments: false, codeSplitting: { groups } });
+}
+
+/** Replaces `import()` of what stays outside the bundle with `importModule()`, which the loader provides: cached code cannot import. */
+async function callImportModule(code, id) {
+  if (id === LOADER || !code.includes("import(")) return null;
+  const { Visitor } = await import("rolldown/utils");
+  const found = [];
+  new Visitor({
+    ImportExpression({ start, source }) {
+      if (!(source.type === "Literal" && String(source.value).startsWith("."))) found.push(start);
+    },
+  }).visit(this.parse(code));
+  let result = code;
+  for (const start of found.reverse()) result = `${result.slice(0, start)}importModule${result.slice(start + "import".length)}`;
+  return { code: result };
 }
 
 /** Returns the files that these files of dist/ import, directly or not. Dynamic imports do not count. */

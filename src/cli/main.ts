@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import module from "node:module";
+import { fileURLToPath } from "node:url";
 
 /** The entry point. It must not import syntax that an old Node cannot parse, statically. */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -7,9 +8,6 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.stderr.write(`cairn needs Node 20.19 or newer; this is ${process.versions.node}. Please upgrade Node: https://nodejs.org\n`);
   process.exit(1);
 }
-
-// Node 22.8 and newer can cache compiled code for the next start.
-(module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 
 let interrupted: AbortController | undefined;
 const interruption = () => {
@@ -25,7 +23,10 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
   });
 
 // The bundle has the modules of the frequent commands in two files, because opening many files takes most of the start.
-const { runCli, openFilesProblem } = (await import(new URL("../bundle/start.js", import.meta.url).href)) as typeof import("./start.ts");
+const bundle = (name: string) => fileURLToPath(new URL(`../bundle/${name}.cjs`, import.meta.url));
+const { loadBundle, cacheModules } = module.createRequire(import.meta.url)(bundle("load")) as typeof import("./load-bundle.ts");
+cacheModules();
+const { runCli, openFilesProblem } = loadBundle(bundle("start")) as typeof import("./start.ts");
 
 // Loading the modules of a command opens more files at once than a very low limit allows.
 const problem = openFilesProblem();

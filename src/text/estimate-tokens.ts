@@ -7,7 +7,7 @@ export function estimateTokens(text: string): number {
   let words = 0;
   let accented = 0;
   let letters = 0;
-  for (const [, mark, word, digits, marks] of text.matchAll(PIECES)) {
+  for (const [, mark, word, digits, marks] of text.matchAll(piecesOf(text))) {
     if (word === undefined) {
       tokens += marks === undefined || digits !== undefined ? 1 : marksCost(marks.trim());
       continue;
@@ -23,20 +23,29 @@ export function estimateTokens(text: string): number {
   return Math.round(tokens + foreign);
 }
 
-const UPPER = "\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}";
-const LOWER = "\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}";
-const CONTRACTION = "(?:'(?:[stmd]|re|ve|ll))?";
-
 /** The pieces of o200k, within which it merges: a word with the character before it, up to three digits, punctuation, white space. */
-const PIECES = new RegExp(
-  [
-    `([^\\r\\n\\p{L}\\p{N}]?)((?:[${UPPER}]*[${LOWER}]+|[${UPPER}]+[${LOWER}]*)${CONTRACTION})`,
-    "(\\p{N}{1,3})",
-    "( ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*)",
-    "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-  ].join("|"),
-  "gu",
-);
+function pieces(upper: string, lower: string, letter: string, digit: string): RegExp {
+  const contraction = "(?:'(?:[stmd]|re|ve|ll))?";
+  return new RegExp(
+    [
+      `([^\\r\\n${letter}${digit}]?)((?:[${upper}]*[${lower}]+|[${upper}]+[${lower}]*)${contraction})`,
+      `([${digit}]{1,3})`,
+      `( ?[^\\s${letter}${digit}]+[\\r\\n/]*)`,
+      "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    ].join("|"),
+    "gu",
+  );
+}
+
+const ASCII_PIECES = pieces("A-Z", "a-z", "A-Za-z", "0-9");
+let unicodePieces: RegExp | undefined;
+
+/** The classes of Unicode take milliseconds to compile, so ASCII text has a pattern of its own with the same matches. */
+function piecesOf(text: string): RegExp {
+  if (!NOT_ASCII.test(text)) return ASCII_PIECES;
+  unicodePieces ??= pieces("\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}", "\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}", "\\p{L}", "\\p{N}");
+  return unicodePieces;
+}
 
 type WordKind = "spaced" | "bare" | "capital" | "upper" | "marked" | "accented" | "other" | "cjk";
 
