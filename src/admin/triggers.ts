@@ -26,7 +26,7 @@ export function triggersOf(measures: SystemMeasures, settings: DoctorSettings): 
   ];
 }
 
-/** Share of the write budget above which the trigger fires: group commit cannot absorb more writes for long. */
+/** Share of the write budget above which the trigger fires: batching cannot absorb more writes for long. */
 const BUDGET_SHARE = 0.9;
 
 function writeRate({ commitsPerSecond: measured, busiestComponent, windowSeconds }: SystemMeasures, settings: DoctorSettings): Trigger {

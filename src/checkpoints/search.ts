@@ -55,7 +55,7 @@ export async function searchProject(
 ): Promise<CheckpointAnswer> {
   const { version, ...answer } = await searchRecords(deps, {
     ...{ collection: "checkpoints", database: projectPath, store, query, filter, topK, mode, signal },
-    hydrate: (ranking) =>
+    rescoreAndRead: (ranking) =>
       readRecordHits(store, ranking, {
         topK,
         textOf: checkpointText,

@@ -2,7 +2,7 @@ import type { CodeKind } from "../model/code-chunk.ts";
 import type { CodeChunk, DefinitionSite } from "../model/code-index.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
 import type { Match } from "../recall/fuse.ts";
-import { type Found, type Hydrated, type Ranking, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
+import { type Found, type Ranking, type RescoredHits, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
 import { estimateTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { excerpt } from "./excerpt.ts";
 import { findPlaces, questionText, readLongQuery } from "./long-question.ts";
@@ -42,9 +42,9 @@ export interface CodeHit {
 
 export interface CodeAnswer {
   readonly hits: readonly CodeHit[];
-  /** What the search had to do without; empty when nothing was missing. */
   /** How well the best chunks answer the query; `high` for the definition of a name in it. */
   readonly match: Match;
+  /** What the search had to do without; empty when nothing was missing. */
   readonly degraded: readonly string[];
   readonly model?: string | undefined;
   /** Hits that did not fit into `maxTokens`. */
@@ -69,7 +69,7 @@ export interface ProjectCode {
   readonly store: CodeStore;
 }
 
-/** Searches code by vector, keyword and symbol, in the order that a person would want. */
+/** Searches code by vector, keyword and symbol, and ranks the chunks with `rankOutlines` and `rankTexts`. */
 export async function searchCode(
   deps: SearchDeps,
   { projectPath, store }: ProjectCode,
@@ -83,7 +83,7 @@ export async function searchCode(
     semanticLimit: mode === "hybrid" ? Math.max(SEMANTIC_CANDIDATES, topK * 2) : undefined,
     maxSemanticWeight: SEMANTIC_WEIGHT,
     rewrite: (text) => (isLongQuestion(text) ? questionText(text) : text),
-    hydrate: (ranking) => rankChunks(store, ranking, { topK, mode, include, contextLines }),
+    rescoreAndRead: (ranking) => rankChunks(store, ranking, { topK, mode, include, contextLines }),
   });
   const defines = hits[0]?.found.definition === true;
   return { ...fitHits(hits, maxTokens), match: defines ? "high" : match, degraded, model: version?.model };
@@ -101,7 +101,7 @@ async function rankChunks(
   store: CodeStore,
   { query, filter, order, found }: Ranking<CodeFilter>,
   { topK, mode, include, contextLines }: RankOptions,
-): Promise<Hydrated<CodeHit>> {
+): Promise<RescoredHits<CodeHit>> {
   const long = isLongQuestion(query) ? readLongQuery(query) : undefined;
   const asked = long ?? readQuery(query);
   const places = long && mode !== "semantic" ? await findPlaces(store, long.split, filter) : undefined;

@@ -30,7 +30,7 @@ export async function similarCode(
     filter: { languages, kinds, glob, changedSince },
     mode: "semantic",
     topK: topK + 1,
-    async hydrate({ order, found }) {
+    async rescoreAndRead({ order, found }) {
       const nearest = order.filter(({ id }) => id !== self?.id).slice(0, topK);
       const scores = new Map(nearest.map(({ id, score }) => [id, Math.max(0, score)]));
       const chunks = await store.getMany([...scores.keys()]);

@@ -97,7 +97,7 @@ function unknown(what: string, given: string, known: Iterable<string>): string {
   return `unknown ${what} ${JSON.stringify(given.slice(0, 100))}${hint === undefined ? "" : `: did you mean ${JSON.stringify(hint)}?`}`;
 }
 
-/** What a text stands for. One that cannot be read as its kind stays a text, and the schema says what was expected. */
+/** Converts a text to the kind of its setting. A text that cannot be converted stays a text, and the schema reports what was expected. */
 function fromText(setting: Setting, text: string): unknown {
   if (setting.kind === "number") return /^-?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
   if (setting.kind === "boolean") return BOOLEANS.get(text.trim().toLowerCase()) ?? text;

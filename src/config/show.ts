@@ -3,13 +3,13 @@ import type { Setting } from "./settings.ts";
 
 export interface ShownSetting {
   readonly key: string;
-  /** As it holds; secrets masked; `null` where there is none. */
+  /** The effective value, with secrets masked; `null` where there is none. */
   readonly value: unknown;
   readonly source: string;
   readonly description: string;
 }
 
-/** What holds and where each value came from, fit to be printed: no secret is in it. */
+/** Returns the effective settings with the source of each value. Secrets are masked, so the list can be printed. */
 export function showConfig({ settings }: LoadedConfig): ShownSetting[] {
   return settings.map(({ setting, value, origin }) => ({
     key: setting.key,
@@ -19,7 +19,7 @@ export function showConfig({ settings }: LoadedConfig): ShownSetting[] {
   }));
 }
 
-/** What a project file says in vain, one line each, without values: a file from elsewhere may hold anything. */
+/** Returns one line per ignored setting of a project file, without its value: a file from elsewhere may contain anything. */
 export function ignoredLines({ ignored }: Pick<LoadedConfig, "ignored">): string[] {
   return ignored.slice(0, IGNORED_SHOWN).map(({ where, key, problem }) => `${where}: ${key ? `${key} ` : ""}${problem}`);
 }
@@ -28,7 +28,7 @@ export function ignoredLines({ ignored }: Pick<LoadedConfig, "ignored">): string
 const IGNORED_SHOWN = 10;
 const MASK = "********";
 
-/** The value as it may be printed. */
+/** Returns the value with secrets masked. */
 export function maskValue(setting: Setting, value: unknown): unknown {
   if (value === undefined) return null;
   if (setting.secret) return MASK;

@@ -255,7 +255,7 @@ export function costMeter(pricePerMillion: number): CostMeter {
 const CHARS_PER_TURN = 50_000;
 
 /**
- * Removes secrets from every text before the embedder sees it. `open` puts this layer around every embedder, so a caller
+ * Removes secrets from every text before the embedder sees it. `openEmbedders` puts this layer around every embedder, so a caller
  * cannot send a secret to a provider by forgetting to redact. It is the outermost layer: the cache holds redacted texts only.
  */
 export function redactedEmbedder(inner: Embedder, redact: Redact): Embedder {

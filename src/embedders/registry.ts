@@ -16,7 +16,7 @@ export interface RegistryOptions {
   readonly entries: readonly EmbedderEntry[];
   /** Names in order of preference; the first available one is used. */
   readonly preferred: (collection: CollectionName) => readonly string[];
-  /** The same for an upgrade, where a slow model is acceptable. */
+  /** Names in order of preference for an upgrade, where a slow model is acceptable. */
   readonly best: (collection: CollectionName) => readonly string[];
 }
 

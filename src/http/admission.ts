@@ -82,7 +82,7 @@ function sameSecret(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b));
 }
 
-/** The same for everybody, without secrets and made without work: a link on any page may lead there. */
+/** Paths of documents that are identical for every caller, contain no secret and cost no work. A link on any page may lead there. */
 const PUBLIC_DOCUMENTS: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"]);
 
 /**
@@ -167,7 +167,7 @@ function isStream({ body, headers }: Response): boolean {
   return body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
-/** The same response, which calls `ended` when its body was sent, failed, or is no longer read because the client left. */
+/** Returns the response with a body that calls `ended` when its body was sent, failed, or is no longer read because the client left. */
 function untilEnd({ body, status, headers }: Response, ended: () => void): Response {
   const reader = body!.getReader();
   const watched = new ReadableStream<Uint8Array>({

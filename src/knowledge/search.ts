@@ -103,7 +103,7 @@ function searchScope(
   return searchRecords(deps, {
     ...{ collection: "knowledge", database, store, query, filter, topK: limit, mode, signal },
     rewrite: (text) => searchedText(text, filter.kind),
-    async hydrate(ranked) {
+    async rescoreAndRead(ranked) {
       const { hits, damaged = [], weights } = await readRecordHits(store, ranked, { topK: limit, textOf: recordText });
       const same = new Set<string>();
       for (const signature of filter.kind === undefined || filter.kind === "remediation" ? signaturesOf(ranked.query) : [])

@@ -51,7 +51,7 @@ async function search(
 ) {
   const { hits } = await searchRecords(deps, {
     ...{ collection: "knowledge", database, store, query, filter: {}, topK: TOP_K, signal },
-    hydrate: (ranking) => readRecordHits(store, ranking, { topK: TOP_K, textOf: recordText }),
+    rescoreAndRead: (ranking) => readRecordHits(store, ranking, { topK: TOP_K, textOf: recordText }),
   });
   return hits;
 }

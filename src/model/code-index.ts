@@ -8,7 +8,7 @@ export interface IndexedFile {
   readonly path: string;
   /** SHA-256 of the content as it was sent. */
   readonly contentHash: string;
-  /** The number of the index commit that wrote the file. A number is never reused. */
+  /** The number of the index commit that wrote the file. A number is not reused while the index file exists. */
   readonly generation: number;
   readonly indexedAt: string;
   readonly language: string;
@@ -69,6 +69,7 @@ export interface CodeCounts {
   readonly references: number;
   readonly bytes: number;
   readonly renames: number;
+  /** The number of the latest index commit. */
   readonly generation: number;
   readonly lastIndexedAt?: string | undefined;
   readonly languages: readonly { readonly language: string; readonly files: number; readonly chunks: number }[];

@@ -24,6 +24,11 @@ export interface Knowledge extends KnowledgeContent {
   readonly revision: number;
 }
 
+/**
+ * The content of a knowledge record, without its counts. A new field also needs: `knowledgeHash` below, `model/stored-record.ts`,
+ * `knowledge-schema.ts`, `project-schema.ts` and `WRITTEN` of both stores, `migrate/shapes.ts`, `text/knowledge-text.ts`, and
+ * `service`, `operations`, `import`, `read-records` and `restore` in `knowledge/`. See docs/ARCHITECTURE.md.
+ */
 export interface KnowledgeContent {
   readonly kind: KnowledgeKind;
   readonly category: string;

@@ -1,4 +1,4 @@
-/** The schema of one kind of database, stated once. Every change of `sql` takes the next version: nothing alters a schema in place. */
+/** The schema of one kind of database, stated once. Every change of `sql` takes the next version: nothing alters a schema in place, and a database of an older version is refused. */
 export interface DatabaseSchema {
   readonly version: number;
   readonly name: string;

@@ -21,7 +21,7 @@ export function checkpointChecksum(checkpoint: Checkpoint): string {
   return framedHash("checkpoint", ...texts, tokenCount, createdAt, updatedAt, revision, tags.length, ...tags);
 }
 
-/** The checksum that a piece of knowledge is stored with, its counts included. */
+/** The checksum that a knowledge record is stored with, its counts included. */
 export function knowledgeChecksum(record: Knowledge): string {
   const { id, kind, category, subcategory, question, answer, contentHash, successes, uses, source, createdAt, updatedAt, revision } =
     record;
@@ -77,7 +77,7 @@ export function splitStored<T>(stored: readonly StoredRecord<T>[]): { records: T
   return { records, damaged };
 }
 
-/** What each column of the two tables holds; stores select exactly these, and `tags` beside them. */
+/** The type of each column. Stores select exactly these columns; checkpoints also select `tags`. */
 export const CHECKPOINT_COLUMNS = {
   id: "text",
   summary: "text",

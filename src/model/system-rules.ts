@@ -4,7 +4,7 @@ import type { PortPosition } from "./system.ts";
 
 /** The default settings of a system. */
 export const SYSTEM_DEFAULTS = {
-  /** The write budget: one group commit every 25 ms, which keeps receipts within 50 ms and leaves SQLite time for others. */
+  /** The write budget: one commit of a component's batch every 25 ms, which keeps receipts within 50 ms and leaves SQLite time for others. */
   commitsPerSecond: 40,
   snapshotEveryMs: 60_000,
   snapshotsKept: 10,

@@ -85,13 +85,16 @@ export interface MigrationTarget extends MigrationEndpoint {
   state(): Promise<"absent" | "ours" | "occupied">;
   /** Raises an error with advice if the target cannot be filled. */
   check(): Promise<void>;
-  /** Stores what `feed` puts, atomically, and replaces an unfinished copy. The target stays fenced. */
+  /**
+   * Stores what `feed` puts, atomically, and replaces an unfinished copy. The target stays unavailable
+   * until `open`: fenced on PostgreSQL, under another name on SQLite.
+   */
   fill(migrationId: string, feed: (put: (table: TableShape, rows: readonly Row[]) => Promise<void>) => Promise<Counters>): Promise<void>;
   /** Returns problems of rebuilt data: full-text index, vector codes, indexes. */
   problems(): Promise<readonly string[]>;
-  /** Removes the fence. */
+  /** Makes the target available. */
   open(migrationId: string): Promise<void>;
-  /** Removes a copy that is still fenced. */
+  /** Removes a copy that was not opened. */
   discard(migrationId: string): Promise<void>;
 }
 

@@ -104,7 +104,7 @@ export interface RunCatalog {
  * Pruning never deletes what an unfinished run needs to continue.
  */
 export interface RunStore extends RunCheckpointStore, RunLeaseStore, RunCatalog {
-  /** Applied to every state before it is saved, so that secrets are not stored. */
+  /** Removes secrets from a state. Absent unless `redaction.state` is set. The caller applies it to every state before it saves. */
   readonly redactState?: ((value: unknown) => unknown) | undefined;
   close(): Promise<void>;
 }

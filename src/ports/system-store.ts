@@ -118,6 +118,6 @@ export interface SnapshotStore {
  */
 export interface SystemStore extends ComponentStore, SnapshotStore {
   readonly systemId: string;
-  /** Applied to every message and value before it is saved, so that secrets are not stored. */
+  /** Removes secrets from a value. Absent unless `redaction.state` is set. The caller applies it to messages and values before it saves. */
   readonly redactState?: ((value: unknown) => unknown) | undefined;
 }

@@ -34,7 +34,10 @@ export function fuse(candidates: readonly Candidate[], semanticWeight: number): 
     .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
 }
 
-/** Largest weight of the semantic ranking in prose, and how much of it a clear keyword match takes away. Chosen on the sets of `npm run bench -- recall`. */
+/**
+ * Largest weight of the semantic ranking in the first fusion, which decides which records are read; `recordWeight` then weights them.
+ * Code has a largest weight of its own. The second value is what a clear keyword match takes away.
+ */
 const SEMANTIC_WEIGHT = 0.9;
 const KEYWORD_SHARE = 0.3;
 /** Largest weight of the semantic ranking for a query that is one symbol. */
@@ -63,11 +66,11 @@ function isBareSymbol(query: string): boolean {
 
 /** Measurements of one query and the collection it is asked of, from which the weights follow. */
 export interface Signals {
-  /** Share of the query that the model's vocabulary knows, 0…1. Other languages and invented words fall apart into single characters. */
+  /** Share of the query that the model's vocabulary knows, 0…1. Words of other languages and invented words are split into single characters. */
   readonly coverage: number;
   /** Share of code punctuation in the best records, 0…1: about 0.01 in prose, 0.13 in functions. */
   readonly codeShare: number;
-  /** How far the best keyword match is ahead of the tenth, 0…1, times the share of the query's words that it has. */
+  /** How far the best keyword match is ahead of the tenth, 0…1, times the share of the query's terms that it has. */
   readonly keywordLead: number;
 }
 
@@ -92,7 +95,7 @@ export function recordWeight({ coverage, codeShare, keywordLead }: Signals): num
   return weight * (covered + (1 - covered) * CODE_COVERED * code) * (1 - LEAD_SHARE * (1 - code) * keywordLead);
 }
 
-/** Returns 0 when the ten best keyword matches have equal scores, towards 1 the further the first is ahead and the more words it has. */
+/** Returns 0 when the ten best keyword matches have equal scores, towards 1 the further the first is ahead and the more terms it has. */
 export function keywordLead(keyword: readonly KeywordRanked[]): number {
   const [first, ...rest] = keyword.slice(0, 10);
   if (!first) return 0;
@@ -167,7 +170,7 @@ export interface MatchEvidence {
   readonly cosine?: number | undefined;
   /** Share of the query that the model's vocabulary knows. */
   readonly coverage: number;
-  /** Share of the query's words that the best keyword match has; absent without a keyword ranking. */
+  /** Share of the query's terms that the best keyword match has; absent without a keyword ranking. */
   readonly matched?: number | undefined;
   /** Name of the model. */
   readonly model?: string | undefined;
@@ -179,12 +182,12 @@ const COSINES: readonly (readonly [RegExp, readonly [number, number]])[] = [
   [/bge|gte/i, [0.45, 0.7]],
 ];
 const DEFAULT_COSINES = [0.22, 0.5] as const;
-/** Shares of matched words of an unrelated and of a related record. */
+/** Shares of matched terms of an unrelated and of a related record. */
 const MATCHED = [0.15, 0.6] as const;
 const STRONGER_SHARE = 0.65;
 const LIMITS = { high: 0.55, medium: 0.35, low: 0.15 } as const;
 
-/** Judges the answer by the calibrated evidence of both rankings. The stronger one counts more: either can be silent for good reason. */
+/** Judges the answer by the calibrated evidence of both rankings. The stronger one counts more: either ranking may have no match. */
 export function judgeMatch({ cosine, coverage, matched, model = "" }: MatchEvidence): Match {
   const scale = COSINES.find(([name]) => name.test(model))?.[1] ?? DEFAULT_COSINES;
   const semantic = cosine === undefined ? undefined : ramp(cosine, scale) * ramp(coverage, [0.1, 0.6]);

@@ -1,11 +1,11 @@
 import { newestFirst } from "../model/record-order.ts";
 import type { RecordStore } from "../ports/recall-store.ts";
 import { type Candidate, codeShare, fuse, neighbourShare, recencyWeight, recordWeight, shortness } from "./fuse.ts";
-import type { Found, Hydrated, Ranking } from "./search.ts";
+import type { Found, Ranking, RescoredHits } from "./search.ts";
 
 export interface Hit<RecordType> {
   readonly record: RecordType;
-  /** Cosine, clamped to 0…1; 0 where the record has no vector yet. */
+  /** Cosine, clamped to 0…1; 0 where the record has no vector yet. Hits are ordered by the fused score, which is not returned. */
   readonly score: number;
   readonly found: Found;
 }
@@ -33,9 +33,9 @@ export async function readRecordHits<RecordType extends { readonly id: string; r
   store: Pick<RecordStore<RecordType, never>, "getMany">,
   ranking: Pick<Ranking<unknown>, "query" | "order" | "candidates" | "fused" | "signals" | "cosine" | "found">,
   { topK, textOf, belong, newest }: ReadHits<RecordType>,
-): Promise<Hydrated<Hit<RecordType>>> {
+): Promise<RescoredHits<Hit<RecordType>>> {
   const records = new Map<string, RecordType>();
-  const damaged: NonNullable<Hydrated<unknown>["damaged"]>[number][] = [];
+  const damaged: NonNullable<RescoredHits<unknown>["damaged"]>[number][] = [];
   const asked = new Set<string>();
   const read = async (ids: readonly string[]) => {
     const missing = ids.filter((id) => !asked.has(id));

@@ -31,12 +31,12 @@ export interface SearchRequest<Filter extends object, HitType> {
   readonly topK: number;
   /** Candidates of the semantic ranking, where fewer than of the keyword ranking suffice. */
   readonly semanticLimit?: number | undefined;
-  /** Largest weight of the semantic ranking, 0…1; default: the one for prose. */
+  /** Largest weight of the semantic ranking, 0…1. Set for code; records are weighted by `recordWeight` after the first fusion. */
   readonly maxSemanticWeight?: number | undefined;
   /** Rewrites the redacted query before it is embedded and matched. */
   readonly rewrite?: ((query: string) => string) | undefined;
   /** Reads the ranked records, rescores them where the capability has more to rank by, and returns the hits. */
-  readonly hydrate: (ranking: Ranking<Filter>) => Promise<Hydrated<HitType>>;
+  readonly rescoreAndRead: (ranking: Ranking<Filter>) => Promise<RescoredHits<HitType>>;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -64,7 +64,7 @@ export interface Ranking<Filter> {
   readonly version?: EmbeddingVersion | undefined;
 }
 
-export interface Hydrated<HitType> {
+export interface RescoredHits<HitType> {
   readonly hits: readonly HitType[];
   /** Records that were found and cannot be read. */
   readonly damaged?: readonly DamagedRecord[];
@@ -111,7 +111,7 @@ export async function searchRecords<Filter extends object, HitType>(
   { embedders, backfiller, redact }: SearchDeps,
   request: SearchRequest<Filter, HitType>,
 ): Promise<SearchAnswer<HitType>> {
-  const { collection, database, store, mode = "hybrid", rewrite, hydrate, signal } = request;
+  const { collection, database, store, mode = "hybrid", rewrite, rescoreAndRead, signal } = request;
   const query = redact(request.query).text;
   const text = rewrite?.(query) ?? query;
   const filter = utcTimes(request.filter);
@@ -126,7 +126,12 @@ export async function searchRecords<Filter extends object, HitType>(
       throw new CairnError("unavailable", `Semantic search is not possible now: ${failure}. Use mode "hybrid" or "keyword".`);
     const ranked = await rankCandidates({ ...request, mode, filter, query: text }, vector);
     if (ranked.lacksVector) backfiller.schedule(backfillName, store.embeddings);
-    const { hits, damaged = [], incomplete, weights } = await hydrate({ ...ranked.ranking, query, filter, version: vector?.version });
+    const {
+      hits,
+      damaged = [],
+      incomplete,
+      weights,
+    } = await rescoreAndRead({ ...ranked.ranking, query, filter, version: vector?.version });
     const changed = ranked.incomplete || incomplete === true;
     if (changed && attempt < ATTEMPTS) continue;
     const degraded = [

@@ -1,8 +1,8 @@
+/** Calls of operations: their time limits, and the background work that yields the CPU to them. */
+
 import { AsyncLocalStorage } from "node:async_hooks";
 import { getEnvironmentData, isMainThread, setEnvironmentData } from "node:worker_threads";
 import { LIMITS } from "../model/limits.ts";
-
-/** Calls of operations: their time limits, and the background work that yields the CPU to them. */
 
 interface CallTime {
   readonly endsAt: number;
@@ -39,7 +39,7 @@ export function waitLimitMs(maxMs: number = LIMITS.lockWaitMs, reserveShare = 0)
   return Math.max(0, Math.min(maxMs, call.endsAt - call.reserveMs * (1 - reserveShare) - performance.now()));
 }
 
-/** Runs background work that a call has started: it may take its time even while that call is still open. */
+/** Runs background work that a call has started. It is not bound by that call's time limit. */
 export function withoutTimeLimit<T>(work: () => T): T {
   return callTimes.run(undefined as unknown as CallTime, work);
 }

@@ -14,7 +14,7 @@ import {
 import { asCairnError, type CairnError, type ErrorCode } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Log } from "../ports/log.ts";
-import { redact } from "./redact.ts";
+import { redactForLog } from "./redact.ts";
 
 /** The log level of each error code. A new code does not compile until it has a level. */
 export const LOG_LEVEL: Record<ErrorCode, "error" | "warn" | "info" | "debug"> = {
@@ -85,10 +85,10 @@ function parentOf({ traceparent, tracestate }: ObservedCall) {
 
 function recordFailure(span: Span, error: CairnError): void {
   if (!span.isRecording()) return;
-  span.setStatus({ code: SpanStatusCode.ERROR, message: redact(`${error.code}: ${error.message}`) });
+  span.setStatus({ code: SpanStatusCode.ERROR, message: redactForLog(`${error.code}: ${error.message}`) });
   if (error.code !== "internal") return;
   const cause = error.cause instanceof Error ? error.cause : error;
-  span.recordException({ name: cause.name, message: redact(cause.message), stack: redact(cause.stack ?? "") });
+  span.recordException({ name: cause.name, message: redactForLog(cause.message), stack: redactForLog(cause.stack ?? "") });
 }
 
 /** The trace of a log line, where there is one. */

@@ -22,7 +22,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Removes keys, passwords and tokens from a log line or a message. */
-export function redact(text: string): string {
+export function redactForLog(text: string): string {
   return redactMessage(text, redactText);
 }
 
@@ -37,10 +37,10 @@ const SECRET_FIELD = /^(?:authorization|proxy-authorization|x-api-key|api_?key|p
 
 /** Removes secrets from a log line in JSON. A match may extend past the JSON field; then each field is redacted separately. */
 export function redactLine(line: string): string {
-  const clean = redact(line);
+  const clean = redactForLog(line);
   if (clean === line || isJson(clean) || !isJson(line)) return clean;
   const field = (name: string, value: unknown) =>
-    typeof value !== "string" ? value : SECRET_FIELD.test(name) ? PLACEHOLDER : redact(value);
+    typeof value !== "string" ? value : SECRET_FIELD.test(name) ? PLACEHOLDER : redactForLog(value);
   return `${JSON.stringify(JSON.parse(line, field))}\n`;
 }
 

@@ -14,7 +14,10 @@ export interface Redacted {
   readonly found: readonly RedactedKind[];
 }
 
-/** Removes secrets from a text before it is stored, embedded or logged. */
+/**
+ * Removes secrets from a text before it is stored, embedded or logged. Applied by services before storage, by `searchRecords` to queries
+ * and by `embedders/pipeline.ts`; see "Where redaction is applied" in docs/ARCHITECTURE.md.
+ */
 export type Redact = (text: string) => Redacted;
 
 const RULES = [...SECRET_RULES, ...COMMAND_RULES, ...NAMED_RULES];

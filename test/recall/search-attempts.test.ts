@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Embedders } from "../../src/ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion } from "../../src/ports/embedding-store.ts";
 import type { CandidateQuery, Candidates, RecallStore } from "../../src/ports/recall-store.ts";
-import { type Hydrated, type Ranking, type SearchRequest, searchRecords } from "../../src/recall/search.ts";
+import { type Ranking, type RescoredHits, type SearchRequest, searchRecords } from "../../src/recall/search.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
 interface Filter {
@@ -20,13 +20,13 @@ const NONE: Candidates = { keyword: [], semantic: [] };
 function searchOf({
   candidates = async () => NONE,
   version = () => versionOf(1, first),
-  hydrate = async ({ order }) => ({ hits: order.map(({ id }) => id) }),
+  rescoreAndRead = async ({ order }) => ({ hits: order.map(({ id }) => id) }),
   ...request
 }: {
   readonly candidates?: (query: CandidateQuery<Filter>) => Promise<Candidates>;
   readonly version?: () => EmbeddingVersion | undefined;
-  readonly hydrate?: (ranking: Ranking<Filter>) => Promise<Hydrated<string>>;
-} & Partial<Omit<SearchRequest<Filter, string>, "hydrate" | "store">> = {}) {
+  readonly rescoreAndRead?: (ranking: Ranking<Filter>) => Promise<RescoredHits<string>>;
+} & Partial<Omit<SearchRequest<Filter, string>, "rescoreAndRead" | "store">> = {}) {
   const asked: CandidateQuery<Filter>[] = [];
   const scheduled: string[] = [];
   const embeddings: Pick<EmbeddingStore, "versions"> = {
@@ -56,7 +56,7 @@ function searchOf({
   const redact = (text: string) => ({ text: text.replaceAll("hunter2", "[redacted]"), found: [] });
   const answer = searchRecords(
     { embedders, backfiller, redact },
-    { collection: "checkpoints", database: "/srv/app", store, query: "some words", filter: {}, topK: 5, ...request, hydrate },
+    { collection: "checkpoints", database: "/srv/app", store, query: "some words", filter: {}, topK: 5, ...request, rescoreAndRead },
   );
   return { answer, asked, scheduled };
 }
@@ -70,7 +70,7 @@ describe("searchRecords", () => {
 
   it("ranks again when a ranked record was replaced before it was read", async () => {
     let reads = 0;
-    const { answer, asked } = searchOf({ hydrate: async () => ({ hits: ["a"], incomplete: ++reads < 3 }) });
+    const { answer, asked } = searchOf({ rescoreAndRead: async () => ({ hits: ["a"], incomplete: ++reads < 3 }) });
     expect(await answer).toMatchObject({ hits: ["a"], degraded: [] });
     expect(asked).toHaveLength(3);
   });
@@ -83,7 +83,7 @@ describe("searchRecords", () => {
       version: () => (attempts < 3 ? versionOf(1, first) : versionOf(2, second)),
       candidates: async ({ semantic }) =>
         ++attempts < 5 ? { ...NONE, incomplete: attempts < 3 } : { ...NONE, semantic: [{ id: String(semantic!.versionId), score: 1 }] },
-      hydrate: async ({ order }) => ({ hits: order.map(({ id }) => id), incomplete: attempts === 4 }),
+      rescoreAndRead: async ({ order }) => ({ hits: order.map(({ id }) => id), incomplete: attempts === 4 }),
     });
     expect(await answer).toMatchObject({ hits: ["2"], version: { model: "second" } });
     expect(asked.map(({ semantic }) => semantic?.versionId)).toEqual([1, 1, 1, 2, 2]);
@@ -108,7 +108,7 @@ describe("searchRecords", () => {
     const { answer, asked } = searchOf({
       query: "login hunter2",
       rewrite: (query) => query.toUpperCase(),
-      hydrate: async ({ query }) => ({ hits: [query] }),
+      rescoreAndRead: async ({ query }) => ({ hits: [query] }),
     });
     expect((await answer).hits).toEqual(["login [redacted]"]);
     expect(asked[0]!.text).toBe("LOGIN [REDACTED]");
@@ -117,7 +117,7 @@ describe("searchRecords", () => {
   it("brings times of the filter to UTC, and rejects what is no time", async () => {
     const { answer, asked } = searchOf({
       filter: { createdFrom: "2026-01-31T01:00:00+02:00" },
-      hydrate: async ({ filter }) => ({ hits: [filter.createdFrom!] }),
+      rescoreAndRead: async ({ filter }) => ({ hits: [filter.createdFrom!] }),
     });
     expect((await answer).hits).toEqual(["2026-01-30T23:00:00.000Z"]);
     expect(asked[0]!.filter).toEqual({ createdFrom: "2026-01-30T23:00:00.000Z" });

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { logger } from "../../src/telemetry/logger.ts";
-import { redact } from "../../src/telemetry/redact.ts";
+import { redactForLog } from "../../src/telemetry/redact.ts";
 
 const secret = "A".repeat(43);
 
@@ -18,7 +18,7 @@ describe("redact", () => {
     ["host=db password=hunter2 user=x", "host=db password=[redacted] user=x"],
     ["sk-proj-abcdefghijklmnop1234", "[redacted:openai-key]"],
     ['{"token_count":12,"url":"http://127.0.0.1:7077/docs"}', '{"token_count":12,"url":"http://127.0.0.1:7077/docs"}'],
-  ])("makes %s into %s", (text, clean) => expect(redact(text)).toBe(clean));
+  ])("makes %s into %s", (text, clean) => expect(redactForLog(text)).toBe(clean));
 });
 
 describe("the log", () => {

@@ -66,8 +66,9 @@ export async function postgresCounters(client: pg.Client, schema: string, shape:
 }
 
 /**
- * Creates triggers that refuse every write to the schema's tables, except by the migration's own connection. Creating a trigger waits
- * for writes in progress, so the tables hold every acknowledged write. Call it in a transaction.
+ * Creates triggers that refuse every INSERT, UPDATE and DELETE on the schema's tables, except in a session whose setting
+ * `cairn.migration` is the migration's id. Creating a trigger waits for writes in progress, so the tables hold every acknowledged write.
+ * Call it in a transaction.
  */
 export async function createFence(client: pg.Client, schema: string, { migrationId, role }: Fence): Promise<void> {
   await client.query(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id text NOT NULL, role text NOT NULL)`);
@@ -102,7 +103,7 @@ export interface Fence {
 }
 
 /** Returns the fence of this schema. */
-export async function fenceOf(client: pg.Client, schema: string): Promise<Fence | undefined> {
+export async function readFence(client: pg.Client, schema: string): Promise<Fence | undefined> {
   if (!(await isFenced(client, schema))) return undefined;
   const { rows } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [
     `${quoteName(schema)}.${FENCE_TABLE}`,

@@ -8,11 +8,11 @@ import {
   connectTo,
   createFence,
   dropFence,
-  fenceOf,
   isTombstone,
   lockSchema,
   postgresCounters,
   postgresRows,
+  readFence,
   schemaExists,
   tablesOf,
   transaction,
@@ -72,7 +72,7 @@ export function postgresMigrationSource({
 
     async unknownTables() {
       const db = await connect();
-      if (!(await fenceOf(db, schema)))
+      if (!(await readFence(db, schema)))
         await ensureSchema(database, schema, definition, shape.kind === "project" ? await ensurePgvector(database) : undefined);
       const known = new Set([...shape.tables.map(({ name }) => name), ...shape.derived]);
       return (await tablesOf(db, schema)).filter((table) => !known.has(table));
@@ -89,7 +89,7 @@ export function postgresMigrationSource({
     async fence(migrationId) {
       const db = await connect();
       await transaction(db, where, () => restore(db, migrationId));
-      const fence = await fenceOf(db, schema);
+      const fence = await readFence(db, schema);
       if (fence?.migrationId === migrationId && fence.role === "source") return;
       await transaction(db, where, () => createFence(db, schema, { migrationId, role: "source" }));
       trace("fenced");
@@ -121,7 +121,7 @@ export function postgresMigrationSource({
       const db = await connect();
       await transaction(db, where, async () => {
         await restore(db, migrationId);
-        const fence = await fenceOf(db, schema);
+        const fence = await readFence(db, schema);
         if (fence?.migrationId === migrationId && fence.role === "source") await dropFence(db);
       });
       trace("unfenced");

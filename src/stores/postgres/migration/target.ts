@@ -14,11 +14,11 @@ import {
   connectTo,
   createFence,
   dropFence,
-  fenceOf,
   isTombstone,
   lockSchema,
   postgresCounters,
   postgresRows,
+  readFence,
   schemaExists,
   tablesOf,
   transaction,
@@ -70,7 +70,7 @@ export function postgresMigrationTarget({
   async function state(): Promise<"absent" | "ours" | "occupied"> {
     const db = await connect();
     if (!(await schemaExists(db, schema)) || (await isTombstone(db, schema))) return "absent";
-    const fence = await fenceOf(db, schema);
+    const fence = await readFence(db, schema);
     if (fence) return fence.role === "target" && sameSource(fence.migrationId) ? "ours" : "occupied";
     return (await isEmpty(db)) ? "absent" : "occupied";
   }
@@ -165,7 +165,7 @@ export function postgresMigrationTarget({
 
     async open(migrationId) {
       const db = await connect();
-      if ((await fenceOf(db, schema))?.migrationId !== migrationId) return; // already done before a crash
+      if ((await readFence(db, schema))?.migrationId !== migrationId) return; // already done before a crash
       await transaction(db, where, () => dropFence(db));
       trace("target opened");
       await db.query(shape.tables.map(({ name }) => `ANALYZE ${quoteName(name)}`).join("; "));
@@ -173,7 +173,7 @@ export function postgresMigrationTarget({
 
     async discard(migrationId) {
       const db = await connect();
-      const fence = await fenceOf(db, schema);
+      const fence = await readFence(db, schema);
       if (fence?.role === "target" && fence.migrationId === migrationId) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
       trace("discarded");
     },

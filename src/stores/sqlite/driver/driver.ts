@@ -44,8 +44,8 @@ export interface SqliteDatabase {
    */
   one<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]): Row | undefined;
   /**
-   * Runs `work` in a write transaction and resolves once it is durable. Writes that wait together share one commit;
-   * each succeeds or fails alone. `work` must not be asynchronous.
+   * Runs `work` in a write transaction and resolves after the commit, which is durable except in the code index (see REBUILDABLE).
+   * Writes that wait together share one commit; each succeeds or fails alone. `work` must not be asynchronous.
    */
   write<T>(work: (tx: SqliteTx) => T): Promise<T>;
   /**
@@ -53,7 +53,7 @@ export interface SqliteDatabase {
    * that is done, or after a second while readers of other processes need the log; the rest then happens in the background.
    */
   eraseLog(): Promise<void>;
-  /** The same in the background, within about a second. */
+  /** Erases the log as `eraseLog` does, in the background, within about a second. */
   eraseLogLater(): void;
   /** Copies a consistent snapshot of the database to a new file, without blocking the event loop. */
   copyTo(path: string): Promise<void>;

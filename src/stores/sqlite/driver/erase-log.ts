@@ -7,7 +7,7 @@ export interface LogEraser {
    * until that succeeds, further calls do not wait again, so that a long deletion in batches is not held up by each of them.
    */
   erase(): Promise<void>;
-  /** The same within about a second, once for all calls until then: for replaced text, which changes more often than text is deleted. */
+  /** Empties the log within about a second, once for all calls until then: for replaced text, which changes more often than text is deleted. */
   eraseLater(): void;
   close(): void;
 }

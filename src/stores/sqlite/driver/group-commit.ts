@@ -30,8 +30,8 @@ const RETRY_MIN_MS = 1;
 const LONG_WAIT_JITTER_MS = 1;
 const LONG_WAIT_MS = 1_000;
 /**
- * Milliseconds that a process pauses after a commit for which it had to wait. SQLite's lock has no queue: without the pause, which is
- * longer than the others' retries, one busy process could starve the rest. Its own writes gather meanwhile.
+ * Milliseconds that a process pauses after a commit for which it had to wait. SQLite's lock has no queue: without a pause that is longer
+ * than the retry delay of other processes, a busy process could starve them. Its own writes queue during the pause.
  */
 const PAUSE_MS = 10;
 
@@ -39,8 +39,8 @@ const PAUSE_MS = 10;
 export const READ_BUSY = "PRAGMA busy_timeout = 1000";
 
 /**
- * Commits writes in groups: writes that are queued together share one transaction and one sync of the disk. Each write runs in its own
- * savepoint, so that a failed write does not affect the others. A write is acknowledged only after the commit.
+ * Commits writes in groups: writes that are queued together share one transaction and, except in the code index, one sync of the disk.
+ * Each write runs in its own savepoint, so that a failed write does not affect the others. A write is acknowledged only after the commit.
  */
 export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string): GroupCommit {
   const queue: (QueuedWrite & { readonly expiresAt: number })[] = [];

@@ -1,5 +1,5 @@
 import type { RecordedSchema } from "../../../model/schema.ts";
-import { fenceOf } from "../migration/fence.ts";
+import { readFenceId } from "../migration/fence.ts";
 import { loadEngine, releaseClosedConnections } from "./engine.ts";
 import { assertDescriptorsLeft } from "./errors.ts";
 import { recordedSchemas, tableNames } from "./table-facts.ts";
@@ -70,7 +70,7 @@ async function probeFile(path: string, { nowSeconds, windowSeconds }: ProbeTime)
             ({ id }) => id,
           )
         : [],
-      fenced: fenceOf(connection) !== undefined,
+      fenced: readFenceId(connection) !== undefined,
     };
   } finally {
     connection.close();

@@ -8,12 +8,13 @@ import { isBusy, MIGRATING, translateSqliteError } from "../driver/errors.ts";
 export const FENCE_TABLE = "cairn_migration_fence";
 
 /**
- * Creates a trigger that raises an error before every write to every table, in one transaction: the file holds every write that was
- * acknowledged before, and none after. It affects every process, also other SQLite programs.
+ * Creates triggers that raise an error before every write to every ordinary table; FTS5 tables change only together with one. They are
+ * created in one transaction: the file holds every write that was acknowledged before, and none after. They affect every process, also
+ * other SQLite programs. Refused calls wait and are repeated in `migrate/relocate.ts`.
  */
 export async function createFence(connection: DatabaseSync, path: string, migrationId: string): Promise<void> {
   await inWriteTransaction(connection, path, () => {
-    if (fenceOf(connection) === migrationId) return;
+    if (readFenceId(connection) === migrationId) return;
     connection.exec(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id TEXT NOT NULL)`);
     connection.exec(`DELETE FROM ${FENCE_TABLE}`);
     connection.prepare(`INSERT INTO ${FENCE_TABLE} (migration_id) VALUES (?)`).run(migrationId);
@@ -45,7 +46,7 @@ export async function dropFence(connection: DatabaseSync, path: string): Promise
 }
 
 /** Returns the id of the migration that fenced this database. */
-export function fenceOf(connection: DatabaseSync): string | undefined {
+export function readFenceId(connection: DatabaseSync): string | undefined {
   if (!connection.prepare("SELECT 1 FROM sqlite_master WHERE name = ?").get(FENCE_TABLE)) return undefined;
   return (connection.prepare(`SELECT migration_id FROM ${FENCE_TABLE}`).get() as { migration_id: string } | undefined)?.migration_id;
 }

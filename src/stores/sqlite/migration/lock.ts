@@ -7,7 +7,7 @@ import { isSameFile } from "../driver/databases.ts";
 import { inodeOf } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { isBusy, translateSqliteError } from "../driver/errors.ts";
-import { fenceOf } from "./fence.ts";
+import { readFenceId } from "./fence.ts";
 import { readMigrationRecord } from "./record.ts";
 
 /** Waits this many milliseconds for another migration of the same file. */
@@ -84,7 +84,7 @@ async function isFenced(path: string): Promise<boolean> {
   let connection: InstanceType<typeof DatabaseSync> | undefined;
   try {
     connection = new DatabaseSync(path, { readOnly: true, timeout: 100 });
-    return fenceOf(connection) !== undefined;
+    return readFenceId(connection) !== undefined;
   } catch (error) {
     if (isBusy(error) || !existsSync(path)) return false;
     throw translateSqliteError(error, path);

@@ -10,7 +10,7 @@ import { syncFile, syncFolder } from "../backup/copy-file.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { codeFileOf } from "../projects/code/code-file.ts";
-import { createFence, dropFence, fenceOf, ordinaryTables } from "./fence.ts";
+import { createFence, dropFence, ordinaryTables, readFenceId } from "./fence.ts";
 import { acquireMigrationLock } from "./lock.ts";
 import { sqliteRows } from "./rows.ts";
 
@@ -33,7 +33,7 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
     const opened = new DatabaseSync(path, { timeout: 1_000, enableForeignKeyConstraints: true });
     connection = opened;
     // Creates or checks the schema, unless a fence already forbids changes.
-    if (fenceOf(opened) === undefined) (await openSqlite({ path, schema, mustExist: true })).close();
+    if (readFenceId(opened) === undefined) (await openSqlite({ path, schema, mustExist: true })).close();
     return opened;
   }
 
@@ -116,7 +116,7 @@ export async function dropStrayFence(path: string): Promise<boolean> {
   const { DatabaseSync } = await loadEngine();
   const connection = new DatabaseSync(path, { timeout: 1_000 });
   try {
-    if (fenceOf(connection) === undefined) return false;
+    if (readFenceId(connection) === undefined) return false;
     await dropFence(connection, path);
     return true;
   } finally {

@@ -22,7 +22,7 @@ import { sqliteRows } from "./rows.ts";
 import { archivePath, emptyWal, placeCopy, type SqliteMigrationOptions, sqliteCounters } from "./source.ts";
 import { fromMicros } from "./time.ts";
 
-/** Returns a SQLite file as the target of a migration from PostgreSQL. It is built under another name and renamed when complete. */
+/** Returns a SQLite file as the target of a migration from PostgreSQL. It is built under another name and copied into place when complete. */
 export function sqliteMigrationTarget({ path, schema, shape, trace = () => {} }: SqliteMigrationOptions): RollbackTarget {
   const made = `${path}.building`;
   let connection: DatabaseSync | undefined;

@@ -150,7 +150,7 @@ export function putRecordVectors(tx: SqliteTx, collection: CollectionName, key: 
   for (const { versionId, vector } of vectors) if (alive.has(versionId)) vectorWriter(tx).put(collection, versionId, [{ key, vector }]);
 }
 
-/** The same for many records at once, by version: the index of vectors is then touched once per version. */
+/** Stores the vectors of many records at once, by version: the vector index is then changed once per version. */
 export function putVectorsByVersion(
   tx: SqliteTx,
   collection: CollectionName,
@@ -164,7 +164,7 @@ export function removeRecordVectors(tx: SqliteTx, collection: CollectionName, ke
   for (const { versionId } of readVersions(tx, collection)) vectorWriter(tx).remove(collection, versionId, keys);
 }
 
-/** The cosine of each of these records with the query, from the stored vectors. */
+/** Returns the cosine of each of these records with the query, from the stored vectors. */
 export function cosines(
   tx: SqliteTx,
   { collection, table }: EmbeddedRecords,
@@ -190,7 +190,7 @@ export function cosines(
   return found;
 }
 
-/** The same for records whose keys are known in this snapshot. */
+/** Returns the cosine of each record with the query, for records whose keys are known in this snapshot. */
 export function cosinesByKey(
   tx: SqliteTx,
   { collection }: EmbeddedRecords,

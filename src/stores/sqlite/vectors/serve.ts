@@ -143,7 +143,7 @@ export function serve(port: MessagePort): void {
   function startBuild(file: OpenFile, collection: VectorCollection): Promise<boolean> {
     let running = file.building.get(collection.id);
     if (!running) {
-      // Yields to waiting searches.
+      // Returns to the event loop, so that waiting searches run.
       const pause = async () => {
         await setImmediatePromise();
         if (file.closing) throw new CairnError("cancelled", `The database ${file.database.path} is being closed.`);

@@ -6,7 +6,7 @@ import { OUTBOX_SCHEMA } from "../outbox.ts";
 /**
  * The tables of the code index. Searches read `current_chunks`: the chunks of each file's current generation. A commit inserts the next
  * generation, makes it current and deletes the previous one, all in one transaction. Generations come from one counter per project, so
- * that a chunk's id is never reused, not even for a file that was removed and added again.
+ * that a chunk's id is not reused while the index file exists, not even for a file that was removed and added again.
  *
  * `chunk_generations` repeats the generation of `indexed_files` with the number of its chunks. The table is part of the specified
  * schema. It answers counts without a scan of the chunks, and orphan checks compare the chunks with it.

@@ -98,7 +98,10 @@ function addVectors({ vectors }: Commit, key: number, own: FileRows["file"]["chu
   }
 }
 
-/** Inserts the chunks of a file with their texts, and returns the keys of the chunks. */
+/**
+ * Inserts the chunks of a file with their texts, and returns the keys of the chunks. Holds the write lock of the code index while it
+ * pauses; no other database is affected.
+ */
 function insertChunks(
   { tx, projectId, generation }: Commit,
   { file: { path, chunks }, blocks, places, words }: FileRows,
