@@ -80,7 +80,7 @@ export function stats({ storage, usage }: StatsDeps): Stats {
     return { bytes, knowledge: total, ...vectors };
   }
 
-  async function listed({ projectPath, checkpoints, knowledge }: ProjectStore): Promise<ListedProject> {
+  async function describeProject({ projectPath, checkpoints, knowledge }: ProjectStore): Promise<ListedProject> {
     const [saved, records] = await Promise.all([
       checkpoints.list({ limit: 1, offset: 0, sortBy: "updated_at" }),
       knowledge.list({ limit: 1 }),
@@ -95,7 +95,7 @@ export function stats({ storage, usage }: StatsDeps): Stats {
       const projects: ListedProject[] = [];
       for (const path of paths.slice(0, LIMITS.projectsListed)) {
         const project = await storage.find(path);
-        if (project) projects.push(await listed(project));
+        if (project) projects.push(await describeProject(project));
       }
       projects.sort((a, b) => ((a.lastActivityAt ?? "") < (b.lastActivityAt ?? "") ? 1 : -1));
       return { projects: projects.slice(0, limit), total: paths.length };

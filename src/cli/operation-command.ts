@@ -74,7 +74,7 @@ async function runOperation(
     else print(host, viewText(operation, resolved, output, host));
     if (operation.cli?.attention?.(output)) call.endWith(EXIT_ATTENTION);
   } catch (error) {
-    throw host.signal.aborted ? interruption(operation, error) : inOwnWords(operation, operations, error);
+    throw host.signal.aborted ? interruption(operation, error) : translateToCli(operation, operations, error);
   } finally {
     bar.clear();
     await telemetry.close(); // before Cairn, because it reads the last metrics
@@ -146,7 +146,7 @@ function assertFound(operation: Operation, output: Readonly<Record<string, unkno
 }
 
 /** Writes an error in the words of the command line: `sort_by` is `--sort-by`, and `checkpoint_list` is `cairn checkpoint list`. */
-function inOwnWords(operation: Operation, operations: readonly Operation[], error: unknown): unknown {
+function translateToCli(operation: Operation, operations: readonly Operation[], error: unknown): unknown {
   if (!(error instanceof CairnError)) return error;
   const { code, details, retryAfterMs, cause } = error;
   const issues = code === "invalid_input" ? details?.issues : undefined;

@@ -39,7 +39,7 @@ export interface IndexingDeps {
 const LOOK_EVERY_MS = 50;
 
 export function indexing({ code, queue }: IndexingDeps): Indexing {
-  async function known(id: string): Promise<IndexJob> {
+  async function getJob(id: string): Promise<IndexJob> {
     const job = await queue.get(id);
     if (!job) throw unknownJob(id);
     return job;
@@ -56,7 +56,7 @@ export function indexing({ code, queue }: IndexingDeps): Indexing {
     async job(id, { waitMs = 0, signal } = {}) {
       const deadline = Date.now() + waitMs;
       for (;;) {
-        const job = await known(id);
+        const job = await getJob(id);
         const left = deadline - Date.now();
         if (isFinished(job) || left <= 0) return job;
         await sleep(Math.min(left, LOOK_EVERY_MS), undefined, { signal });

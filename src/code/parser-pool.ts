@@ -140,7 +140,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     chunk(input, { signal } = {}) {
       const language = input.language ?? languageOf(input.path, input.content);
       const whole = { ...input, language };
-      if (signal?.aborted) return Promise.reject(cancelled());
+      if (signal?.aborted) return Promise.reject(cancelledError());
       const hasGrammar = isGrammarName(language);
       if (!hasGrammar && input.content.length <= MAX_HERE_CHARS) return Promise.resolve(chunkFile(whole));
       const tooLong = hasGrammar && input.content.length > MAX_SYNTAX_CHARS;
@@ -154,7 +154,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
         const onAbort = (): void => {
           const place = waiting.indexOf(task);
           if (place >= 0) waiting.splice(place, 1);
-          reject(cancelled());
+          reject(cancelledError());
         };
         const settled = (): void => signal?.removeEventListener("abort", onAbort);
         const task: Task = {
@@ -162,7 +162,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
           syntax: !tooLong,
           resolve(file) {
             settled();
-            resolve(tooLong ? { ...file, notice: because(`the file is longer than ${MAX_SYNTAX_CHARS} characters`) } : file);
+            resolve(tooLong ? { ...file, notice: lineSplitNotice(`the file is longer than ${MAX_SYNTAX_CHARS} characters`) } : file);
           },
           reject(error) {
             settled();
@@ -191,13 +191,13 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
 }
 
 function byLines(input: Task["input"], reason: string): ChunkedFile {
-  return { ...chunkFile(input), notice: because(reason) };
+  return { ...chunkFile(input), notice: lineSplitNotice(reason) };
 }
 
-function because(reason: string): string {
+function lineSplitNotice(reason: string): string {
   return `Cut by lines, because ${reason}.`;
 }
 
-function cancelled(): CairnError {
+function cancelledError(): CairnError {
   return new CairnError("cancelled", "The call was cancelled by its caller.");
 }

@@ -15,7 +15,7 @@ import type { Connection } from "./client-address.ts";
 import { type DocsPage, docsPage } from "./docs-page.ts";
 import { errorResponse, HttpRefusal } from "./errors.ts";
 import { healthCheck } from "./health.ts";
-import { limited, readJson, readQuery } from "./input.ts";
+import { limitBody, readJson, readQuery } from "./input.ts";
 import { openApi } from "./openapi.ts";
 import { type Route, routeOf } from "./routes.ts";
 
@@ -144,7 +144,7 @@ function routes(options: HttpOptions): Hono<Env> {
 
   for (const [path, handler] of Object.entries(mount)) {
     const call = async (c: Context<Env>, caller: Caller) =>
-      handler(limited(c.req.raw, LIMITS.bodyBytes), { caller, requestId: c.env.requestId });
+      handler(limitBody(c.req.raw, LIMITS.bodyBytes), { caller, requestId: c.env.requestId });
     for (const under of [path, `${path}/*`]) {
       app.get(under, guard("listen", call));
       app.all(under, guard("mounted", call));

@@ -47,20 +47,20 @@ export function docsPage(operations: readonly Operation[]): DocsPage {
 <body>
 <nav aria-label="Operations">
 <a class="brand" href="#top">Cairn</a>
-${nouns.map((noun) => `<h2>${escaped(noun)}</h2>\n<ul>${of(operations, noun).map(link).join("")}</ul>`).join("\n")}
+${nouns.map((noun) => `<h2>${escapeHtml(noun)}</h2>\n<ul>${of(operations, noun).map(link).join("")}</ul>`).join("\n")}
 <h2>reference</h2>
 <ul><li><a href="#access">Access</a></li><li><a href="#errors">Errors</a></li><li><a href="/openapi.json">openapi.json</a></li><li><a href="/health">health</a></li></ul>
 </nav>
 <main id="top">
 <header>
 <h1>HTTP API</h1>
-<p>Durable memory for AI agents and the workflows they run. Version ${escaped(VERSION)}. Every operation here is also an MCP tool or a <code>cairn</code> command, under the same name and with the same fields.</p>
+<p>Durable memory for AI agents and the workflows they run. Version ${escapeHtml(VERSION)}. Every operation here is also an MCP tool or a <code>cairn</code> command, under the same name and with the same fields.</p>
 </header>
 <section id="access">
 <h2>Access</h2>
 <p>Every call needs a credential, sent as <code>Authorization: Bearer &lt;credential&gt;</code> or <code>x-api-key</code>. The user who runs the server has the local token, which <code>cairn token</code> prints and which may do everything. Other people and machines get an API key. A key names its projects and may <em>read</em>, <em>write</em> or <em>administer</em>; <code>cairn key create</code> makes one. Every answer carries <code>x-request-id</code>.</p>
 </section>
-${nouns.map((noun) => `<section>\n<h2>${escaped(noun)}</h2>\n${of(operations, noun).map(article).join("\n")}\n</section>`).join("\n")}
+${nouns.map((noun) => `<section>\n<h2>${escapeHtml(noun)}</h2>\n${of(operations, noun).map(article).join("\n")}\n</section>`).join("\n")}
 <section id="errors">
 <h2>Errors</h2>
 <p>Every error has the same form: <code>{ "error": { "code", "name", "message", "details", "request_id" } }</code>. The message says what happened, then what to do.</p>
@@ -73,7 +73,7 @@ ${(Object.keys(HTTP_STATUS) as ErrorCode[]).map((code) => `<tr><td>${HTTP_STATUS
 </html>`;
   const hash = createHash("sha256").update(STYLE).digest("base64");
   return {
-    html: (origin) => html.replaceAll(ORIGIN, escaped(origin)),
+    html: (origin) => html.replaceAll(ORIGIN, escapeHtml(origin)),
     policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   };
 }
@@ -83,22 +83,22 @@ function of(operations: readonly Operation[], noun: string): readonly Operation[
 }
 
 function link({ name }: Operation): string {
-  return `<li><a href="#${escaped(name)}">${escaped(name)}</a></li>`;
+  return `<li><a href="#${escapeHtml(name)}">${escapeHtml(name)}</a></li>`;
 }
 
 function article(operation: Operation): string {
   const route = routeOf(operation);
   const input = schemaOf(operation.input, "input");
   const output = schemaOf(operation.output, "output");
-  return `<article id="${escaped(operation.name)}">
-<h3><span class="method ${route.method.toLowerCase()}">${route.method}</span> <code>${escaped(route.path)}</code></h3>
-<p>${escaped(operation.summary)}${operation.description ? ` ${escaped(operation.description)}` : ""}</p>
-<p class="facts"><span>${escaped(operation.name)}</span><span>${operation.access} access</span><span>at most ${operation.limits.timeoutMs / 1000} s</span></p>
+  return `<article id="${escapeHtml(operation.name)}">
+<h3><span class="method ${route.method.toLowerCase()}">${route.method}</span> <code>${escapeHtml(route.path)}</code></h3>
+<p>${escapeHtml(operation.summary)}${operation.description ? ` ${escapeHtml(operation.description)}` : ""}</p>
+<p class="facts"><span>${escapeHtml(operation.name)}</span><span>${operation.access} access</span><span>at most ${operation.limits.timeoutMs / 1000} s</span></p>
 ${fields(input, route)}
 <h4>Example</h4>
-<pre><code>${escaped(curl(route, exampleOf(input) as Record<string, unknown>))}</code></pre>
+<pre><code>${escapeHtml(curl(route, exampleOf(input) as Record<string, unknown>))}</code></pre>
 <h4>Answer <small>${route.status}</small></h4>
-<pre><code>${escaped(JSON.stringify(exampleOf(output), null, 2))}</code></pre>
+<pre><code>${escapeHtml(JSON.stringify(exampleOf(output), null, 2))}</code></pre>
 </article>`;
 }
 
@@ -111,8 +111,8 @@ function fields(schema: JsonSchema, route: Route): string {
     const where = route.pathFields.includes(name) ? "path" : route.hasBody ? "" : "query";
     const required = (schema.required ?? []).includes(name);
     const limits = limitsOf(field).join(" · ");
-    const about = [escaped(field.description ?? ""), limits && `<small>${escaped(limits)}</small>`].filter(Boolean).join(" ");
-    return `<tr><td><code>${escaped(name)}</code>${required ? '<span class="required">required</span>' : ""}</td><td>${escaped(typeOf(field))}${where ? ` <small>${where}</small>` : ""}</td><td>${about}</td></tr>`;
+    const about = [escapeHtml(field.description ?? ""), limits && `<small>${escapeHtml(limits)}</small>`].filter(Boolean).join(" ");
+    return `<tr><td><code>${escapeHtml(name)}</code>${required ? '<span class="required">required</span>' : ""}</td><td>${escapeHtml(typeOf(field))}${where ? ` <small>${where}</small>` : ""}</td><td>${about}</td></tr>`;
   });
   if (rows.length === 0) return "<h4>Input</h4>\n<p>None.</p>";
   return `<h4>Input</h4>
@@ -153,6 +153,6 @@ function curl(route: Route, example: Record<string, unknown>): string {
   return `curl ${route.method === "POST" ? "" : `-X ${route.method} `}${ORIGIN}${path} \\\n  ${AUTHORIZATION} \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(rest).replaceAll("'", "'\\''")}'`;
 }
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

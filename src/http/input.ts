@@ -43,7 +43,7 @@ function refuseLength(request: Request, limitBytes: number): void {
 }
 
 /** The same request, whose body fails once it is longer than the limit: for handlers that read it themselves. */
-export function limited(request: Request, limitBytes: number): Request {
+export function limitBody(request: Request, limitBytes: number): Request {
   refuseLength(request, limitBytes);
   if (request.body === null || request.headers.has("content-length")) return request;
   let length = 0;
@@ -117,7 +117,7 @@ function coerce(schema: z.ZodType, values: readonly string[]): unknown {
       return value === "true" ? true : value === "false" ? false : value;
     case "object":
     case "record":
-      return parsed(value);
+      return parseValue(value);
     case "union":
       return options!.map((option) => coerce(option, values)).find((candidate) => schema.safeParse(candidate).success) ?? value;
     default:
@@ -125,7 +125,7 @@ function coerce(schema: z.ZodType, values: readonly string[]): unknown {
   }
 }
 
-function parsed(value: string): unknown {
+function parseValue(value: string): unknown {
   try {
     return parseJson(value);
   } catch {

@@ -56,7 +56,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
   const connections = Math.max(1_024, 4 * (options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT));
   server.maxConnections = Math.min(connections, openFilesBudget().sockets);
   try {
-    await listening(server, host, port);
+    await listen(server, host, port);
   } catch (error) {
     await telemetry?.close();
     throw error;
@@ -84,7 +84,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
   };
 }
 
-function listening(server: Server, host: string, port: number): Promise<void> {
+function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
     server.listen(port, host, () => resolve());

@@ -77,7 +77,7 @@ export function checkpointResources(defaultProject?: string): ResourceKind {
     read(uri, call) {
       const [, project, id, more] = uri.pathname.split("/");
       if (uri.protocol !== "cairn:" || uri.hostname !== "checkpoint" || !project || !id || more !== undefined) return undefined;
-      return call("checkpoint_get", { project_path: unescaped(project), id: unescaped(id) }).then((found) =>
+      return call("checkpoint_get", { project_path: unescapeSegment(project), id: unescapeSegment(id) }).then((found) =>
         inFull(found as unknown as WireCheckpoint),
       );
     },
@@ -96,7 +96,7 @@ function inFull({ id, summary, description, context, tags, created_at }: WireChe
 }
 
 /** A broken escape is left as it is; no such project or id is found then. */
-function unescaped(text: string): string {
+function unescapeSegment(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -33,7 +33,7 @@ export function lineReader(maxBytes: number, onLine: (line: Line) => void): (chu
     tooLong = undefined;
     if (line.length === 0 && !long) return; // an empty line says nothing
     if (long) onLine({ tooLong: true, head: long.head, tail: long.tail.toString("utf8") });
-    else onLine(decoded(line));
+    else onLine(decodeLine(line));
   }
 
   return (chunk) => {
@@ -47,7 +47,7 @@ export function lineReader(maxBytes: number, onLine: (line: Line) => void): (chu
   };
 }
 
-function decoded(line: Buffer): Line {
+function decodeLine(line: Buffer): Line {
   try {
     return { text: new TextDecoder("utf-8", { fatal: true }).decode(line) };
   } catch {

@@ -52,7 +52,7 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
     async send(message) {
       if (closed) return;
       await write(serializeMessage(message));
-      if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) settled(message.id);
+      if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) settleRequest(message.id);
     },
     close: async () => close(),
   };
@@ -69,11 +69,11 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
     if (unanswered.size >= MAX_UNANSWERED) input.pause();
     // A cancelled request gets no answer.
     if (isJSONRPCNotification(message) && message.method === "notifications/cancelled")
-      settled((message.params as { requestId?: RequestId } | undefined)?.requestId);
+      settleRequest((message.params as { requestId?: RequestId } | undefined)?.requestId);
     transport.onmessage?.(message);
   }
 
-  function settled(id: RequestId | undefined): void {
+  function settleRequest(id: RequestId | undefined): void {
     if (id !== undefined) {
       unanswered.get(id)?.();
       unanswered.delete(id);

@@ -139,7 +139,7 @@ function bundled({ kind = "auto", path, ...choice }: EmbedderChoice, onNotice: (
     if (path === undefined) throw new CairnError("invalid_input", "embedder.path: name the folder of the model's files");
     entries.unshift({
       name: "onnx",
-      open: announced(async () => (await import("../embedders/local/onnx/onnx.ts")).onnxEmbedder({ ...choice, path }), onNotice),
+      open: reportFirstFailure(async () => (await import("../embedders/local/onnx/onnx.ts")).onnxEmbedder({ ...choice, path }), onNotice),
     });
   }
   const chosen = (byItself: readonly string[]) => (kind === "none" ? [] : kind === "auto" ? byItself : [kind]);
@@ -153,7 +153,7 @@ function bundled({ kind = "auto", path, ...choice }: EmbedderChoice, onNotice: (
 }
 
 /** Reports the first failure to open: saves and searches continue without vectors then. */
-function announced(open: () => Promise<Embedder>, onNotice: (message: string) => void): () => Promise<Embedder> {
+function reportFirstFailure(open: () => Promise<Embedder>, onNotice: (message: string) => void): () => Promise<Embedder> {
   let reported = false;
   return () =>
     open().catch((error: Error) => {

@@ -74,12 +74,12 @@ function readerOf(schema: z.ZodType): Reader | undefined {
 const NUMBER = /^\s*-?\d+(?:\.\d+)?\s*$/;
 
 function readList(value: unknown): unknown {
-  const list = typeof value === "string" ? (parsed(value, "[") ?? value.split(",").flatMap((item) => item.trim() || [])) : value;
+  const list = typeof value === "string" ? (parseJsonText(value, "[") ?? value.split(",").flatMap((item) => item.trim() || [])) : value;
   return Array.isArray(list) && list.some((item) => typeof item === "number") ? list.map(scalarText) : list;
 }
 
 function readPairs(value: unknown): unknown {
-  const pairs = typeof value === "string" ? (parsed(value, "{") ?? value) : value;
+  const pairs = typeof value === "string" ? (parseJsonText(value, "{") ?? value) : value;
   if (typeof pairs !== "object" || pairs === null || !Object.values(pairs).some((item) => scalarText(item) !== item)) return pairs;
   return Object.fromEntries(Object.entries(pairs).map(([key, item]) => [key, scalarText(item)]));
 }
@@ -89,7 +89,7 @@ function scalarText(value: unknown): unknown {
 }
 
 /** Parses a string that contains a JSON list or object. Schemas drop a field named `__proto__` silently, so a text with it stays a text. */
-function parsed(text: string, opening: "[" | "{"): unknown {
+function parseJsonText(text: string, opening: "[" | "{"): unknown {
   if (!text.trimStart().startsWith(opening) || text.includes("__proto__")) return undefined;
   try {
     return JSON.parse(text);

@@ -205,7 +205,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     }
   }
 
-  async function* streamed(
+  async function* streamEvents(
     options: Options,
     start: (options: Options, queue: Queue) => Promise<unknown>,
   ): AsyncGenerator<RunEvent<S>, void, void> {
@@ -233,10 +233,10 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     fingerprint: definition.fingerprint,
     definition,
     run: (state, options = {}) => run(state, options as Options) as Promise<RunResult<S>>,
-    stream: (state, options = {}) => streamed(options as Options, (given, queue) => run(state, given, queue)),
+    stream: (state, options = {}) => streamEvents(options as Options, (given, queue) => run(state, given, queue)),
     resume: (runId, options) => resume(runId, options as unknown as ResumeOptions<never>) as Promise<RunResult<S>>,
     streamResume: (runId, options) =>
-      streamed(options as Options, (given, queue) => resume(runId, { ...options, ...given } as ResumeOptions<never>, queue)),
+      streamEvents(options as Options, (given, queue) => resume(runId, { ...options, ...given } as ResumeOptions<never>, queue)),
     resumeFrom: (runId, options) => resumeFrom(runId, options as unknown as ResumeFromOptions<never>) as Promise<RunResult<S>>,
     recover: (options) => recoverRuns(compiled, options),
     toMermaid: () => toMermaid(definition),

@@ -6,14 +6,14 @@ export function toMermaid(graph: GraphDefinition): string {
   const id = (name: string) => ids.get(name)!;
   const lines = ["flowchart TD", `  ${id(START)}((start))`];
   for (const node of graph.nodes.values()) {
-    const label = quoted(node.name);
+    const label = quoteLabel(node.name);
     const shape = node.type === "fork" ? `{{${label}}}` : node.type === "graph" ? `[[${label}]]` : `[${label}]`;
     lines.push(`  ${id(node.name)}${shape}`);
   }
   lines.push(`  ${id(END)}((end))`, `  ${id(START)} --> ${id(graph.entry)}`);
   for (const [from, exit] of graph.exits) {
     const node = graph.nodes.get(from)!;
-    if (node.type === "fork") for (const [name, start] of node.branches) lines.push(`  ${id(from)} ==>|${quoted(name)}| ${id(start)}`);
+    if (node.type === "fork") for (const [name, start] of node.branches) lines.push(`  ${id(from)} ==>|${quoteLabel(name)}| ${id(start)}`);
     // A fork's own edge to its join is drawn by the branches that come together there.
     else if ("to" in exit) lines.push(`  ${id(from)} --> ${id(exit.to)}`);
     else for (const target of exit.targets) lines.push(`  ${id(from)} -.-> ${id(target)}`);
@@ -22,6 +22,6 @@ export function toMermaid(graph: GraphDefinition): string {
 }
 
 /** Mermaid reads entities inside quotes, and nothing else that could break out of them. */
-function quoted(text: string): string {
+function quoteLabel(text: string): string {
   return `"${text.replace(/[&"<>#]/g, (char) => `#${char.charCodeAt(0)};`).replace(/\s+/g, " ")}"`;
 }

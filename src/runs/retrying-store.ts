@@ -17,12 +17,12 @@ export interface RetryingStore {
  * the history of a run has every step once.
  */
 export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
-  function again<T>(attempt: () => Promise<T>, done: () => Promise<T | undefined>, triedBefore = 0): Promise<T> {
+  function retryUnlessDone<T>(attempt: () => Promise<T>, done: () => Promise<T | undefined>, triedBefore = 0): Promise<T> {
     const once = async (number: number) => {
       const found = triedBefore + number > 1 ? await done() : undefined;
       return found ?? attempt();
     };
-    return retry(once, { backoff: { firstMs: 20, maxMs: 1_000 }, isRetryable: passing, limitMs: waitMs });
+    return retry(once, { backoff: { firstMs: 20, maxMs: 1_000 }, isRetryable: isTransient, limitMs: waitMs });
   }
 
   /** Returns the lease of the run if this owner has it. */
@@ -33,12 +33,12 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
 
   return {
     start: (run) =>
-      again(
+      retryUnlessDone(
         () => store.start(run),
         () => heldBy(run.runId, run.owner),
       ),
     acquire: (runId, options) =>
-      again(
+      retryUnlessDone(
         () => store.acquire(runId, options),
         () => heldBy(runId, options.owner),
       ),
@@ -46,9 +46,9 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
       try {
         return await store.save(checkpoint, options); // the common case
       } catch (error) {
-        if (!passing(error)) throw error;
+        if (!isTransient(error)) throw error;
       }
-      return again(
+      return retryUnlessDone(
         () => store.save(checkpoint, options),
         async () => {
           const { branch = "", step = 0, kind = "node", attempt = 1 } = checkpoint;
@@ -67,7 +67,7 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
       );
     },
     async release(lease, outcome) {
-      await again(
+      await retryUnlessDone(
         async () => {
           await store.release(lease, outcome);
           return true;
@@ -82,6 +82,6 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
 }
 
 /** Returns whether waiting can help. A damaged database and an abandoned migration need an operator. */
-function passing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   return error instanceof CairnError && error.code === "unavailable" && error.details?.damaged !== true && !isAbandoned(error);
 }

@@ -97,7 +97,7 @@ export function createSystem({ systemId, store, scratch, onClose }: SystemDeps, 
   }
 
   let commitsThen = 0;
-  const timer = everySo(settings.snapshotEveryMs, background, settings.onProblem, async () => {
+  const timer = repeatEvery(settings.snapshotEveryMs, background, settings.onProblem, async () => {
     const commits = [...writers.values()].reduce((sum, writer) => sum + writer.commits, 0);
     if (commits === commitsThen || !(await isDue())) return;
     await taken.take(settings.snapshotMode);
@@ -158,7 +158,7 @@ export function createSystem({ systemId, store, scratch, onClose }: SystemDeps, 
 }
 
 /** Repeats work in the background, one at a time, without keeping the process alive. */
-function everySo(
+function repeatEvery(
   ms: number,
   background: Set<Promise<unknown>>,
   onProblem: (error: unknown) => void,

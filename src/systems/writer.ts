@@ -55,14 +55,14 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
   let view: View | undefined;
 
   function work(): Promise<void> {
-    working ??= workOff().finally(() => {
+    working ??= drainQueue().finally(() => {
       working = undefined;
       if (queue.length > 0) void work(); // submitted after the last check
     });
     return working;
   }
 
-  async function workOff(): Promise<void> {
+  async function drainQueue(): Promise<void> {
     while (queue.length > 0) {
       // Writes accumulate until the budget allows the next commit; the turn admits replies to the last results.
       const waitMs = nextCommitAt - ticks();

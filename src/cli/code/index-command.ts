@@ -11,9 +11,10 @@ export const indexCommand: Command = {
   description: "Runs in the background and prints the job; --wait waits until it has ended. Indexes the whole repository of the folder.",
   flags: [{ ...PROJECT_FLAG, name: "path", description: "A folder of the project, as --project." }, ...base.flags],
   positional: ["path"],
-  run: ({ values: { path, ...values }, ...call }) => base.run({ ...call, values, ...(path !== undefined && named(String(path), call)) }),
+  run: ({ values: { path, ...values }, ...call }) =>
+    base.run({ ...call, values, ...(path !== undefined && selectProject(String(path), call)) }),
 };
 
-function named(path: string, { host }: Pick<Call, "host">): Pick<Call, "project"> {
+function selectProject(path: string, { host }: Pick<Call, "host">): Pick<Call, "project"> {
   return { project: () => findProject(path, host.cwd) };
 }

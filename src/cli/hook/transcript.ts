@@ -55,7 +55,7 @@ export function sessionFacts(lines: readonly string[]): SessionFacts {
   let answer = "";
   let branch: string | undefined;
   for (const line of lines) {
-    const entry = parsed(line);
+    const entry = parseEntry(line);
     if (!entry || entry.isSidechain === true) continue;
     if (typeof entry.gitBranch === "string" && entry.gitBranch) branch = entry.gitBranch;
     const { role, content, written } = messageOf(entry);
@@ -102,7 +102,7 @@ function messageOf({ type, message, payload, content, toolCalls }: Entry): { rol
   return { role: type === "gemini" ? "assistant" : type, content, written };
 }
 
-function parsed(line: string): Entry | undefined {
+function parseEntry(line: string): Entry | undefined {
   if (!line.startsWith("{")) return undefined;
   try {
     return parseJson(line) as Entry;

@@ -70,7 +70,7 @@ function isOurServer(entry: unknown): boolean {
 export function withHooks(content: JsonObject, launch: Launch, { events, timeout }: HookClient = HOOK_CLIENTS[0]!): JsonObject {
   const hooks = group(withoutHooks(content), "hooks");
   const ours = Object.entries(events).map(([event, name]) => {
-    const command = [launch.command, ...launch.args, "hook", name].map(quoted).join(" ");
+    const command = [launch.command, ...launch.args, "hook", name].map(quoteWord).join(" ");
     return [event, [...list(hooks, event), { hooks: [{ type: "command", command, timeout }] }]];
   });
   return { ...content, hooks: { ...hooks, ...Object.fromEntries(ours) } };
@@ -121,6 +121,6 @@ function list(hooks: JsonObject, event: string): readonly unknown[] {
 }
 
 /** For a shell. */
-function quoted(word: string): string {
+function quoteWord(word: string): string {
   return /^[\w./:@=+-]+$/.test(word) ? word : `"${word.replace(/["\\$`]/g, "\\$&")}"`;
 }

@@ -81,7 +81,7 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
   async function jobs(projectPath: string): Promise<Job[]> {
     const holder = await projectLeases.holder(projectPath);
     const own = (await files.list()).filter((job) => job.projectPath === projectPath);
-    return own.map((job) => (job.status === "running" && job.jobId !== holder ? interrupted(job) : job));
+    return own.map((job) => (job.status === "running" && job.jobId !== holder ? markInterrupted(job) : job));
   }
 
   async function launchJob(job: Job, lease: Lease): Promise<void> {
@@ -112,7 +112,7 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
       const finishedAt = new Date().toISOString();
       await files.write(
         closing
-          ? interrupted(left) // it was terminated, because it did not stop in time
+          ? markInterrupted(left) // it was terminated, because it did not stop in time
           : { ...left, status: "failed", error: "Indexing ended unexpectedly. Start it again.", finishedAt },
       );
     }
@@ -122,7 +122,7 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
   /** Acquires the lease, or returns the job that holds it. */
   async function acquireOrJoin(projectPath: string, jobId: string): Promise<Lease | Job> {
     for (const deadline = Date.now() + HAND_OVER_MS; ; await sleep(20)) {
-      if (closing) throw closed();
+      if (closing) throw closedError();
       const lease = await projectLeases.acquire(projectPath, jobId);
       if ("token" in lease) return lease;
       const running = await files.read(lease.heldBy);
@@ -168,7 +168,7 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
     }
     if (closing) {
       await projectLeases.release(lease);
-      throw closed();
+      throw closedError();
     }
     await files.write(job);
     await launchJob(job, lease);
@@ -185,7 +185,7 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
       progress(job.filesProcessed, isWalking ? undefined : job.filesTotal, progressText(job));
       if (!launched.has(jobId) && (await projectLeases.holder(job.projectPath)) !== jobId) {
         const last = await files.read(jobId);
-        return last && hasEnded(last) ? last : interrupted(job);
+        return last && hasEnded(last) ? last : markInterrupted(job);
       }
       await sleep(POLL_MS, undefined, { signal });
     }
@@ -251,12 +251,12 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
   };
 }
 
-function closed(): CairnError {
+function closedError(): CairnError {
   return new CairnError("unavailable", "Cairn is closing. Index again after the next start.");
 }
 
 /** Returns a job that no process runs, as it is reported. */
-function interrupted(job: Job): Job {
+function markInterrupted(job: Job): Job {
   return { ...job, status: "pending", phase: "interrupted; continues with the next index or start of cairn mcp" };
 }
 

@@ -55,8 +55,8 @@ function readAtom(pattern: string, at: number): Atom {
     const next = pattern[at + 1] ?? "";
     return /[a-zA-Z0-9]/.test(next) ? { length: 2 } : { length: 2, literal: next };
   }
-  if (char === "[") return { length: closing(pattern, at, "[", "]") };
-  if (char === "(") return { length: closing(pattern, at, "(", ")") };
+  if (char === "[") return { length: measureGroup(pattern, at, "[", "]") };
+  if (char === "(") return { length: measureGroup(pattern, at, "(", ")") };
   if (char === "^") return { length: 1, boundary: "start" };
   if (char === "$") return { length: 1, boundary: "end" };
   // A quantifier applies to both halves of a surrogate pair.
@@ -64,7 +64,7 @@ function readAtom(pattern: string, at: number): Atom {
 }
 
 /** Returns the length of a group or class, up to its closing character or the end of the pattern. */
-function closing(pattern: string, from: number, open: string, close: string): number {
+function measureGroup(pattern: string, from: number, open: string, close: string): number {
   let depth = 0;
   let inClass = false;
   for (let at = from; at < pattern.length; at++) {

@@ -64,14 +64,14 @@ const textOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset
 
 /** The state again; bytes are the caller's own. Never inflates to more than a state may hold. */
 export function unpackState({ data, encoding, size }: Payload): StoredState | Promise<StoredState> {
-  if (typeof data === "string") return sound(data, size);
-  if (encoding === "raw") return sound(new Uint8Array(data), size);
-  if (encoding === "text") return textOf(sound(data, size));
-  const state = decompress(data, encoding.endsWith("gzip") ? gunzip : unzstd).then((state) => sound(state, size));
+  if (typeof data === "string") return requireSound(data, size);
+  if (encoding === "raw") return requireSound(new Uint8Array(data), size);
+  if (encoding === "text") return textOf(requireSound(data, size));
+  const state = decompress(data, encoding.endsWith("gzip") ? gunzip : unzstd).then((state) => requireSound(state, size));
   return encoding.startsWith("text") ? state.then(textOf) : state;
 }
 
-function sound<State extends StoredState>(state: State, size: number): State {
+function requireSound<State extends StoredState>(state: State, size: number): State {
   if (byteLength(state) === size) return state;
   throw new CairnError("unavailable", "A stored checkpoint is damaged: its length is not the one recorded. Resume from an earlier one.", {
     details: { kind: "damaged" },

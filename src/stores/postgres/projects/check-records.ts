@@ -56,7 +56,7 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
   return tables.write(async (tx) => {
     const quarantined: DamagedRecord[] = [];
     for (const { key, collection, id, reason } of found.damaged) {
-      const row = await stored(tx, collection, key);
+      const row = await readStored(tx, collection, key);
       if (!row || !("damaged" in row)) continue;
       await tx.run(
         `INSERT INTO quarantined_records (collection, record_id, reason, quarantined_at, raw)
@@ -75,7 +75,7 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
     }
     const rebuilt = new Set<string>();
     for (const { collection, key } of found.stale) {
-      const row = await stored(tx, collection, key);
+      const row = await readStored(tx, collection, key);
       if (!row || "damaged" in row) continue;
       await derive(tx, key, row.record);
       rebuilt.add(`derived columns of ${collection}`);
@@ -114,7 +114,7 @@ function readRow(collection: RecordCollection, row: RawRow): StoredRecord<Checkp
   return collection === "checkpoints" ? readCheckpoint(row, "") : readKnowledge(row);
 }
 
-async function stored(tx: PostgresTx, collection: RecordCollection, key: number) {
+async function readStored(tx: PostgresTx, collection: RecordCollection, key: number) {
   const row = await tx.get<RawRow>(`SELECT ${COLUMNS[collection]} FROM ${collection} WHERE key = $1 FOR UPDATE`, key);
   return row && readRow(collection, row);
 }

@@ -35,7 +35,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
 
     async get(id) {
       const row = await tables.read((tx) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1`, id));
-      return row && sound(row);
+      return row && requireSound(row);
     },
 
     async getMany(ids) {
@@ -78,7 +78,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
       return tables.write(async (tx) => {
         const row = await tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1 FOR UPDATE`, id);
         if (!row) return undefined;
-        const before = sound(row);
+        const before = requireSound(row);
         const record = { ...before, uses: before.uses + 1, successes: before.successes + (success ? 1 : 0) };
         await tx.run(
           "UPDATE knowledge SET uses = $2, successes = $3, checksum = $4 WHERE id = $1",
@@ -155,7 +155,7 @@ const COLUMNS = Object.keys(KNOWLEDGE_COLUMNS).join(", ");
 const WRITTEN =
   "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum, terms";
 
-function sound(row: RawRow): Knowledge {
+function requireSound(row: RawRow): Knowledge {
   const stored = readKnowledge(row);
   if ("damaged" in stored) throw damagedRecordError(stored.damaged);
   return stored.record;

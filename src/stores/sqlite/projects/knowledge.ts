@@ -50,7 +50,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     },
 
     async get(id) {
-      return (await database()).read((tx) => sound(byId(tx, id)));
+      return (await database()).read((tx) => requireSound(byId(tx, id)));
     },
 
     async getMany(ids) {
@@ -92,7 +92,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
 
     async feedback(id, success) {
       return (await database()).write((tx) => {
-        const before = sound(byId(tx, id));
+        const before = requireSound(byId(tx, id));
         if (!before) return undefined;
         const record = { ...before, uses: before.uses + 1, successes: before.successes + (success ? 1 : 0) };
         tx.run(
@@ -182,7 +182,7 @@ function byId(tx: SqliteTx, id: string): StoredRecord<Knowledge> | undefined {
   return row && readKnowledge(row);
 }
 
-function sound(stored: StoredRecord<Knowledge> | undefined): Knowledge | undefined {
+function requireSound(stored: StoredRecord<Knowledge> | undefined): Knowledge | undefined {
   if (stored && "damaged" in stored) throw damagedRecordError(stored.damaged);
   return stored?.record;
 }
