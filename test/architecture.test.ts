@@ -31,7 +31,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   embedders: ["model", "ports", "text", "scheduling", "files"],
   config: ["model", "files", "text", "operations/wire.ts", "operations/zod-schema.ts"],
   "operations/operation.ts": ["model", "operations/wire.ts", "operations/cairn.ts"],
-  "operations/wire.ts": ["model", "operations/zod-schema.ts"],
+  "operations/wire.ts": ["model", "text", "operations/zod-schema.ts"],
   "operations/zod-schema.ts": [],
   "operations/schemas.ts": ["model", "text"],
   "operations/describe-issue.ts": ["model", "text"],
