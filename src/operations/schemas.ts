@@ -77,6 +77,7 @@ export const WeightsField = z
     coverage: z.number().describe("Share of the query that the model can read."),
     code_share: z.number().describe("Share of code punctuation in the best records."),
     keyword_lead: z.number().describe("How far the best keyword match stands out."),
+    matched: z.number().describe("Share of the query's terms that the best keyword match has."),
     neighbours: z.number().describe("Part of a neighbour's score that a record got."),
     recent: z.boolean().describe("Newer records were preferred."),
   })

@@ -72,6 +72,8 @@ export interface Signals {
   readonly codeShare: number;
   /** How far the best keyword match is ahead of the tenth, 0…1, times the share of the query's terms that it has. */
   readonly keywordLead: number;
+  /** Share of the query's terms that the best keyword match has, 0…1. */
+  readonly matched: number;
 }
 
 /** Semantic weights for prose and for functions. Chosen on the sets of `npm run bench -- recall`, where 0.45 to 0.6 is flat for prose. */
@@ -86,12 +88,17 @@ const LEAST_COVERED = 0.3;
 const CODE_COVERED = 0.5;
 /** The part of the semantic weight for prose that a clear keyword match takes away. */
 const LEAD_SHARE = 0.1;
+/** Shares of matched terms between which the best keyword match turns from chance into evidence. */
+const CHANCE_MATCHES = [0.3, 0.5] as const;
+/** Semantic weight for prose if the best keyword match has only a few of the query's terms. */
+const CHANCE_WEIGHT = 0.9;
 
 /** Returns the weight of the semantic ranking of records against the keyword ranking, 0…1. */
-export function recordWeight({ coverage, codeShare, keywordLead }: Signals): number {
+export function recordWeight({ coverage, codeShare, keywordLead, matched }: Signals): number {
   const code = ramp(codeShare, CODE_SHARES);
   const covered = LEAST_COVERED + (1 - LEAST_COVERED) * ramp(coverage, COVERAGES);
-  const weight = PROSE_WEIGHT + (CODE_WEIGHT - PROSE_WEIGHT) * code;
+  const prose = CHANCE_WEIGHT + (PROSE_WEIGHT - CHANCE_WEIGHT) * ramp(matched, CHANCE_MATCHES);
+  const weight = prose + (CODE_WEIGHT - prose) * code;
   return weight * (covered + (1 - covered) * CODE_COVERED * code) * (1 - LEAD_SHARE * (1 - code) * keywordLead);
 }
 

@@ -205,7 +205,7 @@ async function rankCandidates<Filter extends object>(
       order: fuse(scored, semanticWeight(query, keyword, maxSemanticWeight)),
       candidates: scored,
       fused: mode === "hybrid" && semantic.length > 0,
-      signals: { coverage: vector?.coverage ?? 1, keywordLead: keywordLead(keyword) },
+      signals: { coverage: vector?.coverage ?? 1, keywordLead: keywordLead(keyword), matched: keyword[0]?.matched ?? 1 },
       cosine: (id) => cosines.get(id),
       found: (id) => ({ semantic: semanticRanks.get(id), keyword: keywordRanks.get(id) }),
     },

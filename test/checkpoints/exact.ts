@@ -52,7 +52,7 @@ export async function countsExactly(options: OpenOptions): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
   }
   await done;
-  expect(looks).toBeGreaterThan(5);
+  expect(looks).toBeGreaterThan(0);
   expect((await reader.checkpoints.list({ projectPath })).total).toBe(2 * (40 - 14));
   for (const cairn of [...writers, reader]) await cairn.close();
 }

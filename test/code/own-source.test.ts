@@ -24,7 +24,11 @@ it("finds the retry with backoff in Cairn's own source, with the model of a firs
     const { hits, degraded } = await cairn.code.search({ projectPath, query: "where is the retry with backoff" });
     expect(degraded).toEqual([]);
     const [first] = hits;
-    expect(["src/runs/step.ts retryWait", "src/embedders/remote/call.ts callProvider"]).toContain(`${first!.path} ${first!.name}`);
+    expect([
+      "src/runs/step.ts retryWait",
+      "src/runs/retrying-store.ts retryUnlessDone",
+      "src/embedders/remote/call.ts callProvider",
+    ]).toContain(`${first!.path} ${first!.name}`);
     const lines = readFileSync(join(root, first!.path), "utf8").split("\n");
     expect(first!.text).toBe(lines.slice(first!.startLine - 1, first!.endLine).join("\n"));
   } finally {

@@ -24,8 +24,11 @@ describe("the semantic weight of records", () => {
     ["less only by half of that for functions", { coverage: 0, codeShare: 0.2, keywordLead: 0 }, 0.9 * 0.65],
     ["a tenth less where one keyword match stands out", { coverage: 1, codeShare: 0, keywordLead: 1 }, 0.495],
     ["the same for functions where one stands out", { coverage: 1, codeShare: 0.13, keywordLead: 1 }, 0.9],
+    ["0.9 where the best keyword match has few of the terms", { coverage: 1, codeShare: 0, keywordLead: 0, matched: 0.3 }, 0.9],
+    ["between both where it has some of them", { coverage: 1, codeShare: 0, keywordLead: 0, matched: 0.4 }, 0.725],
+    ["for an unknown language no more than 0.3 of it", { coverage: 0, codeShare: 0, keywordLead: 0, matched: 0 }, 0.27],
   ])("is %s", (_, signals, expected) => {
-    expect(recordWeight(signals)).toBeCloseTo(expected, 10);
+    expect(recordWeight({ matched: 1, ...signals })).toBeCloseTo(expected, 10);
   });
 });
 
