@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
-import { LIMITS, POOL_SIZES } from "../model/limits.ts";
+import { LIMITS, POSTGRES_DEFAULTS } from "../model/limits.ts";
+import { WORKER_DEFAULTS } from "../model/run-worker.ts";
 import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
 import type { Camel } from "../operations/wire.ts";
 import { isNetwork } from "../text/networks.ts";
@@ -21,8 +22,11 @@ export interface SettingMeta {
   readonly fromProject?: true;
 }
 
-const setting = <Schema extends z.ZodType>(schema: Schema, description: string, meta: SettingMeta = {}): Schema =>
-  schema.meta({ ...meta, description }) as Schema;
+/** Registers what is known about a key. `schema.meta()` would copy each schema, and every command builds all of them. */
+function setting<Schema extends z.ZodType>(schema: Schema, description: string, meta: SettingMeta = {}): Schema {
+  z.globalRegistry.add(schema, { ...meta, description });
+  return schema;
+}
 
 const url = (protocols: RegExp) => z.url({ protocol: protocols, error: "must be a URL such as http://127.0.0.1:6333" });
 
@@ -150,6 +154,12 @@ export const ConfigSchema = z.strictObject({
     ),
     state: setting(z.boolean().default(false), "Also take secrets out of the states of runs and systems and of messages."),
   }),
+  retention: z.strictObject({
+    deleted_days: setting(
+      z.int().min(1).max(LIMITS.deletedDaysMax).default(LIMITS.deletedDays),
+      "Days that deleted checkpoints and knowledge can be restored. Then they are erased.",
+    ),
+  }),
   backup: z.strictObject({
     dir: setting(z.string().min(1).optional(), "Folder of the backups. Default: backups in data_dir.", {
       path: true,
@@ -209,6 +219,32 @@ export const ConfigSchema = z.strictObject({
       "A run that no process has continued for this long is a problem.",
     ),
   }),
+  runs: z.strictObject({
+    worker_concurrency: setting(
+      z.int().min(1).max(LIMITS.workerConcurrency).default(WORKER_DEFAULTS.concurrency),
+      "Runs that a worker executes at the same time.",
+    ),
+    worker_poll_ms: setting(
+      z.int().min(10).max(60_000).default(WORKER_DEFAULTS.pollMs),
+      "Milliseconds between two looks of a worker for work, on average.",
+    ),
+    worker_lease_seconds: setting(
+      z
+        .int()
+        .min(1)
+        .max(86_400)
+        .default(WORKER_DEFAULTS.leaseMs / 1_000),
+      "Seconds after which a worker on another machine takes over a run whose worker stopped answering.",
+    ),
+    worker_grace_seconds: setting(
+      z
+        .int()
+        .min(0)
+        .max(3_600)
+        .default(WORKER_DEFAULTS.graceMs / 1_000),
+      "Seconds that a stopping worker lets its current steps finish. The process ends after 15 seconds in any case.",
+    ),
+  }),
   systems: z.strictObject({
     commits_per_second: setting(
       z.number().min(0.01).max(100_000).default(SYSTEM_DEFAULTS.commitsPerSecond),
@@ -228,9 +264,18 @@ export const ConfigSchema = z.strictObject({
     ),
   }),
   postgres: z.strictObject({
-    pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.poolSize), "Connections of each process for projects."),
-    runs_pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.runsPoolSize), "Connections of each process for runs."),
-    systems_pool_size: setting(z.int().min(1).max(1_000).default(POOL_SIZES.systemsPoolSize), "Connections of each process for systems."),
+    pool_max: setting(
+      z.int().min(1).max(1_000).default(POSTGRES_DEFAULTS.poolMax),
+      "Connections of each process for its calls. A process that indexes queued files has up to three more.",
+    ),
+    connection_lifetime_s: setting(
+      z.int().min(10).max(86_400).default(POSTGRES_DEFAULTS.connectionLifetimeS),
+      "Seconds after which a connection is replaced once it is idle.",
+    ),
+    connection_max_uses: setting(
+      z.int().min(1).max(1_000_000_000).default(POSTGRES_DEFAULTS.connectionMaxUses),
+      "Transactions after which a connection is replaced.",
+    ),
   }),
   qdrant: z.strictObject({
     url: setting(

@@ -2,18 +2,24 @@ import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { readOwnFile } from "../files/own-file.ts";
+import { once } from "../model/once.ts";
 import type { Problem } from "./given.ts";
 
 /** A project file that the user has trusted: the real path of its folder, and the content that was trusted. */
-const TrustedFolder = z.strictObject({
-  path: z.string(),
-  /** Of `cairn.config.json` as it was: a file that changed has to be trusted again. */
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  trusted_at: z.iso.datetime(),
-});
-export type TrustedFolder = z.output<typeof TrustedFolder>;
-
-const TrustFile = z.strictObject({ version: z.literal(1), folders: z.array(TrustedFolder) });
+const TrustFile = once(() =>
+  z.strictObject({
+    version: z.literal(1),
+    folders: z.array(
+      z.strictObject({
+        path: z.string(),
+        /** Of `cairn.config.json` as it was: a file that changed has to be trusted again. */
+        sha256: z.string().regex(/^[0-9a-f]{64}$/),
+        trusted_at: z.iso.datetime(),
+      }),
+    ),
+  }),
+);
+export type TrustedFolder = z.output<ReturnType<typeof TrustFile>>["folders"][number];
 
 /** Bytes of the list: some thousand folders. */
 const TRUST_BYTES = 4 * 1024 * 1024;
@@ -25,7 +31,7 @@ export const trustFile = (home: string): string => join(home, ".cairn", "trusted
 export function readTrusted(home: string, problems: Problem[]): readonly TrustedFolder[] {
   const path = trustFile(home);
   try {
-    return TrustFile.parse(JSON.parse(readOwnFile(path, TRUST_BYTES).toString("utf8"))).folders;
+    return TrustFile().parse(JSON.parse(readOwnFile(path, TRUST_BYTES).toString("utf8"))).folders;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
     const reason = error instanceof z.ZodError || error instanceof SyntaxError ? "it is not a list of folders" : (error as Error).message;

@@ -42,12 +42,36 @@ export function gitDataFolder(root: string): string | undefined {
   return commonFolder(root, git) ?? realPath(resolve(root, git.gitdir));
 }
 
-/** Returns the branch that is checked out in the working tree at `root`. */
-export function currentBranch(root: string): string | undefined {
+/** The commit that is checked out, and its branch unless the head is detached. */
+export interface GitHead {
+  readonly commit: string;
+  readonly branch?: string | undefined;
+}
+
+/** Returns what is checked out in the working tree at `root`; `undefined` without a repository or a commit. */
+export function readHead(root: string): GitHead | undefined {
   const git = gitEntry(root);
   if (git === undefined) return undefined;
-  const folder = git === "folder" ? join(root, ".git") : resolve(root, git.gitdir);
-  return /^ref: refs\/heads\/(.+)$/.exec(readPointer(join(folder, "HEAD")) ?? "")?.[1];
+  const head = readPointer(join(git === "folder" ? join(root, ".git") : resolve(root, git.gitdir), "HEAD"));
+  const branch = /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1];
+  const commit = branch === undefined ? head : branchCommit(root, branch);
+  return commit !== undefined && COMMIT.test(commit) ? { commit, branch } : undefined;
+}
+
+const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
+/** References of a large repository: 100,000 branches and tags. */
+const PACKED_REFS_BYTES = 16 * 1024 * 1024;
+
+/** Returns the commit of a branch, or `undefined` if there is no such branch. */
+export function branchCommit(root: string, branch: string): string | undefined {
+  const common = gitDataFolder(root);
+  if (common === undefined || branch.split("/").some((part) => part === "" || part.startsWith("."))) return undefined;
+  const loose = readPointer(join(common, "refs", "heads", branch));
+  if (loose !== undefined) return COMMIT.test(loose) ? loose : undefined;
+  const packed = `\n${readText(join(common, "packed-refs"), PACKED_REFS_BYTES) ?? ""}`;
+  const end = packed.indexOf(` refs/heads/${branch}\n`);
+  const commit = end < 0 ? "" : packed.slice(packed.lastIndexOf("\n", end) + 1, end);
+  return COMMIT.test(commit) ? commit : undefined;
 }
 
 /** Reads `.git`: a folder, or a file that names the folder. Anything else is not a repository. */

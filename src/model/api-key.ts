@@ -11,6 +11,8 @@ export interface ApiKey {
   readonly projects: "all" | readonly string[];
   readonly createdAt: string;
   readonly expiresAt?: string | undefined;
+  /** Recorded about once per minute. */
+  readonly lastUsedAt?: string | undefined;
 }
 
 /** What is kept of a key: enough to recognise its secret, not enough to make it. */

@@ -1,7 +1,8 @@
+import type { Anchored } from "./anchor.ts";
 import { LIMITS } from "./limits.ts";
 
 /** An agent's saved context. */
-export interface Checkpoint {
+export interface Checkpoint extends Anchored {
   readonly id: string;
   readonly projectPath: string;
   readonly summary: string;

@@ -35,6 +35,8 @@ export interface ErrorOptions {
   readonly retryAfterMs?: number;
 }
 
+const BRAND: unique symbol = Symbol.for("cairn-memory.error");
+
 /** The one error class. The message says what happened, then what to do. */
 export class CairnError extends Error {
   override readonly name = "CairnError";
@@ -44,11 +46,20 @@ export class CairnError extends Error {
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    Object.defineProperty(this, BRAND, { value: true }); // not enumerable, so that no log shows it
     this.code = code;
     this.details = options.details;
     this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+/** Recognises errors of another copy of this package too: the graphs of a program may use one, and the command that executes them another. */
+Object.defineProperty(CairnError, Symbol.hasInstance, {
+  value(this: unknown, value: unknown): boolean {
+    const own = Function.prototype[Symbol.hasInstance].call(this as never, value);
+    return own || (this === CairnError && value instanceof Error && (value as { readonly [BRAND]?: true })[BRAND] === true);
+  },
+});
 
 /** A foreign error becomes `internal` with its cause; an abort keeps its meaning. */
 export function asCairnError(error: unknown): CairnError {

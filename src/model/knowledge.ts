@@ -1,3 +1,4 @@
+import type { Anchored } from "./anchor.ts";
 import { framedHash } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 
@@ -6,7 +7,7 @@ export const KNOWLEDGE_KINDS = ["skill", "remediation", "troubleshooting", "faq"
 export type KnowledgeKind = (typeof KNOWLEDGE_KINDS)[number];
 
 /** A knowledge record. */
-export interface Knowledge extends KnowledgeContent {
+export interface Knowledge extends KnowledgeContent, Anchored {
   /** Unique within the database; the caller may choose it. */
   readonly id: string;
   /** The hash of the content. */
@@ -14,6 +15,8 @@ export interface Knowledge extends KnowledgeContent {
   /** Counts of uses and successes; only feedback changes them. */
   readonly successes: number;
   readonly uses: number;
+  /** Reports that the record is outdated, since its last edit. */
+  readonly outdated: number;
   /** The import that owns the record, or "" if it was saved by hand. */
   readonly source: string;
   readonly createdAt: string;
@@ -52,4 +55,10 @@ export function knowledgeHash({ kind, category, subcategory, question, answer }:
 /** Laplace-smoothed success rate; 0.5 without feedback. */
 export function successRate({ successes, uses }: { readonly successes: number; readonly uses: number }): number {
   return (successes + 1) / (uses + 2);
+}
+
+/** Returns the record after one use. */
+export function countUse(record: Knowledge, { success, outdated }: { readonly success: boolean; readonly outdated: boolean }): Knowledge {
+  const { uses, successes, outdated: before } = record;
+  return { ...record, uses: uses + 1, successes: successes + (success ? 1 : 0), outdated: before + (outdated ? 1 : 0) };
 }

@@ -9,12 +9,24 @@ export const LIMITS = {
   contextValueChars: 500,
   tags: 20,
   tagChars: 50,
+  /** Anchors of one record: more files than a reader checks. */
+  anchors: 32,
+  /** A path or a symbol, with two hashes. */
+  anchorChars: 600,
+  /** Names in one text that are looked up as anchors. Each costs a lookup in the code index. */
+  anchorCandidates: 100,
+  /** Newest records of each kind that a review reads. Their anchors are compared in one call. */
+  reviewRecords: 1_000,
+  /** Records that one record replaces. */
+  supersedes: 20,
   /** Linux's PATH_MAX; a project is a folder on the client side. */
   projectPathChars: 4_096,
   listDefault: 10,
   listMax: 100,
   /** Tags that one list returns. They are short, so a person can see all of them. */
   tagsListed: 1_000,
+  /** Days that one count returns: more than ten years. */
+  daysListed: 4_000,
   /** Projects whose last activity one list compares. Each one opens a database. */
   projectsListed: 1_000,
   /** Deep offsets cost a scan; beyond this, page by cursor. */
@@ -27,11 +39,17 @@ export const LIMITS = {
   answerTokensMax: 100_000,
   /** Records in one page of an export or one call of an import: at most about 4 MB. */
   transferRecords: 100,
+  /** Days that a deleted record can be restored: long enough to notice a mistake after a holiday. */
+  deletedDays: 30,
+  deletedDaysMax: 3_650,
   cursorChars: 500,
   idChars: 100,
   labelChars: 200,
+  /** Longer than a UUID with a prefix. */
+  idempotencyKeyChars: 200,
   /** Every request scans the keys. Use an identity provider for more. */
   apiKeys: 1_000,
+  keyOverlapHours: 720,
   keyProjects: 1_000,
   queryChars: 1_000,
   /** A question to code search or knowledge: an issue with its stack traces. It is split into its parts, of which a bounded number is searched. */
@@ -79,6 +97,12 @@ export const LIMITS = {
   codeBatchBytes: 2 * 1024 * 1024,
   /** Paths in one page of a manifest or one request for hashes: about 1 MB of JSON. */
   codeManifestPaths: 10_000,
+  /** Skipped files, and failed files, in the report of an index job. */
+  codeReportFiles: 1_000,
+  /** Characters of a reason in that report. */
+  codeReportTextChars: 2_000,
+  /** Files that one list of the index returns. */
+  codeFilesListed: 1_000,
   globChars: 500,
   symbolChars: 200,
   /** Characters of a regular expression or of a text to search for exactly. */
@@ -102,6 +126,18 @@ export const LIMITS = {
   runCompressAboveBytes: 1_000_000,
   /** The question of a pause, or the reason of a failure. */
   runNoteChars: 64_000,
+  /** The JSON of a graph's shape: several thousand nodes. The runs of a larger graph are drawn by their steps. */
+  runShapeChars: 1_000_000,
+  /** An answer is part of a checkpoint's note. */
+  runAnswerChars: 20_000,
+  /** The input of a run that is queued by a call. */
+  runInputChars: 1_000_000,
+  /** Checkpoints that are read to count the path of a run through its graph. Older ones are not counted. */
+  runPathCheckpoints: 20_000,
+  /** Changes between two states in one answer. */
+  runStateChanges: 500,
+  /** Runs that one worker executes at the same time. */
+  workerConcurrency: 1_000,
   /** A system's id names its file, so it is short and plain. */
   systemIdChars: 100,
   /** Component, port and message id make one key; together they must fit into an index of PostgreSQL. */
@@ -137,5 +173,5 @@ export const LIMITS = {
   systemSnapshotsKept: 1_000,
 } as const;
 
-/** The maximum number of PostgreSQL connections of one process, by purpose. */
-export const POOL_SIZES = { poolSize: 10, runsPoolSize: 5, systemsPoolSize: 5 } as const;
+/** The connections of one process to a PostgreSQL database. A server process keeps some 86 kB for each schema it has used, so connections are renewed. */
+export const POSTGRES_DEFAULTS = { poolMax: 8, connectionLifetimeS: 1_800, connectionMaxUses: 50_000 } as const;

@@ -20,6 +20,8 @@ export interface MigrationRecord {
   readonly direction: "up" | "down";
   /** Restores the archived file instead of copying, because nothing was written since. */
   readonly rollback?: boolean | undefined;
+  /** Deleted records are not copied. */
+  readonly withoutDeleted?: boolean | undefined;
   readonly state: MigrationState;
   readonly url: string;
   /** Host, database and schema of the PostgreSQL side, for messages. */

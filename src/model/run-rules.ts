@@ -2,6 +2,7 @@ import { CairnError } from "./errors.ts";
 import {
   CHECKPOINT_VERSION,
   isFinished,
+  isQueued,
   type NewRunCheckpoint,
   type Run,
   type RunCheckpointInfo,
@@ -31,8 +32,14 @@ export function withCheckpoint(run: Run | undefined, runId: string, status: RunS
     note: status === undefined ? before.note : null,
     leaseOwner: release ? null : before.leaseOwner,
     leaseUntil: release ? null : before.leaseUntil,
+    readyAt: status === undefined ? before.readyAt : isQueued(status) ? now : null,
     updatedAt: now,
   };
+}
+
+/** Raises `conflict` unless the run has this newest sequence. */
+export function assertUnchanged(run: Run | undefined, runId: string, lastSequence: number | undefined): void {
+  if (lastSequence !== undefined && (run?.lastSequence ?? 0) !== lastSequence) throw concurrentChangeError(runId);
 }
 
 /** Returns the record with a new lease and a higher fencing token. */
@@ -47,7 +54,16 @@ export function withLease(
   if (run.leaseUntil !== null && run.leaseUntil > now && !ended) throw leaseHeldError(run.runId, run.leaseUntil);
   if (expected && (expected.fence !== run.fence || expected.lastSequence !== run.lastSequence || expected.status !== run.status))
     throw concurrentChangeError(run.runId);
-  return { ...run, fence: run.fence + 1, leaseOwner: owner, leaseUntil: until, status: "running", note: null, updatedAt: now };
+  return {
+    ...run,
+    fence: run.fence + 1,
+    leaseOwner: owner,
+    leaseUntil: until,
+    status: "running",
+    note: null,
+    readyAt: null,
+    updatedAt: now,
+  };
 }
 
 /** Raises `conflict` unless the lease is valid. */
@@ -68,6 +84,9 @@ export function newRecord(runId: string, now: string): Run {
     fence: 0,
     leaseOwner: null,
     leaseUntil: null,
+    readyAt: null,
+    claims: 0,
+    claimedSequence: 0,
     createdAt: now,
     updatedAt: now,
   };

@@ -1,7 +1,7 @@
 /** Domain types of durable runs: a graph of steps whose progress outlives its process. */
 
-/** The state of a run. */
-export type RunStatus = "running" | "paused" | "completed" | "failed" | "cancelled";
+/** The state of a run. `queued` and `answered` runs wait for a worker: new, forked or requested ones, and paused ones whose question was answered. */
+export type RunStatus = "queued" | "answered" | "running" | "paused" | "completed" | "failed" | "cancelled";
 
 /** Why a checkpoint was written: the run started, a step finished, an attempt failed, a step waits for input, the input arrived, or the run was rewound. */
 export type CheckpointKind = "start" | "node" | "failed" | "pause" | "answer" | "rewind";
@@ -74,6 +74,12 @@ export interface Run {
   readonly leaseOwner: string | null;
   /** When the lease expires; `null` without a lease. */
   readonly leaseUntil: string | null;
+  /** When a worker may claim the run; `null` unless it is `queued` or `answered`. */
+  readonly readyAt: string | null;
+  /** The number of consecutive claims by workers without a new checkpoint, the current one included. */
+  readonly claims: number;
+  /** The value of `lastSequence` at the newest claim. */
+  readonly claimedSequence: number;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
@@ -102,4 +108,9 @@ export interface RunQuery {
 /** Returns whether no process continues the run without a call. */
 export function isFinished(status: RunStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+/** Returns whether the run waits for a worker. */
+export function isQueued(status: RunStatus): boolean {
+  return status === "queued" || status === "answered";
 }

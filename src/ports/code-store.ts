@@ -3,13 +3,13 @@ import type {
   CodeChunk,
   CodeCounts,
   CodeOrphans,
-  CodeOutline,
   DefinitionSite,
   FileRename,
   FileSymbols,
   IndexedFile,
   ReferenceSite,
 } from "../model/code-index.ts";
+import type { IndexReport, StoredReport } from "../model/index-report.ts";
 import type { VersionedVector } from "./embedding-store.ts";
 import type { RecallStore } from "./recall-store.ts";
 
@@ -79,8 +79,6 @@ export interface CodeIndexStore {
 export interface CodeSearchStore extends RecallStore<CodeFilter> {
   /** Returns chunks in the order requested, without missing ones. */
   getMany(ids: readonly string[]): Promise<readonly CodeChunk[]>;
-  /** Returns what `getMany` returns, without the texts. */
-  outlines(ids: readonly string[]): Promise<readonly CodeOutline[]>;
   /** Returns the chunks of a file in order; together they are its text. With `lines`, returns only chunks with one of these lines. */
   chunksOf(path: string, lines?: readonly number[]): Promise<readonly CodeChunk[]>;
   /**
@@ -118,5 +116,26 @@ export interface CodeMaintenanceStore {
   compact(keepRenames: number): Promise<Compacted>;
 }
 
+export interface FilePageQuery {
+  readonly glob?: string | undefined;
+  readonly languages?: readonly string[] | undefined;
+  /** By path ascending, or by size or time descending, then by path. */
+  readonly sortBy: "path" | "bytes" | "indexed_at";
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** The reports of the jobs that fill the index, and the files that they stored. */
+export interface CodeJobStore {
+  /** Stores the report of a job instead of its previous one, and deletes those of all but the newest `REPORTS_KEPT` jobs. */
+  report(report: IndexReport): Promise<{ readonly cancelRequested: boolean }>;
+  /** Returns the reports, newest job first. */
+  reports(): Promise<readonly StoredReport[]>;
+  /** Asks a job to end, and returns its report; `undefined` if there is none. */
+  requestCancel(jobId: string): Promise<StoredReport | undefined>;
+  /** Returns a page of the indexed files and the number of all that match. */
+  filePage(query: FilePageQuery): Promise<{ readonly files: readonly IndexedFile[]; readonly total: number }>;
+}
+
 /** The code index of one project. */
-export interface CodeStore extends CodeIndexStore, CodeSearchStore, CodeSymbolStore, CodeMaintenanceStore {}
+export interface CodeStore extends CodeIndexStore, CodeSearchStore, CodeSymbolStore, CodeMaintenanceStore, CodeJobStore {}

@@ -99,7 +99,7 @@ export interface MigrationTarget extends MigrationEndpoint {
 }
 
 /** Stores the progress of a migration durably, next to the SQLite file. */
-export interface MigrationJournal {
+export interface MigrationRecordStore {
   read(): MigrationRecord | undefined;
   /** Writes the first record. Raises `conflict` if one exists. */
   begin(record: MigrationRecord): void;

@@ -1,4 +1,6 @@
 import type { DamagedRecord } from "../model/damaged-record.ts";
+import type { IdempotencyKey } from "../model/idempotency.ts";
+import type { DeletableRecords } from "./deletable-records.ts";
 import type { EmbeddingStore } from "./embedding-store.ts";
 
 export interface Ranked {
@@ -29,7 +31,7 @@ export interface CandidateQuery<Filter> {
 export interface Candidates {
   /** The full-text ranking (BM25 or its closest equivalent), best first. Scores are positive and comparable within one result only. */
   readonly keyword: readonly KeywordRanked[];
-  /** The ranking by exact cosine, best first. */
+  /** The ranking by exact cosine, best first. A record in several pieces has the cosine of its best one. */
   readonly semantic: readonly Ranked[];
   /** The cosines of the records in `keyword`, where the store computed them while the semantic ranking was running. */
   readonly similarities?: ReadonlyMap<string, number> | undefined;
@@ -45,7 +47,7 @@ export interface RecallStore<Filter> {
   candidates(query: CandidateQuery<Filter>): Promise<Candidates>;
   /** Returns the ids of the records that pass the filter, or `many` when there are more than the limit. */
   matching?(filter: Filter, limit: number): Promise<"all" | "many" | readonly string[]>;
-  /** Returns the cosine of each record that has a vector in this version. */
+  /** Returns the cosine of each record that has a vector in this version, that of its best piece. */
   similarities(versionId: number, vector: Float32Array, ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -56,7 +58,9 @@ export interface ReadRecords<RecordType> {
   readonly damaged: readonly DamagedRecord[];
 }
 
-/** A recall store whose records carry checksums. */
-export interface RecordStore<RecordType, Filter> extends RecallStore<Filter> {
+/** A recall store whose records carry checksums, and whose deletions can be undone. */
+export interface RecordStore<RecordType, Filter> extends RecallStore<Filter>, DeletableRecords<RecordType> {
   getMany(ids: readonly string[]): Promise<ReadRecords<RecordType>>;
+  /** Returns the id of the record that the first call with this key stored or reported on. */
+  recordOfKey(key: IdempotencyKey): Promise<string | undefined>;
 }

@@ -1,4 +1,6 @@
 import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo, RunLease, RunQuery, RunStatus } from "../model/run.ts";
+import type { EventLog } from "./event-log.ts";
+import type { GraphCatalog, RunQueue, WorkerRegistry } from "./run-queue.ts";
 
 /** Options of saving a run checkpoint. */
 export interface SaveOptions {
@@ -6,6 +8,8 @@ export interface SaveOptions {
   readonly fence?: number;
   /** Sets the run's status atomically; any status but `running` also releases the lease. */
   readonly status?: RunStatus;
+  /** Without a token: saves only if this is the run's newest sequence; otherwise raises `conflict`. */
+  readonly expectedSequence?: number;
 }
 
 /** The first record of a run. */
@@ -103,7 +107,9 @@ export interface RunCatalog {
  * Stores the progress of runs. Every method is atomic, a resolved promise means durable, and bytes are copied in and out.
  * Pruning never deletes what an unfinished run needs to continue.
  */
-export interface RunStore extends RunCheckpointStore, RunLeaseStore, RunCatalog {
+export interface RunStore extends RunCheckpointStore, RunLeaseStore, RunCatalog, RunQueue, GraphCatalog, WorkerRegistry {
+  /** The steps and changes of status of all runs. Absent where the store has no log, as with plain files. */
+  readonly events?: EventLog | undefined;
   /** Removes secrets from a state. Absent unless `redaction.state` is set. The caller applies it to every state before it saves. */
   readonly redactState?: ((value: unknown) => unknown) | undefined;
   close(): Promise<void>;

@@ -2,6 +2,7 @@ import type { RecordRepair, RecordReport } from "../model/damaged-record.ts";
 import type { DatabaseReport, QuarantineReport } from "../model/database-report.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import type { CodeStore } from "./code-store.ts";
+import type { ProjectEvents } from "./event-log.ts";
 import type { KnowledgeStore } from "./knowledge-store.ts";
 import type { FileOptions } from "./project-files.ts";
 
@@ -11,6 +12,12 @@ export interface ProjectStore {
   readonly checkpoints: CheckpointStore;
   readonly knowledge: KnowledgeStore;
   readonly code: CodeStore;
+  readonly events: ProjectEvents;
+}
+
+export interface CopyOptions extends FileOptions {
+  readonly withCode?: boolean | undefined;
+  readonly withoutDeleted?: boolean | undefined;
 }
 
 /** Measures, checks, repairs and copies the databases of projects. */
@@ -25,12 +32,14 @@ export interface ProjectMaintenance {
   repairRecords(projectPath: string): Promise<RecordRepair>;
   /** Sets the whole database aside with these problems as the reason; the next write creates a new one. Raises `not_found`. */
   quarantine(projectPath: string, problems: readonly string[]): Promise<QuarantineReport>;
+  /** Erases the whole database with the code index. The next write creates a new one. Raises `not_found`, and `conflict` while it is in use elsewhere. */
+  remove(projectPath: string): Promise<void>;
   /**
    * Copies the whole database, as it is at one moment, to a new file that `ProjectFiles` reads; with `withCode`, also the code index, to
-   * a file next to it. Absent, or false, where the database is no such file. Raises `not_found` if there is no database, and `conflict`
+   * a file next to it; with `withoutDeleted`, without deleted records. Absent, or false, where the database is no such file. Raises `not_found` if there is no database, and `conflict`
    * if the file exists.
    */
-  copyTo?(projectPath: string, file: string, options?: FileOptions & { readonly withCode?: boolean | undefined }): Promise<boolean>;
+  copyTo?(projectPath: string, file: string, options?: CopyOptions): Promise<boolean>;
   /**
    * Copies the code index that was exported next to this file into the project, unless the project has one. Returns whether it did.
    * Absent where the code index is not a file of its own. Raises `not_found` if none was exported, `conflict` if it is another project's.

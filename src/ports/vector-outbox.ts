@@ -2,7 +2,7 @@
 export interface VectorChange {
   /** Grows with each change of the same vector. */
   readonly change: number;
-  /** The numeric key of the record in its database. */
+  /** The numeric key of the vector in its database: of a record and a piece of it. */
   readonly key: number;
   /** Absent if the record was deleted. */
   readonly id?: string | undefined;

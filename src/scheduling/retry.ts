@@ -79,8 +79,13 @@ export async function poll<T>(
   for (;;) {
     const result = await attempt();
     if (result !== undefined || clock.nowMs() >= endsAt) return result;
-    await clock.sleep(everyMs * (0.5 + clock.random()));
+    await clock.sleep(pollDelayMs(everyMs, clock.random));
   }
+}
+
+/** Returns a random delay of half to 1.5 times `everyMs`, so that processes that wait for the same thing do not look at the same moment. */
+export function pollDelayMs(everyMs: number, random: () => number = Math.random): number {
+  return everyMs * (0.5 + random());
 }
 
 async function pause(ms: number, signal: AbortSignal | undefined, clock: RetryClock): Promise<void> {

@@ -21,6 +21,15 @@ export function encodeCursor(order: string, at: string, id: string): string {
   return Buffer.from(JSON.stringify([order, at, id]), "utf8").toString("base64url");
 }
 
+/** Returns whether a cursor was made for this order. */
+export function isCursorOf(cursor: string, order: string): boolean {
+  try {
+    return JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"))[0] === order;
+  } catch {
+    return false; // refused when it is decoded
+  }
+}
+
 export function decodeCursor(cursor: string, order: string): { at: string; id: string } {
   try {
     const [made, at, id] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));

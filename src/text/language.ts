@@ -66,9 +66,12 @@ const COMMON_WORDS: Readonly<Partial<Record<Language, string>>> = {
   hi: "और का की के को में से है हैं था थी थे ने पर यह वह एक कि क्या कौन कब कहाँ कहां क्यों कितने कितनी कितना किस किसने किसे कैसे जो तो भी नहीं हो इस उस ये वे द्वारा लिए साथ बाद तक ही या अपने होता होती",
 };
 
-const commonWords = new Map<Language, ReadonlySet<string>>(
-  Object.entries(COMMON_WORDS).map(([language, words]) => [language as Language, new Set(words.split(" "))]),
-);
+let splitWords: ReadonlyMap<Language, ReadonlySet<string>> | undefined;
+
+function commonWords(): ReadonlyMap<Language, ReadonlySet<string>> {
+  splitWords ??= new Map(Object.entries(COMMON_WORDS).map(([language, words]) => [language as Language, new Set(words.split(" "))]));
+  return splitWords;
+}
 
 /** Letters that only some languages of a script use, each as good as a frequent word. */
 const LETTERS: readonly (readonly [RegExp, readonly Language[]])[] = [
@@ -94,7 +97,7 @@ const SAMPLE_CHARS = 2_000;
 export function detectLanguage(text: string): Language | undefined {
   const sample = text.slice(0, SAMPLE_CHARS).normalize("NFC").toLowerCase();
   const cyrillic = /\p{Script=Cyrillic}/u.test(sample);
-  const candidates = [...commonWords].filter(([language]) => CYRILLIC.has(language) === cyrillic && !OTHER_SCRIPTS.has(language));
+  const candidates = [...commonWords()].filter(([language]) => CYRILLIC.has(language) === cyrillic && !OTHER_SCRIPTS.has(language));
   const signs = new Map<Language, number>();
   const addSigns = (language: Language, count: number) => signs.set(language, (signs.get(language) ?? 0) + count);
   // Words of prose only: in `np.cos(x)` the letters between punctuation are no words. A single letter may be a variable.
@@ -111,7 +114,7 @@ const OTHER_SCRIPTS: ReadonlySet<Language> = new Set(["ar", "el", "hi"]);
 
 /** Returns whether a word says nothing about a text in this language. */
 export function isCommonWord(word: string, language: Language): boolean {
-  return commonWords.get(language)?.has(word) ?? false;
+  return commonWords().get(language)?.has(word) ?? false;
 }
 
 /** Returns the language by which a word is stemmed: that of its text if it has the word's script, else the usual one of the script. */
@@ -126,7 +129,7 @@ const STEMMED_CHARS = 40;
 /** Limit of remembered stems per language: texts repeat their words. */
 const REMEMBERED = 20_000;
 
-const require = createRequire(import.meta.url);
+const load = createRequire(import.meta.url);
 const stemmers = new Map<Language, { readonly stem: (word: string) => string; readonly known: Map<string, string> }>();
 
 /** Returns the stem of a lower-case word. */
@@ -135,7 +138,7 @@ export function stem(word: string, language: Language): string {
   if (name === undefined || word.length > STEMMED_CHARS) return word;
   let entry = stemmers.get(language);
   if (!entry) {
-    const { stemmer } = require(`@orama/stemmers/${name}`) as { stemmer: (word: string) => string };
+    const { stemmer } = load(`@orama/stemmers/${name}`) as { stemmer: (word: string) => string };
     entry = { stem: stemmer, known: new Map() };
     stemmers.set(language, entry);
   }

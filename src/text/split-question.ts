@@ -59,7 +59,7 @@ export function splitQuestion(question: string): SplitQuestion {
       pythonTrace = true;
       continue;
     }
-    const error = ERROR.exec(line)?.[0];
+    const error = errorPattern().exec(line)?.[0];
     if (error !== undefined && errors.length < MAX_ERRORS) errors.push(error.slice(0, TITLE_CHARS));
     for (const path of pathsOf(line)) if (paths.size < MAX_PATHS) paths.add(path);
     if (!inFence || identifiers.size < MAX_IDENTIFIERS / 2)
@@ -81,9 +81,11 @@ export function splitQuestion(question: string): SplitQuestion {
   };
 }
 
+// Unicode classes take long to parse, so each pattern is created when a question needs it.
+
 /** Frames without a file of the project, such as those of a runtime. */
 const OTHER_FRAME = /^at [^()]*(?:\([^()]*\)|:\d+)$/;
-const ERROR =
+const errorPattern = () =>
   /(?:\b[\p{L}_][\p{L}\p{N}_.]{0,80}(?:Error|Exception|Panic|Fault|Warning)\b(?:\s?\[[^\]]{1,40}\])?: .{3,300}|\b(?:panicked at|fatal error:|fatal:|error(?:\[\w{1,20}\])?:|Error:) ?.{3,300})/u;
 
 /** Returns the place of a stack frame in the styles of JavaScript, Java, .NET, Python, Ruby, Go and Rust. */
@@ -123,25 +125,27 @@ function cleanPath(path: string): string {
 }
 
 /** A path with a folder, or a file name with an extension of source code. */
-const PATH =
+const pathPattern = () =>
   /(?<![\p{L}\p{N}_.@-])(?:[\p{L}\p{N}_.@-]+[\\/])+[\p{L}\p{N}_.@-]+\.[A-Za-z]\w{0,9}|\b[\p{L}\p{N}_-]+\.(?:[cm]?[jt]sx?|py|rs|go|java|kts?|rb|php|cs|cc|cpp|c|hh?|hpp|swift|exs?|lua|hs|zig|sql|vue|scala)\b/gu;
 
 function pathsOf(line: string): string[] {
-  return [...line.matchAll(PATH)]
+  return [...line.matchAll(pathPattern())]
     .filter(({ index }) => !/:\/\/\S*$/.test(line.slice(Math.max(0, index - 100), index)))
     .map(([path]) => cleanPath(path));
 }
 
 /** Names that no ordinary word resembles, and everything in backticks that is one name. */
-const NAME = /`([\p{L}_$][\p{L}\p{N}_$.:#]{1,80})(?:\(\))?`|[\p{L}_$][\p{L}\p{N}_$]*(?:(?:\.|::|#)[\p{L}_$][\p{L}\p{N}_$]*)*/gu;
-const CODE_LIKE = /\p{Ll}\p{Lu}|[\p{L}\p{N}]_[\p{L}\p{N}]|^__?\p{L}|[\p{L}\p{N}]::\p{L}|\p{Lu}{2}\p{Ll}/u;
+const namePattern = () =>
+  /`([\p{L}_$][\p{L}\p{N}_$.:#]{1,80})(?:\(\))?`|[\p{L}_$][\p{L}\p{N}_$]*(?:(?:\.|::|#)[\p{L}_$][\p{L}\p{N}_$]*)*/gu;
+const codeLikePattern = () => /\p{Ll}\p{Lu}|[\p{L}\p{N}]_[\p{L}\p{N}]|^__?\p{L}|[\p{L}\p{N}]::\p{L}|\p{Lu}{2}\p{Ll}/u;
 
 function namesOf(line: string): string[] {
-  const withoutPaths = line.replace(PATH, " ");
-  return [...withoutPaths.matchAll(NAME)].flatMap(([whole, quoted]) => {
+  const codeLike = codeLikePattern();
+  const withoutPaths = line.replace(pathPattern(), " ");
+  return [...withoutPaths.matchAll(namePattern())].flatMap(([whole, quoted]) => {
     if (quoted !== undefined) return [quoted];
     const name = whole.replaceAll("`", "");
-    return CODE_LIKE.test(name) && name.length <= 100 ? [name] : [];
+    return codeLike.test(name) && name.length <= 100 ? [name] : [];
   });
 }
 

@@ -54,10 +54,31 @@ export function codeTerms(text: string): string[] {
 
 function indexTerms(text: string, language?: Language): string[] {
   const terms: string[] = [];
+  if (language === undefined && ASCII.test(text)) {
+    for (const word of text.match(/[\w$]+/g) ?? []) for (const term of englishTerms(word)) terms.push(term);
+    return terms;
+  }
   for (const token of tokens(text)) {
     const term = termOf(token, language);
     terms.push(term);
     if (language === "vi" && token.kind === "word" && term !== token.text) terms.push(token.text); // tones distinguish its words
+  }
+  return terms;
+}
+
+/** The terms of recent words: texts repeat their words, and above all code does. */
+const recent = new Map<string, readonly string[]>();
+const RECENT_MAX = 20_000;
+/** Longer words are data, and hardly occur twice. */
+const RECENT_CHARS = 40;
+
+/** Returns the terms of one word of ASCII characters. */
+function englishTerms(word: string): readonly string[] {
+  let terms = recent.get(word);
+  if (!terms) {
+    terms = [...wordTokens(word)].map((token) => termOf(token, undefined));
+    if (recent.size >= RECENT_MAX) recent.clear();
+    if (word.length <= RECENT_CHARS) recent.set(word, terms);
   }
   return terms;
 }
@@ -160,4 +181,9 @@ function fold(word: string): string {
     .normalize("NFD")
     .replace(/\p{Mn}/gu, "")
     .normalize("NFC");
+}
+
+/** Returns whether a text may name a file, a symbol or a commit. A text that does not needs no closer look. */
+export function mayNameCode(text: string): boolean {
+  return /[/._`#(]|[a-z][A-Z]|[0-9a-f]{7}/.test(text);
 }
