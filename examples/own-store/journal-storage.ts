@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, mkdir, open, readdir, rename } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
 import { memoryStorage, type ProjectStore, type Storage } from "../../src/testing/index.ts"; // from "cairn-memory/testing"
 
 /** The verbs that change something: each call becomes one line of the project's journal. */
 const WRITES = {
-  checkpoints: ["put", "replace", "delete", "deleteMany"],
-  knowledge: ["put", "replace", "delete", "feedback", "apply"],
+  checkpoints: ["put", "replace", "delete", "restore", "purge", "purgeDeleted", "putDeleted"],
+  knowledge: ["put", "replace", "delete", "restore", "purge", "purgeDeleted", "putDeleted", "feedback", "apply"],
   code: ["commit", "reconcile", "compact"],
   embeddings: ["addVersion", "putVectors", "makeCurrent", "dropVersion", "dropDamaged"],
 } as const satisfies { [Name in Collection]: readonly (keyof ProjectStore[Name])[] } & {
@@ -59,6 +59,13 @@ export async function journalStorage(folder: string): Promise<Storage> {
       await rename(pathOf(projectPath), movedTo);
       return { ...report, location: pathOf(projectPath), movedTo };
     },
+    async remove(projectPath) {
+      await memory.remove(projectPath);
+      const project = await projects.get(projectPath);
+      projects.delete(projectPath);
+      await project?.close();
+      await rm(pathOf(projectPath));
+    },
     async close() {
       for (const project of projects.values()) await (await project).close();
       await memory.close();
@@ -93,7 +100,13 @@ async function replay(path: string, projectPath: string, memory: Storage): Promi
   });
   return {
     path,
-    store: { projectPath, checkpoints: collection("checkpoints"), knowledge: collection("knowledge"), code: collection("code") },
+    store: {
+      projectPath,
+      checkpoints: collection("checkpoints"),
+      knowledge: collection("knowledge"),
+      code: collection("code"),
+      events: inMemory.events,
+    },
     async close() {
       await last;
       await file.close();

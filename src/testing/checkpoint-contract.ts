@@ -27,7 +27,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
 
   on("returns nothing for an unknown id", async (store) => {
     assert.equal(await store.get("never"), undefined);
-    assert.equal(await store.delete("never"), false);
+    assert.equal(await store.purge(["never"]), 0);
     assert.equal(await store.get(""), undefined);
     assert.equal(await store.get("%"), undefined);
   }),
@@ -53,12 +53,82 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.tags(1), [{ tag: "PARSER", count: 3 }]);
   }),
 
+  on("marks the records that a new one replaces", async (store, project) => {
+    const [old, other, added] = [sampleCheckpoint(project), sampleCheckpoint(project), sampleCheckpoint(project)];
+    for (const record of [old, other]) await store.put(record);
+    await store.put(added, [], { supersedes: [old.id, "never"] });
+    assert.deepEqual(await store.get(old.id), { ...old, supersededBy: added.id, revision: 2 });
+    assert.deepEqual(await store.get(other.id), other);
+    assert.equal(await store.replace({ ...added, revision: 2 }, [], { supersedes: [other.id, added.id] }), true);
+    assert.deepEqual(await store.get(other.id), { ...other, supersededBy: added.id, revision: 2 });
+    assert.equal((await store.get(added.id))!.supersededBy, "");
+    await store.put(added, [], { supersedes: [other.id] });
+    assert.equal((await store.get(other.id))!.revision, 2);
+  }),
+
+  on("filters by text in summary, description and tags, in any form, before it counts and lists", async (store, project) => {
+    const put = (id: string, summary: string, change: object = {}) => store.put(sampleCheckpoint(project, { id, summary, ...change }));
+    await put("a", "The parser reads blocks", { description: "Errors have line numbers." });
+    await put("b", "Parsers of dates", { tags: ["errors"] });
+    await put("c", "Nothing of the kind");
+    const found = async (text: string) => {
+      const { checkpoints, total } = await store.list({ limit: 10, offset: 0, sortBy: "created_at", filter: { text } });
+      assert.equal(total, checkpoints.length);
+      const days = await store.days({ utcOffsetMinutes: 0, limit: 10, filter: { text } });
+      assert.equal(
+        days.reduce((sum, { count }) => sum + count, 0),
+        total,
+      );
+      return checkpoints.map(({ id }) => id).sort();
+    };
+    assert.deepEqual(await found("PARSER error"), ["a", "b"]);
+    assert.deepEqual(await found("parser line"), ["a"]);
+    assert.deepEqual(await found("parser zebra"), []);
+    assert.deepEqual(await found("\" ' ( * : & |"), ["a", "b", "c"]);
+  }),
+
+  on("filters by context pairs before it counts, lists and ranks", async (store, project) => {
+    const save = (branch: string, session: string, createdAt: string) => {
+      const checkpoint = sampleCheckpoint(project, {
+        context: { branch, session_id: session, 'it\'s "odd"': "100%" },
+        createdAt,
+        createdOrder: createdAt,
+      });
+      return store.put(checkpoint).then(() => checkpoint.id);
+    };
+    const one = await save("main", "s1", "2026-01-01T23:30:00.000Z");
+    const two = await save("main", "s2", "2026-01-02T00:30:00.000Z");
+    await save("dev", "s1", "2026-01-03T12:00:00.000Z");
+    const list = (context: Record<string, string>) => store.list({ ...everything, filter: { context } });
+    assert.deepEqual(ids(await list({ branch: "main" })), [two, one]);
+    assert.deepEqual(ids(await list({ branch: "main", session_id: "s1" })), [one]);
+    assert.equal((await list({ 'it\'s "odd"': "100%" })).total, 3);
+    assert.equal((await list({ 'it\'s "odd"': "100" })).total, 0);
+    assert.equal((await list({ toString: "x" })).total, 0);
+    await store.put(sampleCheckpoint(project, { context: { note: '{"branch":"quoted"}', branch: "x" } }));
+    assert.equal((await list({ branch: "quoted" })).total, 0);
+    const { keyword } = await store.candidates({ filter: { context: { session_id: "s2" } }, limit: 1, text: "parser" });
+    assert.deepEqual(
+      keyword.map(({ id }) => id),
+      [two],
+    );
+    const main = { filter: { context: { branch: "main" } }, limit: 10 };
+    assert.deepEqual(await store.days({ ...main, utcOffsetMinutes: 0 }), [
+      { day: "2026-01-02", count: 1 },
+      { day: "2026-01-01", count: 1 },
+    ]);
+    assert.deepEqual(await store.days({ ...main, utcOffsetMinutes: 60 }), [{ day: "2026-01-02", count: 2 }]);
+    assert.deepEqual(await store.days({ utcOffsetMinutes: -60, limit: 1, filter: { context: { session_id: "s1" } } }), [
+      { day: "2026-01-03", count: 1 },
+    ]);
+  }),
+
   on("deletes permanently and only once", async (store, project) => {
     const [kept, gone] = [sampleCheckpoint(project), sampleCheckpoint(project)];
     await store.put(kept);
     await store.put(gone);
-    assert.equal(await store.delete(gone.id), true);
-    assert.equal(await store.delete(gone.id), false);
+    assert.equal(await store.purge([gone.id]), 1);
+    assert.equal(await store.purge([gone.id]), 0);
     assert.equal(await store.get(gone.id), undefined);
     assert.deepEqual(await store.list(everything), { checkpoints: [kept], damaged: [], total: 1 });
     await store.put(gone);
@@ -72,11 +142,13 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
       description: AWKWARD_TEXTS.join("\n"),
       context: Object.fromEntries(AWKWARD_TEXTS.map((text) => [text, text])),
       tags: AWKWARD_TEXTS,
+      anchors: AWKWARD_TEXTS.map((value) => ({ kind: "file", value })),
+      supersededBy: AWKWARD_TEXTS.join("").slice(0, 90),
     });
     await store.put(saved);
     assert.deepEqual(await store.get(saved.id), saved);
     assert.deepEqual((await store.list(everything)).checkpoints, [saved]);
-    assert.equal(await store.delete(saved.id), true);
+    assert.equal(await store.purge([saved.id]), 1);
   }),
 
   on("distinguishes ids by every character", async (store, project) => {
@@ -153,7 +225,7 @@ export const CHECKPOINT_CASES: readonly StorageCase[] = [
     const inOrder = ordered(project, "created_at");
     for (const checkpoint of inOrder) await store.put(checkpoint);
     const { createdAt: at, id } = inOrder[2]!;
-    await store.delete(id);
+    await store.purge([id]);
     const rest = { limit: 100, sortBy: "created_at", after: { at, id } } as const;
     assert.deepEqual(ids(await store.list({ ...rest, offset: 0 })), idsOf(inOrder).slice(3));
     assert.deepEqual(ids(await store.list({ ...rest, offset: 2 })), idsOf(inOrder).slice(5));

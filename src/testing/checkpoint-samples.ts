@@ -17,6 +17,8 @@ export function sampleCheckpoint(projectPath: string, changes: Partial<Checkpoin
     description: "Two tests are red.",
     context: { branch: "main" },
     tags: ["parser"],
+    anchors: [{ kind: "file", value: "src/парсер.ts", hash: "0".repeat(64), generation: 3 }],
+    supersededBy: "",
     tokenCount: 12,
     createdAt: AT,
     updatedAt: AT,

@@ -95,13 +95,16 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await byKeyword(store, "delta"), ["a.ts"]);
     assert.deepEqual(await store.definitions(["name1", "name2"], {}, 10), []);
     assert.equal((await store.references("shared", {}, 10)).total, 2);
-    assert.deepEqual(await store.embeddings.counts(versionId), { records: 1, vectors: 1 });
+    assert.deepEqual(await store.embeddings.counts(versionId), { records: 1, vectors: 1, parts: 0, partVectors: 0 });
     assert.equal(
       (await store.candidates({ filter: {}, limit: 9, semantic: { versionId, vector: Float32Array.of(1, 0) } })).semantic.length,
       1,
     );
     assert.deepEqual(await store.orphans(), NOTHING_LOST);
-    assert.equal(await store.embeddings.putVectors(versionId, [{ id: old!.id, revision: 1, vector: Float32Array.of(0, 1) }]), 0);
+    assert.equal(
+      await store.embeddings.putVectors(versionId, [{ id: old!.id, revision: 1, piece: 0, text: "", vector: Float32Array.of(0, 1) }]),
+      0,
+    );
   }),
 
   on("replaces a file by one with many chunks", async (store) => {
@@ -122,7 +125,7 @@ export const CODE_CASES: readonly StorageCase[] = [
       const found = await store.candidates({ filter: {}, limit: 500, text: "alpha beta gamma" });
       assert.equal((await store.getMany(found.keyword.map(({ id }) => id))).filter(({ text }) => texts.includes(text)).length, count);
       assert.equal(found.keyword.length, count);
-      assert.deepEqual(await store.embeddings.counts(versionId), { records: count + 1, vectors: count + 1 });
+      assert.deepEqual(await store.embeddings.counts(versionId), { records: count + 1, vectors: count + 1, parts: 0, partVectors: 0 });
       assert.deepEqual(await store.orphans(), NOTHING_LOST);
     };
     const { generation } = await store.commit({ at: AT, files: [sampleFile("other.ts", ["x"], vector), long(210, "alpha")] });
@@ -187,6 +190,15 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.renames(5), []);
   }),
 
+  on("finds the words of a comment in any language after its file was renamed", async (store) => {
+    const file = sampleFile("alt.ts", ["// Die Verbindungen werden nicht sofort geschlossen, wenn der Server sie noch braucht"]);
+    await store.commit({ at: AT, files: [file] });
+    assert.deepEqual(await store.pathsWith(["Verbindungen"], {}), ["alt.ts"]);
+    await store.commit({ at: LATER, renames: [{ from: "alt.ts", to: "neu.ts", contentHash: file.contentHash }] });
+    assert.deepEqual(await store.pathsWith(["Verbindungen"], {}), ["neu.ts"]);
+    assert.deepEqual(await byKeyword(store, "Verbindungen"), ["neu.ts"]);
+  }),
+
   on("returns the symbols of a file with their lines, and paths by terms and filter", async (store) => {
     const long = sampleFile("src/long.ts", [`${"x ".repeat(60_000)}needle_at_the_end`]);
     await store.commit({
@@ -224,7 +236,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     const kept = (await store.vectorsOf("a.ts")).get(chunkFingerprint(chunks[0]!.chunk));
     assert.deepEqual(kept, vectors);
     await store.commit({ at: LATER, files: [{ ...file, chunks: chunks.map((chunk) => ({ ...chunk, vectors: kept! })) }] });
-    assert.deepEqual(await store.embeddings.counts(versionId), { records: 3, vectors: 3 });
+    assert.deepEqual(await store.embeddings.counts(versionId), { records: 3, vectors: 3, parts: 0, partVectors: 0 });
   }),
 
   on("finds exact definitions and references by path and line, within the filter", async (store) => {
@@ -271,14 +283,12 @@ export const CODE_CASES: readonly StorageCase[] = [
     }
   }),
 
-  on("returns chunks and outlines in the order requested", async (store) => {
+  on("returns chunks in the order requested, without missing ones", async (store) => {
     await store.commit({ at: AT, files: [sampleFile("a.ts", ["x", "y"]), sampleFile("b.py", ["z"])] });
     const chunks = [...(await store.chunksOf("b.py")), ...(await store.chunksOf("a.ts")).toReversed()];
     const ids = chunks.map(({ id }) => id);
     assert.deepEqual(await store.getMany([ids[0]!, "gone", ...ids.slice(1)]), chunks);
-    const outlines = chunks.map(({ text: _, ...outline }) => outline);
-    assert.deepEqual(await store.outlines([ids[0]!, "gone", ...ids.slice(1)]), outlines);
-    assert.deepEqual(await store.outlines([]), []);
+    assert.deepEqual(await store.getMany([]), []);
   }),
 
   on("counts its content, starting empty", async (store) => {
@@ -310,7 +320,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(missing.map(({ text }) => text).sort(), ["a.ts\nclass name1\ny", "a.ts\nfunction Outer.name0\nx"]);
     const { versionId: next } = await store.embeddings.addVersion({ ...SPACE, version: "2" });
     assert.equal(await store.embeddings.makeCurrent(next), "incomplete");
-    const filled = missing.map(({ id, revision }) => ({ id, revision, vector: Float32Array.of(0, 1) }));
+    const filled = missing.map((piece) => ({ ...piece, vector: Float32Array.of(0, 1) }));
     assert.equal(await store.embeddings.putVectors(next, filled), 2);
     assert.equal(await store.embeddings.makeCurrent(next), "switched");
     assert.equal((await store.similarities(next, Float32Array.of(0, 1), [missing[0]!.id])).get(missing[0]!.id), 1);

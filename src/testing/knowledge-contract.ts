@@ -22,7 +22,10 @@ export function sampleKnowledge(changes: Partial<Knowledge> = {}): Knowledge {
     contentHash: knowledgeHash(content),
     successes: 0,
     uses: 0,
+    outdated: 0,
     source: "",
+    anchors: [{ kind: "symbol", value: "parse", path: "src/парсер.ts", hash: "1".repeat(64), lines: 4 }],
+    supersededBy: "",
     createdAt: "2026-01-02T03:04:05.678Z",
     updatedAt: "2026-01-02T03:04:05.678Z",
     createdOrder: changes.createdAt ?? "2026-01-02T03:04:05.678Z",
@@ -72,7 +75,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
   on("replaces only the revision that was read, and keeps the counts", async (store) => {
     const record = sampleKnowledge();
     await store.put(record);
-    await store.feedback(record.id, true);
+    await store.feedback(record.id, { success: true, outdated: false });
     const edited = { ...record, answer: "new", revision: 2, updatedAt: "2026-02-02T00:00:00.000Z" };
     assert.equal(await store.replace({ ...edited, revision: 3 }), false);
     assert.equal(await store.replace(edited), true);
@@ -84,16 +87,31 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
   on("counts every one of concurrent uses", async (store) => {
     const record = sampleKnowledge();
     await store.put(record);
-    await Promise.all(Array.from({ length: 200 }, (_, index) => store.feedback(record.id, index % 4 === 0)));
-    assert.deepEqual(await store.get(record.id), { ...record, uses: 200, successes: 50 });
-    assert.equal(await store.feedback("never", true), undefined);
+    await Promise.all(
+      Array.from({ length: 200 }, (_, index) => store.feedback(record.id, { success: index % 4 === 0, outdated: index % 10 === 0 })),
+    );
+    assert.deepEqual(await store.get(record.id), { ...record, uses: 200, successes: 50, outdated: 20 });
+    assert.equal(await store.feedback("never", { success: true, outdated: false }), undefined);
+  }),
+
+  on("marks the records that a new one replaces", async (store) => {
+    const [old, other, added] = [sampleKnowledge(), sampleKnowledge(), sampleKnowledge()];
+    for (const record of [old, other]) await store.put(record);
+    await store.put(added, [], { supersedes: [old.id, "never"] });
+    assert.deepEqual(await store.get(old.id), { ...old, supersededBy: added.id, revision: 2 });
+    assert.deepEqual(await store.get(other.id), other);
+    assert.equal(await store.replace({ ...added, revision: 2 }, undefined, { supersedes: [other.id, added.id] }), true);
+    assert.deepEqual(await store.get(other.id), { ...other, supersededBy: added.id, revision: 2 });
+    assert.equal((await store.get(added.id))!.supersededBy, "");
+    assert.equal(await store.put(added, [], { supersedes: [other.id] }), false);
+    assert.equal((await store.get(other.id))!.revision, 2);
   }),
 
   on("deletes permanently and only once", async (store) => {
     const record = sampleKnowledge();
     await store.put(record);
-    assert.equal(await store.delete(record.id), true);
-    assert.equal(await store.delete(record.id), false);
+    assert.equal(await store.purge([record.id]), 1);
+    assert.equal(await store.purge([record.id]), 0);
     assert.equal(await store.get(record.id), undefined);
     assert.deepEqual((await store.candidates({ filter: {}, limit: 10, text: record.question })).keyword, []);
     assert.equal(await store.put(record), true);
@@ -169,10 +187,10 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
       (await store.embeddings.missing(versionId, 10)).map(({ id, revision, text }) => ({ id, revision, text })),
       [{ id: near.id, revision: 4, text: "third" }],
     );
-    assert.equal(await store.embeddings.putVectors(versionId, [{ id: near.id, revision: 4, vector: query }]), 1);
-    await store.delete(near.id);
+    assert.equal(await store.embeddings.putVectors(versionId, [{ id: near.id, revision: 4, piece: 0, text: "third", vector: query }]), 1);
+    await store.delete([near.id], "2026-01-01T00:00:00.000Z");
     assert.deepEqual(await semantic(), [far.id]);
-    assert.deepEqual(await store.embeddings.counts(versionId), { records: 1, vectors: 1 });
+    assert.deepEqual(await store.embeddings.counts(versionId), { records: 1, vectors: 1, parts: 0, partVectors: 0 });
   }),
 
   on("finds only remediations by error signature", async (store) => {
@@ -194,7 +212,7 @@ export const KNOWLEDGE_CASES: readonly StorageCase[] = [
       Knowledge,
     ];
     for (const record of [kept, changed, gone]) await store.put(record);
-    await store.feedback(changed.id, true);
+    await store.feedback(changed.id, { success: true, outdated: false });
     const batch = {
       add: [{ record: added, vectors: [] }],
       replace: [{ record: { ...changed, answer: "new", revision: 2 } }],

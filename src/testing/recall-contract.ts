@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import type { Checkpoint } from "../model/checkpoint.ts";
+import { checkpointText } from "../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../ports/checkpoint-store.ts";
+import type { Unembedded } from "../ports/embedding-store.ts";
+import { splitPieces } from "../text/pieces.ts";
 import type { StorageCase } from "./checkpoint-contract.ts";
-import { AWKWARD_TEXTS, freshProject, sampleCheckpoint } from "./checkpoint-samples.ts";
+import { AWKWARD_TEXTS, sampleCheckpoint } from "./checkpoint-samples.ts";
+import { PIECE_CASES } from "./piece-cases.ts";
 import { recallModel } from "./recall-model.ts";
+import { FIRST, longText, type Randomness, randomness, recallCase, SECOND, wholeOf } from "./recall-samples.ts";
 
-const FIRST = { model: "first", version: "1", dimension: 8 };
-const SECOND = { model: "second", version: "1", dimension: 12 };
 const SPACES = [FIRST, SECOND, { ...FIRST, version: "2" }];
 const WORDS = ["alder", "birch", "cedar", "hazel", "maple", "rowan", "willow"];
 const SEEDS = [1, 2, 3, 4, 5, 6];
@@ -15,25 +18,26 @@ const STEPS = 70;
 /** The guarantees of every store with semantic and keyword search, checked on checkpoints. */
 export const RECALL_CASES: readonly StorageCase[] = [
   ...SEEDS.map((seed) =>
-    on(`agrees with a simple model after any sequence of writes, switches and searches (seed ${seed})`, (store, project) =>
+    recallCase(`agrees with a simple model after any sequence of writes, switches and searches (seed ${seed})`, (store, project) =>
       interleave(store, project, randomness(seed)),
     ),
   ),
 
-  on("refuses a vector of an older revision", async (store, project) => {
+  recallCase("refuses a vector of an older revision", async (store, project) => {
     const { versionId } = await store.embeddings.addVersion(FIRST);
     const before = sampleCheckpoint(project);
     await store.put(before);
     const vector = randomness(1).vector(8);
     const after = { ...before, summary: "edited", revision: 2 };
     assert.equal(await store.replace(after), true);
-    assert.equal(await store.embeddings.putVectors(versionId, [{ id: before.id, revision: 1, vector }]), 0);
-    assert.equal(await store.embeddings.putVectors(versionId, [{ id: before.id, revision: 2, vector }]), 1);
-    assert.equal(await store.embeddings.putVectors(versionId, [{ id: "gone", revision: 1, vector }]), 0);
+    const whole = { id: before.id, piece: 0, text: checkpointText(after), vector };
+    assert.equal(await store.embeddings.putVectors(versionId, [{ ...whole, revision: 1 }]), 0);
+    assert.equal(await store.embeddings.putVectors(versionId, [{ ...whole, revision: 2 }]), 1);
+    assert.equal(await store.embeddings.putVectors(versionId, [{ ...whole, id: "gone", revision: 1 }]), 0);
     assert.deepEqual(await store.embeddings.missing(versionId, 10), []);
   }),
 
-  on("makes the first version current, and another only when all records have vectors", async (store, project) => {
+  recallCase("makes the first version current, and another only when all records have vectors", async (store, project) => {
     const first = await store.embeddings.addVersion(FIRST);
     assert.deepEqual([first.isCurrent, (await store.embeddings.addVersion(FIRST)).versionId], [true, first.versionId]);
     const second = await store.embeddings.addVersion(SECOND);
@@ -45,7 +49,7 @@ export const RECALL_CASES: readonly StorageCase[] = [
       (await store.embeddings.missing(second.versionId, 10)).map(({ id, revision }) => [id, revision]),
       [[saved.id, 1]],
     );
-    await store.embeddings.putVectors(second.versionId, [{ id: saved.id, revision: 1, vector: randomness(2).vector(12) }]);
+    await store.embeddings.putVectors(second.versionId, [{ ...wholeOf(saved), vector: randomness(2).vector(12) }]);
     assert.equal(await store.embeddings.makeCurrent(second.versionId), "switched");
     await assert.rejects(store.embeddings.dropVersion(second.versionId), { code: "conflict" });
     assert.equal(await store.embeddings.dropVersion(first.versionId), 1);
@@ -55,7 +59,7 @@ export const RECALL_CASES: readonly StorageCase[] = [
     );
   }),
 
-  on("finds nothing in a deleted version and refuses to fill it", async (store, project) => {
+  recallCase("finds nothing in a deleted version and refuses to fill it", async (store, project) => {
     await store.embeddings.addVersion(SECOND);
     const gone = await store.embeddings.addVersion(FIRST);
     const saved = sampleCheckpoint(project);
@@ -66,11 +70,13 @@ export const RECALL_CASES: readonly StorageCase[] = [
     assert.deepEqual((await store.candidates({ filter: {}, limit: 5, semantic })).semantic, []);
     assert.equal((await store.similarities(gone.versionId, vector, [saved.id])).size, 0);
     await assert.rejects(store.embeddings.missing(gone.versionId, 5), { code: "not_found" });
-    await assert.rejects(store.embeddings.putVectors(gone.versionId, [{ id: saved.id, revision: 1, vector }]), { code: "not_found" });
+    await assert.rejects(store.embeddings.putVectors(gone.versionId, [{ ...wholeOf(saved), vector }]), { code: "not_found" });
     await assert.rejects(store.embeddings.makeCurrent(gone.versionId), { code: "not_found" });
   }),
 
-  on("filters before ranking", async (store, project) => {
+  ...PIECE_CASES,
+
+  recallCase("filters before ranking", async (store, project) => {
     const { versionId } = await store.embeddings.addVersion(FIRST);
     const random = randomness(3);
     const query = random.vector(8);
@@ -87,7 +93,7 @@ export const RECALL_CASES: readonly StorageCase[] = [
     }
   }),
 
-  on("returns up to `limit` records of each ranking", async (store, project) => {
+  recallCase("returns up to `limit` records of each ranking", async (store, project) => {
     const { versionId } = await store.embeddings.addVersion(FIRST);
     const random = randomness(5);
     for (let i = 0; i < 8; i++)
@@ -99,7 +105,7 @@ export const RECALL_CASES: readonly StorageCase[] = [
     assert.deepEqual([fewer.keyword.length, fewer.semantic], [6, all.semantic.slice(0, 2)]);
   }),
 
-  on("treats any query text as search terms, never as syntax", async (store, project) => {
+  recallCase("treats any query text as search terms, never as syntax", async (store, project) => {
     const saved = sampleCheckpoint(project, { summary: "the willow stands alone" });
     await store.put(saved);
     const random = randomness(9);
@@ -130,8 +136,6 @@ export const RECALL_CASES: readonly StorageCase[] = [
   }),
 ];
 
-type Randomness = ReturnType<typeof randomness>;
-
 async function interleave(store: CheckpointStore, project: string, random: Randomness): Promise<void> {
   const model = recallModel();
   const ids = Array.from({ length: 10 }, (_, i) => `record-${i}`);
@@ -143,7 +147,7 @@ async function interleave(store: CheckpointStore, project: string, random: Rando
       id,
       revision,
       summary: Array.from({ length: 3 }, () => WORDS[random.below(WORDS.length)]).join(" "),
-      description: "",
+      description: random.below(3) === 0 ? longText(random) : "",
       tags: [`tag${random.below(3)}`],
     });
 
@@ -162,7 +166,7 @@ async function interleave(store: CheckpointStore, project: string, random: Rando
     },
     async () => {
       const id = random.pick(ids);
-      assert.equal(await store.delete(id), model.records.delete(id));
+      assert.equal(await store.delete([id], "2026-01-01T00:00:00.000Z"), model.records.delete(id) ? 1 : 0);
     },
     async () => {
       const { versionId, isCurrent } = await store.embeddings.addVersion(random.pick(SPACES));
@@ -174,10 +178,11 @@ async function interleave(store: CheckpointStore, project: string, random: Rando
       const version = anyVersion();
       if (!version) return;
       const entries = ids.flatMap((id) => {
-        const revision = model.records.get(id)?.checkpoint.revision ?? 1;
-        return random.below(2)
-          ? [{ id, revision: revision + (random.below(5) === 0 ? 1 : 0), vector: random.vector(version.dimension) }]
-          : [];
+        const checkpoint = model.records.get(id)?.checkpoint ?? sample(id, 1);
+        const revision = checkpoint.revision + (random.below(5) === 0 ? 1 : 0);
+        return splitPieces(checkpointText(random.below(5) === 0 ? sample(id, 1) : checkpoint)).flatMap((text, piece) =>
+          random.below(2) ? [{ id, revision, piece, text, vector: random.vector(version.dimension) }] : [],
+        );
       });
       assert.equal(await store.embeddings.putVectors(version.versionId, entries), model.putVectors(version.versionId, entries));
     },
@@ -215,12 +220,15 @@ async function interleave(store: CheckpointStore, project: string, random: Rando
       for (const { versionId } of model.versions) {
         const missing = model.missing(versionId);
         assert.deepEqual(
-          (await store.embeddings.missing(versionId, 100)).map(({ id }) => id),
+          (await missingInPages(store, versionId, 1 + random.below(9))).map(({ id, piece }) => ({ id, piece })),
           missing,
         );
+        const missingParts = missing.filter(({ piece }) => piece > 0).length;
         assert.deepEqual(await store.embeddings.counts(versionId), {
           records: model.records.size,
-          vectors: model.records.size - missing.length,
+          vectors: model.records.size - (missing.length - missingParts),
+          parts: model.parts(),
+          partVectors: model.parts() - missingParts,
         });
       }
     },
@@ -228,31 +236,11 @@ async function interleave(store: CheckpointStore, project: string, random: Rando
   for (let i = 0; i < STEPS; i++) await random.pick(steps)();
 }
 
-function on(name: string, run: (store: CheckpointStore, project: string) => Promise<void>): StorageCase {
-  return {
-    name: `recall: ${name}`,
-    async run(storage) {
-      const project = freshProject();
-      await run((await storage.create(project)).checkpoints, project);
-    },
-  };
-}
-
-/** A seeded random generator, so that a failure is reproducible. */
-function randomness(seed: number) {
-  let state = seed * 2654435761;
-  const next = () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-  const below = (limit: number) => Math.floor(next() * limit);
-  return {
-    below,
-    pick: <T>(list: readonly T[]): T => list[below(list.length)]!,
-    vector(dimension: number): Float32Array {
-      const vector = Float32Array.from({ length: dimension }, () => next() - 0.5);
-      const length = Math.hypot(...vector);
-      return vector.map((value) => value / length);
-    },
-  };
+async function missingInPages(store: CheckpointStore, versionId: number, limit: number): Promise<Unembedded[]> {
+  const found: Unembedded[] = [];
+  for (;;) {
+    const page = await store.embeddings.missing(versionId, limit, found.at(-1));
+    found.push(...page);
+    if (page.length < limit) return found;
+  }
 }

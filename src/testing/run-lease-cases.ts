@@ -20,6 +20,9 @@ export const RUN_LEASE_CASES: RunCases = {
       lastSequence: 1,
       fence: 1,
       leaseOwner: "me",
+      readyAt: null,
+      claims: 0,
+      claimedSequence: 0,
     });
     assert.deepEqual((await store.loadAt("r", 1)).state, bytes("input"));
     await raises("conflict", () => store.start(newRun("r")), "exists");

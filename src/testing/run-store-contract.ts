@@ -2,9 +2,19 @@ import type { RunStore } from "../ports/run-store.ts";
 import type { ContractCase } from "./contract.ts";
 import { RUN_CATALOG_CASES } from "./run-catalog-cases.ts";
 import { RUN_CHECKPOINT_CASES } from "./run-checkpoint-cases.ts";
+import { RUN_EVENT_CASES } from "./run-event-cases.ts";
 import { RUN_LEASE_CASES } from "./run-lease-cases.ts";
+import { RUN_QUEUE_CASES } from "./run-queue-cases.ts";
+import { RUN_WORKER_CASES } from "./run-worker-cases.ts";
 
-const CASES = { ...RUN_CHECKPOINT_CASES, ...RUN_LEASE_CASES, ...RUN_CATALOG_CASES };
+const CASES = {
+  ...RUN_CHECKPOINT_CASES,
+  ...RUN_LEASE_CASES,
+  ...RUN_CATALOG_CASES,
+  ...RUN_QUEUE_CASES,
+  ...RUN_WORKER_CASES,
+  ...RUN_EVENT_CASES,
+};
 
 /** What `runStoreContract` needs to check a run store. */
 export interface RunStoreContract {

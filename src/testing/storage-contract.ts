@@ -4,6 +4,10 @@ import { CHECKPOINT_CASES, type StorageCase } from "./checkpoint-contract.ts";
 import { AWKWARD_TEXTS, freshProject, sampleCheckpoint } from "./checkpoint-samples.ts";
 import { CODE_CASES } from "./code-contract.ts";
 import type { ContractCase } from "./contract.ts";
+import { DELETION_CASES } from "./deletion-contract.ts";
+import { EVENT_CASES } from "./event-cases.ts";
+import { IDEMPOTENCY_CASES } from "./idempotency-cases.ts";
+import { JOB_REPORT_CASES } from "./job-report-cases.ts";
 import { KNOWLEDGE_CASES } from "./knowledge-contract.ts";
 import { RECALL_CASES } from "./recall-contract.ts";
 
@@ -17,10 +21,18 @@ export interface StorageContract {
 
 /** The contract of storages, including their checkpoint, knowledge and code stores. */
 export function storageContract({ storage, openAgain }: StorageContract): readonly ContractCase[] {
-  const single = [...STORAGE_CASES, ...CHECKPOINT_CASES, ...RECALL_CASES, ...KNOWLEDGE_CASES, ...CODE_CASES].map(({ name, run }) => ({
-    name,
-    run: () => run(storage()),
-  }));
+  const cases = [
+    STORAGE_CASES,
+    CHECKPOINT_CASES,
+    RECALL_CASES,
+    KNOWLEDGE_CASES,
+    DELETION_CASES,
+    EVENT_CASES,
+    IDEMPOTENCY_CASES,
+    CODE_CASES,
+    JOB_REPORT_CASES,
+  ].flat();
+  const single = cases.map(({ name, run }) => ({ name, run: () => run(storage()) }));
   if (openAgain === "not possible") return single;
   return [...single, ...SHARED_CASES.map(({ name, run }) => ({ name, run: () => run(async () => openAgain()) }))];
 }
@@ -86,7 +98,7 @@ const STORAGE_CASES: readonly StorageCase[] = [
         assert.equal((await store.get("same"))?.projectPath, id);
         assert.equal((await store.list({ limit: 10, offset: 0, sortBy: "created_at" })).total, 1);
       }
-      assert.equal(await (await storage.create(project)).checkpoints.delete("same"), true);
+      assert.equal(await (await storage.create(project)).checkpoints.purge(["same"]), 1);
       assert.equal((await (await storage.find(`${project}/sub`))?.checkpoints.get("same"))?.summary, `${project}/sub`);
       const listed = await storage.projects();
       assert.deepEqual(
@@ -113,6 +125,23 @@ const STORAGE_CASES: readonly StorageCase[] = [
       const { location, ...report } = await storage.checkProject(project);
       assert.deepEqual(report, { projectPath: project, state: "sound", problems: [], damaged: [], stale: [], quarantined: 0 });
       assert.ok(location);
+    },
+  },
+  {
+    name: "erases one project with its code, and creates it again",
+    async run(storage) {
+      const [project, other] = [freshProject(), freshProject()];
+      await assert.rejects(storage.remove(project), { code: "not_found" });
+      for (const path of [project, other]) await (await storage.create(path)).checkpoints.put(sampleCheckpoint(path, { id: "one" }));
+      await storage.remove(project);
+      assert.ok(!(await storage.projects()).includes(project));
+      assert.equal(await storage.find(project), undefined);
+      assert.equal((await storage.checkProject(project)).state, "absent");
+      await assert.rejects(storage.remove(project), { code: "not_found" });
+      const again = await storage.create(project);
+      assert.equal(await again.checkpoints.get("one"), undefined);
+      await again.checkpoints.put(sampleCheckpoint(project, { id: "two" }));
+      assert.equal((await (await storage.find(other))?.checkpoints.get("one"))?.id, "one");
     },
   },
   {
@@ -150,7 +179,7 @@ const SHARED_CASES: readonly SharedCase[] = [
         assert.equal((await there.checkpoints.get("here"))?.id, "here");
         await there.checkpoints.put(sampleCheckpoint(project, { id: "there" }));
         assert.equal((await here.checkpoints.get("there"))?.id, "there");
-        assert.equal(await here.checkpoints.delete("there"), true);
+        assert.equal(await here.checkpoints.purge(["there"]), 1);
         assert.equal(await there.checkpoints.get("there"), undefined);
         assert.ok((await other.projects()).includes(project));
       } finally {

@@ -14,11 +14,21 @@ it("leaves no vector of a record that was deleted while its vector was filled in
     for (let round = 0; round < 100; round++) {
       const id = `r${round}`;
       const text = { projectPath: "/late", summary: id, description: "", context: {}, tags: [], tokenCount: 1 };
-      await checkpoints.put({ id, ...text, createdAt: now(), updatedAt: now(), createdOrder: now(), updatedOrder: now(), revision: 1 });
-      const filled = embeddings.putVectors(versionId, [{ id, revision: 1, vector: Float32Array.of(1, 0) }]);
-      await Promise.all([filled, checkpoints.delete(id)]);
+      await checkpoints.put({
+        id,
+        ...text,
+        createdAt: now(),
+        updatedAt: now(),
+        createdOrder: now(),
+        updatedOrder: now(),
+        anchors: [],
+        supersededBy: "",
+        revision: 1,
+      });
+      const filled = embeddings.putVectors(versionId, [{ id, revision: 1, piece: 0, text: id, vector: Float32Array.of(1, 0) }]);
+      await Promise.all([filled, checkpoints.purge([id])]);
     }
-    expect(await embeddings.counts(versionId)).toEqual({ records: 0, vectors: 0 });
+    expect(await embeddings.counts(versionId)).toEqual({ records: 0, vectors: 0, parts: 0, partVectors: 0 });
   } finally {
     await storage.close();
     await database.drop();

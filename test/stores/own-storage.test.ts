@@ -59,6 +59,9 @@ class ClassStorage implements Storage {
   quarantine(projectId: string, problems: readonly string[]) {
     return this.#memory.quarantine(projectId, problems);
   }
+  remove(projectId: string) {
+    return this.#memory.remove(projectId);
+  }
   check() {
     return this.#memory.check();
   }

@@ -40,6 +40,8 @@ describe.each([
           updatedAt: now(),
           createdOrder: now(),
           updatedOrder: now(),
+          anchors: [],
+          supersededBy: "",
           revision: 1,
         },
         [{ versionId, vector: vectorOf(i, dimension) }],

@@ -36,8 +36,10 @@ const INTENDED: Readonly<Record<string, IntendedDifferences>> = {
     ...only("SQLite", "pgvector indexes vectors itself", "vector_collections", "vector_delta", "vector_segments", "vector_segment_bodies"),
     ...only("SQLite", "names collection and version by one integer, which makes rows smaller", "vectors.collection_id"),
     ...only("PostgreSQL", "has both columns in place of the integer", "vectors.collection", "vectors.version_id"),
+    ...only("PostgreSQL", "SQLite commits in the order of the sequence", "events.transaction"),
   },
   runs: {
+    ...only("PostgreSQL", "SQLite commits in the order of the sequence", "events.transaction"),
     ...only("SQLite", "stores columns that are read together as one JSON array", "checkpoints.envelope"),
     ...only(
       "PostgreSQL",

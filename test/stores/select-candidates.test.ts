@@ -4,7 +4,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver/driver.ts";
-import { insertTerms, selectCandidates } from "../../src/stores/sqlite/projects/full-text.ts";
+import { insertTerms, rankByKeywords, selectCandidates } from "../../src/stores/sqlite/projects/full-text.ts";
+import { recordTerms } from "../../src/text/terms.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "cairn-candidates-"));
 let database: SqliteDatabase;
@@ -72,5 +73,27 @@ describe("the candidates of a keyword search", () => {
       ),
       { numRuns: 60 },
     );
+  });
+});
+
+describe("a keyword search in another language", () => {
+  it("uses the stems of a language as soon as any connection has stored a record in it", async () => {
+    const records = "records_of_languages";
+    await database.write((tx) => tx.exec(`CREATE TABLE ${records} (key INTEGER PRIMARY KEY, id TEXT NOT NULL)`));
+    const index = { table: await tableOf([]), records, hasLanguages: true };
+    const find = () => database.read((tx) => rankByKeywords(tx, index, "Häuser", undefined, 10)).map(({ id }) => id);
+    const put = (to: SqliteDatabase, key: number, id: string, text: string) =>
+      to.write((tx) => {
+        insertTerms(tx, index.table, key, recordTerms(text).join(" "));
+        tx.run(`INSERT INTO ${records} (key, id) VALUES (?, ?)`, key, id);
+      });
+    const other = await openSqlite({ path: join(dir, "terms.db") });
+    await put(database, 1, "english", "The houses are built");
+    expect(find()).toEqual([]);
+    await put(other, 2, "german", "Das Haus wurde von den Arbeitern gebaut und nicht von uns");
+    expect(find()).toEqual(["german"]);
+    await put(database, 3, "another", "Die Häuser und das Haus sind für die Leute");
+    expect(find().toSorted()).toEqual(["another", "german"]);
+    other.close();
   });
 });

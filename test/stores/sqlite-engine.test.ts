@@ -1,12 +1,12 @@
 import { expect, it, vi } from "vitest";
 import { withoutSqliteWarning } from "../../src/stores/sqlite/driver/engine.ts";
 
-it("hides Node's warning that SQLite is experimental, and no other", async () => {
+it("hides Node's warning that SQLite is experimental, and no other", () => {
   const original = process.emitWarning;
   const emitted = vi.fn();
   process.emitWarning = emitted as typeof process.emitWarning;
   try {
-    const loaded = await withoutSqliteWarning(async () => {
+    const loaded = withoutSqliteWarning(() => {
       process.emitWarning("SQLite is an experimental feature and might change at any time", "ExperimentalWarning");
       process.emitWarning("Another feature is experimental", "ExperimentalWarning");
       return "module";

@@ -51,6 +51,8 @@ async function storeSome(count = 200): Promise<void> {
   await storage.close();
 }
 
+const queue = { depth: async () => ({ pending: 0, running: 0, capacity: 1 }) };
+
 describe("a project's SQLite file", () => {
   it("can be read by its owner only, and so can its WAL", async () => {
     const { checkpoints } = await openStorage().create(project);
@@ -143,7 +145,7 @@ describe.each(DAMAGES)("a file with %s", (_, damage) => {
 
   it("is found damaged by a check, set aside whole with a report, and replaced by a new one", async () => {
     const storage = openStorage();
-    const service = databases({ storage });
+    const service = databases({ storage, queue });
     const before = readFileSync(path);
     const report = await service.check({ projectPath: project });
     expect(report).toMatchObject({ projectPath: project, location: path, state: "damaged" });
@@ -170,7 +172,7 @@ describe.each(DAMAGES)("a file with %s", (_, damage) => {
 describe("setting a database aside", () => {
   it("is refused for a sound one, unless requested", async () => {
     await storeSome();
-    const service = databases({ storage: openStorage() });
+    const service = databases({ storage: openStorage(), queue });
     await expect(service.quarantine({ projectPath: project })).rejects.toMatchObject({ code: "conflict" });
     expect((await service.quarantine({ projectPath: project, evenIfSound: true })).problems).toEqual([]);
     await expect(service.quarantine({ projectPath: project })).rejects.toMatchObject({ code: "not_found" });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import { type QdrantClient, qdrantClient } from "../../src/vectors/qdrant/client.ts";
+import { longDescription, TOPICS } from "../recall/long-records.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
 import { type QdrantStandIn, qdrantStandIn } from "../support/qdrant-server.ts";
@@ -86,6 +87,34 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     if (standIn) expect(standIn.calls.filter((call) => call.endsWith("/points/query")).length).toBeGreaterThan(5);
   });
 
+  it("has a point per piece of a long record, and finds each record once", async () => {
+    const cairn = await start();
+    const saved = [];
+    for (let i = 0; i < 12; i++) {
+      const description = longDescription(TOPICS.map((topic) => `${topic} shared`));
+      saved.push(await cairn.checkpoints.save({ projectPath: project, summary: `long ${i}`, description }));
+    }
+    const { parts } = (await cairn.embeddings.list(ref))[0]!;
+    expect(parts).toBeGreaterThan(12 * 5);
+    await copied(12 + parts);
+    const alone = await start({ url: undefined });
+    for (const query of ["violin shared", "long 7", "compass"])
+      for (const topK of [3, 100]) {
+        const answer = await search(cairn, query, { mode: "semantic", topK });
+        expect(answer.degraded).toEqual([]);
+        expect(answer.hits).toHaveLength(Math.min(topK, 12));
+        expect(summarise(answer).map(([, score]) => score)).toEqual(
+          summarise(await search(alone, query, { mode: "semantic", topK })).map(([, score]) => score),
+        );
+      }
+    await cairn.checkpoints.update({ projectPath: project, id: saved[0]!.id, description: "short" });
+    await cairn.checkpoints.delete({ projectPath: project, id: saved[1]!.id });
+    await copied(11 + (parts * 10) / 12);
+    await cairn.embeddings.upgrade({ ...ref, model: "other" });
+    await cairn.embeddings.prune(ref);
+    await copied(11 + (parts * 10) / 12);
+  });
+
   it("finds what was saved a moment ago, before Qdrant has it", async () => {
     const cairn = await start();
     await save(cairn, "first");
@@ -96,6 +125,38 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
       expect(hits[0]!.record.id).toBe(id);
       expect(degraded).toEqual([]);
     }
+  });
+
+  it("moves the points of a merged project to the project that receives it", async () => {
+    const cairn = await start();
+    const from = `${project}/packages/api`;
+    for (let i = 0; i < 10; i++) await cairn.checkpoints.save({ projectPath: from, summary: `old note ${i} about topic ${i % 3}` });
+    const { id } = await save(cairn, "saved in the right project");
+    await copied(1);
+    expect(await cairn.transfer.merge({ from, into: project })).toMatchObject({ checkpoints: 10, kept: 0, removed: true });
+    await copied(11);
+    const answer = await search(cairn, "old note 7 about topic 1", { mode: "semantic" });
+    expect(answer.degraded).toEqual([]);
+    expect(answer.hits[0]!.record.summary).toBe("old note 7 about topic 1");
+    expect((await search(cairn, "saved in the right project", { mode: "semantic" })).hits[0]!.record.id).toBe(id);
+    await vi.waitFor(
+      async () => {
+        expect(await ours(from)).toEqual([]);
+      },
+      { timeout: 120_000, interval: 50 },
+    );
+  });
+
+  it("deletes the points of a merged project although Qdrant fails during the merge", async () => {
+    const cairn = await start();
+    const from = `${project}/packages/api`;
+    await cairn.checkpoints.save({ projectPath: from, summary: "leaves this project" });
+    await vi.waitFor(async () => expect(await ours(from)).toHaveLength(1), { timeout: 120_000, interval: 50 });
+    if (standIn) standIn.trouble = "error 500";
+    await cairn.transfer.merge({ from, into: project });
+    if (standIn) standIn.trouble = undefined;
+    await copied(1);
+    await vi.waitFor(async () => expect(await ours(from)).toEqual([]), { timeout: 120_000, interval: 50 });
   });
 
   it("loses nothing while Qdrant is away: the database answers, reports it, and the outbox waits", async () => {

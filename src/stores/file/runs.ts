@@ -3,10 +3,13 @@ import { join } from "node:path";
 import { CairnError } from "../../model/errors.ts";
 import { type Clock, sha256Hex, systemClock } from "../../model/ids.ts";
 import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo } from "../../model/run.ts";
+import { withRelease } from "../../model/run-queue-rules.ts";
 import * as rules from "../../model/run-rules.ts";
 import type { RunStore } from "../../ports/run-store.ts";
 import { type Payload, packState, payloadBytes, unpackState } from "../rows/run-payload.ts";
 import { type Entry, type EntryLog, entryLog, type FileOps, ifMissing } from "./entries.ts";
+import { type Advance, currentOrNewRun, fileRunQueue, type Step } from "./run-queue.ts";
+import { fileGraphCatalog, fileWorkerRegistry } from "./run-workers.ts";
 
 export interface FileRunStoreOptions {
   readonly folder: string;
@@ -35,7 +38,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
   }
 
   /** Publishes the entry that `next` derives from the newest one. Repeats with a newer one if another process was faster. */
-  function advance<T>(runId: string, fresh: boolean, next: (top: Entry | undefined, at: string) => Promise<Step<T>>): Promise<T> {
+  const advance: Advance = (runId, fresh, next) => {
     const runFolder = getRunFolder(runId);
     runFolder.busy++;
     const work = runFolder.turn.then(async () => {
@@ -57,7 +60,7 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       () => {},
     );
     return work.finally(() => runFolder.busy--);
-  }
+  };
 
   const current = async (runId: string): Promise<{ log: EntryLog; top: Entry | undefined }> => {
     const { log } = getRunFolder(runId);
@@ -99,10 +102,12 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
   }
 
   return {
-    async save(checkpoint, { fence, status } = {}) {
+    async save(checkpoint, { fence, status, expectedSequence } = {}) {
       const payload = await packState(checkpoint);
       return advance(checkpoint.runId, fence === undefined, async (top, at) => {
-        rules.assertMayWrite(top?.deleted ? undefined : top?.run, checkpoint.runId, fence, at);
+        const known = top?.deleted ? undefined : top?.run;
+        rules.assertMayWrite(known, checkpoint.runId, fence, at);
+        if (fence === undefined) rules.assertUnchanged(known, checkpoint.runId, expectedSequence);
         const run = rules.withCheckpoint(currentOrNewRun(top, checkpoint.runId, at), checkpoint.runId, status, at);
         return checkpointStep(checkpoint, payload, run, top, at);
       });
@@ -222,11 +227,15 @@ export function fileRunStore({ folder, now = systemClock, files = nodeFiles }: F
       await advance(lease.runId, true, async (top, at) => {
         const held = top?.deleted ? undefined : top?.run;
         rules.assertHeld(held, lease, at);
-        const run = { ...held, status, note, leaseOwner: null, leaseUntil: null, updatedAt: at };
+        const run = withRelease(held, status, note, at);
         return { entry: { ...top!, run, checkpoint: undefined }, body: NO_BYTES, result: undefined };
       });
       await getRunFolder(lease.runId).log.forgetLease(lease.fence);
     },
+
+    ...fileRunQueue({ advance, runs: () => allRuns(folder, files), startStep: checkpointStep, now }),
+    ...fileGraphCatalog(join(folder, "graphs"), now),
+    ...fileWorkerRegistry(join(folder, "workers"), now),
 
     async close() {
       await Promise.all([...runFolders.values()].map(({ turn }) => turn));
@@ -243,12 +252,6 @@ interface RunFolder {
   turn: Promise<void>;
   /** The newest entry that this process knows. If another process has published a newer one, publishing fails and it is read again. */
   top: Entry | undefined;
-}
-
-interface Step<T> {
-  readonly entry: Omit<Entry, "number">;
-  readonly body: Uint8Array;
-  readonly result: T;
 }
 
 /** Maximum number of cached folders. Above it, idle ones are evicted. */
@@ -274,12 +277,6 @@ async function withRenewal(log: EntryLog, top: Entry, unlessAfter?: string): Pro
   if (unlessAfter !== undefined && run.leaseUntil > unlessAfter) return top;
   const renewed = await log.renewedUntil(run.fence);
   return renewed && renewed > run.leaseUntil ? { ...top, run: { ...run, leaseUntil: renewed } } : top;
-}
-
-/** Returns the run's record to continue from; a deleted run starts again and its numbers continue. */
-function currentOrNewRun(top: Entry | undefined, runId: string, at: string): Run {
-  if (top && !top.deleted) return top.run;
-  return { ...rules.newRecord(runId, at), lastSequence: top?.run.lastSequence ?? 0, fence: top?.run.fence ?? 0 };
 }
 
 function checkpointStep(

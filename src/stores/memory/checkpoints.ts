@@ -1,33 +1,59 @@
+import { supersede } from "../../model/anchor.ts";
 import type { Checkpoint, CheckpointSort } from "../../model/checkpoint.ts";
 import { newestFirst, orderTime, type Placed } from "../../model/record-order.ts";
 import { checkpointText } from "../../model/stored-record.ts";
 import type { CheckpointFilter, CheckpointStore } from "../../ports/checkpoint-store.ts";
 import { bm25 } from "../../text/bm25.ts";
+import { splitPieces } from "../../text/pieces.ts";
+import { MARKED_LANGUAGES, queryTerms, recordTerms } from "../../text/terms.ts";
+import { memoryDeletable } from "./deleted-records.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
+import type { MemoryEventLog } from "./event-log.ts";
+import { MemoryKeys } from "./idempotency.ts";
+import { ObservedRecords } from "./observed-records.ts";
 import { reorderFutureRecords } from "./reorder-future-records.ts";
 
-export function memoryCheckpoints(): CheckpointStore {
-  const byId = new Map<string, Checkpoint>();
-  const embeddings = memoryEmbeddings(() =>
-    [...byId.values()]
-      .sort((a, b) => (a.id < b.id ? -1 : 1))
-      .map((checkpoint) => ({ id: checkpoint.id, revision: checkpoint.revision, text: checkpointText(checkpoint) })),
+export function memoryCheckpoints(log: MemoryEventLog): CheckpointStore {
+  const byId = new ObservedRecords<Checkpoint>(log, "checkpoint");
+  const embeddings = memoryEmbeddings(
+    () =>
+      [...byId.values()]
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .map((checkpoint) => ({ id: checkpoint.id, revision: checkpoint.revision, text: checkpointText(checkpoint) })),
+    { split: splitPieces },
   );
+
+  const keys = new MemoryKeys();
+  const markSuperseded = (ids: readonly string[] = [], by: string) => {
+    for (const id of ids) {
+      const before = id === by ? undefined : byId.get(id);
+      if (before) byId.set(id, supersede(before, by));
+    }
+  };
+
+  const { deletable, forget } = memoryDeletable<Checkpoint>(byId, embeddings);
 
   return {
     embeddings,
-    async put(checkpoint, vectors = [], { savedAt } = {}) {
-      if (byId.has(checkpoint.id)) return;
+    ...deletable,
+    recordOfKey: async (key) => keys.recordOf(key),
+    async put(checkpoint, vectors = [], { savedAt, supersedes, once } = {}) {
+      if (once && !keys.claim(once, checkpoint.id)) return false;
+      if (byId.has(checkpoint.id)) return true;
       if (savedAt !== undefined) for (const order of ["createdOrder", "updatedOrder"] as const) reorderFutureRecords(byId, order, savedAt);
+      forget(checkpoint.id);
       byId.set(checkpoint.id, structuredClone(checkpoint));
       embeddings.put(checkpoint.id, vectors);
+      markSuperseded(supersedes, checkpoint.id);
+      return true;
     },
-    async replace(checkpoint, vectors = []) {
+    async replace(checkpoint, vectors = [], { supersedes } = {}) {
       if (byId.get(checkpoint.id)?.revision !== checkpoint.revision - 1) return false;
       reorderFutureRecords(byId, "updatedOrder", checkpoint.updatedAt);
       byId.set(checkpoint.id, { ...structuredClone(checkpoint), createdOrder: byId.get(checkpoint.id)!.createdOrder });
       embeddings.remove(checkpoint.id);
       embeddings.put(checkpoint.id, vectors);
+      markSuperseded(supersedes, checkpoint.id);
       return true;
     },
     get: async (id) => structuredClone(byId.get(id)),
@@ -42,6 +68,16 @@ export function memoryCheckpoints(): CheckpointStore {
         .filter((checkpoint) => !from || newestFirst(position(checkpoint), from) > 0);
       return { checkpoints: structuredClone(rest.slice(offset, offset + limit)), damaged: [], total: matching.length };
     },
+    async days({ filter = {}, utcOffsetMinutes, limit }) {
+      const counts = new Map<string, number>();
+      for (const checkpoint of byId.values()) {
+        if (!matches(checkpoint, filter)) continue;
+        const day = new Date(Date.parse(checkpoint.createdOrder) + utcOffsetMinutes * 60_000).toISOString().slice(0, 10);
+        counts.set(day, (counts.get(day) ?? 0) + 1);
+      }
+      const days = [...counts].map(([day, count]) => ({ day, count }));
+      return days.sort((a, b) => (a.day < b.day ? 1 : -1)).slice(0, limit);
+    },
     async tags(limit) {
       const counts = new Map<string, { tag: string; count: number }>();
       for (const { tags } of byId.values())
@@ -53,14 +89,6 @@ export function memoryCheckpoints(): CheckpointStore {
         .sort(([a, { count: most }], [b, { count: other }]) => other - most || (a < b ? -1 : 1))
         .slice(0, limit)
         .map(([, count]) => count);
-    },
-    async delete(id) {
-      embeddings.remove(id);
-      return byId.delete(id);
-    },
-    async deleteMany(ids) {
-      for (const id of ids) embeddings.remove(id);
-      return ids.filter((id) => byId.delete(id)).length;
     },
     async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
       const matching = [...byId.values()].filter((checkpoint) => matches(checkpoint, filter));
@@ -84,7 +112,14 @@ export function memoryCheckpoints(): CheckpointStore {
   };
 }
 
-function matches(checkpoint: Checkpoint, { tags = [], tagMatch = "exact", createdFrom, createdBefore }: CheckpointFilter): boolean {
+function matches(
+  checkpoint: Checkpoint,
+  { tags = [], tagMatch = "exact", createdFrom, createdBefore, context = {}, text = "" }: CheckpointFilter,
+): boolean {
+  const words = text === "" ? [] : queryTerms(text, MARKED_LANGUAGES);
+  const terms = new Set(words.length === 0 ? [] : recordTerms(`${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`));
+  if (!words.every((forms) => forms.some((form) => terms.has(form)))) return false;
+  if (!Object.entries(context).every(([key, value]) => checkpoint.context[key] === value)) return false;
   if (createdFrom !== undefined && checkpoint.createdOrder < createdFrom) return false;
   if (createdBefore !== undefined && checkpoint.createdOrder >= createdBefore) return false;
   const own = checkpoint.tags.map((tag) => tag.toLowerCase());

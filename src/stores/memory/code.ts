@@ -1,6 +1,7 @@
 import type { SymbolDefinition } from "../../model/code-chunk.ts";
 import { type CodeChunk, chunkFingerprint, chunkId, chunkText, type FileRename, type IndexedFile } from "../../model/code-index.ts";
-import type { CodeFilter, CodeStore, FileWrite } from "../../ports/code-store.ts";
+import { hasReportEnded, REPORTS_KEPT, type StoredReport } from "../../model/index-report.ts";
+import type { CodeFilter, CodeStore, FilePageQuery, FileWrite } from "../../ports/code-store.ts";
 import { bm25 } from "../../text/bm25.ts";
 import { globMatcher } from "../../text/glob.ts";
 import { codeTerms } from "../../text/terms.ts";
@@ -15,6 +16,8 @@ interface MemoryFile extends IndexedFile {
 export function memoryCode(projectId: string): CodeStore {
   const files = new Map<string, MemoryFile>();
   const renames: FileRename[] = [];
+  const reports = new Map<string, StoredReport>();
+  const newestReports = () => [...reports.values()].sort((a, b) => compare(b.startedAt, a.startedAt) || compare(a.jobId, b.jobId));
   let generation = 0;
   const inOrder = () => [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   const allChunks = () => inOrder().flatMap(({ chunks }) => chunks);
@@ -132,6 +135,29 @@ export function memoryCode(projectId: string): CodeStore {
         .filter((file) => passes({ ...file, kind: "text" }) && (terms.length === 0 || file.chunks.some(has)))
         .map(({ path }) => path);
     },
+    async report(report) {
+      const cancelRequested = reports.get(report.jobId)?.cancelRequested ?? false;
+      reports.set(report.jobId, { ...structuredClone(report), cancelRequested });
+      for (const { jobId } of newestReports().slice(REPORTS_KEPT)) reports.delete(jobId);
+      return { cancelRequested };
+    },
+    reports: async () => structuredClone(newestReports()),
+    async requestCancel(jobId) {
+      const found = reports.get(jobId);
+      if (found && !hasReportEnded(found)) reports.set(jobId, { ...found, cancelRequested: true });
+      return structuredClone(reports.get(jobId));
+    },
+    async filePage({ sortBy, limit, offset, ...filter }) {
+      const passes = filterOf(filter);
+      const found = inOrder().filter((file) => passes({ ...file, kind: "text" }));
+      return {
+        files: found
+          .sort(ORDER[sortBy])
+          .slice(offset, offset + limit)
+          .map(toIndexed),
+        total: found.length,
+      };
+    },
     renames: async (limit) => structuredClone(renames.toReversed().slice(0, limit)),
     async counts() {
       const languages = new Map<string, { files: number; chunks: number }>();
@@ -185,16 +211,19 @@ export function memoryCode(projectId: string): CodeStore {
         }),
       );
     },
-    async outlines(ids) {
-      return (await this.getMany(ids)).map(({ text: _, ...outline }) => outline);
-    },
-
     async getMany(ids) {
       const byId = new Map(allChunks().map((chunk) => [chunk.id, chunk]));
       return structuredClone(ids.flatMap((id) => byId.get(id) ?? []));
     },
   };
 }
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const ORDER: Readonly<Record<FilePageQuery["sortBy"], (a: IndexedFile, b: IndexedFile) => number>> = {
+  path: () => 0,
+  bytes: (a, b) => b.bytes - a.bytes,
+  indexed_at: (a, b) => compare(b.indexedAt, a.indexedAt),
+};
 
 /** Rows that belong to nothing cannot come about here: everything hangs on its file. */
 const NONE = { rows: 0, terms: 0, vectors: 0 };

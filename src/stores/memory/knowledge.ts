@@ -1,22 +1,31 @@
-import type { Knowledge } from "../../model/knowledge.ts";
+import { supersede } from "../../model/anchor.ts";
+import { countUse, type Knowledge } from "../../model/knowledge.ts";
 import { newestFirst, orderTime } from "../../model/record-order.ts";
 import type { VersionedVector } from "../../ports/embedding-store.ts";
 import type { KnowledgeFilter, KnowledgeStore } from "../../ports/knowledge-store.ts";
 import { bm25 } from "../../text/bm25.ts";
 import { knowledgeTerms, knowledgeText } from "../../text/knowledge-text.ts";
 import { errorSignature } from "../../text/normalise-error.ts";
+import { splitPieces } from "../../text/pieces.ts";
+import { memoryDeletable } from "./deleted-records.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
+import type { MemoryEventLog } from "./event-log.ts";
+import { MemoryKeys } from "./idempotency.ts";
+import { ObservedRecords } from "./observed-records.ts";
 import { reorderFutureRecords } from "./reorder-future-records.ts";
 
-export function memoryKnowledge(): KnowledgeStore {
-  const byId = new Map<string, Knowledge>();
+export function memoryKnowledge(log: MemoryEventLog): KnowledgeStore {
+  const byId = new ObservedRecords<Knowledge>(log, "knowledge");
   const inOrder = () => [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-  const embeddings = memoryEmbeddings(() =>
-    inOrder().map((record) => ({ id: record.id, revision: record.revision, text: knowledgeText(record) })),
+  const embeddings = memoryEmbeddings(
+    () => inOrder().map((record) => ({ id: record.id, revision: record.revision, text: knowledgeText(record) })),
+    { split: splitPieces },
   );
   const filterRecords = (filter: KnowledgeFilter) => [...byId.values()].filter((record) => matches(record, filter));
 
+  const { deletable, forget } = memoryDeletable<Knowledge>(byId, embeddings);
   const write = (record: Knowledge, vectors: readonly VersionedVector[] | undefined) => {
+    forget(record.id);
     byId.set(record.id, structuredClone(record));
     if (!vectors) return;
     embeddings.remove(record.id);
@@ -31,17 +40,29 @@ export function memoryKnowledge(): KnowledgeStore {
     return { ...record, successes, uses, createdAt, createdOrder };
   };
 
+  const keys = new MemoryKeys();
+  const markSuperseded = (ids: readonly string[] = [], by: string) => {
+    for (const id of ids) {
+      const before = id === by ? undefined : byId.get(id);
+      if (before) byId.set(id, supersede(before, by));
+    }
+  };
+
   return {
     embeddings,
-    async put(record, vectors = [], { savedAt } = {}) {
-      if (byId.has(record.id)) return false;
+    ...deletable,
+    recordOfKey: async (key) => keys.recordOf(key),
+    async put(record, vectors = [], { savedAt, supersedes, once } = {}) {
+      if (byId.has(record.id) || (once && !keys.claim(once, record.id))) return false;
       if (savedAt !== undefined) reorderFutureRecords(byId, "createdOrder", savedAt);
       write(record, vectors);
+      markSuperseded(supersedes, record.id);
       return true;
     },
-    async replace(record, vectors) {
+    async replace(record, vectors, { supersedes } = {}) {
       if (byId.get(record.id)?.revision !== record.revision - 1) return false;
       write(withCounts(record), vectors);
+      markSuperseded(supersedes, record.id);
       return true;
     },
     get: async (id) => structuredClone(byId.get(id)),
@@ -52,11 +73,11 @@ export function memoryKnowledge(): KnowledgeStore {
       const rest = from ? all.filter((record) => byPlace(record, from) > 0) : all;
       return { records: structuredClone(rest.slice(0, limit)), damaged: [], total: all.length };
     },
-    delete: async (id) => remove(id),
-    async feedback(id, success) {
+    async feedback(id, report, once) {
       const record = byId.get(id);
       if (!record) return undefined;
-      const counted = { ...record, uses: record.uses + 1, successes: record.successes + (success ? 1 : 0) };
+      if (once && !keys.claim(once, id)) return structuredClone(byId.get(keys.recordOf(once)!));
+      const counted = countUse(record, report);
       byId.set(id, counted);
       return structuredClone(counted);
     },

@@ -1,8 +1,12 @@
 import { type Clock, systemClock } from "../../model/ids.ts";
-import type { NewRunCheckpoint, Run, RunCheckpoint, RunCheckpointInfo, RunStatus } from "../../model/run.ts";
+import type { NewRunCheckpoint, RunCheckpoint, RunCheckpointInfo, RunStatus } from "../../model/run.ts";
+import * as queueRules from "../../model/run-queue-rules.ts";
 import * as rules from "../../model/run-rules.ts";
 import type { RunStore } from "../../ports/run-store.ts";
 import { type Payload, packState, unpackState } from "../rows/run-payload.ts";
+import { type MemoryEventLog, memoryEventLog } from "./event-log.ts";
+import { ObservedRun } from "./observed-run.ts";
+import { memoryGraphCatalog, memoryWorkerRegistry } from "./run-workers.ts";
 
 interface Entry {
   readonly info: RunCheckpointInfo;
@@ -10,23 +14,19 @@ interface Entry {
 }
 
 /** A run with its entries. A deleted run keeps its record, so that its sequence numbers are not reused. */
-interface RunState {
-  run: Run;
-  deleted: boolean;
-  entries: Entry[];
-  byNode: Map<string, Entry>;
-}
+type RunState = ObservedRun<Entry>;
 
 /** Runs that live as long as the process: for tests and short-lived work. */
 export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } = {}): RunStore {
   const runs = new Map<string, RunState>();
+  const events = memoryEventLog();
   const currentRun = (runId: string): RunState | undefined => {
     const state = runs.get(runId);
     return state?.deleted ? undefined : state;
   };
 
   function append(checkpoint: NewRunCheckpoint, payload: Payload, status: RunStatus | undefined, at: string): RunCheckpointInfo {
-    const state = getOrCreateRun(runs, checkpoint.runId, at);
+    const state = getOrCreateRun(runs, events, checkpoint.runId, at);
     state.run = rules.withCheckpoint(state.run, checkpoint.runId, status, at);
     const entry: Entry = {
       info: rules.checkpointInfo(checkpoint, state.run.lastSequence, at, payload.size),
@@ -38,11 +38,15 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
   }
 
   return {
-    async save(checkpoint, { fence, status } = {}) {
+    events,
+
+    async save(checkpoint, { fence, status, expectedSequence } = {}) {
       const packed = packState(checkpoint);
       const payload = packed instanceof Promise ? await packed : packed;
       const at = now();
-      rules.assertMayWrite(currentRun(checkpoint.runId)?.run, checkpoint.runId, fence, at);
+      const run = currentRun(checkpoint.runId)?.run;
+      rules.assertMayWrite(run, checkpoint.runId, fence, at);
+      if (fence === undefined) rules.assertUnchanged(run, checkpoint.runId, expectedSequence);
       return append(checkpoint, payload, status, at);
     },
 
@@ -120,7 +124,7 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       if (currentRun(runId)) throw rules.runExistsError(runId);
       const at = now();
       const until = rules.addMs(at, leaseMs);
-      const state = getOrCreateRun(runs, runId, at);
+      const state = getOrCreateRun(runs, events, runId, at);
       state.run = { ...rules.withLease(state.run, owner, until, at), graph, fingerprint, project, parent };
       append(checkpoint, payload, undefined, at);
       return { runId, owner, fence: state.run.fence, until };
@@ -151,8 +155,43 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
       const at = now();
       const state = currentRun(lease.runId);
       rules.assertHeld(state?.run, lease, at);
-      state!.run = { ...state!.run, status, note, leaseOwner: null, leaseUntil: null, updatedAt: at };
+      state!.run = queueRules.withRelease(state!.run, status, note, at);
     },
+
+    async enqueue({ runId, graph, fingerprint, project = null, parent = null, delayMs = 0, first }) {
+      const checkpoint = { ...first, runId };
+      const payload = await packState(checkpoint);
+      if (currentRun(runId)) throw rules.runExistsError(runId);
+      const at = now();
+      const state = getOrCreateRun(runs, events, runId, at);
+      state.run = { ...state.run, graph, fingerprint, project, parent };
+      append(checkpoint, payload, "queued", at);
+      state.run = { ...state.run, readyAt: rules.addMs(at, delayMs) };
+      return state.run;
+    },
+
+    async requeue(runId, options) {
+      const state = currentRun(runId);
+      if (!state) throw rules.runNotFoundError(runId);
+      state.run = queueRules.withRequeue(state.run, options, now());
+      return state.run;
+    },
+
+    async claim(query) {
+      const at = now();
+      const until = rules.addMs(at, query.leaseMs);
+      const found = [...runs.values()].filter(({ run, deleted }) => !deleted && queueRules.mayClaim(run, query, at));
+      const claimed = found.sort((a, b) => queueRules.longestWaitingFirst(a.run, b.run)).slice(0, query.limit);
+      return claimed.map((state) => {
+        const { status } = state.run;
+        state.run = queueRules.withClaim(state.run, query.owner, until, at);
+        const { runId, fence, claims } = state.run;
+        return { lease: { runId, owner: query.owner, fence, until }, status, claims };
+      });
+    },
+
+    ...memoryGraphCatalog(),
+    ...memoryWorkerRegistry(now),
 
     async close() {
       runs.clear();
@@ -161,11 +200,11 @@ export function memoryRunStore({ now = systemClock }: { readonly now?: Clock } =
 }
 
 /** Returns the run's entry, and creates it if needed; a deleted run starts again and its numbers continue. */
-function getOrCreateRun(runs: Map<string, RunState>, runId: string, at: string): RunState {
+function getOrCreateRun(runs: Map<string, RunState>, events: MemoryEventLog, runId: string, at: string): RunState {
   const known = runs.get(runId);
   if (known && !known.deleted) return known;
   const run = { ...rules.newRecord(runId, at), lastSequence: known?.run.lastSequence ?? 0, fence: known?.run.fence ?? 0 };
-  const fresh: RunState = { run, deleted: false, entries: [], byNode: new Map() };
+  const fresh: RunState = new ObservedRun(run, events);
   runs.set(runId, fresh);
   return fresh;
 }
@@ -176,8 +215,7 @@ function keepEntries(state: RunState, stays: (entry: Entry) => boolean): void {
 }
 
 function markDeleted(state: RunState): void {
-  state.deleted = true;
-  state.run = { ...state.run, fence: state.run.fence + 1 };
+  state.markDeleted();
   keepEntries(state, () => false);
 }
 

@@ -3,6 +3,7 @@ import { SHARED_PROJECT_ID } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { memoryCheckpoints } from "./checkpoints.ts";
 import { memoryCode } from "./code.ts";
+import { memoryEventLog } from "./event-log.ts";
 import { memoryKnowledge } from "./knowledge.ts";
 
 /** Projects that live as long as the process: for tests and for trying things out. */
@@ -13,7 +14,10 @@ export function memoryStorage(): Storage {
     async create(projectPath) {
       let project = projects.get(projectPath);
       if (!project) {
-        project = { projectPath, checkpoints: memoryCheckpoints(), knowledge: memoryKnowledge(), code: memoryCode(projectPath) };
+        const log = memoryEventLog();
+        const code = memoryCode(projectPath);
+        const events = { ...log, codeMark: async () => `${(await code.counts()).generation} ${JSON.stringify(await code.reports())}` };
+        project = { projectPath, checkpoints: memoryCheckpoints(log), knowledge: memoryKnowledge(log), code, events };
         projects.set(projectPath, project);
       }
       return project;
@@ -32,6 +36,9 @@ export function memoryStorage(): Storage {
       setAside.push(project);
       projects.delete(projectPath);
       return { projectPath, location: MEMORY, movedTo: `${MEMORY}, set aside as number ${setAside.length}`, problems };
+    },
+    async remove(projectPath) {
+      if (!projects.delete(projectPath)) throw new CairnError("not_found", "There is no such project in memory.");
     },
     check: async () => {},
     close: async () => projects.clear(),

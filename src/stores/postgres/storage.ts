@@ -3,7 +3,7 @@ import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { renameSchema, schemaProblems } from "./driver/damage.ts";
-import { openPostgres, type PostgresOptions, type PostgresTx, quoteName } from "./driver/driver.ts";
+import { databaseOf, type PostgresSource, type PostgresTx, quoteName } from "./driver/driver.ts";
 import { isGone } from "./driver/errors.ts";
 import { ensurePgvector } from "./driver/pgvector.ts";
 import { ensureSchema, tableExists } from "./driver/schema-version.ts";
@@ -12,15 +12,17 @@ import { probeWrite } from "./driver/write-probe.ts";
 import { checkRecords, repairRecords } from "./projects/check-records.ts";
 import { postgresCheckpoints } from "./projects/checkpoints.ts";
 import { postgresCode } from "./projects/code/store.ts";
+import { postgresProjectEvents } from "./projects/events.ts";
 import { postgresKnowledge } from "./projects/knowledge.ts";
 import { projectSchema } from "./projects/project-schema.ts";
 import type { ProjectTables } from "./projects/project-tables.ts";
+import { termStatistics } from "./projects/term-statistics.ts";
 
-export interface PostgresStorageOptions extends PostgresOptions {
+export type PostgresStorageOptions = PostgresSource & {
   readonly now: () => string;
   /** Up to this many records, semantic search compares all of them; above, it uses the index. */
   readonly exactMax?: number;
-}
+};
 
 /** Maximum number of projects that are cached as existing, so that using one needs no query. */
 const KNOWN_MAX = 10_000;
@@ -31,7 +33,7 @@ const OWNERS_AT_ONCE = 200;
 
 /** Projects as PostgreSQL schemas, one each, in one database. */
 export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: PostgresStorageOptions): Storage {
-  const database = openPostgres(options);
+  const database = databaseOf(options);
   let foundPgvector: Promise<string> | undefined;
   const pgvector = (): Promise<string> => {
     foundPgvector ??= ensurePgvector(database);
@@ -89,6 +91,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     return {
       pgvector: await pgvector(),
       exactMax,
+      statistics: termStatistics(),
       async read(work) {
         try {
           return await database.read(schema, work);
@@ -128,6 +131,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
       checkpoints: postgresCheckpoints(projectId, tables),
       knowledge: postgresKnowledge(tables),
       code: postgresCode(projectId, tables),
+      events: postgresProjectEvents(tables),
     };
   }
 
@@ -203,6 +207,16 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
         movedTo: `${database.where} (schema ${movedTo})`,
         problems,
       };
+    },
+
+    async remove(projectId) {
+      const schema = projectDatabaseName(projectId);
+      known.delete(projectId);
+      if ((await locate(projectId)) === undefined) throw new CairnError("not_found", `There is no schema ${schema} in ${database.where}.`);
+      await database.write(schema, async (tx) => {
+        await tx.run("UPDATE project_info SET project_id = project_id"); // refused while the schema is being migrated
+        await tx.exec(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
+      });
     },
 
     async check() {

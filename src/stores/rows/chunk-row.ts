@@ -35,9 +35,14 @@ export function namesOf({ kind, name, parents, defines }: NameColumns) {
   return {
     kind,
     ...(name !== null && { name }),
-    parents: JSON.parse(parents) as string[],
-    defines: JSON.parse(defines) as string[],
+    parents: listOf(parents),
+    defines: listOf(defines),
   };
+}
+
+/** Most lists are empty, and a search reads hundreds of them. */
+function listOf(json: string): string[] {
+  return json === "[]" ? [] : (JSON.parse(json) as string[]);
 }
 
 /** Returns the outline of a row: the chunk without its text. */
@@ -101,9 +106,17 @@ export function unpack(bytes: Uint8Array): string {
   }
 }
 
+/** Unpacked blocks by their keys. */
+export interface Blocks {
+  get(key: number): string | undefined;
+  set(key: number, block: string): void;
+}
+
 /** Returns a function that reads texts; a block that several chunks share is unpacked once. */
-export function textReader(bodyOf: (textKey: number) => Uint8Array | undefined): (place: TextColumns) => string {
-  const blocks = new Map<number, string>();
+export function textReader(
+  bodyOf: (textKey: number) => Uint8Array | undefined,
+  blocks: Blocks = new Map(),
+): (place: TextColumns) => string {
   return ({ text_key, text_start, text_length }) => {
     let block = blocks.get(text_key);
     if (block === undefined) {
@@ -111,5 +124,32 @@ export function textReader(bodyOf: (textKey: number) => Uint8Array | undefined):
       blocks.set(text_key, block);
     }
     return block.slice(text_start, text_start + text_length);
+  };
+}
+
+/** Characters of unpacked blocks that are cached: the texts of a few searches. */
+const RECENT_CHARS = 4_000_000;
+
+/** Returns a cache of the blocks that were read last. It holds one block at least, however long. */
+export function recentBlocks(limitChars = RECENT_CHARS): Blocks {
+  const blocks = new Map<number, string>(); // in order of last use
+  let chars = 0;
+  return {
+    get(key) {
+      const block = blocks.get(key);
+      if (block === undefined) return undefined;
+      blocks.delete(key);
+      blocks.set(key, block);
+      return block;
+    },
+    set(key, block) {
+      blocks.set(key, block);
+      chars += block.length;
+      for (const [oldest, { length }] of blocks) {
+        if (chars <= limitChars || oldest === key) break;
+        blocks.delete(oldest);
+        chars -= length;
+      }
+    },
   };
 }

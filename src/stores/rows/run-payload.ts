@@ -1,7 +1,8 @@
 import { promisify } from "node:util";
-import * as zlib from "node:zlib";
+import type { ZlibOptions } from "node:zlib";
 import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
+import { once } from "../../model/once.ts";
 import type { NewRunCheckpoint, StoredState } from "../../model/run.ts";
 import { isBlank, unstorable } from "../../text/untrusted.ts";
 
@@ -16,12 +17,19 @@ export interface Payload {
   readonly size: number;
 }
 
-type Transform = (data: Uint8Array, options: zlib.ZlibOptions) => Promise<Uint8Array>;
-const gzip = promisify(zlib.gzip) as Transform;
-const gunzip = promisify(zlib.gunzip) as Transform;
-/** Only newer Nodes have zstd built in. */
-const zstd = "zstdCompress" in zlib ? (promisify(zlib.zstdCompress) as Transform) : undefined;
-const unzstd = "zstdDecompress" in zlib ? (promisify(zlib.zstdDecompress) as Transform) : undefined;
+type Transform = (data: Uint8Array, options: ZlibOptions) => Promise<Uint8Array>;
+
+/** Loads zlib with the first large state: most commands have none. Only newer Nodes have zstd built in. */
+const codecs = once(() => {
+  const zlib = process.getBuiltinModule("node:zlib");
+  const hasZstd = "zstdCompress" in zlib;
+  return {
+    gzip: promisify(zlib.gzip) as Transform,
+    gunzip: promisify(zlib.gunzip) as Transform,
+    zstd: hasZstd ? (promisify(zlib.zstdCompress) as Transform) : undefined,
+    unzstd: hasZstd ? (promisify(zlib.zstdDecompress) as Transform) : undefined,
+  };
+});
 
 /** Checks what every store must refuse, and compresses a large state. A small one is returned unchanged: the store copies it. */
 export function packState(checkpoint: NewRunCheckpoint): Payload | Promise<Payload> {
@@ -45,6 +53,7 @@ export function packState(checkpoint: NewRunCheckpoint): Payload | Promise<Paylo
 }
 
 async function compress(state: StoredState, size: number): Promise<Payload> {
+  const { zstd, gzip } = codecs();
   const bytes = payloadBytes(state);
   // Level 1: a checkpoint is written often and read rarely.
   const data = zstd ? await zstd(bytes, {}) : await gzip(bytes, { level: 1 });
@@ -67,6 +76,7 @@ export function unpackState({ data, encoding, size }: Payload): StoredState | Pr
   if (typeof data === "string") return requireSound(data, size);
   if (encoding === "raw") return requireSound(new Uint8Array(data), size);
   if (encoding === "text") return textOf(requireSound(data, size));
+  const { gunzip, unzstd } = codecs();
   const state = decompress(data, encoding.endsWith("gzip") ? gunzip : unzstd).then((state) => requireSound(state, size));
   return encoding.startsWith("text") ? state.then(textOf) : state;
 }

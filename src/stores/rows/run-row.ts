@@ -14,6 +14,9 @@ export interface RunRow {
   fence: number;
   lease_owner: string | null;
   lease_until: string | null;
+  ready_at: string | null;
+  claims: number;
+  claimed_sequence: number;
   created_at: string;
   updated_at: string;
 }
@@ -31,6 +34,9 @@ export function toRun(row: RunRow): Run {
     fence: row.fence,
     leaseOwner: row.lease_owner,
     leaseUntil: row.lease_until,
+    readyAt: row.ready_at,
+    claims: row.claims,
+    claimedSequence: row.claimed_sequence,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

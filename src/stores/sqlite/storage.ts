@@ -7,7 +7,7 @@ import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { Storage } from "../../ports/storage.ts";
 import { runInThread } from "../../scheduling/run-in-thread.ts";
-import { checkFile, quarantineFile } from "./driver/damage.ts";
+import { checkFile, quarantineFile, removeFiles } from "./driver/damage.ts";
 import { sqliteDatabases } from "./driver/databases.ts";
 import { deletionOf, describeDeletion, forgetDeletion } from "./driver/deleted-file.ts";
 import { foreignProgramsIn } from "./driver/own-schema.ts";
@@ -44,7 +44,17 @@ function withoutKeys({ damaged, stale, quarantined }: RecordReport): RecordRepor
 /** Checks a project's code index; `undefined` if there is none. */
 async function checkCodeIndex(location: string): Promise<DatabaseReport["codeIndex"]> {
   if (!existsSync(location)) return undefined;
-  return { location, problems: await findCodeProblems(location) };
+  return unlessRemoved(location, async () => ({ location, problems: await findCodeProblems(location) }));
+}
+
+/** Reads a file that another call may delete or set aside meanwhile: then there is nothing to report. */
+async function unlessRemoved<T>(location: string, read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (existsSync(location)) throw error;
+    return undefined;
+  }
 }
 
 /** Projects as SQLite files: one each for checkpoints and knowledge, and one each for the code index. */
@@ -129,8 +139,12 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       const deleted = deletionOf(location);
       if (deleted) return { projectPath: projectId, location, state: "damaged", ...none, problems: [describeDeletion(deleted)] };
       if (!existsSync(location)) return { projectPath: projectId, location, state: "absent", ...none };
-      const { problems: own, ...found } = await checkFile(location);
-      const problems = own.length > 0 ? own : await foreignProgramsIn(location, projectSchema);
+      const checked = await unlessRemoved(location, async () => {
+        const { problems: own, ...found } = await checkFile(location);
+        return { found, problems: own.length > 0 ? own : await foreignProgramsIn(location, projectSchema) };
+      });
+      if (!checked) return { projectPath: projectId, location, state: "absent", ...none };
+      const { found, problems } = checked;
       const sound = problems.length + found.damaged.length + found.stale.length === 0;
       const codeIndex = await checkCodeIndex(codeFileOf(location));
       return {
@@ -167,13 +181,22 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       return { projectPath: projectId, location, movedTo, problems };
     },
 
-    async copyTo(projectId, file, { signal, withCode = false } = {}) {
+    async remove(projectId) {
+      const location = pathOf(projectId);
+      if (!existsSync(location)) throw new CairnError("not_found", `There is no database ${location}.`);
+      if (hasMigrationRecord(location))
+        throw new CairnError("conflict", `${location} is being migrated. Finish or undo the migration, then delete the project.`);
+      release(location);
+      removeFiles([codeFileOf(location), location]);
+    },
+
+    async copyTo(projectId, file, { signal, withCode = false, withoutDeleted = false } = {}) {
       const location = pathOf(projectId);
       if (!existsSync(location))
         throw new CairnError("not_found", "Nothing was ever stored for this project, so there is nothing to copy.");
       const code = codeFileOf(location);
-      if (withCode && existsSync(code)) await exportDatabase(code, codeFileOf(file), signal);
-      await exportDatabase(location, file, signal);
+      if (withCode && existsSync(code)) await exportDatabase(code, codeFileOf(file), { signal });
+      await exportDatabase(location, file, { signal, withoutDeleted });
       return true;
     },
 
@@ -185,7 +208,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       const copy = `${to}.importing`;
       rmSync(copy, { force: true });
       try {
-        await exportDatabase(from, copy, signal); // the exported file itself is never opened for writing
+        await exportDatabase(from, copy, { signal }); // the exported file itself is never opened for writing
         const owner = await ownerOfFile(copy, from);
         if (owner !== projectId)
           throw new CairnError("conflict", `${from} is the code index of ${owner}. Build that of ${projectId} with: cairn code index`);

@@ -45,7 +45,7 @@ export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayM
         running.delete(mirrored.prefix);
         const more = again.get(mirrored.prefix);
         again.delete(mirrored.prefix);
-        if (!done) scheduleAfter(mirrored, attempt + 1);
+        if (!done) scheduleAfter(more ? both(mirrored, more) : mirrored, attempt + 1);
         else if (more) scheduleAfter(more, 1);
       }),
     );

@@ -1,3 +1,4 @@
+import { PIECES_MAX } from "../../model/stored-record.ts";
 import type { CandidateQuery, Candidates, RecallStore } from "../../ports/recall-store.ts";
 import type { VectorOutbox } from "../../ports/vector-outbox.ts";
 import type { QdrantClient } from "./client.ts";
@@ -51,7 +52,9 @@ export function qdrantCandidates<Filter>(
       near =
         among.length === 0
           ? []
-          : await client.query(nameOf({ prefix }, versionId), vector, limit, among === "all" ? undefined : among, signal);
+          : await nearestRecords(limit, (wanted) =>
+              client.query(nameOf({ prefix }, versionId), vector, wanted, among === "all" ? undefined : among, signal),
+            );
     } catch (error) {
       signal?.throwIfAborted();
       onBehind();
@@ -86,6 +89,15 @@ export function qdrantCandidates<Filter>(
     }
     return store.candidates(query);
   };
+}
+
+/** Returns the records of the nearest points, best first. A long record has a point per piece, so several points may be one record. */
+async function nearestRecords(limit: number, query: (wanted: number) => Promise<readonly string[]>): Promise<readonly string[]> {
+  for (let wanted = limit; ; wanted = Math.min(PIECES_MAX * limit, 4 * wanted)) {
+    const points = await query(wanted);
+    const records = [...new Set(points)];
+    if (records.length >= limit || points.length < wanted || wanted >= PIECES_MAX * limit) return records.slice(0, limit);
+  }
 }
 
 type QueryVector = NonNullable<CandidateQuery<unknown>["semantic"]>;

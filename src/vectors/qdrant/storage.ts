@@ -11,6 +11,9 @@ export interface QdrantStorageOptions extends QdrantOptions, FeederOptions {
   readonly pauseMs?: number;
 }
 
+/** The verbs that change vectors of records. */
+const RECORD_CHANGES = ["put", "replace", "delete", "restore", "purge"] as const;
+
 /** Wraps a storage so that Qdrant answers semantic searches. The database keeps all vectors; those of Qdrant are derived. */
 export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): Storage {
   const client = qdrantClient(options);
@@ -28,7 +31,8 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
     const { outbox } = embeddings;
     if (!outbox || !store.matching) return store;
     const prefix = `cairn_${projectDatabaseName(projectPath)}_${await outbox.enable()}_${collection}_v`;
-    const onBehind = () => feed.schedule({ prefix, embeddings, outbox });
+    const source = { embeddings, outbox };
+    const onBehind = () => feed.schedule({ prefix, source });
     if (!scheduled.has(prefix)) onBehind(); // an earlier process may have left changes in the outbox
     scheduled.add(prefix);
     const candidates = qdrantCandidates(store, { client, prefix, outbox, onBehind, pause });
@@ -38,17 +42,25 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
       embeddings: notifyAfter<EmbeddingStore>(
         notifyAfter<EmbeddingStore>(embeddings, ["putVectors", "dropVersion"], onBehind),
         ["dropDamaged"], // the first step of `embeddings verify`
-        () => feed.schedule({ prefix, embeddings, outbox, thorough: true }),
+        () => feed.schedule({ prefix, source, thorough: true }),
       ),
     };
   }
 
   const wrapProject = async (project: ProjectStore): Promise<ProjectStore> => ({
     ...project,
-    checkpoints: await withQdrant(project.checkpoints, project.projectPath, "checkpoints", ["put", "replace", "delete", "deleteMany"]),
-    knowledge: await withQdrant(project.knowledge, project.projectPath, "knowledge", ["put", "replace", "delete", "apply"]),
+    checkpoints: await withQdrant(project.checkpoints, project.projectPath, "checkpoints", [...RECORD_CHANGES]),
+    knowledge: await withQdrant(project.knowledge, project.projectPath, "knowledge", [...RECORD_CHANGES, "apply"]),
     code: await withQdrant(project.code, project.projectPath, "code", ["commit", "reconcile"]),
   });
+
+  const dropPoints = (projectPath: string) => {
+    const ofProject = `cairn_${projectDatabaseName(projectPath)}_`;
+    for (const prefix of [...scheduled].filter((known) => known.startsWith(ofProject))) {
+      scheduled.delete(prefix);
+      feed.schedule({ prefix, source: undefined });
+    }
+  };
 
   return {
     ...storage,
@@ -56,6 +68,15 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
     async find(projectPath) {
       const project = await storage.find(projectPath);
       return project && wrapProject(project);
+    },
+    async quarantine(projectPath, problems) {
+      const report = await storage.quarantine(projectPath, problems);
+      dropPoints(projectPath);
+      return report;
+    },
+    async remove(projectPath) {
+      await storage.remove(projectPath);
+      dropPoints(projectPath);
     },
     async close() {
       await feed.close();

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { CairnError } from "../../../model/errors.ts";
 import { sha256Hex } from "../../../model/ids.ts";
+import { POSTGRES_DEFAULTS } from "../../../model/limits.ts";
 import { waitLimitMs } from "../../../scheduling/calls.ts";
 import { retry } from "../../../scheduling/retry.ts";
 import { isCollision, isConnectionLoss, POOL_TIMEOUT, translatePostgresError } from "./errors.ts";
@@ -38,12 +39,18 @@ export interface PostgresDatabase {
   write<T>(schema: string, work: (tx: PostgresTx) => Promise<T>, options?: WriteOptions): Promise<T>;
   /** One statement as a transaction of its own: a single round trip. It must name its tables with their schema. */
   statement<Row>(sql: string, params: readonly PgValue[], options?: WriteOptions): Promise<Row[]>;
+  /** Runs statements that control their own transaction, by the simple protocol. */
+  script<Row>(sql: string): Promise<Row[]>;
   close(): Promise<void>;
 }
 
 export interface PostgresOptions {
   readonly url: string;
   readonly poolMax?: number;
+  /** Seconds after which a connection is replaced once it is idle. */
+  readonly connectionLifetimeS?: number;
+  /** Transactions after which a connection is replaced. */
+  readonly connectionMaxUses?: number;
   readonly statementTimeoutMs?: number;
   /** Milliseconds that a call waits for a connection, new or pooled. */
   readonly connectTimeoutMs?: number;
@@ -51,15 +58,25 @@ export interface PostgresOptions {
   readonly reconnectMs?: number;
 }
 
+/** A database to connect to, or connections that others share: then `close` leaves them open. */
+export type PostgresSource = PostgresOptions | { readonly database: PostgresDatabase };
+
+export function databaseOf(source: PostgresSource): PostgresDatabase {
+  return "database" in source ? { ...source.database, close: async () => {} } : openPostgres(source);
+}
+
 /** Maximum number of calls that wait for a connection. Further calls fail at once, because the server cannot keep up. */
 const WAITING_MAX = 1_000;
 
 export function openPostgres(options: PostgresOptions): PostgresDatabase {
-  const { poolMax = 10, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000, reconnectMs = 15_000 } = options;
+  const { poolMax = POSTGRES_DEFAULTS.poolMax, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000, reconnectMs = 15_000 } = options;
+  const { connectionLifetimeS = POSTGRES_DEFAULTS.connectionLifetimeS, connectionMaxUses = POSTGRES_DEFAULTS.connectionMaxUses } = options;
   const where = nameOf(options.url);
   const pool = new pg.Pool({
     connectionString: options.url,
     max: poolMax,
+    maxLifetimeSeconds: connectionLifetimeS,
+    maxUses: connectionMaxUses,
     application_name: "cairn",
     connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: 30_000,
@@ -178,6 +195,17 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     statement<Row>(sql: string, params: readonly PgValue[], { idempotent = false, outsideTransaction = false }: WriteOptions = {}) {
       const begin = !outsideTransaction && timeouts() !== "" ? "BEGIN" : undefined; // limits of its own need a transaction
       return transact(begin, (tx) => tx.all<Row>(sql, ...params), idempotent);
+    },
+    script<Row>(sql: string) {
+      const runScript = async (tx: PostgresTx) => {
+        try {
+          return await tx.exec<Row>(sql);
+        } catch (error) {
+          await tx.exec("ROLLBACK").catch(() => {}); // of the transaction that the script may have begun
+          throw error;
+        }
+      };
+      return transact(undefined, runScript, false);
     },
     async close() {
       if (closed) return;

@@ -1,8 +1,8 @@
 import type { DatabaseKind } from "../../../model/backup.ts";
 import type { HealthProbe, ProbedDatabase, UnfinishedMigration } from "../../../ports/health-probe.ts";
-import { migrationLockName } from "../migration/endpoint.ts";
+import { migrationLockName } from "../migration/fence.ts";
 import { schemaProblems } from "./damage.ts";
-import { openPostgres, type PostgresDatabase } from "./driver.ts";
+import type { PostgresDatabase } from "./driver.ts";
 
 const SCHEMAS = `SELECT n.nspname AS name, coalesce(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relkind IN ('r', 'm')), 0)::text AS bytes,
   EXISTS (SELECT 1 FROM pg_proc p WHERE p.pronamespace = n.oid AND p.proname = 'cairn_migration_fence') AS fenced
@@ -13,49 +13,35 @@ const SCHEMAS = `SELECT n.nspname AS name, coalesce(sum(pg_total_relation_size(c
 const LOCK_IS_FREE = "SELECT pg_try_advisory_xact_lock_shared(hashtextextended($1, 0)) AS free";
 
 /** Inspects the schemas of a PostgreSQL database. Disk space, processes and backups are left to the server's administrator. */
-export function postgresHealth({ url }: { readonly url: string }): HealthProbe {
-  async function withConnection<T>(work: (database: PostgresDatabase) => Promise<T>): Promise<T> {
-    const database = openPostgres({ url, poolMax: 1 });
-    try {
-      return await work(database);
-    } finally {
-      await database.close();
-    }
-  }
-
+export function postgresHealth(database: PostgresDatabase): HealthProbe {
   return {
     engine: () =>
-      withConnection((database) =>
-        database.read("pg_catalog", async (tx) => {
-          const server = await tx.get<{ version: string }>("SELECT current_setting('server_version') AS version");
-          const vector = await tx.get<{ version: string }>("SELECT extversion AS version FROM pg_extension WHERE extname = 'vector'");
-          return `PostgreSQL ${server!.version}${vector ? `, pgvector ${vector.version}` : ""}`;
-        }),
-      ),
-    databases: () =>
-      withConnection(async (database) => {
-        const rows = await database.read("pg_catalog", (tx) => tx.all<{ name: string; bytes: string; fenced: boolean }>(SCHEMAS));
-        return rows.map(({ name, bytes, fenced }): ProbedDatabase => {
-          const kind = kindOf(name);
-          return { kind, id: name, location: name, bytes: Number(bytes), schema: "current", halfSnapshots: [], fenced };
-        });
+      database.read("pg_catalog", async (tx) => {
+        const server = await tx.get<{ version: string }>("SELECT current_setting('server_version') AS version");
+        const vector = await tx.get<{ version: string }>("SELECT extversion AS version FROM pg_extension WHERE extname = 'vector'");
+        return `PostgreSQL ${server!.version}${vector ? `, pgvector ${vector.version}` : ""}`;
       }),
+    async databases() {
+      const rows = await database.read("pg_catalog", (tx) => tx.all<{ name: string; bytes: string; fenced: boolean }>(SCHEMAS));
+      return rows.map(({ name, bytes, fenced }): ProbedDatabase => {
+        const kind = kindOf(name);
+        return { kind, id: name, location: name, bytes: Number(bytes), schema: "current", halfSnapshots: [], fenced };
+      });
+    },
     systems: async () => [], // the triggers only concern systems on SQLite
-    check: ({ location }) => withConnection(async (database) => (await schemaProblems(database, location)) ?? []),
+    check: async ({ location }) => (await schemaProblems(database, location)) ?? [],
     migrated: async () => [],
     async unfinishedMigrations(databases) {
-      const fenced = databases.filter((database) => database.fenced);
+      const fenced = databases.filter(({ fenced: isFenced }) => isFenced);
       if (fenced.length === 0) return []; // sends no query to a server that may be unavailable
-      return withConnection((database) =>
-        database.read("pg_catalog", async (tx) => {
-          const found: UnfinishedMigration[] = [];
-          for (const { kind, id, location } of fenced) {
-            const free = await tx.get<{ free: boolean }>(LOCK_IS_FREE, migrationLockName(location));
-            found.push({ kind, id, running: !free!.free, elsewhere: true });
-          }
-          return found;
-        }),
-      );
+      return database.read("pg_catalog", async (tx) => {
+        const found: UnfinishedMigration[] = [];
+        for (const { kind, id, location } of fenced) {
+          const free = await tx.get<{ free: boolean }>(LOCK_IS_FREE, migrationLockName(location));
+          found.push({ kind, id, running: !free!.free, elsewhere: true });
+        }
+        return found;
+      });
     },
     disks: async () => [],
     leftovers: async () => [],

@@ -4,19 +4,8 @@ import type { MigrationSource } from "../../../ports/migration.ts";
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector } from "../driver/pgvector.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
-import {
-  connectTo,
-  createFence,
-  dropFence,
-  isTombstone,
-  lockSchema,
-  postgresCounters,
-  postgresRows,
-  readFence,
-  schemaExists,
-  tablesOf,
-  transaction,
-} from "./endpoint.ts";
+import { connectTo, isTombstone, postgresCounters, postgresRows, schemaExists, transaction } from "./endpoint.ts";
+import { createFence, dropFence, lockSchema, readFence, tablesOf } from "./fence.ts";
 import type { PostgresMigrationOptions } from "./target.ts";
 
 export interface PostgresSourceOptions extends Omit<PostgresMigrationOptions, "sameSource"> {

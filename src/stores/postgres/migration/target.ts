@@ -10,19 +10,8 @@ import { ensureSchema } from "../driver/schema-version.ts";
 import { tsvectorOf } from "../projects/full-text.ts";
 import { FILL_MIRROR } from "../projects/mirror.ts";
 import { COPY_HEADER, COPY_TRAILER, encodeRows } from "./binary.ts";
-import {
-  connectTo,
-  createFence,
-  dropFence,
-  isTombstone,
-  lockSchema,
-  postgresCounters,
-  postgresRows,
-  readFence,
-  schemaExists,
-  tablesOf,
-  transaction,
-} from "./endpoint.ts";
+import { connectTo, isTombstone, postgresCounters, postgresRows, schemaExists, transaction } from "./endpoint.ts";
+import { createFence, dropFence, lockSchema, readFence, tablesOf } from "./fence.ts";
 
 export interface PostgresMigrationOptions {
   readonly url: string;

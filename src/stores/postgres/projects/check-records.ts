@@ -1,15 +1,19 @@
 import type { Checkpoint } from "../../../model/checkpoint.ts";
 import type { DamagedRecord, RecordCollection, RecordRepair, RecordReport } from "../../../model/damaged-record.ts";
+import { DELETED_COLUMNS, readDeletedRow } from "../../../model/deleted-record.ts";
 import type { Knowledge } from "../../../model/knowledge.ts";
 import {
   CHECKPOINT_COLUMNS,
+  checkpointText,
+  countPieces,
   KNOWLEDGE_COLUMNS,
+  PIECES_MAX,
   type RawRow,
   readCheckpoint,
   readKnowledge,
   type StoredRecord,
 } from "../../../model/stored-record.ts";
-import { knowledgeTerms } from "../../../text/knowledge-text.ts";
+import { knowledgeTerms, knowledgeText } from "../../../text/knowledge-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import { recordTerms } from "../../../text/terms.ts";
 import type { PostgresTx } from "../driver/driver.ts";
@@ -25,24 +29,33 @@ interface DamagedRow extends DamagedRecord {
 
 interface Found {
   readonly damaged: DamagedRow[];
+  /** Damaged rows of `deleted_records`. */
+  readonly deleted: DamagedRecord[];
   /** Keys of records whose derived columns do not match them. */
   readonly stale: { readonly collection: RecordCollection; readonly key: number }[];
+  /** Vectors without a record, or beyond its number of pieces: a search would find a text that the record does not have. */
+  readonly surplus: number;
   readonly mirror: number;
 }
+
+const SURPLUS = `FROM vectors v WHERE v.collection <> 'code' AND NOT EXISTS (
+  SELECT 1 FROM (SELECT 'checkpoints' AS collection, key, pieces FROM checkpoints UNION ALL SELECT 'knowledge', key, pieces FROM knowledge) AS r
+   WHERE r.collection = v.collection AND r.key = v.key / ${PIECES_MAX} AND r.pieces > v.key % ${PIECES_MAX})`;
 
 const PAGE = 500;
 
 /** Verifies every record of a project and the data derived from it. */
 export async function checkRecords(tables: ProjectTables): Promise<RecordReport> {
-  const { damaged, stale, mirror } = await find(tables);
+  const { damaged, deleted, stale, surplus, mirror } = await find(tables);
   const { count } = (await tables.read((tx) => tx.get<{ count: number }>("SELECT count(*) FROM quarantined_records")))!;
   return {
-    damaged: damaged.map(({ collection, id, reason }) => ({ collection, id, reason })),
+    damaged: [...damaged.map(({ collection, id, reason }) => ({ collection, id, reason })), ...deleted],
     stale: [
       ...(["checkpoints", "knowledge"] as const).flatMap((collection) => {
         const wrong = stale.filter((row) => row.collection === collection).length;
         return wrong > 0 ? [`${wrong} rows of ${collection} have derived columns that do not match them`] : [];
       }),
+      ...(surplus > 0 ? [`${surplus} vectors belong to no piece of a record`] : []),
       ...(mirror > 0 ? [`${mirror} rows of embedding_records do not match the knowledge and its vectors`] : []),
     ],
     quarantined: count,
@@ -52,7 +65,8 @@ export async function checkRecords(tables: ProjectTables): Promise<RecordReport>
 /** Quarantines damaged records and rebuilds derived data that does not match the records. */
 export async function repairRecords(tables: ProjectTables, now: string): Promise<RecordRepair> {
   const found = await find(tables);
-  if (found.damaged.length + found.stale.length + found.mirror === 0) return { quarantined: [], rebuilt: [] };
+  const problems = found.damaged.length + found.deleted.length + found.stale.length + found.surplus + found.mirror;
+  if (problems === 0) return { quarantined: [], rebuilt: [] };
   return tables.write(async (tx) => {
     const quarantined: DamagedRecord[] = [];
     for (const { key, collection, id, reason } of found.damaged) {
@@ -67,10 +81,32 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
         reason,
         toTimestamp(now),
       );
-      await tx.run("DELETE FROM vectors WHERE collection = $2 AND key = $1", key, collection);
+      await tx.run(
+        `DELETE FROM vectors WHERE collection = $2 AND key BETWEEN $1 * ${PIECES_MAX} AND $1 * ${PIECES_MAX} + ${PIECES_MAX - 1}`,
+        key,
+        collection,
+      );
       if (collection === "knowledge")
         await tx.run("DELETE FROM embedding_records WHERE template_id = (SELECT id FROM knowledge WHERE key = $1)", key);
       await tx.run(`DELETE FROM ${collection} WHERE key = $1`, key);
+      quarantined.push({ collection, id, reason });
+    }
+    for (const { collection, id, reason } of found.deleted) {
+      const row = await tx.get<RawRow>(
+        `SELECT ${DELETED_LIST} FROM deleted_records WHERE collection = $1 AND id = $2 FOR UPDATE`,
+        collection,
+        id,
+      );
+      if (!row || !("damaged" in readDeletedRow(row))) continue;
+      await tx.run(
+        `INSERT INTO quarantined_records (collection, record_id, reason, quarantined_at, raw)
+         SELECT collection, id, $3, $4, json_build_object('row', to_jsonb(r))::text FROM deleted_records r WHERE collection = $1 AND id = $2`,
+        collection,
+        id,
+        reason,
+        toTimestamp(now),
+      );
+      await tx.run("DELETE FROM deleted_records WHERE collection = $1 AND id = $2", collection, id);
       quarantined.push({ collection, id, reason });
     }
     const rebuilt = new Set<string>();
@@ -80,6 +116,7 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
       await derive(tx, key, row.record);
       rebuilt.add(`derived columns of ${collection}`);
     }
+    if ((await tx.run(`DELETE ${SURPLUS}`)) > 0) rebuilt.add("vectors");
     if ((await repairMirror(tx)) > 0) rebuilt.add("embedding_records");
     return { quarantined, rebuilt: [...rebuilt] };
   });
@@ -102,12 +139,34 @@ async function find(tables: ProjectTables): Promise<Found> {
       after = rows.at(-1)!.key as number;
     }
   }
-  return { damaged, stale, mirror: await tables.read(mirrorDifferences) };
+  const { count } = (await tables.read((tx) => tx.get<{ count: number }>(`SELECT count(*) ${SURPLUS}`)))!;
+  const deleted = await findDeleted(tables);
+  return { damaged, deleted, stale, surplus: count, mirror: await tables.read(mirrorDifferences) };
 }
 
+async function findDeleted(tables: ProjectTables): Promise<DamagedRecord[]> {
+  const found: DamagedRecord[] = [];
+  for (let after = ["", ""]; ; ) {
+    const rows = await tables.read((tx) =>
+      tx.all<RawRow>(
+        `SELECT ${DELETED_LIST} FROM deleted_records WHERE (collection, id) > ($1, $2) ORDER BY collection, id LIMIT ${PAGE}`,
+        ...after,
+      ),
+    );
+    for (const row of rows) {
+      const stored = readDeletedRow(row);
+      if ("damaged" in stored) found.push(stored.damaged);
+    }
+    if (rows.length < PAGE) return found;
+    after = [rows.at(-1)!.collection as string, rows.at(-1)!.id as string];
+  }
+}
+
+const DELETED_LIST = Object.keys(DELETED_COLUMNS).join(", ");
+
 const COLUMNS: Record<RecordCollection, string> = {
-  checkpoints: ["key", "tags", "folded_tags", ...Object.keys(CHECKPOINT_COLUMNS)].join(", "),
-  knowledge: ["key", "signature", ...Object.keys(KNOWLEDGE_COLUMNS)].join(", "),
+  checkpoints: ["key", "tags", "folded_tags", "pieces", ...Object.keys(CHECKPOINT_COLUMNS)].join(", "),
+  knowledge: ["key", "signature", "pieces", ...Object.keys(KNOWLEDGE_COLUMNS)].join(", "),
 };
 
 function readRow(collection: RecordCollection, row: RawRow): StoredRecord<Checkpoint | Knowledge> {
@@ -122,9 +181,11 @@ async function readStored(tx: PostgresTx, collection: RecordCollection, key: num
 const isCheckpoint = (record: Checkpoint | Knowledge): record is Checkpoint => "summary" in record;
 const termsOf = (record: Checkpoint | Knowledge) =>
   isCheckpoint(record) ? checkpointTerms(record) : tsvectorOf(recordTerms(knowledgeTerms(record)));
+const piecesOf = (record: Checkpoint | Knowledge) => countPieces(isCheckpoint(record) ? checkpointText(record) : knowledgeText(record));
 const signatureOf = ({ kind, question }: Knowledge) => (kind === "remediation" ? errorSignature(question) : "");
 
 function matchesColumns(row: RawRow, record: Checkpoint | Knowledge): boolean {
+  if (row.pieces !== piecesOf(record)) return false;
   if (!isCheckpoint(record)) return row.signature === signatureOf(record);
   return JSON.stringify(row.folded_tags) === JSON.stringify(record.tags.map((tag) => tag.toLowerCase()));
 }
@@ -148,6 +209,19 @@ async function derive(tx: PostgresTx, key: number, record: Checkpoint | Knowledg
   const terms = termsOf(record);
   if (isCheckpoint(record)) {
     const folded = record.tags.map((tag) => tag.toLowerCase());
-    await tx.run("UPDATE checkpoints SET folded_tags = $2, terms = $3::tsvector WHERE key = $1", key, folded, terms);
-  } else await tx.run("UPDATE knowledge SET signature = $2, terms = $3::tsvector WHERE key = $1", key, signatureOf(record), terms);
+    await tx.run(
+      "UPDATE checkpoints SET folded_tags = $2, terms = $3::tsvector, pieces = $4 WHERE key = $1",
+      key,
+      folded,
+      terms,
+      piecesOf(record),
+    );
+  } else
+    await tx.run(
+      "UPDATE knowledge SET signature = $2, terms = $3::tsvector, pieces = $4 WHERE key = $1",
+      key,
+      signatureOf(record),
+      terms,
+      piecesOf(record),
+    );
 }

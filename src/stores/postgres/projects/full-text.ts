@@ -2,6 +2,8 @@ import type { KeywordRanked } from "../../../ports/recall-store.ts";
 import type { Language } from "../../../text/language.ts";
 import { languageMarker, MARKED_LANGUAGES, queryTerms } from "../../../text/terms.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
+import type { ProjectTables } from "./project-tables.ts";
+import { rankAll, rankCandidates } from "./rank-candidates.ts";
 
 /** A condition on the records of a collection (`r`), with the caller's values as parameters, numbered from `firstParam`. */
 export interface Where {
@@ -32,43 +34,41 @@ export function quoteLexeme(term: string): string {
   return `'${term.replace(/['\\]/g, "$&$&")}'`;
 }
 
-/**
- * The occurrences of a term in a record, from `ts_rank`: with equal weights it is 0.1 times the sum of 1/i² over the occurrences, divided
- * by π²/6. The rest of that series is close to 1 / (n + 0.5), so rounding yields the exact number. Unnesting the lexemes would take
- * ten times as long.
- */
-const OCCURRENCES = "round(1 / (1.644934 - 16.4493406685 * ts_rank(r.terms, term)::float8) - 0.5)";
+/** Up to this many records, a query scores all matching records with current figures; above, it scores candidates. */
+const SCORE_ALL_MAX = 5_000;
 
 /** Returns the records whose text has terms of the query, by the BM25 of SQLite's FTS5, best first. */
 export async function rankByKeywords(
   tx: PostgresTx,
+  { statistics, exactMax }: Pick<ProjectTables, "statistics" | "exactMax">,
   records: string,
   query: string,
-  whereFrom: WhereFrom,
+  where: WhereFrom,
   limit: number,
 ): Promise<KeywordRanked[]> {
   const words = queryTerms(query, await indexedLanguages(tx, records));
   if (words.length === 0) return [];
-  const asked = words.flatMap((terms, word) => terms.map((term) => ({ word, term: quoteLexeme(term) })));
-  const where = whereFrom(4);
-  return tx.all<KeywordRanked>(
-    `WITH collection AS (SELECT count(*)::float8 AS records, greatest(avg(term_count), 1)::float8 AS length FROM ${records}),
-          weighed AS (
-            SELECT word, term, length, greatest(ln((records - found.count + 0.5) / (found.count + 0.5)), 1e-6) AS weight
-              FROM unnest($1::int[], $2::text[]) AS asked (word, lexeme), LATERAL (SELECT lexeme::tsquery AS term) AS parsed, collection,
-                   LATERAL (SELECT count(*) FROM ${records} r WHERE r.terms @@ term) AS found
-          ),
-          occurring AS (
-            SELECT r.key, r.id, word, weight, ${OCCURRENCES} AS n, 1.2 * (0.25 + 0.75 * r.term_count / length) AS damping
-              FROM weighed JOIN ${records} r ON r.terms @@ term WHERE ${where?.sql ?? "true"}
-          )
-     SELECT key, id, sum(weight * n * 2.2 / (n + damping))::float8 AS score, count(DISTINCT word)::float8 / ${words.length} AS matched
-       FROM occurring GROUP BY key, id ORDER BY score DESC, id LIMIT $3`,
-    asked.map(({ word }) => word),
-    asked.map(({ term }) => term),
-    limit,
-    ...(where?.params ?? []),
+  const asked = words.flatMap((terms, word) => terms.map((term) => ({ word, lexeme: quoteLexeme(term) })));
+  const scoreAllMax = exactMax === Number.POSITIVE_INFINITY ? exactMax : Math.min(exactMax, SCORE_ALL_MAX);
+  const figures = await statistics.read(
+    tx,
+    records,
+    asked.map(({ lexeme }) => lexeme),
+    scoreAllMax,
   );
+  const size = figures.records;
+  const terms = asked
+    .map((term, index) => ({ ...term, count: figures.counts[index]! }))
+    .filter(({ count }) => count > 0)
+    .map(({ count, ...term }) => ({ ...term, weight: inverseFrequency(size, count), share: Math.min(1, count / size) }))
+    .sort((a, b) => b.weight - a.weight);
+  if (terms.length === 0) return [];
+  const rank = size <= scoreAllMax ? rankAll : rankCandidates;
+  return rank(tx, { records, terms, words: words.length, size, length: figures.length, where, limit });
+}
+
+function inverseFrequency(records: number, count: number): number {
+  return Math.max(Math.log(Math.max(0, records - count + 0.5) / (count + 0.5)), 1e-6);
 }
 
 const MARKERS = MARKED_LANGUAGES.map((language) => quoteLexeme(languageMarker(language)));

@@ -6,14 +6,17 @@ import { type IndexJob, type IndexOutcome, type IndexWork, isFinished } from "..
 import type { DatabaseSchema } from "../../../model/schema.ts";
 import { type IndexQueue, type PerformIndexWork, shareOf } from "../../../ports/index-queue.ts";
 import { poll } from "../../../scheduling/retry.ts";
-import { openPostgres } from "../driver/driver.ts";
+import type { PostgresDatabase } from "../driver/driver.ts";
 import { translatePostgresError } from "../driver/errors.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
-import { sessionLocks } from "../driver/session-locks.ts";
 import { laneOf, newJobId, openBoss, SCHEMA, within } from "./boss.ts";
+import { LANE_LEASES_SQL, laneLeases } from "./lane-leases.ts";
 
 export interface PostgresIndexQueueOptions {
-  readonly url: string;
+  /** Connections for running jobs. */
+  readonly database: PostgresDatabase;
+  /** Connections for new jobs: many of them must not block running ones. */
+  readonly intake: PostgresDatabase;
   readonly perform: PerformIndexWork;
   /** Maximum number of unfinished jobs, over all servers. */
   readonly capacity?: number | undefined;
@@ -23,6 +26,8 @@ export interface PostgresIndexQueueOptions {
   readonly pollEveryMs?: number;
   /** Milliseconds that `close` waits for running jobs; then it interrupts them and they return to the queue. */
   readonly drainMs?: number;
+  /** Milliseconds after which the lanes of a killed process are free. */
+  readonly leaseMs?: number;
   /** Called with the first failure, and again only after a success. */
   readonly onFailure?: ((message: string) => void) | undefined;
 }
@@ -33,7 +38,7 @@ const CANCEL_WAIT_MS = 10_000;
 
 /** pg-boss stores the jobs. Their files are in a table of their own and deleted with the end of the job, so that finished jobs stay small. */
 const QUEUE_SCHEMA: DatabaseSchema = {
-  version: 1,
+  version: 2,
   name: "index queue",
   sql: `
     CREATE TABLE index_work (
@@ -46,10 +51,10 @@ const QUEUE_SCHEMA: DatabaseSchema = {
       work bytea NOT NULL
     );
     CREATE INDEX index_work_project ON index_work (project_id);
+${LANE_LEASES_SQL}
   `,
 };
 
-const lockOf = (lane: string) => `cairn index ${lane}`;
 const isJobId = (id: string) => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(id);
 
 interface Running {
@@ -59,20 +64,18 @@ interface Running {
 
 /** Returns an index queue that all servers of a database share. A job leaves it only after its files are in the index. */
 export function postgresIndexQueue({
-  url,
+  database,
+  intake,
   perform,
   capacity = CAPACITY,
   lanesAtOnce = 2,
   pollEveryMs = 1_000,
   drainMs = 10_000,
+  leaseMs = 6_000,
   onFailure = () => {},
 }: PostgresIndexQueueOptions): IndexQueue {
-  const database = openPostgres({ url, poolMax: 3 });
-  const intake = openPostgres({ url, poolMax: 2 }); // a separate pool: many new jobs must not block running ones
   const working = new Map<string, Running>(); // by lane
-  const locks = sessionLocks(url, () => {
-    for (const { stop } of working.values()) stop.abort(LANE_LOST); // another process may hold the lane now
-  });
+  const leases = laneLeases({ database, schema: SCHEMA, leaseMs, onLoss: (lane) => working.get(lane)?.stop.abort(LANE_LOST) });
   let installed: Promise<PgBoss> | undefined;
   let polling: Promise<void> | undefined;
   let pollAgain = false;
@@ -88,7 +91,7 @@ export function postgresIndexQueue({
   }
 
   function install(): Promise<PgBoss> {
-    installed ??= translateErrors(openBoss(url)).then(async (boss) => {
+    installed ??= translateErrors(openBoss(database)).then(async (boss) => {
       await ensureSchema(database, SCHEMA, QUEUE_SCHEMA);
       return boss;
     });
@@ -131,12 +134,12 @@ export function postgresIndexQueue({
     const lanes = rows.map(({ lane }) => lane).sort(() => Math.random() - 0.5); // a fixed order would starve the last lanes
     for (const lane of lanes) {
       if (closed || working.size >= lanesAtOnce) return;
-      if (working.has(lane) || !(await locks.take(lockOf(lane)))) continue;
+      if (working.has(lane) || !(await leases.take(lane))) continue;
       const stop = new AbortController();
       const ended = runLane(boss, lane, stop.signal)
         .catch(reportFailure)
         .then(async (jobs) => {
-          await locks.release(lockOf(lane));
+          await leases.release(lane);
           working.delete(lane);
           if (jobs) pollLanes(); // a lane that could not start waits for the next tick
         });
@@ -156,7 +159,7 @@ export function postgresIndexQueue({
     return jobs;
   }
 
-  /** Requeues the jobs of dead processes. The caller must hold the lane's lock: an active job then belongs to no live process. */
+  /** Requeues the jobs of dead processes. The caller must hold the lane's lease: an active job then belongs to no live process. */
   async function requeueOrphans(boss: PgBoss, lane: string): Promise<void> {
     const active = `SELECT id FROM ${SCHEMA}.job WHERE name = $1 AND state = 'active'`;
     for (const { id } of await database.statement<{ id: string }>(active, [lane]))
@@ -218,9 +221,9 @@ export function postgresIndexQueue({
     const output = (job.output ?? {}) as { status?: IndexJob["status"]; reason?: string; result?: string };
     const { projectPath, kind } = job.data;
     const times = {
-      acceptedAt: job.createdOn.toISOString(),
-      ...(job.startedOn && { startedAt: job.startedOn.toISOString() }),
-      ...(job.completedOn && { finishedAt: job.completedOn.toISOString() }),
+      acceptedAt: timeOf(job.createdOn),
+      ...(job.startedOn && { startedAt: timeOf(job.startedOn) }),
+      ...(job.completedOn && { finishedAt: timeOf(job.completedOn) }),
     };
     const common = { id, projectPath, kind, ...times };
     if (job.state === "completed")
@@ -311,16 +314,17 @@ export function postgresIndexQueue({
       }, drainMs);
       await ended;
       clearTimeout(deadline);
-      await locks.close();
+      await leases.close();
       await installed?.then(
         (boss) => boss.stop({ graceful: false }),
         () => {},
       );
-      await intake.close();
-      await database.close();
     },
   };
 }
+
+/** The driver returns times as text, whatever the types of pg-boss say. */
+const timeOf = (time: Date) => time as unknown as string;
 
 interface JobData {
   readonly projectPath: string;

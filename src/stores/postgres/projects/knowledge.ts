@@ -1,14 +1,33 @@
+import { supersede } from "../../../model/anchor.ts";
 import { damagedRecordError } from "../../../model/damaged-record.ts";
-import type { Knowledge } from "../../../model/knowledge.ts";
-import { KNOWLEDGE_COLUMNS, knowledgeChecksum, type RawRow, readKnowledge, splitStored } from "../../../model/stored-record.ts";
+import { countUse, type Knowledge } from "../../../model/knowledge.ts";
+import {
+  countPieces,
+  KNOWLEDGE_COLUMNS,
+  knowledgeChecksum,
+  PIECES_MAX,
+  type RawRow,
+  readKnowledge,
+  splitStored,
+} from "../../../model/stored-record.ts";
 import type { KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
 import { knowledgeTerms, knowledgeText } from "../../../text/knowledge-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import { recordTerms } from "../../../text/terms.ts";
 import type { PgValue, PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
-import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings, putRecordVectors } from "./embeddings.ts";
+import { postgresDeletable } from "./deleted-records.ts";
+import {
+  cosines,
+  type EmbeddedRecords,
+  matchingIds,
+  nearest,
+  postgresEmbeddings,
+  putRecordVectors,
+  removeRecordVectors,
+} from "./embeddings.ts";
 import { rankByKeywords, tsvectorOf, type Where } from "./full-text.ts";
+import { claimKey, recordOfKey, releaseKey } from "./idempotency.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { minPlace, readPage, reorderFutureRecords } from "./record-rows.ts";
 
@@ -17,6 +36,7 @@ const RECORDS: EmbeddedRecords = {
   table: "knowledge",
   textColumns: ["kind", "question"],
   textOf: ({ kind = "", question = "" }) => knowledgeText({ kind, question }),
+  slots: PIECES_MAX,
 };
 
 /** The knowledge in one PostgreSQL schema: a project's, or the shared one. */
@@ -24,19 +44,43 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
   return {
     embeddings: postgresEmbeddings(RECORDS, tables),
 
-    // After a lost answer it is unknown whether this call took the id, so the call is not repeated.
-    put: (record, vectors = [], { savedAt } = {}) =>
-      tables.write(async (tx) => {
-        if (savedAt !== undefined) await reorderFutureRecords(tx, "knowledge", ["created_order"], savedAt);
-        return add(tx, tables, { record, vectors });
-      }),
+    ...postgresDeletable({
+      collection: "knowledge",
+      tables,
+      columns: COLUMNS,
+      read: readKnowledge,
+      add: (tx, record, vectors) => add(tx, tables, { record, vectors }),
+      remove,
+    }),
 
-    replace: (record, vectors) => tables.write((tx) => replace(tx, tables, { record, vectors })),
+    // Without a key it is unknown after a lost answer whether this call took the id, so the call is not repeated.
+    put: (record, vectors = [], { savedAt, supersedes, once } = {}) =>
+      tables.write(
+        async (tx) => {
+          const claim = once && (await claimKey(tx, once, record.id));
+          if (claim === "used" || claim === "repeated") return claim === "repeated";
+          if (savedAt !== undefined) await reorderFutureRecords(tx, "knowledge", ["created_order"], savedAt);
+          const added = await add(tx, tables, { record, vectors });
+          if (added) await markSuperseded(tx, supersedes, record.id);
+          else if (once) await releaseKey(tx, once);
+          return added;
+        },
+        { idempotent: once !== undefined },
+      ),
+
+    replace: (record, vectors, { supersedes } = {}) =>
+      tables.write(async (tx) => {
+        const replaced = await replace(tx, tables, { record, vectors });
+        if (replaced) await markSuperseded(tx, supersedes, record.id);
+        return replaced;
+      }),
 
     async get(id) {
       const row = await tables.read((tx) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1`, id));
       return row && requireSound(row);
     },
+
+    recordOfKey: (key) => tables.read((tx) => recordOfKey(tx, key)),
 
     async getMany(ids) {
       const rows = await tables.read((tx) => tx.all<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = ANY ($1::text[])`, ids));
@@ -71,25 +115,31 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
       });
     },
 
-    delete: (id) => tables.write((tx) => remove(tx, id)),
-
-    async feedback(id, success) {
-      // Not idempotent: a use whose commit was cut off is reported instead of being counted twice.
-      return tables.write(async (tx) => {
-        const row = await tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1 FOR UPDATE`, id);
-        if (!row) return undefined;
-        const before = requireSound(row);
-        const record = { ...before, uses: before.uses + 1, successes: before.successes + (success ? 1 : 0) };
-        await tx.run(
-          "UPDATE knowledge SET uses = $2, successes = $3, checksum = $4 WHERE id = $1",
-          id,
-          record.uses,
-          record.successes,
-          knowledgeChecksum(record),
-        );
-        return record;
-      });
-    },
+    // Without a key, a use whose commit was cut off is reported instead of being counted twice.
+    feedback: (id, report, once) =>
+      tables.write(
+        async (tx) => {
+          const sql = `SELECT ${COLUMNS} FROM knowledge WHERE id = $1 FOR UPDATE`;
+          const row = await tx.get<RawRow>(sql, id);
+          if (!row) return undefined;
+          if (once && (await claimKey(tx, once, id)) !== "claimed") {
+            const first = await tx.get<RawRow>(sql, (await recordOfKey(tx, once))!);
+            return first && requireSound(first);
+          }
+          const before = requireSound(row);
+          const record = countUse(before, report);
+          await tx.run(
+            "UPDATE knowledge SET uses = $2, successes = $3, outdated = $4, checksum = $5 WHERE id = $1",
+            id,
+            record.uses,
+            record.successes,
+            record.outdated,
+            knowledgeChecksum(record),
+          );
+          return record;
+        },
+        { idempotent: once !== undefined },
+      ),
 
     async withSignature(signature, filter, limit) {
       const where = whereOf(filter, 3);
@@ -125,7 +175,10 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
           // Another import may add the same id at this moment; the unique index lets one of them through, and the other one fails whole.
           for (const write of batch.add) if (!(await add(tx, tables, write))) throw new AddedMeanwhile();
           for (const write of batch.replace) await replace(tx, tables, write);
-          for (const { id } of batch.remove) await remove(tx, id);
+          await remove(
+            tx,
+            batch.remove.map(({ id }) => id),
+          );
           return "applied" as const;
         })
         .catch((error: unknown) => {
@@ -135,7 +188,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
 
     async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
       return tables.read(async (tx) => ({
-        keyword: text === undefined ? [] : await rankByKeywords(tx, "knowledge", text, (first) => whereOf(filter, first), limit),
+        keyword: text === undefined ? [] : await rankByKeywords(tx, tables, "knowledge", text, (first) => whereOf(filter, first), limit),
         semantic: semantic
           ? await nearest(tx, tables, RECORDS, { ...semantic, limit: semanticLimit, where: (first) => whereOf(filter, first) })
           : [],
@@ -144,7 +197,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
 
     matching: (filter, limit) => tables.read((tx) => matchingIds(tx, RECORDS, (first) => whereOf(filter, first), limit)),
 
-    similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "knowledge", versionId, vector, ids)),
+    similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, RECORDS, versionId, vector, ids)),
   };
 }
 
@@ -153,7 +206,7 @@ class AddedMeanwhile extends Error {}
 
 const COLUMNS = Object.keys(KNOWLEDGE_COLUMNS).join(", ");
 const WRITTEN =
-  "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum, terms";
+  "kind, category, subcategory, question, answer, content_hash, signature, pieces, successes, uses, outdated, source, anchors, superseded_by, created_at, updated_at, created_order, revision, checksum, terms";
 
 function requireSound(row: RawRow): Knowledge {
   const stored = readKnowledge(row);
@@ -164,7 +217,7 @@ function requireSound(row: RawRow): Knowledge {
 async function add(tx: PostgresTx, tables: ProjectTables, { record, vectors = [] }: KnowledgeWrite): Promise<boolean> {
   const added = await tx.run(
     `INSERT INTO knowledge (id, ${WRITTEN})
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17::tsvector) ON CONFLICT (id) DO NOTHING`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21::tsvector) ON CONFLICT (id) DO NOTHING`,
     record.id,
     ...valuesOf(record),
   );
@@ -183,28 +236,43 @@ async function replace(tx: PostgresTx, tables: ProjectTables, { record, vectors 
   const before = readKnowledge(row);
   const { successes, uses, createdAt, createdOrder } = "record" in before ? before.record : record;
   await tx.run(
-    `UPDATE knowledge SET (${WRITTEN}) = ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17::tsvector) WHERE id = $1`,
+    `UPDATE knowledge SET (${WRITTEN}) = ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21::tsvector) WHERE id = $1`,
     record.id,
     ...valuesOf({ ...record, successes, uses, createdAt, createdOrder }),
   );
   if (vectors) {
-    await removeVectors(tx, record.id);
+    await removeRecordVectors(tx, RECORDS, [record.id]);
     await putRecordVectors(tx, tables, record.id, "knowledge", vectors);
   }
   return true;
 }
 
+async function markSuperseded(tx: PostgresTx, ids: readonly string[] = [], by: string): Promise<void> {
+  for (const id of [...ids].sort()) {
+    const row = id === by ? undefined : await tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1 FOR UPDATE`, id);
+    const stored = row && readKnowledge(row);
+    if (!stored || "damaged" in stored) continue;
+    const after = supersede(stored.record, by);
+    const sql = "UPDATE knowledge SET superseded_by = $2, revision = $3, checksum = $4 WHERE id = $1";
+    await tx.run(sql, id, by, after.revision, knowledgeChecksum(after));
+  }
+}
+
 /** In the order of WRITTEN. */
 function valuesOf(record: Knowledge): PgValue[] {
-  const { kind, category, subcategory, question, answer, contentHash, successes, uses, source, revision } = record;
+  const { kind, category, subcategory, question, answer, contentHash, successes, uses, outdated, source, anchors, supersededBy, revision } =
+    record;
   const signature = kind === "remediation" ? errorSignature(question) : "";
-  const content = [kind, category, subcategory, question, answer, contentHash, signature];
+  const content = [kind, category, subcategory, question, answer, contentHash, signature, countPieces(knowledgeText(record))];
   const times = [record.createdAt, record.updatedAt, record.createdOrder].map(toTimestamp);
   return [
     ...content,
     successes,
     uses,
+    outdated,
     source,
+    JSON.stringify(anchors),
+    supersededBy,
     ...times,
     revision,
     knowledgeChecksum(record),
@@ -212,14 +280,10 @@ function valuesOf(record: Knowledge): PgValue[] {
   ];
 }
 
-async function removeVectors(tx: PostgresTx, id: string): Promise<void> {
-  await tx.run("DELETE FROM vectors v USING knowledge r WHERE r.id = $1 AND v.key = r.key AND v.collection = 'knowledge'", id);
-}
-
-async function remove(tx: PostgresTx, id: string): Promise<boolean> {
-  await tx.run("SELECT 1 FROM knowledge WHERE id = $1 FOR UPDATE", id); // no vector is filled in meanwhile
-  await removeVectors(tx, id);
-  return (await tx.run("DELETE FROM knowledge WHERE id = $1", id)) > 0;
+async function remove(tx: PostgresTx, ids: readonly string[]): Promise<number> {
+  await tx.run("SELECT 1 FROM knowledge WHERE id = ANY ($1::text[]) ORDER BY key FOR UPDATE", ids); // no vector is filled in meanwhile
+  await removeRecordVectors(tx, RECORDS, ids);
+  return tx.run("DELETE FROM knowledge WHERE id = ANY ($1::text[])", ids);
 }
 
 /** The filter as a condition on `knowledge r`, its parameters counted from `first`; absent when everything matches. */

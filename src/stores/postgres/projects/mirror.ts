@@ -1,7 +1,8 @@
+import { PIECES_MAX } from "../../../model/stored-record.ts";
 import type { PostgresTx } from "../driver/driver.ts";
 
 const MIRRORED = `SELECT k.id, v.version_id, v.vector, k.category, k.subcategory, k.question, k.answer, k.content_hash,
-    ((k.successes + 1.0) / (k.uses + 2))::real, k.uses FROM knowledge k JOIN vectors v ON v.key = k.key AND v.collection = 'knowledge'`;
+    ((k.successes + 1.0) / (k.uses + 2))::real, k.uses FROM knowledge k JOIN vectors v ON v.key = k.key * ${PIECES_MAX} AND v.collection = 'knowledge'`;
 const MIRROR_COLUMNS =
   "template_id, version_id, embedding_vector, category, subcategory, question_text, answer_text, content_hash, success_rate, usage_count";
 

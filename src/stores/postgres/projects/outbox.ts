@@ -26,7 +26,10 @@ CREATE TRIGGER vectors_outbox AFTER INSERT OR UPDATE OR DELETE ON vectors FOR EA
 `;
 
 /** Returns the outbox of one collection: the changes of its vectors, for an external index. */
-export function postgresOutbox({ collection, table }: Pick<EmbeddedRecords, "collection" | "table">, tables: ProjectTables): VectorOutbox {
+export function postgresOutbox(
+  { collection, table, slots }: Pick<EmbeddedRecords, "collection" | "table" | "slots">,
+  tables: ProjectTables,
+): VectorOutbox {
   const requeue = "ON CONFLICT (collection, version_id, key) DO UPDATE SET change = DEFAULT";
   return {
     enable: () =>
@@ -56,7 +59,7 @@ export function postgresOutbox({ collection, table }: Pick<EmbeddedRecords, "col
       tables.read(async (tx) => {
         const rows = await tx.all<{ change: number; key: number; id: string | null; vector: string | null }>(
           `SELECT o.change, o.key, r.id, v.vector::text AS vector FROM vector_outbox o
-             LEFT JOIN ${table} r ON r.key = o.key
+             LEFT JOIN ${table} r ON r.key = o.key / ${slots}
              LEFT JOIN vectors v ON v.version_id = o.version_id AND v.key = o.key
             WHERE o.collection = $1 AND o.version_id = $2 ORDER BY o.change LIMIT $3`,
           collection,
@@ -95,7 +98,7 @@ export function postgresOutbox({ collection, table }: Pick<EmbeddedRecords, "col
     pendingIds: (versionId, limit) =>
       tables.read(async (tx) => {
         const rows = await tx.all<{ id: string }>(
-          `SELECT r.id FROM vector_outbox o JOIN ${table} r ON r.key = o.key WHERE o.collection = $1 AND o.version_id = $2 LIMIT $3`,
+          `SELECT DISTINCT r.id FROM vector_outbox o JOIN ${table} r ON r.key = o.key / ${slots} WHERE o.collection = $1 AND o.version_id = $2 LIMIT $3`,
           collection,
           versionId,
           limit,

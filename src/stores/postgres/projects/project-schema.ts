@@ -1,11 +1,15 @@
 import type { DatabaseSchema } from "../../../model/schema.ts";
+import { PIECES_MAX } from "../../../model/stored-record.ts";
 import { CODE_SCHEMA } from "./code/schema.ts";
+import { DELETED_SCHEMA } from "./deleted-records.ts";
+import { EVENT_SCHEMA } from "./event-schema.ts";
+import { IDEMPOTENCY_SCHEMA } from "./idempotency.ts";
 import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
 import { OUTBOX_SCHEMA } from "./outbox.ts";
 
 /** The tables of a project's schema. */
 export const projectSchema: DatabaseSchema = {
-  version: 2,
+  version: 8,
   name: "project",
   sql: `
     CREATE TABLE project_info (
@@ -24,9 +28,14 @@ export const projectSchema: DatabaseSchema = {
       description text NOT NULL,
       -- Text and not jsonb: what was saved comes back with its keys in the same order.
       context text NOT NULL,
+      -- A JSON list; the id of the record that replaces this one, or an empty text.
+      anchors text NOT NULL,
+      superseded_by text COLLATE "C" NOT NULL,
       tags text[] NOT NULL,
       folded_tags text[] NOT NULL,
       token_count integer NOT NULL CHECK (token_count >= 0),
+      -- The texts that are embedded: the whole text, and the parts of a long one.
+      pieces integer NOT NULL CHECK (pieces BETWEEN 1 AND ${PIECES_MAX}),
       created_at timestamptz NOT NULL,
       updated_at timestamptz NOT NULL,
       -- The places in the two orders: the times above, unless they lay in the future.
@@ -40,6 +49,7 @@ export const projectSchema: DatabaseSchema = {
     CREATE INDEX checkpoints_terms ON checkpoints USING gin (terms);
     CREATE INDEX checkpoints_created ON checkpoints (created_order DESC, id);
     CREATE INDEX checkpoints_updated ON checkpoints (updated_order DESC, id);
+    CREATE INDEX checkpoints_long ON checkpoints (id, pieces) WHERE pieces > 1;
     CREATE INDEX checkpoints_folded_tags ON checkpoints USING gin (folded_tags);
     -- Damaged records that a repair set aside, their rows as JSON.
     CREATE TABLE quarantined_records (
@@ -62,6 +72,7 @@ export const projectSchema: DatabaseSchema = {
     );
     CREATE UNIQUE INDEX idx_embedding_versions_current ON embedding_versions (collection) WHERE is_current;
     -- Dimensions differ between versions, so the column has none; each version has an index of its own.
+    -- The key is that of a chunk of code, or of a record and one of its pieces: record key × ${PIECES_MAX} + piece.
     CREATE TABLE vectors (
       version_id integer NOT NULL REFERENCES embedding_versions (version_id) ON DELETE RESTRICT,
       key bigint NOT NULL,
@@ -71,7 +82,10 @@ export const projectSchema: DatabaseSchema = {
     );
     CREATE INDEX vectors_record ON vectors (collection, key);
     ${KNOWLEDGE_SCHEMA}
+    ${DELETED_SCHEMA}
+    ${EVENT_SCHEMA}
     ${OUTBOX_SCHEMA}
+    ${IDEMPOTENCY_SCHEMA}
     ${CODE_SCHEMA}
   `,
 };

@@ -1,22 +1,23 @@
-import { CHECKPOINT_VERSION, type NewRunCheckpoint, type Run, type RunCheckpoint, type RunCheckpointInfo } from "../../../model/run.ts";
+import type { Run, RunCheckpoint, RunCheckpointInfo } from "../../../model/run.ts";
 import * as rules from "../../../model/run-rules.ts";
 import type { RunStore } from "../../../ports/run-store.ts";
-import { type Payload, type PayloadEncoding, packState, payloadBytes, unpackState } from "../../rows/run-payload.ts";
+import { type PayloadEncoding, packState, unpackState } from "../../rows/run-payload.ts";
 import { type RunRow, toRun } from "../../rows/run-row.ts";
-import { openPostgres, type PgValue, type PostgresDatabase, type PostgresOptions } from "../driver/driver.ts";
+import { databaseOf, type PgValue, type PostgresSource } from "../driver/driver.ts";
+import { postgresEventLog } from "../driver/event-log.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
+import { checkpointParams } from "./checkpoint-params.ts";
+import { postgresGraphCatalog } from "./graphs.ts";
 import { prunePostgresRuns } from "./prune.ts";
+import { postgresRunQueue } from "./queue.ts";
 import { RUNS_SCHEMA, runSchema } from "./schema.ts";
 import * as sql from "./sql.ts";
-
-export interface PostgresRunStoreOptions extends PostgresOptions {
-  /** Uses this connection instead of one of its own, and leaves it open. */
-  readonly database?: PostgresDatabase;
-}
+import type { RunStatements } from "./statements.ts";
+import { postgresWorkerRegistry } from "./workers.ts";
 
 /** Runs in the schema `runs` of a PostgreSQL database, for any number of machines. Every save is one round trip. */
-export function postgresRunStore({ database: given, ...options }: PostgresRunStoreOptions): RunStore {
-  const database = given ?? openPostgres(options);
+export function postgresRunStore(options: PostgresSource): RunStore {
+  const database = databaseOf(options);
   let migrating: Promise<void> | undefined;
 
   /** The tables are made by the first call; one that fails is tried again by the next. */
@@ -35,22 +36,32 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
     await ready();
     return database.statement<Row>(text, params);
   };
+  const statements: RunStatements = { ask, change };
   const record = async (runId: string): Promise<Run | undefined> => {
     const [row] = await ask<RunRow>("SELECT * FROM runs.runs WHERE run_id = $1 AND NOT deleted", [runId]);
     return row && toRun(row);
   };
 
+  const events = postgresEventLog({
+    ask,
+    change: async (text, params) => (await ask(`${text} RETURNING sequence`, params)).length,
+    table: `${RUNS_SCHEMA}.events`,
+  });
+
   return {
-    async save(checkpoint, { fence, status = null as never } = {}) {
+    events,
+
+    async save(checkpoint, { fence, status = null as never, expectedSequence } = {}) {
       const payload = await packState(checkpoint);
       const params = checkpointParams(checkpoint, payload);
       const [saved] =
         fence === undefined
-          ? await change<Saved>(sql.SAVE_FREE, [...params, status])
+          ? await change<Saved>(sql.SAVE_FREE, [...params, status, expectedSequence ?? null])
           : await change<Saved>(sql.SAVE_FENCED, [...params, fence, status]);
       if (saved) return rules.checkpointInfo(checkpoint, saved.sequence, saved.timestamp, payload.size);
       if (fence !== undefined) throw rules.leaseLostError(checkpoint.runId, fence);
-      throw rules.leaseHeldError(checkpoint.runId, (await record(checkpoint.runId))?.leaseUntil ?? new Date().toISOString());
+      const until = (await record(checkpoint.runId))?.leaseUntil;
+      throw until ? rules.leaseHeldError(checkpoint.runId, until) : rules.concurrentChangeError(checkpoint.runId);
     },
 
     async load(runId, nodeId) {
@@ -156,9 +167,11 @@ export function postgresRunStore({ database: given, ...options }: PostgresRunSto
       if (!released) throw rules.leaseLostError(lease.runId, lease.fence);
     },
 
-    async close() {
-      if (!given) await database.close();
-    },
+    ...postgresRunQueue(statements),
+    ...postgresGraphCatalog(statements),
+    ...postgresWorkerRegistry(statements),
+
+    close: () => database.close(),
   };
 }
 
@@ -191,25 +204,6 @@ interface InfoRow {
 interface CheckpointRow extends InfoRow {
   encoding: PayloadEncoding;
   data: Uint8Array;
-}
-
-function checkpointParams(checkpoint: NewRunCheckpoint, payload: Payload): PgValue[] {
-  const info = rules.checkpointInfo(checkpoint, 0, "", payload.size);
-  return [
-    info.runId,
-    info.nodeId,
-    CHECKPOINT_VERSION,
-    info.nextNode,
-    info.previousNode,
-    info.attempt,
-    info.branch,
-    info.step,
-    info.kind,
-    info.note,
-    info.size,
-    payload.encoding,
-    payloadBytes(payload.data),
-  ];
 }
 
 function toInfo(row: InfoRow): RunCheckpointInfo {

@@ -1,19 +1,14 @@
 import { systemDatabaseName } from "../../../model/ids.ts";
 import { assertSystemId, byBytes, wrongOwnerError } from "../../../model/system-rules.ts";
 import type { SystemStorage, SystemStore } from "../../../ports/system-store.ts";
-import { openPostgres, type PostgresDatabase, type PostgresOptions, quoteName } from "../driver/driver.ts";
+import { databaseOf, type PostgresSource, quoteName } from "../driver/driver.ts";
 import { ensureSchema, tableExists } from "../driver/schema-version.ts";
 import { systemSchema } from "./schema.ts";
 import { postgresSystemStore } from "./store.ts";
 
-export interface PostgresSystemStorageOptions extends PostgresOptions {
-  /** Uses this connection instead of one of its own, and leaves it open. */
-  readonly database?: PostgresDatabase;
-}
-
 /** Systems as PostgreSQL schemas, one each, in one database. */
-export function postgresSystemStorage({ database: given, ...options }: PostgresSystemStorageOptions): SystemStorage {
-  const database = given ?? openPostgres(options);
+export function postgresSystemStorage(options: PostgresSource): SystemStorage {
+  const database = databaseOf(options);
   const known = new Map<string, Promise<SystemStore>>();
   const locationOf = (systemId: string) => `${database.where} (schema ${systemDatabaseName(systemId)})`;
 
@@ -81,8 +76,6 @@ export function postgresSystemStorage({ database: given, ...options }: PostgresS
       return found?.bytes == null ? undefined : Number(found.bytes);
     },
 
-    async close() {
-      if (!given) await database.close();
-    },
+    close: () => database.close(),
   };
 }

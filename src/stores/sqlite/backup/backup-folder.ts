@@ -7,29 +7,32 @@ import { readRegularFile } from "../../../files/regular-file.ts";
 import { type Backup, type BackupManifest, DATABASE_KINDS } from "../../../model/backup.ts";
 import { CairnError } from "../../../model/errors.ts";
 import { sha256Hex } from "../../../model/ids.ts";
+import { once } from "../../../model/once.ts";
 import type { UnusableBackup } from "../../../ports/backup-store.ts";
 import { syncFolder } from "./copy-file.ts";
 
-const Database = { kind: z.enum(DATABASE_KINDS), id: z.string() };
-const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-const Manifest = z.strictObject({
-  id: z.string(),
-  createdAt: z.iso.datetime(),
-  versions: z.strictObject({ cairn: z.string(), node: z.string(), sqlite: z.string() }),
-  databases: z.array(
-    z.strictObject({
-      ...Database,
-      // No path: a manifest must not make a restore read a file from elsewhere.
-      file: z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]*\.db$/),
-      bytes: z.int(),
-      sha256: Sha256,
-      schema: z.array(z.strictObject({ version: z.int(), name: z.string(), checksum: z.string() })),
-      tables: z.array(z.strictObject({ name: z.string(), rows: z.int(), sha256: Sha256 })),
-    }),
-  ),
-  failed: z.array(z.strictObject({ ...Database, reason: z.string() })),
+const manifestSchemas = once(() => {
+  const Database = { kind: z.enum(DATABASE_KINDS), id: z.string() };
+  const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+  const Manifest = z.strictObject({
+    id: z.string(),
+    createdAt: z.iso.datetime(),
+    versions: z.strictObject({ cairn: z.string(), node: z.string(), sqlite: z.string() }),
+    databases: z.array(
+      z.strictObject({
+        ...Database,
+        // No path: a manifest must not make a restore read a file from elsewhere.
+        file: z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]*\.db$/),
+        bytes: z.int(),
+        sha256: Sha256,
+        schema: z.array(z.strictObject({ version: z.int(), name: z.string(), checksum: z.string() })),
+        tables: z.array(z.strictObject({ name: z.string(), rows: z.int(), sha256: Sha256 })),
+      }),
+    ),
+    failed: z.array(z.strictObject({ ...Database, reason: z.string() })),
+  });
+  return { Manifest, ManifestFile: z.strictObject({ format: z.literal(1), manifest: Manifest, sha256: Sha256 }) };
 });
-const ManifestFile = z.strictObject({ format: z.literal(1), manifest: Manifest, sha256: Sha256 });
 
 export const MANIFEST = "manifest.json";
 /** Bytes of a manifest: tables and checksums of some ten thousand databases. */
@@ -48,7 +51,7 @@ export function backupFolder(folder: string) {
       throw new CairnError("not_found", `There is no backup ${id} in ${folder}. See: cairn backup list`, { cause });
     }
     try {
-      const { manifest, sha256 } = ManifestFile.parse(JSON.parse(text));
+      const { manifest, sha256 } = manifestSchemas().ManifestFile.parse(JSON.parse(text));
       if (sha256Hex(JSON.stringify(manifest)) !== sha256) throw new Error("its checksum is wrong");
       if (manifest.id !== id) throw new Error(`it is that of ${manifest.id}`);
       return { ...manifest, location };
@@ -95,7 +98,7 @@ export function backupFolder(folder: string) {
     },
     /** Writes the manifest, syncs the folder and renames it to the backup's id. */
     finish(partial: string, manifest: BackupManifest): Backup {
-      const canonical = Manifest.parse(manifest); // sorts the keys in the order of the schema, as `read` does
+      const canonical = manifestSchemas().Manifest.parse(manifest); // sorts the keys in the order of the schema, as `read` does
       const text = `${JSON.stringify({ format: 1, manifest: canonical, sha256: sha256Hex(JSON.stringify(canonical)) }, null, 2)}\n`;
       const descriptor = openSync(join(partial, MANIFEST), "wx", 0o600);
       try {

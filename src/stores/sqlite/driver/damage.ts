@@ -1,4 +1,4 @@
-import { existsSync, linkSync, mkdirSync, renameSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { CairnError } from "../../../model/errors.ts";
 import { runInThread } from "../../../scheduling/run-in-thread.ts";
@@ -25,13 +25,7 @@ export interface QuarantineFile {
  * loses nothing: every file has its new name before the first loses its old one. Returns the new path.
  */
 export function quarantineFile({ path, folder, at, projectPath, problems }: QuarantineFile): string {
-  const others = otherUsers(path) ?? [];
-  if (others.length > 0)
-    throw new CairnError(
-      "conflict",
-      `The database ${path} is in use by ${others.length === 1 ? "process" : "processes"} ${others.join(", ")}. Stop it, then set the database aside.`,
-      { details: { path, processes: others } },
-    );
+  assertUnused(path, "set the database aside");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const target = join(folder, `${basename(path)}.damaged-${at.replace(/[-:.]/g, "")}`);
   const parts = ["", "-wal", "-shm"].filter((suffix) => existsSync(path + suffix));
@@ -50,6 +44,22 @@ export function quarantineFile({ path, folder, at, projectPath, problems }: Quar
     for (const suffix of parts) renameSync(path + suffix, target + suffix);
   }
   return parts.length > 0 ? target : `${target}.json`;
+}
+
+/** Deletes database files with their WALs, unless another process has one of them open. The last file is deleted last. */
+export function removeFiles(paths: readonly string[]): void {
+  for (const path of paths) assertUnused(path, "delete the database");
+  for (const path of paths) for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+}
+
+function assertUnused(path: string, then: string): void {
+  const others = otherUsers(path) ?? [];
+  if (others.length > 0)
+    throw new CairnError(
+      "conflict",
+      `The database ${path} is in use by ${others.length === 1 ? "process" : "processes"} ${others.join(", ")}. Stop it, then ${then}.`,
+      { details: { path, processes: others } },
+    );
 }
 
 export function tryLink(from: string, to: string): boolean {

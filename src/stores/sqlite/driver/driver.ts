@@ -1,13 +1,13 @@
 import { closeSync, existsSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { makeFolder } from "../../../files/make-folder.ts";
 import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
 import { LIMITS } from "../../../model/limits.ts";
 import { isMigrating, migratingError } from "../../../model/migration.ts";
 import type { DatabaseSchema } from "../../../model/schema.ts";
 import { waitLimitMs } from "../../../scheduling/calls.ts";
+import { retry } from "../../../scheduling/retry.ts";
 import { hasMigrationRecord, migratedTo } from "../migration/record.ts";
 import { isCodeFile } from "../projects/code/code-file.ts";
 import { closedError } from "./closed-error.ts";
@@ -217,28 +217,34 @@ async function connect(path: string, mustExist: boolean, lockWaitMs: number): Pr
     makeFolderOf(path);
     makePrivate(path);
   }
-  const deadline = Date.now() + waitLimitMs(lockWaitMs);
-  for (;;) {
-    const inode = inodeOf(path);
-    const connection = openConnection(DatabaseSync, path);
-    try {
-      // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
-      const durability = isCodeFile(path) ? REBUILDABLE : DURABLE;
-      connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${durability}; PRAGMA foreign_keys = ON`);
-      connection.exec(`PRAGMA temp_store = MEMORY; ${READ_BUSY}`);
-      // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
-      if (inodeOf(path) === inode) {
-        assertNotMigratedAway(connection, path);
-        return connection;
-      }
-      connection.close();
-    } catch (error) {
-      connection.close();
-      if (isMigrating(error)) throw error;
-      // Several processes may create one file at the same moment.
-      if (!isBusy(error) || Date.now() > deadline) throw translateSqliteError(error, path);
-      await sleep(5 + Math.random() * 20);
-    }
+  // Several processes may create one file at the same moment.
+  const isRetryable = (error: unknown) => isBusy(error) || error === REPLACED;
+  try {
+    return await retry(async () => connectOnce(DatabaseSync, path), { ...CONNECT_RETRY, limitMs: waitLimitMs(lockWaitMs), isRetryable });
+  } catch (error) {
+    throw isMigrating(error) ? error : translateSqliteError(error, path);
+  }
+}
+
+/** Milliseconds between attempts to connect to a file that another process creates. */
+const CONNECT_RETRY = { backoff: { firstMs: 25, maxMs: 25 } };
+const REPLACED = new CairnError("unavailable", "A restore replaced the database file while it was opened. Try again.");
+
+function connectOnce(DatabaseSync: Engine, path: string): DatabaseSync {
+  const inode = inodeOf(path);
+  const connection = openConnection(DatabaseSync, path);
+  try {
+    // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
+    const durability = isCodeFile(path) ? REBUILDABLE : DURABLE;
+    connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${durability}; PRAGMA foreign_keys = ON`);
+    connection.exec(`PRAGMA temp_store = MEMORY; ${READ_BUSY}`);
+    // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
+    if (inodeOf(path) !== inode) throw REPLACED;
+    assertNotMigratedAway(connection, path);
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
   }
 }
 

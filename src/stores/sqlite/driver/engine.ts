@@ -1,6 +1,6 @@
+import { createRequire } from "node:module";
 import type { DatabaseSync as NodeDatabaseSync, backup as nodeBackup } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { builtFile } from "../../../files/built-file.ts";
@@ -42,25 +42,27 @@ async function choose(): Promise<LoadedEngine> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   // Before 22.16 the built-in module lacks options we need.
   if (major > 22 || (major === 22 && minor >= 16)) {
-    const builtin = await withoutSqliteWarning(() => import("node:sqlite"));
+    const builtin = withoutSqliteWarning(() => process.getBuiltinModule("node:sqlite"));
     if (isComplete(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
   }
-  const bundled = await import(pathToFileURL(builtFile("sqlite/index.mjs")).href).catch((error) => {
+  try {
+    const file = builtFile("sqlite/index.cjs");
+    const { DatabaseSync, backup } = createRequire(file)(file) as Pick<LoadedEngine, "DatabaseSync" | "backup">;
+    return { DatabaseSync, backup, name: "@photostructure/sqlite" };
+  } catch (error) {
     assertDescriptorsLeft(); // its loader reports a missing file instead
     throw error;
-  });
-  const { DatabaseSync, backup } = bundled as Pick<LoadedEngine, "DatabaseSync" | "backup">;
-  return { DatabaseSync, backup, name: "@photostructure/sqlite" };
+  }
 }
 
 /** Runs `load` without Node 22's warning that SQLite is experimental: a user can do nothing about it. Other warnings pass. */
-export async function withoutSqliteWarning<T>(load: () => Promise<T>): Promise<T> {
+export function withoutSqliteWarning<T>(load: () => T): T {
   const emitWarning = process.emitWarning;
   process.emitWarning = ((warning: string | Error, ...rest: never[]) => {
     if (!String(warning).includes("SQLite is an experimental feature")) emitWarning.call(process, warning, ...rest);
   }) as typeof process.emitWarning;
   try {
-    return await load();
+    return load();
   } finally {
     process.emitWarning = emitWarning;
   }

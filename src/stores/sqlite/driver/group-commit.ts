@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pollDelayMs } from "../../../scheduling/retry.ts";
 import { closedError } from "./closed-error.ts";
 import type { SqliteTx } from "./driver.ts";
 import { isBusy, lockedError, translateSqliteError } from "./errors.ts";
@@ -70,7 +71,7 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
       const error = beginImmediate(connection);
       if (error === undefined) {
         commitGroup(queue.splice(0, GROUP_MAX));
-        if (attempt > 1) pauseUntil = performance.now() + PAUSE_MS * (0.5 + Math.random());
+        if (attempt > 1) pauseUntil = performance.now() + pollDelayMs(PAUSE_MS);
         return;
       }
       rejectExpired(error);

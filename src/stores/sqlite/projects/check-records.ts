@@ -1,5 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { DamagedRecord, RecordReport } from "../../../model/damaged-record.ts";
+import { DELETED_COLUMNS, readDeletedRow } from "../../../model/deleted-record.ts";
+import type { RawRow } from "../../../model/stored-record.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { assertDescriptorsLeft } from "../driver/errors.ts";
 import { type FileProblems, findProblems } from "../driver/find-problems.ts";
@@ -7,6 +9,8 @@ import { DERIVED_PARTS, type Reader, storedCheckpoints, storedKnowledge } from "
 
 export interface DamagedRow extends DamagedRecord {
   readonly key: number;
+  /** The row is in `deleted_records`. */
+  readonly isDeleted?: boolean | undefined;
 }
 
 /** Everything that is wrong with a project's file. */
@@ -28,7 +32,9 @@ export async function checkWholeFile(path: string): Promise<FileCheck> {
     const damaged = findDamaged(tx);
     // A damaged record explains what is wrong with its own row; only what concerns something else is stale.
     const stale = [
-      ...new Set(found.repairable.filter((line) => !/ (?:value|constraint failed) in (?:checkpoints|knowledge)\b/.test(line))),
+      ...new Set(
+        found.repairable.filter((line) => !/ (?:value|constraint failed) in (?:checkpoints|knowledge|deleted_records)\b/.test(line)),
+      ),
     ];
     for (const part of DERIVED_PARTS) stale.push(...[part.problem(tx) ?? []].flat());
     const { count } = tx.get<{ count: number }>("SELECT count(*) AS count FROM quarantined_records")!;
@@ -46,8 +52,14 @@ function findDamaged(tx: Reader): DamagedRow[] {
   const found: DamagedRow[] = [];
   for (const { key, row } of storedCheckpoints(tx)) if ("damaged" in row) found.push({ key, ...row.damaged });
   for (const { key, row } of storedKnowledge(tx)) if ("damaged" in row) found.push({ key, ...row.damaged });
+  for (const { key, ...row } of tx.all<RawRow & { key: number }>(`SELECT rowid AS key, ${DELETED_LIST} FROM deleted_records`)) {
+    const stored = readDeletedRow(row);
+    if ("damaged" in stored) found.push({ key, isDeleted: true, ...stored.damaged });
+  }
   return found;
 }
+
+export const DELETED_LIST = Object.keys(DELETED_COLUMNS).join(", ");
 
 function readerOf(connection: DatabaseSync): Reader {
   const prepared = new Map<string, ReturnType<DatabaseSync["prepare"]>>();

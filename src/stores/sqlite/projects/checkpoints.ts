@@ -1,3 +1,4 @@
+import { supersede } from "../../../model/anchor.ts";
 import type { Checkpoint, CheckpointSort } from "../../../model/checkpoint.ts";
 import { damagedRecordError } from "../../../model/damaged-record.ts";
 import { orderTime } from "../../../model/record-order.ts";
@@ -5,16 +6,22 @@ import {
   CHECKPOINT_COLUMNS,
   checkpointChecksum,
   checkpointText,
+  contextPairs,
+  countPieces,
+  PIECES_MAX,
   type RawRow,
   readCheckpoint,
   splitStored,
 } from "../../../model/stored-record.ts";
-import type { CheckpointFilter, CheckpointStore, TagCount } from "../../../ports/checkpoint-store.ts";
+import type { CheckpointFilter, CheckpointStore, DayCount, TagCount } from "../../../ports/checkpoint-store.ts";
 import type { VersionedVector } from "../../../ports/embedding-store.ts";
+import { MARKED_LANGUAGES, queryTerms, recordTerms } from "../../../text/terms.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
+import { sqliteDeletable } from "./deleted-records.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
-import { putTerms, rankByKeywords, removeTerms, type Where } from "./full-text.ts";
+import { putTerms, quoteTerm, rankByKeywords, removeTerms, type Where } from "./full-text.ts";
+import { claimKey, recordOfKey } from "./idempotency.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { columnList, readPage, reorderFutureRecords } from "./record-rows.ts";
 
@@ -23,33 +30,50 @@ const RECORDS: EmbeddedRecords = {
   table: "checkpoints",
   textColumns: ["summary", "description"],
   textOf: ({ summary = "", description = "" }) => checkpointText({ summary, description }),
+  slots: PIECES_MAX,
 };
-const FTS_TABLE = "checkpoint_fts";
+const FULL_TEXT = { table: "checkpoint_fts", records: "checkpoints", hasLanguages: true };
 
 /** The checkpoints of one project in its SQLite file. */
 export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle, vectors: VectorSearcher): CheckpointStore {
-  const read = (tx: SqliteTx) => (row: RawRow) => readCheckpoint({ ...row, tags: tagsOf(tx, row.key as number) }, projectPath);
+  const read = (tx: SqliteTx) => (row: RawRow) => readCheckpoint(withTags(tx, row), projectPath);
   const byId = (tx: SqliteTx, id: string) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM checkpoints r WHERE id = ?`, id);
+  const markSuperseded = (tx: SqliteTx, ids: readonly string[] = [], by: string) => {
+    for (const id of ids) {
+      const row = id === by ? undefined : byId(tx, id);
+      const stored = row && read(tx)(row);
+      if (!stored || "damaged" in stored) continue;
+      const { revision, ...after } = supersede(stored.record, by);
+      const checksum = checkpointChecksum({ ...after, revision });
+      tx.run("UPDATE checkpoints SET superseded_by = ?, revision = ?, checksum = ? WHERE id = ?", by, revision, checksum, id);
+    }
+  };
 
   return {
     embeddings: sqliteEmbeddings(RECORDS, database),
 
-    async put(checkpoint, recordVectors = [], { savedAt } = {}) {
-      await (await database()).write((tx) => {
+    ...sqliteDeletable({
+      collection: "checkpoints",
+      database,
+      rowOf(tx, id) {
+        const row = byId(tx, id);
+        return row && withTags(tx, row);
+      },
+      read: (row) => readCheckpoint(row, projectPath),
+      add,
+      remove,
+    }),
+
+    async put(checkpoint, recordVectors = [], { savedAt, supersedes, once } = {}) {
+      return (await database()).write((tx) => {
+        if (once && !claimKey(tx, once, checkpoint.id)) return false;
         if (savedAt !== undefined) for (const reorder of Object.values(REORDER)) tx.run(reorder, savedAt);
-        const { changes, lastId } = tx.run(
-          `INSERT INTO checkpoints (id, created_at, created_order, summary, description, context, token_count, updated_at, updated_order, revision, checksum)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-          checkpoint.id,
-          checkpoint.createdAt,
-          checkpoint.createdOrder,
-          ...editable(checkpoint),
-        );
-        if (changes > 0) putDerived(tx, lastId, checkpoint, recordVectors);
+        if (add(tx, checkpoint, recordVectors)) markSuperseded(tx, supersedes, checkpoint.id);
+        return true;
       });
     },
 
-    async replace(checkpoint, recordVectors = []) {
+    async replace(checkpoint, recordVectors = [], { supersedes } = {}) {
       const db = await database();
       const replaced = await db.write((tx) => {
         const row = byId(tx, checkpoint.id);
@@ -57,7 +81,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
         const key = row.key as number;
         tx.run(REORDER.updated_at, checkpoint.updatedAt);
         tx.run(
-          `UPDATE checkpoints SET summary = ?, description = ?, context = ?, token_count = ?, updated_at = ?, updated_order = ?, revision = ?,
+          `UPDATE checkpoints SET summary = ?, description = ?, context = ?, anchors = ?, superseded_by = ?, token_count = ?, pieces = ?, updated_at = ?, updated_order = ?, revision = ?,
              checksum = ? WHERE key = ?`,
           ...editable(checkpoint),
           key,
@@ -65,6 +89,7 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
         tx.run("DELETE FROM checkpoint_tags WHERE checkpoint_key = ?", key);
         removeRecordVectors(tx, "checkpoints", [key]);
         putDerived(tx, key, checkpoint, recordVectors);
+        markSuperseded(tx, supersedes, checkpoint.id);
         return true;
       });
       if (replaced) db.eraseLogLater();
@@ -80,6 +105,8 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
         return stored.record;
       });
     },
+
+    recordOfKey: async (key) => (await database()).read((tx) => recordOfKey(tx, key)),
 
     async getMany(ids) {
       return (await database()).read((tx) =>
@@ -119,6 +146,21 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
       });
     },
 
+    async days({ filter = {}, utcOffsetMinutes, limit }) {
+      const where = whereOf(filter);
+      return (await database()).read((tx) =>
+        tx
+          .all<DayCount>(
+            `SELECT date(r.created_order, ? || ' minutes') AS day, count(*) AS count FROM checkpoints r
+              WHERE ${where?.sql ?? "true"} GROUP BY day ORDER BY day DESC LIMIT ?`,
+            utcOffsetMinutes,
+            ...(where?.params ?? []),
+            limit,
+          )
+          .map(({ day, count }) => ({ day, count })),
+      );
+    },
+
     async tags(limit) {
       return (await database()).read((tx) =>
         tx
@@ -131,25 +173,11 @@ export function sqliteCheckpoints(projectPath: string, database: DatabaseHandle,
       );
     },
 
-    async delete(id) {
-      const db = await database();
-      const removed = await db.write((tx) => remove(tx, [id]));
-      if (removed > 0) await db.eraseLog();
-      return removed > 0;
-    },
-
-    async deleteMany(ids) {
-      const db = await database();
-      const removed = await db.write((tx) => remove(tx, ids));
-      if (removed > 0) await db.eraseLog();
-      return removed;
-    },
-
     async candidates({ filter, limit, semanticLimit = limit, text, semantic, signal }) {
       const where = whereOf(filter);
       const db = await database();
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
-      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, FTS_TABLE, "checkpoints", text, where, limit));
+      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, FULL_TEXT, text, where, limit));
       const { ranked = [], incomplete } = (await near) ?? {};
       return { keyword, semantic: ranked, incomplete };
     },
@@ -171,6 +199,10 @@ export function tagsOf(tx: Pick<SqliteTx, "all">, key: number): unknown[] {
   return tx.all<{ tag: unknown }>("SELECT tag FROM checkpoint_tags WHERE checkpoint_key = ? ORDER BY position", key).map(({ tag }) => tag);
 }
 
+function withTags(tx: SqliteTx, row: RawRow): RawRow {
+  return { ...row, tags: tagsOf(tx, row.key as number) };
+}
+
 /** Maps the caller's sort order to SQL; no other text reaches the statement. */
 const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_order", updated_at: "updated_order" };
 const REORDER: Record<CheckpointSort, string> = {
@@ -178,10 +210,24 @@ const REORDER: Record<CheckpointSort, string> = {
   updated_at: reorderFutureRecords("checkpoints", SORT_COLUMN.updated_at),
 };
 
+function add(tx: SqliteTx, checkpoint: Checkpoint, vectors: readonly VersionedVector[]): boolean {
+  const { changes, lastId } = tx.run(
+    `INSERT INTO checkpoints (id, created_at, created_order, summary, description, context, anchors, superseded_by, token_count, pieces, updated_at, updated_order, revision, checksum)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    checkpoint.id,
+    checkpoint.createdAt,
+    checkpoint.createdOrder,
+    ...editable(checkpoint),
+  );
+  if (changes > 0) putDerived(tx, lastId, checkpoint, vectors);
+  return changes > 0;
+}
+
 /** In the order in which both statements above name the columns. */
 function editable(checkpoint: Checkpoint): SqlValue[] {
-  const { summary, description, context, tokenCount, updatedAt, updatedOrder, revision } = checkpoint;
-  return [summary, description, JSON.stringify(context), tokenCount, updatedAt, updatedOrder, revision, checkpointChecksum(checkpoint)];
+  const { summary, description, context, anchors, supersededBy, tokenCount, updatedAt, updatedOrder, revision } = checkpoint;
+  const texts = [summary, description, JSON.stringify(context), JSON.stringify(anchors), supersededBy];
+  return [...texts, tokenCount, countPieces(checkpointText(checkpoint)), updatedAt, updatedOrder, revision, checkpointChecksum(checkpoint)];
 }
 
 /** The current position of the cursor's record, if it was moved down since: the list continues from there. */
@@ -199,7 +245,7 @@ function putDerived(tx: SqliteTx, key: number, checkpoint: Checkpoint, vectors: 
       tag,
       tag.toLowerCase(),
     );
-  putTerms(tx, FTS_TABLE, key, `${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`);
+  putTerms(tx, FULL_TEXT.table, key, recordTerms(`${checkpointText(checkpoint)} ${checkpoint.tags.join(" ")}`).join(" "));
   putRecordVectors(tx, "checkpoints", key, vectors);
 }
 
@@ -207,16 +253,21 @@ function remove(tx: SqliteTx, ids: readonly string[]): number {
   const keys = ids.flatMap((id) => tx.get<{ key: number }>("SELECT key FROM checkpoints WHERE id = ?", id)?.key ?? []);
   removeRecordVectors(tx, "checkpoints", keys);
   for (const key of keys) {
-    removeTerms(tx, FTS_TABLE, key);
+    removeTerms(tx, FULL_TEXT.table, key);
     tx.run("DELETE FROM checkpoints WHERE key = ?", key);
   }
   return keys.length;
 }
 
 /** The filter as a condition on `checkpoints r`; absent when everything matches. */
-function whereOf({ tags = [], tagMatch = "exact", createdFrom, createdBefore }: CheckpointFilter): Where | undefined {
+function whereOf(filter: CheckpointFilter): Where | undefined {
+  const { tags = [], tagMatch = "exact", createdFrom, createdBefore, context = {}, text = "" } = filter;
   const conditions: string[] = [];
   const params: SqlValue[] = [];
+  for (const pair of contextPairs(context)) {
+    conditions.push("instr(r.context, ?) > 0");
+    params.push(pair);
+  }
   for (const tag of tags) {
     const matches = tagMatch === "exact" ? "t.folded = ?" : "instr(t.folded, ?) > 0";
     conditions.push(`EXISTS (SELECT 1 FROM checkpoint_tags t WHERE t.checkpoint_key = r.key AND ${matches})`);
@@ -229,6 +280,11 @@ function whereOf({ tags = [], tagMatch = "exact", createdFrom, createdBefore }: 
   if (createdBefore !== undefined) {
     conditions.push("r.created_order < ?");
     params.push(createdBefore);
+  }
+  const words = text === "" ? [] : queryTerms(text, MARKED_LANGUAGES);
+  if (words.length > 0) {
+    conditions.push(`r.key IN (SELECT rowid FROM ${FULL_TEXT.table} WHERE ${FULL_TEXT.table} MATCH ?)`);
+    params.push(words.map((forms) => `(${forms.map(quoteTerm).join(" OR ")})`).join(" AND "));
   }
   return conditions.length === 0 ? undefined : { sql: conditions.join(" AND "), params };
 }

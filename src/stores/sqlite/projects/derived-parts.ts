@@ -3,16 +3,19 @@ import type { Knowledge } from "../../../model/knowledge.ts";
 import {
   CHECKPOINT_COLUMNS,
   checkpointText,
+  countPieces,
   KNOWLEDGE_COLUMNS,
+  PIECES_MAX,
   type RawRow,
   readCheckpoint,
   readKnowledge,
   type StoredRecord,
 } from "../../../model/stored-record.ts";
-import { knowledgeTerms } from "../../../text/knowledge-text.ts";
+import { knowledgeTerms, knowledgeText } from "../../../text/knowledge-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import { recordTerms } from "../../../text/terms.ts";
 import type { SqliteTx } from "../driver/driver.ts";
+import { vectorWriter } from "../vectors/writer.ts";
 import { insertTerms } from "./full-text.ts";
 import { columnList } from "./record-rows.ts";
 
@@ -54,6 +57,8 @@ export const DERIVED_PARTS: readonly DerivedPart[] = [
       for (const { key, signature } of wrongSignatures(tx)) tx.run("UPDATE knowledge SET signature = ? WHERE key = ?", signature, key);
     },
   },
+  pieceCounts("checkpoints", storedCheckpoints, checkpointText),
+  pieceCounts("knowledge", storedKnowledge, knowledgeText),
   {
     name: "embedding_records",
     problem(tx) {
@@ -66,7 +71,7 @@ export const DERIVED_PARTS: readonly DerivedPart[] = [
 
 const MIRRORED = `SELECT k.id AS template_id, s.version_id, v.vector AS embedding_vector, k.category, k.subcategory, k.question AS question_text,
     k.answer AS answer_text, k.content_hash, (k.successes + 1.0) / (k.uses + 2) AS success_rate, k.uses AS usage_count
-  FROM knowledge k JOIN vectors v ON v.key = k.key JOIN vector_collections s ON s.id = v.collection_id AND s.collection = 'knowledge'`;
+  FROM knowledge k JOIN vectors v ON v.key = k.key * ${PIECES_MAX} JOIN vector_collections s ON s.id = v.collection_id AND s.collection = 'knowledge'`;
 const MIRROR_COLUMNS =
   "template_id, version_id, embedding_vector, category, subcategory, question_text, answer_text, content_hash, success_rate, usage_count";
 
@@ -81,7 +86,7 @@ const MIRROR_DIFFERENCES = `SELECT
     (SELECT 1 FROM embedding_records m WHERE m.template_id = e.template_id AND m.version_id = e.version_id AND ${SAME}
       AND julianday(m.created_at) IS NOT NULL AND julianday(m.updated_at) IS NOT NULL)) +
   (SELECT count(*) FROM embedding_records m WHERE NOT EXISTS
-    (SELECT 1 FROM knowledge k JOIN vectors v ON v.key = k.key JOIN vector_collections s ON s.id = v.collection_id AND s.collection = 'knowledge'
+    (SELECT 1 FROM knowledge k JOIN vectors v ON v.key = k.key * ${PIECES_MAX} JOIN vector_collections s ON s.id = v.collection_id AND s.collection = 'knowledge'
       WHERE k.id = m.template_id AND s.version_id = m.version_id)) AS wrong`;
 
 function mirrorDifferences(tx: Reader): number {
@@ -119,6 +124,36 @@ function fullText<T extends Checkpoint | Knowledge>(
       tx.run(`INSERT INTO ${index} (${index}) VALUES ('rebuild')`); // a row can only be deleted from an index that matches its own content
       tx.run(`DELETE FROM ${index}`);
       for (const { key, row } of stored(tx)) if ("record" in row) insertTerms(tx, index, key, recordTerms(textOf(row.record)).join(" "));
+    },
+  };
+}
+
+/** The number of pieces of each record, and no vector beyond it: a search would find a text that the record does not have. */
+function pieceCounts<T extends Checkpoint | Knowledge>(
+  table: "checkpoints" | "knowledge",
+  stored: (tx: Reader) => Iterable<{ key: number; row: StoredRecord<T> }>,
+  textOf: (record: T) => string,
+): DerivedPart {
+  const wrongCounts = (tx: Reader) =>
+    [...stored(tx)].flatMap(({ key, row }) => {
+      const pieces = "record" in row ? countPieces(textOf(row.record)) : undefined;
+      const found = tx.get<{ pieces: unknown }>(`SELECT pieces FROM ${table} WHERE key = ?`, key)?.pieces;
+      return pieces === undefined || found === pieces ? [] : [{ key, pieces }];
+    });
+  const surplus = (tx: Reader) =>
+    tx.all<{ version: number; key: number }>(
+      `SELECT s.version_id AS version, v.key FROM vectors v JOIN vector_collections s ON s.id = v.collection_id AND s.collection = '${table}'
+         LEFT JOIN ${table} r ON r.key = v.key / ${PIECES_MAX} WHERE r.key IS NULL OR v.key % ${PIECES_MAX} >= r.pieces`,
+    );
+  return {
+    name: `pieces of ${table}`,
+    problem(tx) {
+      const wrong = wrongCounts(tx).length + surplus(tx).length;
+      return wrong > 0 ? `${wrong} numbers of pieces or vectors of ${table} do not match their texts` : undefined;
+    },
+    rebuild(tx) {
+      for (const { key, pieces } of wrongCounts(tx)) tx.run(`UPDATE ${table} SET pieces = ? WHERE key = ?`, pieces, key);
+      for (const { version, key } of surplus(tx)) vectorWriter(tx).remove(table, version, [key]);
     },
   };
 }

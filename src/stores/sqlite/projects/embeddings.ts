@@ -1,6 +1,8 @@
 import { CairnError } from "../../../model/errors.ts";
+import { PIECES_MAX } from "../../../model/stored-record.ts";
 import type { CollectionName } from "../../../ports/embedders.ts";
-import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../../../ports/embedding-store.ts";
+import type { EmbeddingStore, EmbeddingVersion, PieceRef, Unembedded, VersionedVector } from "../../../ports/embedding-store.ts";
+import { pieceText } from "../../../text/pieces.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx } from "../driver/driver.ts";
 import { findCollection, vectorWriter } from "../vectors/writer.ts";
@@ -15,10 +17,12 @@ export interface EmbeddedRecords {
   readonly table: string;
   readonly textColumns: readonly string[];
   readonly textOf: (row: Record<string, string>) => string;
+  /** Vectors that a record can have: `PIECES_MAX` where the table has a column `pieces`, 1 for code. A vector has the key `record key × slots + piece`. */
+  readonly slots: number;
 }
 
 export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHandle): EmbeddingStore {
-  const { collection, table } = records;
+  const { collection, table, slots } = records;
 
   const assertVersion = (tx: SqliteTx, versionId: number): EmbeddingVersion => {
     const found = readVersions(tx, collection).find((version) => version.versionId === versionId);
@@ -29,7 +33,37 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
   const collectionId = (tx: SqliteTx, versionId: number) => findCollection(tx, collection, versionId)?.id ?? -1;
   // A damaged row gets no vector: its text is not what was saved.
   const readable = collection === "code" ? "" : records.textColumns.map((name) => `AND typeof(r.${name}) = 'text' `).join("");
-  const missingFrom = `FROM ${table} r WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.collection_id = ? AND v.key = r.key)`;
+  const textColumns = records.textColumns.map((column) => `r.${column}`).join(", ");
+  const missingFrom = (piece: number) =>
+    `FROM ${table} r WHERE ${piece === 0 ? "" : `r.pieces > 1 AND r.pieces > ${piece} AND `}NOT EXISTS (SELECT 1 FROM vectors v WHERE v.collection_id = ? AND v.key = r.key * ${slots} + ${piece})`;
+  /** Returns the number of the last piece that any record has. */
+  const lastPiece = (tx: SqliteTx): number =>
+    slots === 1 ? 0 : tx.get<{ pieces: number }>(`SELECT coalesce(max(pieces), 1) AS pieces FROM ${table} WHERE pieces > 1`)!.pieces - 1;
+
+  function findMissing(tx: SqliteTx, versionId: number, limit: number, after: PieceRef): Unembedded[] {
+    const found: Unembedded[] = [];
+    const last = lastPiece(tx);
+    for (let { piece, id } = after; piece <= last && found.length < limit; piece++, id = "") {
+      const rows = tx.all<{ id: string; revision: number } & Record<string, string>>(
+        `SELECT r.id, ${safeInteger("r.revision")} AS revision, ${textColumns} ${missingFrom(piece)} ${readable}AND r.id > ? ORDER BY r.id LIMIT ?`,
+        collectionId(tx, versionId),
+        id,
+        limit - found.length,
+      );
+      for (const row of rows) found.push({ id: row.id, revision: row.revision, piece, text: pieceText(records.textOf(row), piece) });
+    }
+    return found;
+  }
+
+  /** Returns the key of the record if it still has the text that was embedded. A chunk of code never changes its text. */
+  function findUnchanged(tx: SqliteTx, { id, revision, piece, text }: Unembedded): number | undefined {
+    const row = tx.get<{ key: number } & Record<string, string>>(
+      `SELECT r.key${slots === 1 ? "" : `, ${textColumns}`} FROM ${table} r WHERE r.id = ? AND r.revision = ?`,
+      id,
+      revision,
+    );
+    return row && (slots === 1 || pieceText(records.textOf(row), piece) === text) ? row.key : undefined;
+  }
 
   return {
     outbox: sqliteOutbox(records, database),
@@ -58,33 +92,35 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
       });
     },
 
-    async missing(versionId, limit, afterId = "") {
+    async missing(versionId, limit, after = { piece: 0, id: "" }) {
       return (await database()).read((tx) => {
         assertVersion(tx, versionId);
-        const rows = tx.all<{ id: string; revision: number } & Record<string, string>>(
-          `SELECT r.id, ${safeInteger("r.revision")} AS revision, ${records.textColumns.map((column) => `r.${column}`).join(", ")} ${missingFrom} ${readable}AND r.id > ? ORDER BY r.id LIMIT ?`,
-          collectionId(tx, versionId),
-          afterId,
-          limit,
-        );
-        return rows.map((row) => ({ id: row.id, revision: row.revision, text: records.textOf(row) }));
+        return findMissing(tx, versionId, limit, after);
       });
     },
 
     async counts(versionId) {
-      return (await database()).read((tx) => ({
-        records: tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)!.count,
-        vectors: tx.get<{ count: number }>("SELECT count(*) AS count FROM vectors WHERE collection_id = ?", collectionId(tx, versionId))!
-          .count,
-      }));
+      return (await database()).read((tx) => {
+        const { records: count } = tx.get<{ records: number }>(`SELECT count(*) AS records FROM ${table}`)!;
+        const { parts } =
+          slots === 1
+            ? { parts: 0 }
+            : tx.get<{ parts: number }>(`SELECT coalesce(sum(pieces - 1), 0) AS parts FROM ${table} WHERE pieces > 1`)!;
+        const stored = tx.get<{ vectors: number; partVectors: number }>(
+          `SELECT count(*) FILTER (WHERE key % ${slots} = 0) AS vectors, count(*) FILTER (WHERE key % ${slots} > 0) AS partVectors
+             FROM vectors WHERE collection_id = ?`,
+          collectionId(tx, versionId),
+        )!;
+        return { records: count, vectors: stored.vectors, parts, partVectors: stored.partVectors };
+      });
     },
 
     async putVectors(versionId, vectors) {
       return (await database()).write((tx) => {
         assertVersion(tx, versionId);
-        const entries = vectors.flatMap(({ id, revision, vector }) => {
-          const row = tx.get<{ key: number }>(`SELECT key FROM ${table} WHERE id = ? AND revision = ?`, id, revision);
-          return row ? [{ key: row.key, vector }] : [];
+        const entries = vectors.flatMap((embedded) => {
+          const key = findUnchanged(tx, embedded);
+          return key === undefined ? [] : [{ key: key * slots + embedded.piece, vector: embedded.vector }];
         });
         vectorWriter(tx).put(collection, versionId, entries);
         return entries.length;
@@ -94,7 +130,8 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
     async makeCurrent(versionId) {
       return (await database()).write((tx) => {
         assertVersion(tx, versionId);
-        if (tx.get(`SELECT 1 ${missingFrom} LIMIT 1`, collectionId(tx, versionId))) return "incomplete";
+        for (let piece = lastPiece(tx); piece >= 0; piece--)
+          if (tx.get(`SELECT 1 ${missingFrom(piece)} LIMIT 1`, collectionId(tx, versionId))) return "incomplete";
         tx.run("UPDATE embedding_versions SET is_current = 0 WHERE collection = ? AND is_current = 1", collection);
         tx.run("UPDATE embedding_versions SET is_current = 1 WHERE version_id = ?", versionId);
         return "switched";
@@ -125,7 +162,7 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
         const damaged: { key: number; id: string }[] = [];
         for (let after = -1; ; ) {
           const rows = tx.all<{ key: number; id: string; vector: Uint8Array }>(
-            `SELECT v.key, r.id, v.vector FROM vectors v JOIN ${table} r ON r.key = v.key WHERE v.collection_id = ? AND v.key > ? ORDER BY v.key LIMIT 1000`,
+            `SELECT v.key, r.id, v.vector FROM vectors v JOIN ${table} r ON r.key = v.key / ${slots} WHERE v.collection_id = ? AND v.key > ? ORDER BY v.key LIMIT 1000`,
             found,
             after,
           );
@@ -138,19 +175,20 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
           versionId,
           damaged.map(({ key }) => key),
         );
-        return damaged.map(({ id }) => id);
+        return [...new Set(damaged.map(({ id }) => id))];
       });
     },
   };
 }
 
-/** Stores a record's vectors inside the transaction that writes the record; versions dropped meanwhile are left out. */
+/** Stores the vectors of a record's whole text inside the transaction that writes the record; versions dropped meanwhile are left out. */
 export function putRecordVectors(tx: SqliteTx, collection: CollectionName, key: number, vectors: readonly VersionedVector[]): void {
   const alive = new Set(readVersions(tx, collection).map(({ versionId }) => versionId));
-  for (const { versionId, vector } of vectors) if (alive.has(versionId)) vectorWriter(tx).put(collection, versionId, [{ key, vector }]);
+  for (const { versionId, vector } of vectors)
+    if (alive.has(versionId)) vectorWriter(tx).put(collection, versionId, [{ key: key * PIECES_MAX, vector }]);
 }
 
-/** Stores the vectors of many records at once, by version: the vector index is then changed once per version. */
+/** Stores the vectors of many chunks at once, by version: the vector index is then changed once per version. */
 export function putVectorsByVersion(
   tx: SqliteTx,
   collection: CollectionName,
@@ -159,15 +197,32 @@ export function putVectorsByVersion(
   for (const { versionId } of readVersions(tx, collection)) vectorWriter(tx).put(collection, versionId, vectors.get(versionId) ?? []);
 }
 
-/** Removes records' vectors from every version, inside the transaction that removes or replaces the records. */
-export function removeRecordVectors(tx: SqliteTx, collection: CollectionName, keys: readonly number[]): void {
+/** Removes vectors by their keys from every version. */
+export function removeVectors(tx: SqliteTx, collection: CollectionName, keys: readonly number[]): void {
   for (const { versionId } of readVersions(tx, collection)) vectorWriter(tx).remove(collection, versionId, keys);
 }
 
-/** Returns the cosine of each of these records with the query, from the stored vectors. */
+/** Removes the vectors of all pieces of these records from every version, inside the transaction that removes or replaces the records. */
+export function removeRecordVectors(tx: SqliteTx, collection: CollectionName, keys: readonly number[]): void {
+  const stored = keys.flatMap((key) =>
+    tx.all<{ key: number }>(
+      `SELECT DISTINCT v.key FROM vector_collections s JOIN vectors v ON v.collection_id = s.id AND v.key BETWEEN ?1 * ${PIECES_MAX} AND ?1 * ${PIECES_MAX} + ${PIECES_MAX - 1}
+        WHERE s.collection = ?2`,
+      key,
+      collection,
+    ),
+  );
+  removeVectors(
+    tx,
+    collection,
+    stored.map(({ key }) => key),
+  );
+}
+
+/** Returns the cosine of each of these records with the query, from the stored vectors: that of its best piece. */
 export function cosines(
   tx: SqliteTx,
-  { collection, table }: EmbeddedRecords,
+  { collection, table, slots }: EmbeddedRecords,
   versionId: number,
   query: Float32Array,
   ids: readonly string[],
@@ -177,20 +232,20 @@ export function cosines(
   const found = new Map<string, number>();
   if (!vectors) return found;
   for (const id of ids) {
-    const row = tx.get<{ vector: Uint8Array }>(
-      `SELECT v.vector FROM ${table} r JOIN vectors v ON v.collection_id = ?1 AND v.key = r.key
+    const rows = tx.all<{ vector: Uint8Array }>(
+      `SELECT v.vector FROM ${table} r JOIN vectors v ON v.collection_id = ?1 AND v.key BETWEEN r.key * ${slots} AND r.key * ${slots} + ${slots - 1}
         WHERE r.key = coalesce(?2, (SELECT key FROM ${table} WHERE id = ?3)) AND r.id = ?3`,
       vectors.id,
       keyOf(id),
       id,
     );
-    const cosine = row && cosineTo(query, row.vector);
-    if (cosine !== undefined) found.set(id, cosine);
+    const best = Math.max(...rows.map(({ vector }) => cosineTo(query, vector) ?? Number.NEGATIVE_INFINITY));
+    if (best > Number.NEGATIVE_INFINITY) found.set(id, best);
   }
   return found;
 }
 
-/** Returns the cosine of each record with the query, for records whose keys are known in this snapshot. */
+/** Returns the cosine of each chunk with the query, for chunks whose keys are known in this snapshot. */
 export function cosinesByKey(
   tx: SqliteTx,
   { collection }: EmbeddedRecords,
@@ -199,13 +254,18 @@ export function cosinesByKey(
   records: readonly Keyed[],
 ): Map<string, number> {
   const vectors = findCollection(tx, collection, versionId);
-  const found = new Map<string, number>();
-  for (const { key, id } of vectors ? records : []) {
-    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE collection_id = ? AND key = ?", vectors!.id, key);
-    const cosine = row && cosineTo(query, row.vector);
-    if (cosine !== undefined) found.set(id, cosine);
-  }
-  return found;
+  const ids = new Map(records.map(({ key, id }) => [key, id]));
+  const rows = tx.all<{ key: number; vector: Uint8Array }>(
+    "SELECT v.key, v.vector FROM json_each(?) wanted CROSS JOIN vectors v ON v.collection_id = ? AND v.key = wanted.value",
+    JSON.stringify(vectors ? [...ids.keys()] : []),
+    vectors?.id ?? null,
+  );
+  return new Map(
+    rows.flatMap(({ key, vector }) => {
+      const cosine = cosineTo(query, vector);
+      return cosine === undefined ? [] : [[ids.get(key)!, cosine] as const];
+    }),
+  );
 }
 
 /** Returns undefined for a damaged vector. */

@@ -1,6 +1,6 @@
 import type { KeywordRanked } from "../../../ports/recall-store.ts";
 import type { Language } from "../../../text/language.ts";
-import { languageMarker, MARKED_LANGUAGES, queryTerms, recordTerms } from "../../../text/terms.ts";
+import { languageMarker, MARKED_LANGUAGES, queryTerms } from "../../../text/terms.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import type { Keyed } from "./nearest.ts";
 
@@ -11,8 +11,7 @@ export interface Where {
 }
 
 /** Replaces a record's terms in the full-text index. Erasing terms costs more than comparing them. */
-export function putTerms(tx: SqliteTx, table: string, key: number, text: string): void {
-  const terms = recordTerms(text).join(" ");
+export function putTerms(tx: SqliteTx, table: string, key: number, terms: string): void {
   const before = tx.get<{ terms: string }>(`SELECT terms FROM ${table} WHERE rowid = ?`, key);
   if (before?.terms === terms) return;
   removeTerms(tx, table, key);
@@ -27,16 +26,24 @@ export function removeTerms(tx: SqliteTx, table: string, key: number): void {
   tx.run(`DELETE FROM ${table} WHERE rowid = ?`, key);
 }
 
+/** The full-text index of a collection. */
+export interface FullTextIndex {
+  readonly table: string;
+  /** The table or view of its records. */
+  readonly records: string;
+  /** Whether records have stems of their language, and its marker. */
+  readonly hasLanguages: boolean;
+}
+
 /** Returns the records whose text has terms of the query, by BM25, best first; only records that `where` accepts. */
 export function rankByKeywords(
   tx: SqliteTx,
-  table: string,
-  records: string,
+  { table, records, hasLanguages }: FullTextIndex,
   query: string,
   where: Where | undefined,
   limit: number,
 ): (KeywordRanked & Keyed)[] {
-  const words = queryTerms(query, indexedLanguages(tx, table)).map((variants) => variants.map(quoteTerm));
+  const words = queryTerms(query, hasLanguages ? indexedLanguages(tx, table) : []).map((variants) => variants.map(quoteTerm));
   const terms = words.flat();
   if (terms.length === 0) return [];
   const rows =
@@ -52,8 +59,27 @@ export function rankByKeywords(
   }));
 }
 
-/** Returns the languages whose stems the index contains. One look-up suffices where all records are English. */
-function indexedLanguages(tx: SqliteTx, table: string): Language[] {
+/** The languages of each index, while its database has the same content. */
+const languages = new WeakMap<SqliteTx, Map<string, { readonly state: string; readonly found: readonly Language[] }>>();
+
+/** Returns the languages whose stems the index contains. They are looked up again only after a write of any connection. */
+function indexedLanguages(tx: SqliteTx, table: string): readonly Language[] {
+  const known = languages.get(tx) ?? new Map();
+  languages.set(tx, known);
+  const state = contentState(tx);
+  if (known.get(table)?.state !== state) known.set(table, { state, found: findLanguages(tx, table) });
+  return known.get(table)!.found;
+}
+
+/** Returns a text that differs after each commit of another connection and each change of this one. */
+function contentState(tx: SqliteTx): string {
+  const { data_version } = tx.get<{ data_version: number }>("PRAGMA data_version")!;
+  const { changes } = tx.get<{ changes: number }>("SELECT total_changes() AS changes")!;
+  return `${data_version} ${changes}`;
+}
+
+/** Looks up the markers of all languages at once: most indexes are English and have none. */
+function findLanguages(tx: SqliteTx, table: string): Language[] {
   const contains = (match: string) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? LIMIT 1`, match) !== undefined;
   const markers = MARKED_LANGUAGES.map((language) => quoteTerm(languageMarker(language)));
   return contains(markers.join(" OR ")) ? MARKED_LANGUAGES.filter((_, index) => contains(markers[index]!)) : [];
@@ -104,15 +130,29 @@ function rankCandidates(
     ...(candidates ? [JSON.stringify(candidates)] : []),
     limit + SPARE,
   );
-  const known = best.flatMap(({ key, score }) => {
-    const record = tx.get<{ id: string }>(`SELECT id FROM ${records} WHERE key = ?`, key);
-    return record ? [{ key, id: record.id, score }] : [];
-  });
+  const known = withIds(tx, records, best);
   known.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
   const isAll = best.length < limit + SPARE;
   // The limit may have cut off records with the last score and a smaller id.
   const settled = isAll || (known.length > limit && known[limit - 1]!.score > best.at(-1)!.score);
   return settled ? known.slice(0, limit) : undefined;
+}
+
+/** Adds the ids of the records with these keys, in the same order, without missing ones. One JSON text is faster than a statement for each. */
+export function withIds(
+  tx: SqliteTx,
+  records: string,
+  hits: readonly { readonly key: number; readonly score: number }[],
+): { key: number; id: string; score: number }[] {
+  const { rows } = tx.get<{ rows: string }>(
+    `SELECT json_group_array(json_array(r.key, r.id)) AS rows FROM json_each(?) wanted CROSS JOIN ${records} r ON r.key = wanted.value`,
+    JSON.stringify(hits.map(({ key }) => key)),
+  )!;
+  const ids = new Map(JSON.parse(rows) as [number, string][]);
+  return hits.flatMap(({ key, score }) => {
+    const id = ids.get(key);
+    return id === undefined ? [] : [{ key, id, score }];
+  });
 }
 
 /** Quotes a term of a query for FTS5, so that user input is never query syntax. */

@@ -1,6 +1,9 @@
+import { PIECES_MAX } from "../../../model/stored-record.ts";
+
 /**
  * `knowledge` is authoritative. `embedding_records` holds each record once per embedding version, with its vector, for people who read
- * the database with SQL: triggers write it in the transaction of any process that changes a record or a vector.
+ * the database with SQL: triggers write it in the transaction of any process that changes a record or a vector. Parts of long records
+ * are not mirrored.
  */
 export const KNOWLEDGE_SCHEMA = `
 CREATE TABLE knowledge (
@@ -13,9 +16,13 @@ CREATE TABLE knowledge (
   answer TEXT NOT NULL,
   content_hash TEXT NOT NULL CHECK (length(content_hash) = 64),
   signature TEXT NOT NULL,
+  pieces INTEGER NOT NULL CHECK (pieces BETWEEN 1 AND ${PIECES_MAX}),
   successes INTEGER NOT NULL DEFAULT 0 CHECK (successes >= 0),
   uses INTEGER NOT NULL DEFAULT 0 CHECK (uses >= successes),
+  outdated INTEGER NOT NULL DEFAULT 0 CHECK (outdated >= 0),
   source TEXT NOT NULL,
+  anchors TEXT NOT NULL,
+  superseded_by TEXT NOT NULL,
   created_at TIMESTAMP NOT NULL,
   updated_at TIMESTAMP NOT NULL,
   created_order TIMESTAMP NOT NULL,
@@ -24,6 +31,7 @@ CREATE TABLE knowledge (
 );
 CREATE INDEX knowledge_created ON knowledge (created_order DESC, id);
 CREATE INDEX knowledge_category ON knowledge (category, subcategory);
+CREATE INDEX knowledge_long ON knowledge (id, pieces) WHERE pieces > 1;
 CREATE INDEX knowledge_signature ON knowledge (signature) WHERE signature <> '';
 -- The terms are stored with the index, because secure-delete needs them to erase them from every page.
 CREATE VIRTUAL TABLE knowledge_fts USING fts5 (
@@ -54,24 +62,24 @@ BEGIN
   UPDATE embedding_records SET updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE record_id = NEW.record_id;
 END;
 CREATE TRIGGER knowledge_vector_added AFTER INSERT ON vectors
-  WHEN (SELECT collection FROM vector_collections WHERE id = NEW.collection_id) = 'knowledge'
+  WHEN (SELECT collection FROM vector_collections WHERE id = NEW.collection_id) = 'knowledge' AND NEW.key % ${PIECES_MAX} = 0
 BEGIN
   INSERT OR REPLACE INTO embedding_records
     (template_id, version_id, embedding_vector, category, subcategory, question_text, answer_text, content_hash, success_rate, usage_count)
     SELECT k.id, s.version_id, NEW.vector, k.category, k.subcategory, k.question, k.answer, k.content_hash, (k.successes + 1.0) / (k.uses + 2), k.uses
-      FROM knowledge k JOIN vector_collections s ON s.id = NEW.collection_id WHERE k.key = NEW.key;
+      FROM knowledge k JOIN vector_collections s ON s.id = NEW.collection_id WHERE k.key = NEW.key / ${PIECES_MAX};
 END;
 CREATE TRIGGER knowledge_vector_changed AFTER UPDATE OF vector ON vectors
-  WHEN (SELECT collection FROM vector_collections WHERE id = NEW.collection_id) = 'knowledge'
+  WHEN (SELECT collection FROM vector_collections WHERE id = NEW.collection_id) = 'knowledge' AND NEW.key % ${PIECES_MAX} = 0
 BEGIN
   UPDATE embedding_records SET embedding_vector = NEW.vector
-   WHERE template_id = (SELECT id FROM knowledge WHERE key = NEW.key) AND version_id = (SELECT version_id FROM vector_collections WHERE id = NEW.collection_id);
+   WHERE template_id = (SELECT id FROM knowledge WHERE key = NEW.key / ${PIECES_MAX}) AND version_id = (SELECT version_id FROM vector_collections WHERE id = NEW.collection_id);
 END;
 CREATE TRIGGER knowledge_vector_removed AFTER DELETE ON vectors
-  WHEN (SELECT collection FROM vector_collections WHERE id = OLD.collection_id) = 'knowledge'
+  WHEN (SELECT collection FROM vector_collections WHERE id = OLD.collection_id) = 'knowledge' AND OLD.key % ${PIECES_MAX} = 0
 BEGIN
   DELETE FROM embedding_records
-   WHERE template_id = (SELECT id FROM knowledge WHERE key = OLD.key) AND version_id = (SELECT version_id FROM vector_collections WHERE id = OLD.collection_id);
+   WHERE template_id = (SELECT id FROM knowledge WHERE key = OLD.key / ${PIECES_MAX}) AND version_id = (SELECT version_id FROM vector_collections WHERE id = OLD.collection_id);
 END;
 CREATE TRIGGER knowledge_changed AFTER UPDATE ON knowledge
 BEGIN

@@ -1,9 +1,12 @@
+import { supersede } from "../../../model/anchor.ts";
 import { damagedRecordError } from "../../../model/damaged-record.ts";
-import type { Knowledge } from "../../../model/knowledge.ts";
+import { countUse, type Knowledge } from "../../../model/knowledge.ts";
 import { orderTime } from "../../../model/record-order.ts";
 import {
+  countPieces,
   KNOWLEDGE_COLUMNS,
   knowledgeChecksum,
+  PIECES_MAX,
   type RawRow,
   readKnowledge,
   type StoredRecord,
@@ -14,10 +17,13 @@ import type { KnowledgeBatch, KnowledgeFilter, KnowledgeMark, KnowledgeStore, Kn
 import { runInThread } from "../../../scheduling/run-in-thread.ts";
 import { knowledgeTerms, knowledgeText } from "../../../text/knowledge-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
+import { recordTerms } from "../../../text/terms.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
+import { sqliteDeletable } from "./deleted-records.ts";
 import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
 import { putTerms, rankByKeywords, removeTerms, type Where } from "./full-text.ts";
+import { claimKey, recordOfKey, releaseKey } from "./idempotency.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
 import { columnList, readPage, reorderFutureRecords, safeInteger } from "./record-rows.ts";
 
@@ -26,8 +32,9 @@ const RECORDS: EmbeddedRecords = {
   table: "knowledge",
   textColumns: ["kind", "question"],
   textOf: ({ kind = "", question = "" }) => knowledgeText({ kind, question }),
+  slots: PIECES_MAX,
 };
-const FTS_TABLE = "knowledge_fts";
+const FULL_TEXT = { table: "knowledge_fts", records: "knowledge", hasLanguages: true };
 const REORDER = reorderFutureRecords("knowledge", "created_order");
 
 /** The knowledge in one SQLite file: a project's, or the shared one. */
@@ -35,16 +42,33 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
   return {
     embeddings: sqliteEmbeddings(RECORDS, database),
 
-    async put(record, recordVectors = [], { savedAt } = {}) {
+    ...sqliteDeletable({
+      collection: "knowledge",
+      database,
+      rowOf: (tx, id) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge r WHERE id = ?`, id),
+      read: readKnowledge,
+      add: (tx, record, recordVectors) => add(tx, { record, vectors: recordVectors }),
+      remove: (tx, ids) => ids.filter((id) => remove(tx, id)).length,
+    }),
+
+    async put(record, recordVectors = [], { savedAt, supersedes, once } = {}) {
       return (await database()).write((tx) => {
+        if (once && !claimKey(tx, once, record.id)) return false;
         if (savedAt !== undefined) tx.run(REORDER, savedAt);
-        return add(tx, { record, vectors: recordVectors });
+        const added = add(tx, { record, vectors: recordVectors });
+        if (added) markSuperseded(tx, supersedes, record.id);
+        else if (once) releaseKey(tx, once);
+        return added;
       });
     },
 
-    async replace(record, recordVectors) {
+    async replace(record, recordVectors, { supersedes } = {}) {
       const db = await database();
-      const replaced = await db.write((tx) => replace(tx, { record, vectors: recordVectors }));
+      const replaced = await db.write((tx) => {
+        const done = replace(tx, { record, vectors: recordVectors });
+        if (done) markSuperseded(tx, supersedes, record.id);
+        return done;
+      });
       if (replaced) db.eraseLogLater();
       return replaced;
     },
@@ -52,6 +76,8 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
     async get(id) {
       return (await database()).read((tx) => requireSound(byId(tx, id)));
     },
+
+    recordOfKey: async (key) => (await database()).read((tx) => recordOfKey(tx, key)),
 
     async getMany(ids) {
       return (await database()).read((tx) => splitStored(ids.flatMap((id) => byId(tx, id) ?? [])));
@@ -83,22 +109,17 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       });
     },
 
-    async delete(id) {
-      const db = await database();
-      const removed = await db.write((tx) => remove(tx, id));
-      if (removed) await db.eraseLog();
-      return removed;
-    },
-
-    async feedback(id, success) {
+    async feedback(id, report, once) {
       return (await database()).write((tx) => {
         const before = requireSound(byId(tx, id));
+        if (once && before && !claimKey(tx, once, id)) return requireSound(byId(tx, recordOfKey(tx, once)!));
         if (!before) return undefined;
-        const record = { ...before, uses: before.uses + 1, successes: before.successes + (success ? 1 : 0) };
+        const record = countUse(before, report);
         tx.run(
-          "UPDATE knowledge SET uses = ?, successes = ?, checksum = ? WHERE id = ?",
+          "UPDATE knowledge SET uses = ?, successes = ?, outdated = ?, checksum = ? WHERE id = ?",
           record.uses,
           record.successes,
+          record.outdated,
           knowledgeChecksum(record),
           id,
         );
@@ -142,7 +163,7 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       const where = whereOf(filter);
       const db = await database();
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
-      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, FTS_TABLE, "knowledge", text, where, limit));
+      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, FULL_TEXT, text, where, limit));
       const { ranked = [], incomplete } = (await near) ?? {};
       return { keyword, semantic: ranked, incomplete };
     },
@@ -194,7 +215,7 @@ function minPlace(tx: SqliteTx, { at, id }: { readonly at: string; readonly id: 
 
 function add(tx: SqliteTx, { record, vectors = [] }: KnowledgeWrite): boolean {
   const { changes, lastId } = tx.run(
-    `INSERT INTO knowledge (id, ${WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    `INSERT INTO knowledge (id, ${WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     record.id,
     ...valuesOf(record),
   );
@@ -212,25 +233,41 @@ function replace(tx: SqliteTx, { record, vectors }: KnowledgeWrite): boolean {
   const after = { ...record, successes, uses, createdAt, createdOrder };
   const key = row.key as number;
   if (vectors) removeRecordVectors(tx, "knowledge", [key]);
-  tx.run(`UPDATE knowledge SET (${WRITTEN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?`, ...valuesOf(after), key);
+  tx.run(
+    `UPDATE knowledge SET (${WRITTEN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?`,
+    ...valuesOf(after),
+    key,
+  );
   putDerived(tx, key, after, vectors ?? []);
   return true;
 }
 
+function markSuperseded(tx: SqliteTx, ids: readonly string[] = [], by: string): void {
+  for (const id of ids) {
+    const stored = id === by ? undefined : byId(tx, id);
+    if (!stored || "damaged" in stored) continue;
+    const after = supersede(stored.record, by);
+    const sql = "UPDATE knowledge SET superseded_by = ?, revision = ?, checksum = ? WHERE id = ?";
+    tx.run(sql, by, after.revision, knowledgeChecksum(after), id);
+  }
+}
+
 const WRITTEN =
-  "kind, category, subcategory, question, answer, content_hash, signature, successes, uses, source, created_at, updated_at, created_order, revision, checksum";
+  "kind, category, subcategory, question, answer, content_hash, signature, pieces, successes, uses, outdated, source, anchors, superseded_by, created_at, updated_at, created_order, revision, checksum";
 
 /** In the order of WRITTEN. */
 function valuesOf(record: Knowledge): SqlValue[] {
-  const { kind, category, subcategory, question, answer, contentHash, successes, uses, source, revision } = record;
+  const { kind, category, subcategory, question, answer, contentHash, successes, uses, outdated, source, anchors, supersededBy, revision } =
+    record;
   const signature = kind === "remediation" ? errorSignature(question) : "";
-  const content = [kind, category, subcategory, question, answer, contentHash, signature];
+  const content = [kind, category, subcategory, question, answer, contentHash, signature, countPieces(knowledgeText(record))];
   const { createdAt, updatedAt, createdOrder } = record;
-  return [...content, successes, uses, source, createdAt, updatedAt, createdOrder, revision, knowledgeChecksum(record)];
+  const state = [successes, uses, outdated, source, JSON.stringify(anchors), supersededBy];
+  return [...content, ...state, createdAt, updatedAt, createdOrder, revision, knowledgeChecksum(record)];
 }
 
 function putDerived(tx: SqliteTx, key: number, record: Knowledge, vectors: readonly VersionedVector[]): void {
-  putTerms(tx, FTS_TABLE, key, knowledgeTerms(record));
+  putTerms(tx, FULL_TEXT.table, key, recordTerms(knowledgeTerms(record)).join(" "));
   putRecordVectors(tx, "knowledge", key, vectors);
 }
 
@@ -238,7 +275,7 @@ function remove(tx: SqliteTx, id: string): boolean {
   const row = tx.get<{ key: number }>("SELECT key FROM knowledge WHERE id = ?", id);
   if (!row) return false;
   removeRecordVectors(tx, "knowledge", [row.key]);
-  removeTerms(tx, FTS_TABLE, row.key);
+  removeTerms(tx, FULL_TEXT.table, row.key);
   tx.run("DELETE FROM knowledge WHERE key = ?", row.key);
   return true;
 }

@@ -1,10 +1,11 @@
 import type { Ranked } from "../../../ports/recall-store.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteDatabase, SqliteTx } from "../driver/driver.ts";
+import type { VectorHit } from "../vectors/search.ts";
 import type { VectorSearcher } from "../vectors/searcher.ts";
 import { findCollection } from "../vectors/writer.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
-import type { Where } from "./full-text.ts";
+import { type Where, withIds } from "./full-text.ts";
 
 export type { VectorSearcher };
 
@@ -37,37 +38,63 @@ export interface NearestRecords {
   readonly incomplete: boolean;
 }
 
+/** Limit of vectors that a search reads to find enough records. */
+const SEARCHED_MAX = 8_000;
+
 /**
- * Ranks the records that pass the filter by cosine to the query. The filter applies before the scan. Another thread scans the
- * vectors, from a snapshot of its own, so the rows are compared with it afterwards.
+ * Ranks the records that pass the filter by cosine to the query. A record in several pieces counts by its best one. The filter
+ * applies before the scan. Another thread scans the vectors, from a snapshot of its own, so the rows are compared with it afterwards.
  */
 export async function nearest(
   opened: SqliteDatabase,
   database: DatabaseHandle,
   vectors: VectorSearcher,
-  { collection, table }: EmbeddedRecords,
+  records: EmbeddedRecords,
   { versionId, vector, limit, where, signal }: NearestQuery,
 ): Promise<NearestRecords> {
+  const { collection, table, slots } = records;
   const change = (tx: SqliteTx) => findCollection(tx, collection, versionId)?.change;
-  const { allow, before } = opened.read((tx) => ({ allow: where && matchingKeys(tx, table, where), before: change(tx) }));
+  const { allow, before, long } = opened.read((tx) => ({
+    allow: where && matchingKeys(tx, records, where),
+    before: change(tx),
+    long: slots > 1 && tx.get(`SELECT 1 FROM ${table} WHERE pieces > 1 LIMIT 1`) !== undefined,
+  }));
   signal?.throwIfAborted();
   if (allow?.length === 0) return { ranked: [], incomplete: false };
-  const hits = await vectors.search({ collection, versionId, query: vector, limit, allow, signal });
+  let hits: readonly VectorHit[];
+  let best: ReadonlyMap<number, number>;
+  for (let wanted = long ? 2 * limit : limit; ; wanted = Math.min(SEARCHED_MAX, 4 * wanted)) {
+    hits = await vectors.search({ collection, versionId, query: vector, limit: wanted, allow, signal });
+    best = bestOfRecords(hits, slots);
+    if (best.size >= limit || hits.length < wanted || wanted >= SEARCHED_MAX) break;
+  }
   const db = await database(); // the scan may have taken long enough for an idle database to be closed
   return db.read((tx) => {
-    const ranked = hits.flatMap(({ key, score }) => {
-      const row = tx.get<{ id: string }>(`SELECT id FROM ${table} WHERE key = ?`, key);
-      return row ? [{ key, id: row.id, score }] : [];
-    });
+    const found = [...best].slice(0, limit).map(([key, score]) => ({ key, score }));
+    const ranked = withIds(tx, table, found);
     // Keys are never reused: if the same keys pass the filter as before, the set did not change in between.
-    const sameRecords = !where || change(tx) === before || sameKeys(allow!, matchingKeys(tx, table, where));
-    return { ranked, incomplete: ranked.length < hits.length || !sameRecords };
+    const sameRecords = !where || change(tx) === before || sameKeys(allow!, matchingKeys(tx, records, where));
+    return { ranked, incomplete: ranked.length < found.length || !sameRecords };
   });
 }
 
-function matchingKeys(tx: SqliteTx, table: string, where: Where): Int32Array {
-  const rows = tx.all<{ key: number }>(`SELECT r.key FROM ${table} r WHERE ${where.sql} ORDER BY r.key`, ...where.params);
-  return Int32Array.from(rows, ({ key }) => key);
+/** Returns the score of each record's best piece, best first: the first hit of a record is its best. */
+function bestOfRecords(hits: readonly VectorHit[], slots: number): ReadonlyMap<number, number> {
+  const best = new Map<number, number>();
+  for (const { key, score } of hits) {
+    const record = Math.floor(key / slots);
+    if (!best.has(record)) best.set(record, score);
+  }
+  return best;
+}
+
+/** Returns the keys of the vectors that records passing the filter may have, ascending. */
+function matchingKeys(tx: SqliteTx, { table, slots }: EmbeddedRecords, where: Where): Int32Array {
+  const rows = tx.all<{ key: number; pieces: number }>(
+    `SELECT r.key, ${slots > 1 ? "r.pieces" : "1"} AS pieces FROM ${table} r WHERE ${where.sql} ORDER BY r.key`,
+    ...where.params,
+  );
+  return Int32Array.from(rows.flatMap(({ key, pieces }) => Array.from({ length: pieces }, (_, piece) => key * slots + piece)));
 }
 
 function sameKeys(a: Int32Array, b: Int32Array): boolean {

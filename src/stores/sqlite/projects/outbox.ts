@@ -25,7 +25,10 @@ END;`,
 `;
 
 /** Returns the outbox of one collection: the changes of its vectors, for an external index. */
-export function sqliteOutbox({ collection, table }: Pick<EmbeddedRecords, "collection" | "table">, database: DatabaseHandle): VectorOutbox {
+export function sqliteOutbox(
+  { collection, table, slots }: Pick<EmbeddedRecords, "collection" | "table" | "slots">,
+  database: DatabaseHandle,
+): VectorOutbox {
   return {
     async enable() {
       const db = await database();
@@ -52,7 +55,7 @@ export function sqliteOutbox({ collection, table }: Pick<EmbeddedRecords, "colle
         tx
           .all<{ change: number; key: number; id: string | null; vector: Uint8Array | null }>(
             `SELECT o.change, o.key, r.id, v.vector FROM vector_outbox o
-               LEFT JOIN ${table} r ON r.key = o.key
+               LEFT JOIN ${table} r ON r.key = o.key / ${slots}
                LEFT JOIN vector_collections s ON s.collection = o.collection AND s.version_id = o.version_id
                LEFT JOIN vectors v ON v.collection_id = s.id AND v.key = o.key
               WHERE o.collection = ? AND o.version_id = ? ORDER BY o.change LIMIT ?`,
@@ -77,7 +80,7 @@ export function sqliteOutbox({ collection, table }: Pick<EmbeddedRecords, "colle
       return (await database()).read((tx) =>
         tx
           .all<{ id: string }>(
-            `SELECT r.id FROM vector_outbox o JOIN ${table} r ON r.key = o.key WHERE o.collection = ? AND o.version_id = ? LIMIT ?`,
+            `SELECT DISTINCT r.id FROM vector_outbox o JOIN ${table} r ON r.key = o.key / ${slots} WHERE o.collection = ? AND o.version_id = ? LIMIT ?`,
             collection,
             versionId,
             limit,

@@ -5,6 +5,7 @@ import { openRegularFile } from "../../../files/regular-file.ts";
 import { CairnError } from "../../../model/errors.ts";
 import type { Clock } from "../../../model/ids.ts";
 import type { ProjectFiles } from "../../../ports/project-files.ts";
+import type { CopyOptions } from "../../../ports/storage.ts";
 import { runInThread } from "../../../scheduling/run-in-thread.ts";
 import { syncFile, syncFolder } from "../backup/copy-file.ts";
 import { sqliteDatabases } from "../driver/databases.ts";
@@ -28,7 +29,7 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
           releaseProject(databases, path);
           await databases.close();
         }
-        await exportDatabase(path, file, signal);
+        await exportDatabase(path, file, { signal });
       });
     },
 
@@ -36,7 +37,7 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
       assertDatabase(file);
       return inScratch(tmpdir(), async (scratch) => {
         const path = join(scratch, "reading.db");
-        await exportDatabase(file, path, signal);
+        await exportDatabase(file, path, { signal });
         const projectId = await ownerOfFile(path, file);
         const databases = sqliteDatabases();
         try {
@@ -55,16 +56,19 @@ export function sqliteProjectFiles({ now }: { readonly now: Clock }): ProjectFil
  * Copies a consistent snapshot of a database to a new file and verifies the copy; a failure leaves no file. Unlike a backup, which
  * copies every page, the copy contains no deleted content, because the file may be given to another person.
  */
-export async function exportDatabase(from: string, to: string, signal?: AbortSignal): Promise<void> {
+export async function exportDatabase(
+  from: string,
+  to: string,
+  { signal, withoutDeleted = false }: Omit<CopyOptions, "withCode"> = {},
+): Promise<void> {
   assertFree(to);
   await inScratch(dirname(to), async (scratch) => {
     const copy = join(scratch, "copy.db");
     closeSync(openSync(copy, "wx", 0o600)); // created with mode 0600, so that no other user can read it
-    const problems = await runInThread<readonly string[]>("stores/sqlite/projects/export-worker.js", { from, to: copy }, { signal }).catch(
-      (cause) => {
-        throw signal?.aborted ? cause : new CairnError("unavailable", `${from} could not be copied to ${to}: ${cause.message}`, { cause });
-      },
-    );
+    const input = { from, to: copy, withoutDeleted };
+    const problems = await runInThread<readonly string[]>("stores/sqlite/projects/export-worker.js", input, { signal }).catch((cause) => {
+      throw signal?.aborted ? cause : new CairnError("unavailable", `${from} could not be copied to ${to}: ${cause.message}`, { cause });
+    });
     if (problems.length > 0)
       throw new CairnError("invalid_input", `${from} is damaged, so nothing was copied from it: ${problems.slice(0, 3).join("; ")}`, {
         details: { damaged: true, problems: problems.slice(0, 20) },

@@ -1,12 +1,16 @@
 import type { DatabaseSchema } from "../../../model/schema.ts";
+import { PIECES_MAX } from "../../../model/stored-record.ts";
 import { VECTOR_SCHEMA } from "../vectors/schema.ts";
+import { DELETED_SCHEMA } from "./deleted-records.ts";
 import { EMBEDDING_VERSIONS_SCHEMA, PROJECT_INFO_SCHEMA } from "./embedding-schema.ts";
+import { EVENT_SCHEMA } from "./event-schema.ts";
+import { IDEMPOTENCY_SCHEMA } from "./idempotency.ts";
 import { KNOWLEDGE_SCHEMA } from "./knowledge-schema.ts";
 import { OUTBOX_SCHEMA } from "./outbox.ts";
 
 /** The schema of a project's database. */
 export const projectSchema: DatabaseSchema = {
-  version: 2,
+  version: 7,
   name: "project",
   sql: `
     ${PROJECT_INFO_SCHEMA}
@@ -16,7 +20,12 @@ export const projectSchema: DatabaseSchema = {
       summary TEXT NOT NULL,
       description TEXT NOT NULL,
       context TEXT NOT NULL,
+      -- A JSON list; the id of the record that replaces this one, or an empty text.
+      anchors TEXT NOT NULL,
+      superseded_by TEXT NOT NULL,
       token_count INTEGER NOT NULL CHECK (token_count >= 0),
+      -- The texts that are embedded: the whole text, and the parts of a long one.
+      pieces INTEGER NOT NULL CHECK (pieces BETWEEN 1 AND ${PIECES_MAX}),
       created_at TIMESTAMP NOT NULL,
       updated_at TIMESTAMP NOT NULL,
       -- The places in the two orders: the times above, unless they lay in the future.
@@ -27,6 +36,7 @@ export const projectSchema: DatabaseSchema = {
     );
     CREATE INDEX checkpoints_created ON checkpoints (created_order DESC, id);
     CREATE INDEX checkpoints_updated ON checkpoints (updated_order DESC, id);
+    CREATE INDEX checkpoints_long ON checkpoints (id, pieces) WHERE pieces > 1;
     -- Damaged records that a repair set aside, their rows as JSON.
     CREATE TABLE quarantined_records (
       quarantine_id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -54,6 +64,9 @@ export const projectSchema: DatabaseSchema = {
     );
     INSERT INTO checkpoint_fts (checkpoint_fts, rank) VALUES ('secure-delete', 1);
     ${KNOWLEDGE_SCHEMA}
+    ${DELETED_SCHEMA}
+    ${EVENT_SCHEMA}
+    ${IDEMPOTENCY_SCHEMA}
     ${OUTBOX_SCHEMA}
   `,
 };

@@ -8,6 +8,7 @@ import { sqliteCheckpoints } from "./checkpoints.ts";
 import { codeFileOf } from "./code/code-file.ts";
 import { codeDatabase } from "./code/database.ts";
 import { sqliteCode } from "./code/store.ts";
+import { sqliteProjectEvents } from "./events.ts";
 import { sqliteKnowledge } from "./knowledge.ts";
 import { projectSchema } from "./project-schema.ts";
 
@@ -40,6 +41,7 @@ export function sqliteProject(databases: SqliteDatabases, options: SqliteProject
     checkpoints: sqliteCheckpoints(projectId, handle, vectors),
     knowledge: sqliteKnowledge(handle, vectors),
     code: sqliteCode(projectId, code, vectorSearcher({ path: code.path, onRepair })),
+    events: sqliteProjectEvents(path, code.path, handle),
   };
   return { path, handle, stores };
 }

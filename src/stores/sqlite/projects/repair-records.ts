@@ -1,8 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import type { DamagedRecord, RecordRepair } from "../../../model/damaged-record.ts";
+import { readDeletedRow } from "../../../model/deleted-record.ts";
 import { CHECKPOINT_COLUMNS, KNOWLEDGE_COLUMNS, type RawRow, readCheckpoint, readKnowledge } from "../../../model/stored-record.ts";
 import type { SqliteTx } from "../driver/driver.ts";
-import type { DamagedRow, FileCheck } from "./check-records.ts";
+import { type DamagedRow, DELETED_LIST, type FileCheck } from "./check-records.ts";
 import { tagsOf } from "./checkpoints.ts";
 import { DERIVED_PARTS } from "./derived-parts.ts";
 import { removeRecordVectors } from "./embeddings.ts";
@@ -14,16 +15,17 @@ export function repairRecords(tx: SqliteTx, { damaged, repairable }: FileCheck, 
   const rebuilt: string[] = [];
   // Deleting a row whose index entries are wrong fails, so indexes come first.
   if (repairable.some((line) => / index \S+$/.test(line))) {
-    for (const table of ["checkpoints", "checkpoint_tags", "knowledge", "embedding_records"]) tx.exec(`REINDEX ${table}`);
+    for (const table of ["checkpoints", "checkpoint_tags", "knowledge", "embedding_records", "deleted_records"])
+      tx.exec(`REINDEX ${table}`);
     rebuilt.push("indexes");
   }
   const quarantined: DamagedRecord[] = [];
   for (const row of damaged) {
     if (!isDamaged(tx, row)) continue;
-    const { key, collection, id, reason } = row;
+    const { key, collection, id, reason, isDeleted } = row;
     const raw = {
-      row: cellsOf(tx, collection, "key", key)[0],
-      ...(collection === "checkpoints" && { tags: cellsOf(tx, "checkpoint_tags", "checkpoint_key", key) }),
+      row: isDeleted ? cellsOf(tx, "deleted_records", "rowid", key)[0] : cellsOf(tx, collection, "key", key)[0],
+      ...(collection === "checkpoints" && !isDeleted && { tags: cellsOf(tx, "checkpoint_tags", "checkpoint_key", key) }),
     };
     tx.run(
       "INSERT INTO quarantined_records (collection, record_id, reason, quarantined_at, raw) VALUES (?, ?, ?, ?, ?)",
@@ -44,14 +46,22 @@ export function repairRecords(tx: SqliteTx, { damaged, repairable }: FileCheck, 
   return { quarantined, rebuilt };
 }
 
-function isDamaged(tx: SqliteTx, { collection, key }: DamagedRow): boolean {
+function isDamaged(tx: SqliteTx, { collection, key, isDeleted }: DamagedRow): boolean {
+  if (isDeleted) {
+    const deleted = tx.get<RawRow>(`SELECT ${DELETED_LIST} FROM deleted_records WHERE rowid = ?`, key);
+    return deleted !== undefined && "damaged" in readDeletedRow(deleted);
+  }
   const columns = columnList(collection === "checkpoints" ? CHECKPOINT_COLUMNS : KNOWLEDGE_COLUMNS);
   const row = tx.get<RawRow>(`SELECT ${columns} FROM ${collection} r WHERE r.key = ?`, key);
   if (!row) return false;
   return "damaged" in (collection === "checkpoints" ? readCheckpoint({ ...row, tags: tagsOf(tx, key) }, "") : readKnowledge(row));
 }
 
-function remove(tx: SqliteTx, { collection, key }: DamagedRow): void {
+function remove(tx: SqliteTx, { collection, key, isDeleted }: DamagedRow): void {
+  if (isDeleted) {
+    tx.run("DELETE FROM deleted_records WHERE rowid = ?", key);
+    return;
+  }
   removeRecordVectors(tx, collection, [key]);
   if (collection === "checkpoints") {
     removeTerms(tx, "checkpoint_fts", key);

@@ -1,6 +1,7 @@
-import type { RunCheckpoint, RunCheckpointInfo, StoredState } from "../../../model/run.ts";
-import { assertKnownVersion } from "../../../model/run-rules.ts";
-import { type PayloadEncoding, unpackState } from "../../rows/run-payload.ts";
+import type { NewRunCheckpoint, RunCheckpoint, RunCheckpointInfo, StoredState } from "../../../model/run.ts";
+import { assertKnownVersion, checkpointInfo } from "../../../model/run-rules.ts";
+import { type Payload, type PayloadEncoding, unpackState } from "../../rows/run-payload.ts";
+import type { SqliteTx } from "../driver/driver.ts";
 
 /** A row of a checkpoint, without its state. */
 export interface InfoRow {
@@ -29,4 +30,25 @@ export function toCheckpoint(runId: string, nodeId: string, envelope: string, da
   const state = unpacked instanceof Promise ? "" : unpacked;
   const whole = { version, runId, nodeId, sequence, timestamp, size, nextNode, previousNode, attempt, branch, step, kind, note, state };
   return unpacked instanceof Promise ? unpacked.then((state) => ({ ...whole, state })) : whole;
+}
+
+export function insertCheckpoint(
+  tx: SqliteTx,
+  checkpoint: NewRunCheckpoint,
+  payload: Payload,
+  sequence: number,
+  at: string,
+): RunCheckpointInfo {
+  const info = checkpointInfo(checkpoint, sequence, at, payload.size);
+  tx.run(
+    "INSERT INTO checkpoints (run_id, node_id, sequence, timestamp, branch, envelope, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    info.runId,
+    info.nodeId,
+    sequence,
+    at,
+    info.branch,
+    toEnvelope(info, payload.encoding),
+    payload.data,
+  );
+  return info;
 }

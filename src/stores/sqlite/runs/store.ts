@@ -1,14 +1,18 @@
 import { type Clock, systemClock } from "../../../model/ids.ts";
-import type { NewRunCheckpoint, RunCheckpointInfo, RunStatus, StoredState } from "../../../model/run.ts";
+import type { StoredState } from "../../../model/run.ts";
 import * as rules from "../../../model/run-rules.ts";
-import type { RunStore } from "../../../ports/run-store.ts";
-import { type Payload, packState } from "../../rows/run-payload.ts";
+import type { RunStore, SaveOptions } from "../../../ports/run-store.ts";
+import { packState } from "../../rows/run-payload.ts";
 import { type RunRow, toRun } from "../../rows/run-row.ts";
 import type { SqliteTx } from "../driver/driver.ts";
+import { sqliteEventLog } from "../driver/event-log.ts";
 import { singleDatabase } from "../driver/single.ts";
+import { sqliteGraphCatalog } from "./graphs.ts";
 import { pruneSqliteRuns } from "./prune.ts";
-import { type InfoRow, toCheckpoint, toEnvelope, toInfo } from "./rows.ts";
+import { sqliteRunQueue } from "./queue.ts";
+import { type InfoRow, insertCheckpoint, toCheckpoint, toInfo } from "./rows.ts";
 import { MARK_DELETED, runSchema } from "./schema.ts";
+import { sqliteWorkerRegistry } from "./workers.ts";
 
 export interface SqliteRunStoreOptions {
   readonly path: string;
@@ -20,14 +24,16 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
   const { open: database, getOpen, close } = singleDatabase({ path, schema: runSchema });
 
   return {
-    async save(checkpoint, { fence, status } = {}) {
+    events: sqliteEventLog(path, database),
+
+    async save(checkpoint, options = NO_OPTIONS) {
       const packed = packState(checkpoint);
       const payload = packed instanceof Promise ? await packed : packed;
       const db = await database();
       return db.write((tx) => {
         const at = now();
-        const sequence = nextSequence(tx, checkpoint.runId, fence, status, at);
-        return insert(tx, checkpoint, payload, sequence, at);
+        const sequence = nextSequence(tx, checkpoint.runId, options, at);
+        return insertCheckpoint(tx, checkpoint, payload, sequence, at);
       });
     },
 
@@ -126,7 +132,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
           `INSERT INTO runs (run_id, graph, fingerprint, project, parent_run_id, parent_sequence, last_sequence, fence, lease_owner, lease_until, created_at, updated_at)
            VALUES (?, ?, ?, ?, ?, ?, 1, 1, ?, ?, ?, ?)
            ON CONFLICT (run_id) DO UPDATE SET deleted = 0, graph = excluded.graph, fingerprint = excluded.fingerprint, project = excluded.project,
-             status = 'running', note = NULL, parent_run_id = excluded.parent_run_id, parent_sequence = excluded.parent_sequence,
+             status = 'running', note = NULL, ready_at = NULL, claims = 0, claimed_sequence = 0, parent_run_id = excluded.parent_run_id, parent_sequence = excluded.parent_sequence,
              last_sequence = last_sequence + 1, fence = fence + 1, lease_owner = excluded.lease_owner, lease_until = excluded.lease_until,
              created_at = excluded.created_at, updated_at = excluded.updated_at
            WHERE deleted = 1
@@ -143,7 +149,7 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
           at,
         );
         if (!started) throw rules.runExistsError(runId);
-        insert(tx, checkpoint, payload, started.last_sequence, at);
+        insertCheckpoint(tx, checkpoint, payload, started.last_sequence, at);
         return { runId, owner, fence: started.fence, until };
       });
     },
@@ -154,8 +160,8 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
         const at = now();
         const until = rules.addMs(at, leaseMs);
         const taken = tx.get<{ fence: number }>(
-          `UPDATE runs SET fence = fence + 1, lease_owner = ?, lease_until = ?, status = 'running', note = NULL, updated_at = ?,
-             fingerprint = coalesce(?, fingerprint)
+          `UPDATE runs SET fence = fence + 1, lease_owner = ?, lease_until = ?, status = 'running', note = NULL, ready_at = NULL,
+             updated_at = ?, fingerprint = coalesce(?, fingerprint)
            WHERE run_id = ? AND deleted = 0 AND (lease_until IS NULL OR lease_until <= ? OR lease_owner = ?)
              AND fence = coalesce(?, fence) AND last_sequence = coalesce(?, last_sequence) AND status = coalesce(?, status) RETURNING fence`,
           owner,
@@ -200,22 +206,28 @@ export function sqliteRunStore({ path, now = systemClock }: SqliteRunStoreOption
       await db.write((tx) => {
         const at = now();
         const { changes } = tx.run(
-          `UPDATE runs SET status = ?, note = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?
-           WHERE run_id = ? AND deleted = 0 AND fence = ? AND lease_until > ?`,
+          `UPDATE runs SET status = ?1, note = ?2, lease_owner = NULL, lease_until = NULL, updated_at = ?3,
+             ready_at = iif(?1 IN ('queued', 'answered'), ?3, NULL), claims = iif(?1 IN ('queued', 'answered'), max(0, claims - 1), claims)
+           WHERE run_id = ?4 AND deleted = 0 AND fence = ?5 AND lease_until > ?3`,
           status,
           note,
           at,
           lease.runId,
           lease.fence,
-          at,
         );
         if (changes === 0) throw rules.leaseLostError(lease.runId, lease.fence);
       });
     },
 
+    ...sqliteRunQueue(database, now),
+    ...sqliteGraphCatalog(database, now),
+    ...sqliteWorkerRegistry(database, now),
+
     close,
   };
 }
+
+const NO_OPTIONS: SaveOptions = {};
 
 /** SQLite treats a negative limit as no limit. */
 const NO_LIMIT = -1;
@@ -224,20 +236,23 @@ const LOAD = `SELECT envelope, data FROM checkpoints WHERE run_id = ? AND node_i
 const LOAD_AT = `SELECT envelope, data, node_id FROM checkpoints WHERE run_id = ? AND sequence = ?`;
 
 /** Counts the run's sequence up, if this writer may write now. The check and the write are one statement. */
-function nextSequence(tx: SqliteTx, runId: string, fence: number | undefined, status: RunStatus | undefined, at: string): number {
+function nextSequence(tx: SqliteTx, runId: string, { fence, status, expectedSequence }: SaveOptions, at: string): number {
   const counted =
     fence === undefined
       ? tx.get<{ last_sequence: number }>(
-          `INSERT INTO runs (run_id, last_sequence, created_at, updated_at, status) VALUES (?, 1, ?, ?, coalesce(?, 'running'))
+          `INSERT INTO runs (run_id, last_sequence, created_at, updated_at, status, ready_at)
+           SELECT ?1, 1, ?2, ?2, coalesce(?3, 'running'), iif(?3 IN ('queued', 'answered'), ?2, NULL) WHERE ?4 IS NULL OR ?4 = 0 OR EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)
            ON CONFLICT (run_id) DO UPDATE SET last_sequence = last_sequence + 1, updated_at = excluded.updated_at, deleted = 0,
              created_at = iif(deleted = 1, excluded.created_at, created_at),
-             status = iif(deleted = 1, excluded.status, coalesce(?, status))
-           WHERE lease_until IS NULL OR lease_until <= excluded.updated_at RETURNING last_sequence`,
+             status = iif(deleted = 1, excluded.status, coalesce(?3, status)),
+             ready_at = iif(?3 IS NULL AND deleted = 0, ready_at, excluded.ready_at),
+             note = iif(?3 IS NULL AND deleted = 0, note, NULL)
+           WHERE (lease_until IS NULL OR lease_until <= excluded.updated_at)
+             AND (?4 IS NULL OR iif(deleted = 1, 0, last_sequence) = ?4) RETURNING last_sequence`,
           runId,
           at,
-          at,
           status ?? null,
-          status ?? null,
+          expectedSequence ?? null,
         )
       : status === undefined
         ? tx.get<{ last_sequence: number }>(
@@ -249,33 +264,17 @@ function nextSequence(tx: SqliteTx, runId: string, fence: number | undefined, st
             at,
           )
         : tx.get<{ last_sequence: number }>(
-            `UPDATE runs SET last_sequence = last_sequence + 1, updated_at = ?, status = ?, note = NULL,
-               lease_owner = iif(? = 'running', lease_owner, NULL), lease_until = iif(? = 'running', lease_until, NULL)
-             WHERE run_id = ? AND fence = ? AND lease_until > ? AND deleted = 0 RETURNING last_sequence`,
+            `UPDATE runs SET last_sequence = last_sequence + 1, updated_at = ?1, status = ?2, note = NULL,
+               lease_owner = iif(?2 = 'running', lease_owner, NULL), lease_until = iif(?2 = 'running', lease_until, NULL),
+               ready_at = iif(?2 IN ('queued', 'answered'), ?1, NULL)
+             WHERE run_id = ?3 AND fence = ?4 AND lease_until > ?1 AND deleted = 0 RETURNING last_sequence`,
             at,
-            status,
-            status,
             status,
             runId,
             fence,
-            at,
           );
   if (counted) return counted.last_sequence;
   if (fence !== undefined) throw rules.leaseLostError(runId, fence);
-  throw rules.leaseHeldError(runId, tx.get<RunRow>("SELECT * FROM runs WHERE run_id = ?", runId)!.lease_until!);
-}
-
-function insert(tx: SqliteTx, checkpoint: NewRunCheckpoint, payload: Payload, sequence: number, at: string): RunCheckpointInfo {
-  const info = rules.checkpointInfo(checkpoint, sequence, at, payload.size);
-  tx.run(
-    "INSERT INTO checkpoints (run_id, node_id, sequence, timestamp, branch, envelope, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    info.runId,
-    info.nodeId,
-    sequence,
-    at,
-    info.branch,
-    toEnvelope(info, payload.encoding),
-    payload.data,
-  );
-  return info;
+  const held = tx.get<RunRow>("SELECT * FROM runs WHERE run_id = ?", runId);
+  throw held?.lease_until && held.lease_until > at ? rules.leaseHeldError(runId, held.lease_until) : rules.concurrentChangeError(runId);
 }

@@ -2,6 +2,8 @@
  * Tables of the vector index. `vectors` is authoritative. Everything else is derived from it, written in the same transaction, and
  * rebuilt by `rebuild`.
  *
+ * `key` is that of a chunk of code, or of a record and one of its pieces: `record key × 16 + piece`.
+ *
  * A vector collection is one collection of records under one embedding version; its dimension never changes. `change` increases with
  * every transaction that touches the collection, and `layout` with every one that touches its segments. A reader in any process
  * compares them to learn what to read again.

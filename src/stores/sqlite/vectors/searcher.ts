@@ -36,7 +36,8 @@ export interface VectorSearcherOptions {
 
 /** Below this number of vectors, a full scan costs at most 5 ms of CPU at 384 dimensions. */
 const LISTS_ABOVE = 100_000;
-const SEARCH_LIMIT_MAX = 1_000;
+/** 500 records in up to 16 pieces each. */
+const SEARCH_LIMIT_MAX = 8_000;
 /** Takes 48 MB for the time of the search. */
 const FILTER_MAX = 4_000_000;
 

@@ -77,6 +77,15 @@ CREATE TABLE code_symbols (
 CREATE INDEX code_symbols_file ON code_symbols (file_key);
 CREATE TABLE code_outlines (file_key bigint PRIMARY KEY, body bytea NOT NULL);
 ALTER TABLE code_outlines ALTER COLUMN body SET STORAGE EXTERNAL;
+-- Reports of the jobs that index the project. The body is the report as JSON.
+CREATE TABLE index_reports (
+  job_id text PRIMARY KEY,
+  started_at timestamptz NOT NULL,
+  updated_at timestamptz NOT NULL,
+  status text NOT NULL,
+  cancel_requested boolean NOT NULL DEFAULT false,
+  body text NOT NULL
+);
 -- A rename changes a chunk's id, so the outbox records it.
 CREATE FUNCTION code_chunks_to_outbox() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN

@@ -16,6 +16,7 @@ import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings
 import { quoteLexeme, rankByKeywords, type WhereFrom } from "../full-text.ts";
 import type { ProjectTables } from "../project-tables.ts";
 import { conditions } from "./filter.ts";
+import { FILE, postgresJobReports } from "./job-reports.ts";
 import { countOrphans, removeOrphans } from "./orphans.ts";
 import { findDefinitions, findReferences, readSymbols } from "./symbols.ts";
 import { commitCode, readTexts, waitForCommits } from "./write.ts";
@@ -30,8 +31,8 @@ const RECORDS: EmbeddedRecords = {
     return chunkText(row.file_path!, { ...namesOf(chunk), text });
   },
   queue: waitForCommits,
+  slots: 1,
 };
-const FILE = 'file_path AS path, content_hash AS "contentHash", generation, indexed_at AS "indexedAt", language, bytes, lines, notice';
 /** The columns of a chunk without its terms, which are never read back, and without the text block, which several chunks share. */
 const CHUNK =
   "id, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, file_path, language, content_hash, indexed_at";
@@ -50,6 +51,7 @@ const STORED = [
 /** The code of one project in its PostgreSQL schema. */
 export function postgresCode(projectId: string, tables: ProjectTables): CodeStore {
   return {
+    ...postgresJobReports(tables),
     embeddings: postgresEmbeddings(RECORDS, tables),
 
     // After a lost answer, a repeated removal or rename would report «not done»; the caller reads the files again in any case.
@@ -133,16 +135,14 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
       tables.read(async (tx) => {
         const where = await conditions(tx, filter);
         return {
-          keyword: text === undefined ? [] : await rankByKeywords(tx, "current_chunks", text, where, limit),
+          keyword: text === undefined ? [] : await rankByKeywords(tx, tables, "current_chunks", text, where, limit),
           semantic: semantic ? await nearest(tx, tables, RECORDS, { ...semantic, limit: semanticLimit, where }) : [],
         };
       }),
 
     matching: (filter, limit) => tables.read(async (tx) => matchingIds(tx, RECORDS, await conditions(tx, filter), limit)),
 
-    similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, "current_chunks", versionId, vector, ids)),
-
-    outlines: (ids) => tables.read(async (tx) => (await rowsOf(tx, ids)).map(outlineOf)),
+    similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, RECORDS, versionId, vector, ids)),
 
     getMany: (ids) => tables.read(async (tx) => readChunks(tx, await rowsOf(tx, ids))),
   };

@@ -1,7 +1,7 @@
 import type { CodeOrphans } from "../../../../model/code-index.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { vectorWriter } from "../../vectors/writer.ts";
-import { removeRecordVectors } from "../embeddings.ts";
+import { removeVectors } from "../embeddings.ts";
 import { removeTerms } from "../full-text.ts";
 import { CODE_FTS, removeChunks, removeFile } from "./write.ts";
 
@@ -45,7 +45,7 @@ export function removeOrphans(tx: SqliteTx, projectId: string): CodeOrphans {
   const gone = files.flatMap(({ file_key, file_path }) => removeFile(tx, projectId, file_path, file_key));
   const lost = tx.all<{ key: number }>(`SELECT t.key FROM code_chunks t WHERE ${LOST_CHUNK}`).map(({ key }) => key);
   gone.push(...removeChunks(tx, lost));
-  removeRecordVectors(tx, "code", gone);
+  removeVectors(tx, "code", gone);
   tx.run(`DELETE FROM code_texts AS t WHERE ${LOST_TEXT}`);
   tx.run(`DELETE FROM code_symbols AS t WHERE ${NO_FILE}`);
   tx.run(`DELETE FROM code_outlines AS t WHERE ${NO_FILE}`);

@@ -82,6 +82,15 @@ CREATE TABLE code_symbols (
   PRIMARY KEY (name, file_key)
 ) WITHOUT ROWID;
 CREATE TABLE code_outlines (file_key INTEGER PRIMARY KEY, body BLOB NOT NULL);
+-- Reports of the jobs that index the project. The body is the report as JSON.
+CREATE TABLE index_reports (
+  job_id TEXT PRIMARY KEY,
+  started_at TIMESTAMP NOT NULL,
+  updated_at TIMESTAMP NOT NULL,
+  status TEXT NOT NULL,
+  cancel_requested INTEGER NOT NULL DEFAULT 0,
+  body TEXT NOT NULL
+);
 -- A rename changes a chunk's id, so the outbox records it.
 CREATE TRIGGER code_chunks_outbox AFTER UPDATE OF id ON code_chunks
 BEGIN
@@ -93,7 +102,7 @@ END;
 
 /** The schema of a project's code index, a database of its own next to the project's. */
 export const codeSchema: DatabaseSchema = {
-  version: 2,
+  version: 3,
   name: "code index",
   sql: [PROJECT_INFO_SCHEMA, EMBEDDING_VERSIONS_SCHEMA, VECTOR_SCHEMA, OUTBOX_SCHEMA, CODE_TABLES].join(""),
 };

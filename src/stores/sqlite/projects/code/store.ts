@@ -4,7 +4,17 @@ import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/calls.ts";
 import { codeTerms } from "../../../../text/terms.ts";
-import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, textReader, unpack } from "../../../rows/chunk-row.ts";
+import {
+  type Blocks,
+  type ChunkRow,
+  type NameColumns,
+  namesOf,
+  outlineOf,
+  recentBlocks,
+  type TextColumns,
+  textReader,
+  unpack,
+} from "../../../rows/chunk-row.ts";
 import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
@@ -14,6 +24,7 @@ import { type KnownKeys, knownKeys, matchingIds, nearest, type VectorSearcher } 
 import { commitBatch } from "./commit.ts";
 import type { CodeDatabase } from "./database.ts";
 import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
+import { FILE, sqliteJobReports } from "./job-reports.ts";
 import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
 import { findDefinitions, findReferences, readSymbols } from "./symbols.ts";
 import { CODE_FTS } from "./write.ts";
@@ -27,11 +38,12 @@ const RECORDS: EmbeddedRecords = {
     const text = unpack(body).slice(text_start, text_start + text_length);
     return chunkText(row.file_path!, { ...namesOf(chunk), text });
   },
+  slots: 1,
 };
+const FULL_TEXT = { table: CODE_FTS, records: RECORDS.table, hasLanguages: false };
 /** The columns of a chunk without the body of its text, which several chunks share. */
 const CHUNK =
   "id, generation, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, file_path, language, content_hash, indexed_at";
-const FILE = "file_path AS path, content_hash AS contentHash, generation, indexed_at AS indexedAt, language, bytes, lines, notice";
 
 /** The index of paths begins with the project: a path alone would scan all files. */
 const OF_FILE = "file_key = (SELECT file_key FROM indexed_files WHERE project_id = ? AND file_path = ?)";
@@ -41,6 +53,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
   const database = file.handle;
   const keys = knownKeys();
   return {
+    ...sqliteJobReports(file),
     embeddings: sqliteEmbeddings(RECORDS, database),
 
     async commit(batch) {
@@ -180,7 +193,7 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
       near?.catch(() => {}); // awaited below, unless something else fails first
       const { keyword, similarities } = db.read((tx) => {
-        const ranked = text === undefined ? [] : rankByKeywords(tx, CODE_FTS, "current_chunks", text, where, limit);
+        const ranked = text === undefined ? [] : rankByKeywords(tx, FULL_TEXT, text, where, limit);
         // Usually the scan thread is still working.
         return { keyword: ranked, similarities: semantic && cosinesByKey(tx, RECORDS, semantic.versionId, semantic.vector, ranked) };
       });
@@ -197,10 +210,6 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
 
     async similarities(versionId, vector, ids) {
       return (await database()).read((tx) => cosines(tx, RECORDS, versionId, vector, ids, keys.of));
-    },
-
-    async outlines(ids) {
-      return (await database()).read((tx) => rowsOf(tx, ids, keys).map(outlineOf));
     },
 
     async getMany(ids) {
@@ -253,6 +262,15 @@ function rowsOf(tx: SqliteTx, ids: readonly string[], keys: KnownKeys): ChunkRow
 }
 
 function readChunks(tx: SqliteTx, rows: readonly ChunkRow[]): CodeChunk[] {
-  const textOf = textReader((key) => tx.get<{ body: Uint8Array }>("SELECT body FROM code_texts WHERE key = ?", key)?.body);
+  const textOf = textReader((key) => tx.get<{ body: Uint8Array }>("SELECT body FROM code_texts WHERE key = ?", key)?.body, blocksOf(tx));
   return rows.map((row) => ({ ...outlineOf(row), text: textOf(row) }));
+}
+
+/** The recently read blocks of each connection. A file's keys are never reused, and another file has another connection. */
+const blocks = new WeakMap<SqliteTx, Blocks>();
+
+function blocksOf(tx: SqliteTx): Blocks {
+  const known = blocks.get(tx) ?? recentBlocks();
+  blocks.set(tx, known);
+  return known;
 }

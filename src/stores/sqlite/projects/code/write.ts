@@ -1,10 +1,11 @@
 import { chunkId } from "../../../../model/code-index.ts";
 import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
 import { yieldToCalls } from "../../../../scheduling/calls.ts";
+import { codeTerms } from "../../../../text/terms.ts";
 import { type TextColumns, textReader } from "../../../rows/chunk-row.ts";
 import { chunkTerms, type PackedSymbols, unpackOutline } from "../../../rows/index-text.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
-import { putVectorsByVersion, removeRecordVectors } from "../embeddings.ts";
+import { putVectorsByVersion, removeVectors } from "../embeddings.ts";
 import { insertTerms, putTerms, removeTerms } from "../full-text.ts";
 import type { FileRows } from "./commit.ts";
 
@@ -45,7 +46,7 @@ export function commitCode(tx: SqliteTx, projectId: string, { at, renames = [], 
     removed.push(path);
   }
   for (const rows of files) writeFile(commit, rows);
-  removeRecordVectors(tx, "code", commit.removedChunks);
+  removeVectors(tx, "code", commit.removedChunks);
   putVectorsByVersion(tx, "code", commit.vectors);
   return { generation, renamed, removed };
 }
@@ -169,7 +170,7 @@ function renameFile(commit: Commit, { from, to, contentHash }: { from: string; t
   for (const { key, chunk_index: index, name, parents, defines, ...place } of chunks) {
     tx.run("UPDATE code_chunks SET id = ?, generation = ? WHERE key = ?", chunkId(projectId, to, index, generation), generation, key);
     const names = { ...(name !== null && { name }), parents: JSON.parse(parents) as string[], defines: JSON.parse(defines) as string[] };
-    putTerms(tx, CODE_FTS, key, chunkTerms(to, { ...names, text: textOf(place) }));
+    putTerms(tx, CODE_FTS, key, codeTerms(chunkTerms(to, { ...names, text: textOf(place) })).join(" "));
   }
   recordRename(commit, from, to);
   return true;

@@ -1,0 +1,121 @@
+import { EVENTS_KEPT, EVENTS_STAY, EVENTS_TRIM } from "../../../model/event.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import { type EventRow, toEvent } from "../../rows/event-row.ts";
+import type { PgValue } from "./driver.ts";
+import { toTimestamp } from "./time.ts";
+
+/**
+ * The log of changes, written by triggers in the transaction of the change. It has no text of records. Transactions commit in another
+ * order than that of the sequence, so readers order by transaction and stop at the oldest one of this database that is open.
+ */
+export const EVENTS_TABLE = `
+CREATE TABLE events (
+  sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  transaction xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  kind text NOT NULL,
+  action text NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  project text,
+  status text,
+  run_sequence bigint
+);
+CREATE INDEX events_order ON events (transaction, sequence);
+-- The lower bound spares the scan over rows that were deleted and not vacuumed yet.
+CREATE FUNCTION trim_events() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  DELETE FROM events WHERE sequence IN
+    (SELECT sequence FROM events WHERE sequence <= NEW.sequence - ${EVENTS_KEPT} AND sequence > NEW.sequence - ${EVENTS_KEPT} - ${16 * EVENTS_TRIM}
+      FOR UPDATE SKIP LOCKED);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER events_trimmed AFTER INSERT ON events FOR EACH ROW WHEN (NEW.sequence % ${EVENTS_TRIM} = 0) EXECUTE FUNCTION trim_events();
+`;
+
+/**
+ * The oldest transaction that may still write an event: of those open in the snapshot, the first that is not known to run in another
+ * database of the server. One that has ended since the snapshot counts as open until the next read.
+ */
+const HORIZON = `coalesce(
+  (SELECT x FROM pg_snapshot_xip(pg_current_snapshot()) AS x
+    WHERE NOT EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.backend_xid = x::xid AND a.datname <> current_database())
+    ORDER BY x LIMIT 1),
+  pg_snapshot_xmax(pg_current_snapshot()))`;
+
+interface Row extends EventRow {
+  readonly transaction: string;
+}
+
+interface Bounds {
+  readonly horizon: string;
+  readonly xmax: string;
+  readonly oldest: number | null;
+  readonly newest: number | null;
+  readonly pending: boolean;
+}
+
+export interface EventQueries {
+  /** Runs one statement that reads; `events` in it is the name of the table. */
+  ask<Row>(sql: string, params: readonly PgValue[]): Promise<Row[]>;
+  /** Runs one statement that may happen twice. */
+  change(sql: string, params: readonly PgValue[]): Promise<number>;
+  /** The name of the table, with its schema where statements need it. */
+  readonly table: string;
+}
+
+/** Returns the log of one schema. Positions are `<transaction>.<sequence>`. */
+export function postgresEventLog({ ask, change, table }: EventQueries): EventLog {
+  const bounds = `SELECT h.horizon, pg_snapshot_xmax(pg_current_snapshot())::text AS xmax,
+    (SELECT min(sequence) FROM ${table}) AS oldest, (SELECT max(sequence) FROM ${table}) AS newest,
+    EXISTS (SELECT 1 FROM ${table} WHERE transaction >= h.horizon) AS pending FROM (SELECT ${HORIZON} AS horizon) h`;
+  const columns = "e.sequence, e.transaction::text AS transaction, e.at, e.kind, e.action, e.id, e.project, e.status, e.run_sequence";
+
+  return {
+    async head() {
+      const [found] = await ask<Bounds>(bounds, []);
+      return `${BigInt(found!.horizon) - 1n}.${found!.newest ?? 0}`;
+    },
+
+    async positionAt(time) {
+      const sql = `SELECT e.transaction::text AS transaction, e.sequence FROM ${table} e WHERE e.at < $1 ORDER BY e.transaction DESC, e.sequence DESC LIMIT 1`;
+      const [row] = await ask<Row>(sql, [toTimestamp(time)]);
+      return row ? `${row.transaction}.${row.sequence}` : "0.0";
+    },
+
+    async readAfter(position, limit) {
+      const parts = /^(\d{1,19})\.(\d{1,15})$/.exec(position);
+      const [transaction, sequence] = [parts?.[1] ?? "0", Number(parts?.[2] ?? 0)];
+      // One statement, so that the bounds and the events are of one snapshot.
+      const rows = await ask<Bounds & (Row | Record<keyof Row, null>)>(
+        `SELECT b.*, e.* FROM (${bounds}) b LEFT JOIN LATERAL
+           (SELECT ${columns} FROM ${table} e WHERE e.transaction < b.horizon AND (e.transaction, e.sequence) > ($1::text::xid8, $2::bigint)
+             ORDER BY e.transaction, e.sequence LIMIT $3) e ON true`,
+        [transaction, sequence, limit],
+      );
+      const { oldest, newest, xmax, pending } = rows[0]!;
+      const isTrimmed = oldest !== null && isTrimmedAfter(sequence, oldest, newest!);
+      const isExpired = parts === null || isTrimmed || BigInt(transaction) >= BigInt(xmax);
+      const events = rows
+        .filter((row): row is Bounds & Row => row.sequence !== null)
+        .map((row) => toEvent(row, `${row.transaction}.${row.sequence}`));
+      return { events: isExpired ? [] : events, isExpired, isPending: pending };
+    },
+
+    changeMark: async () => undefined,
+
+    prune: (before) =>
+      change(`DELETE FROM ${table} WHERE at < $1 AND sequence <= (SELECT max(sequence) FROM ${table}) - ${EVENTS_STAY}`, [
+        toTimestamp(before),
+      ]),
+  };
+}
+
+/**
+ * Returns whether events after this sequence may have been deleted. Deletion leaves `EVENTS_STAY` events, so a shorter log is complete:
+ * the numbers that it lacks are of transactions that are open or failed. The order by transaction and the order by sequence differ by
+ * less than half of that.
+ */
+function isTrimmedAfter(sequence: number, oldest: number, newest: number): boolean {
+  if (newest - oldest < EVENTS_STAY - 1) return false;
+  return sequence < oldest - 1 + Math.min(EVENTS_STAY / 2, oldest - 1);
+}
