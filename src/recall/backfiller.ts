@@ -6,11 +6,14 @@ import { backfill } from "./fill.ts";
 
 /** Embeds records in the background that were stored without a vector. Runs one pass per collection at a time and never keeps the process alive. */
 export interface Backfiller {
-  /** Requests a pass. A request during a pass is served by another one: the running pass may already be past the new record. */
-  schedule(collection: string, store: EmbeddingStore): void;
+  /**
+   * Requests a pass. A request during a pass is served by another one: the running pass may already be past the new record. With
+   * `atClose`, a pass that still waits when the process ends is run then, within a short time: the model is known to answer.
+   */
+  schedule(collection: string, store: EmbeddingStore, options?: { readonly atClose?: boolean }): void;
   /** Requests a pass unless this process has requested one for the collection before. */
   scheduleOnce(collection: string, store: EmbeddingStore): void;
-  /** Cancels scheduled passes and waits for running ones. */
+  /** Runs the passes that were requested with `atClose`, cancels the others, and waits for running ones. */
   close(): Promise<void>;
 }
 
@@ -18,9 +21,14 @@ export interface BackfillerOptions {
   readonly embedders: Embedders;
   readonly firstDelayMs?: number;
   readonly longestDelayMs?: number;
+  /** Milliseconds that passes may take while the process ends. The next process continues them. */
+  readonly closeMs?: number;
   /** Limit of collections that wait for a pass. Further ones wait for their next save or `cairn embeddings verify`. */
   readonly maxWaiting?: number;
 }
+
+/** Texts per call of a model while the process ends: MiniLM embeds about 15 per second. */
+const CLOSING_BATCH = 4;
 
 /** Limit of collections that `scheduleOnce` remembers. */
 const REMEMBERED_MAX = 10_000;
@@ -29,6 +37,7 @@ export function backfiller({
   embedders,
   firstDelayMs = 1_000,
   longestDelayMs = 60_000,
+  closeMs = 2_000,
   maxWaiting = 1_000,
 }: BackfillerOptions): Backfiller {
   const backoff = { firstMs: firstDelayMs, maxMs: longestDelayMs };
@@ -37,9 +46,11 @@ export function backfiller({
   const running = new Map<string, Promise<void>>();
   const requested = new Set<string>();
   const seen = new Set<string>();
+  const atClose = new Map<string, EmbeddingStore>();
+  let closing = false;
 
   function schedulePass(attempt: number, collection: string, store: EmbeddingStore, follows = false): void {
-    if (stop.signal.aborted || waiting.has(collection)) return;
+    if (closing || waiting.has(collection)) return;
     // Neither this nor the pass that follows is subject to the limit: a record saved meanwhile must not stay without a vector.
     if (running.has(collection)) {
       requested.add(collection);
@@ -62,8 +73,9 @@ export function backfiller({
 
   async function runPass(collection: string, store: EmbeddingStore, attempt: number): Promise<void> {
     let incomplete = true;
+    atClose.delete(collection);
     try {
-      incomplete = (await backfill(store, embedders, { signal: stop.signal })).failed > 0;
+      incomplete = (await backfill(store, embedders, { signal: stop.signal, batch: closing ? CLOSING_BATCH : undefined })).failed > 0;
     } catch {
       // The database or the provider is unavailable: the next pass tries again.
     } finally {
@@ -74,7 +86,10 @@ export function backfiller({
     else if (again) schedulePass(1, collection, store, true);
   }
 
-  const schedule = (collection: string, store: EmbeddingStore) => schedulePass(1, collection, store);
+  const schedule: Backfiller["schedule"] = (collection, store, options) => {
+    if (options?.atClose && atClose.size < maxWaiting) atClose.set(collection, store);
+    schedulePass(1, collection, store);
+  };
   return {
     schedule,
     scheduleOnce(collection, store) {
@@ -83,10 +98,17 @@ export function backfiller({
       schedule(collection, store);
     },
     async close() {
-      stop.abort();
+      closing = true;
       for (const timer of waiting.values()) clearTimeout(timer);
       waiting.clear();
-      await Promise.allSettled(running.values());
+      if (atClose.size === 0) stop.abort();
+      const giveUp = setTimeout(() => stop.abort(), closeMs);
+      const last = [...atClose].map(async ([collection, store]) => {
+        await running.get(collection);
+        await runPass(collection, store, 1);
+      });
+      await Promise.allSettled([...last, ...running.values()]);
+      clearTimeout(giveUp);
     },
   };
 }

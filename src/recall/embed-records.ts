@@ -1,4 +1,5 @@
 import { CairnError } from "../model/errors.ts";
+import { countPieces } from "../model/stored-record.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
 import type { EmbeddingStore, EmbeddingVersion, VersionedVector } from "../ports/embedding-store.ts";
@@ -21,8 +22,8 @@ export interface Collection {
 type Write = (vectors: readonly VersionedVector[]) => Promise<boolean>;
 
 /**
- * Embeds a record's text within a bounded time and writes the record. A record that got no vector is stored all the same and left to
- * the backfiller. Returns `undefined` if the write was refused, else whether the record has a vector in the current version.
+ * Embeds a record's text within a bounded time and writes the record. A record that got no vector is stored all the same. The backfiller
+ * embeds it then, and also the parts of a long text. Returns `undefined` if the write was refused, else whether the record has a vector in the current version.
  */
 export async function storeEmbedded(
   { embedders, backfiller }: StoreDeps,
@@ -34,7 +35,7 @@ export async function storeEmbedded(
   const { vectors, embedded } = await vectorsFor(embeddings, embedders, name, [text], { signal });
   if (!(await write(vectors[0]!))) return undefined;
   const complete = embedded && (await allCoverCurrent(embeddings, vectors));
-  if (!complete) backfiller.schedule(`${name} ${database}`, embeddings);
+  if (!complete || countPieces(text) > 1) backfiller.schedule(`${name} ${database}`, embeddings, { atClose: complete });
   return complete;
 }
 
@@ -67,7 +68,9 @@ export async function importNew<RecordType extends { readonly id: string }>(
     const { vectors, embedded } = await vectorsFor(embeddings, embedders, name, batch.map(textOf), { signal });
     const stored = await Promise.all(batch.map((record, index) => put(record, vectors[index])));
     imported += stored.filter(Boolean).length;
-    if (!embedded || !(await allCoverCurrent(embeddings, vectors))) backfiller.schedule(`${name} ${database}`, embeddings);
+    const complete = embedded && (await allCoverCurrent(embeddings, vectors));
+    const long = batch.some((record) => countPieces(textOf(record)) > 1);
+    if (long || !complete) backfiller.schedule(`${name} ${database}`, embeddings, { atClose: complete });
     progress?.(start + batch.length, added.length);
   }
   return { imported, present: records.length - imported };

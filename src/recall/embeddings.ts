@@ -1,17 +1,15 @@
 import type { DamagedRecord, RecordReport } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
-import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
-import { type FillOptions, fill } from "./fill.ts";
+import type { EmbeddingStore, EmbeddingVersion, VectorCounts } from "../ports/embedding-store.ts";
+import { type FillOptions, fill, totals } from "./fill.ts";
 
 export interface CollectionRef {
   readonly projectPath: string;
   readonly collection: CollectionName;
 }
 
-export interface VersionState extends EmbeddingVersion {
-  readonly records: number;
-  readonly vectors: number;
+export interface VersionState extends EmbeddingVersion, VectorCounts {
   /** Whether this process has its model. */
   readonly available: boolean;
 }
@@ -31,8 +29,11 @@ export interface UpgradeResult {
 export interface VerifyResult {
   /** Rows of the mirror `embedding_records` that did not match the records and their vectors, and were rewritten. */
   readonly mirrorRepaired: number;
+  /** Vectors, of whole texts and parts. */
   readonly checked: number;
+  /** Ids of records that had a damaged vector. */
   readonly damaged: readonly string[];
+  /** Vectors that were computed again, and vectors that are still missing. */
   readonly recomputed: number;
   readonly missing: number;
   /** Records of the collection that do not match their checksums. */
@@ -79,7 +80,7 @@ export function embeddings({ embedders, find, checkRecords, inBackground }: Embe
       if (result.failed > 0)
         throw new CairnError(
           "unavailable",
-          `${result.failed} records could not be embedded (${result.reason}). ${embedded} were embedded and stay; searches use the previous version. Run the upgrade again.`,
+          `${result.failed} texts could not be embedded (${result.reason}). ${embedded} were embedded and stay; searches use the previous version. Run the upgrade again.`,
           {
             details: { embedded, failed: result.failed },
           },
@@ -133,14 +134,14 @@ export function embeddings({ embedders, find, checkRecords, inBackground }: Embe
       const current = (await store.versions()).find(({ isCurrent }) => isCurrent);
       const { damaged: records } = await checkRecords(ref.projectPath);
       const damagedRecords = records.filter(({ collection }) => collection === ref.collection);
+      const checked = current ? totals(await store.counts(current.versionId)).present : 0;
       const damaged = current ? await store.dropDamaged(current.versionId) : [];
       const mirrorRepaired = (await store.repairMirror?.()) ?? 0;
-      if (!current) return { checked: 0, damaged, recomputed: 0, missing: 0, mirrorRepaired, damagedRecords };
+      if (!current) return { checked, damaged, recomputed: 0, missing: 0, mirrorRepaired, damagedRecords };
       const embedder = await embedders.serving(current);
       const { embedded } = embedder ? await fill(store, current.versionId, embedder, options) : { embedded: 0 };
-      const counts = await store.counts(current.versionId);
-      const checked = counts.vectors - embedded + damaged.length;
-      return { checked, damaged, recomputed: embedded, missing: counts.records - counts.vectors, mirrorRepaired, damagedRecords };
+      const { wanted, present } = totals(await store.counts(current.versionId));
+      return { checked, damaged, recomputed: embedded, missing: wanted - present, mirrorRepaired, damagedRecords };
     },
 
     async prune(ref) {

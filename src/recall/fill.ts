@@ -1,42 +1,44 @@
 import type { Embedder } from "../ports/embedder.ts";
 import type { Embedders } from "../ports/embedders.ts";
-import type { EmbeddingStore, EmbeddingVersion, Unembedded } from "../ports/embedding-store.ts";
+import type { EmbeddingStore, EmbeddingVersion, PieceRef, Unembedded, VectorCounts } from "../ports/embedding-store.ts";
 import { embedWithin } from "./embed-records.ts";
 
 export interface FillOptions {
   readonly signal?: AbortSignal | undefined;
   readonly progress?: ((done: number, total: number) => void) | undefined;
+  /** Texts per call of the embedder. A batch is stored at once, so a pass that may be cancelled soon has small ones. */
+  readonly batch?: number | undefined;
 }
 
 export interface FillResult {
   readonly embedded: number;
-  /** Records that the model failed to embed in this pass; `reason` is that of the last one. */
+  /** Pieces that the model failed to embed in this pass; `reason` is that of the last one. */
   readonly failed: number;
   readonly reason?: string | undefined;
 }
 
-/** Texts per call of the embedder, and the milliseconds it may take. */
+/** Texts per call of the embedder by default, and the milliseconds it may take. */
 const BATCH = 32;
 const BATCH_MS = 120_000;
 /** Consecutive failures after which the provider counts as unavailable and the pass ends. */
 const GIVE_UP_AFTER = 3;
 
-/** Embeds every record of a version that lacks a vector. Each batch is stored at once, so an interrupted pass can be repeated. */
+/** Embeds every piece of a record that lacks a vector in a version. Each batch is stored at once, so an interrupted pass can be repeated. */
 export async function fill(
   store: EmbeddingStore,
   versionId: number,
   embedder: Embedder,
-  { signal, progress }: FillOptions = {},
+  { signal, progress, batch: size = BATCH }: FillOptions = {},
 ): Promise<FillResult> {
-  const { records, vectors } = await store.counts(versionId);
+  const { wanted, present } = totals(await store.counts(versionId));
   let embedded = 0;
   let failed = 0;
   let failuresInARow = 0;
   let reason: string | undefined;
-  let afterId: string | undefined;
+  let after: PieceRef | undefined;
   for (;;) {
     signal?.throwIfAborted();
-    const batch = await store.missing(versionId, BATCH, afterId);
+    const batch = await store.missing(versionId, size, after);
     if (batch.length === 0) return { embedded, failed, reason };
     for (const part of [batch, ...(batch.length > 1 ? batch.map((one) => [one]) : [])]) {
       const outcome = await embedBatch(embedder, part, signal);
@@ -44,7 +46,7 @@ export async function fill(
         failuresInARow = 0;
         embedded += await store.putVectors(
           versionId,
-          part.map(({ id, revision }, index) => ({ id, revision, vector: outcome.vectors[index]! })),
+          part.map((piece, index) => ({ ...piece, vector: outcome.vectors[index]! })),
         );
         if (part === batch) break; // else one by one, so that a text that cannot be embedded does not block the others
         continue;
@@ -52,10 +54,10 @@ export async function fill(
       reason = outcome.failure;
       if (part === batch && batch.length > 1) continue;
       failed++;
-      if (++failuresInARow >= GIVE_UP_AFTER) return { embedded, failed: records - vectors - embedded, reason };
+      if (++failuresInARow >= GIVE_UP_AFTER) return { embedded, failed: wanted - present - embedded, reason };
     }
-    afterId = batch.at(-1)!.id;
-    progress?.(vectors + embedded, records);
+    after = batch.at(-1)!;
+    progress?.(present + embedded, wanted);
   }
 }
 
@@ -67,7 +69,7 @@ async function embedBatch(embedder: Embedder, batch: readonly Unembedded[], sign
   );
 }
 
-/** Embeds the records that lack a vector in the current version, if its model is available: a provider that was down left them. */
+/** Embeds the pieces that lack a vector in the current version, if its model is available: saves leave the parts of long records, and a provider that was down whole records. */
 export async function backfill(store: EmbeddingStore, embedders: Embedders, options: FillOptions = {}): Promise<FillResult> {
   const total = { embedded: 0, failed: 0, reason: undefined as string | undefined };
   for (const version of await store.versions()) {
@@ -84,6 +86,11 @@ export async function backfill(store: EmbeddingStore, embedders: Embedders, opti
 
 async function isIncomplete(store: EmbeddingStore, { versionId, isCurrent }: EmbeddingVersion): Promise<boolean> {
   if (!isCurrent) return false; // a newer version is filled by its upgrade, and an older one may stay incomplete
-  const { records, vectors } = await store.counts(versionId);
-  return vectors < records;
+  const { wanted, present } = totals(await store.counts(versionId));
+  return present < wanted;
+}
+
+/** Returns how many vectors a version needs and has, of whole texts and parts together. */
+export function totals({ records, vectors, parts, partVectors }: VectorCounts): { readonly wanted: number; readonly present: number } {
+  return { wanted: records + parts, present: vectors + partVectors };
 }

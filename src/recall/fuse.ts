@@ -48,14 +48,8 @@ const SYMBOL_SEMANTIC_WEIGHT = 0.3;
  * rest and has most of the query's terms. A record that happens to share one term with a sentence is no evidence.
  */
 export function semanticWeight(query: string, keyword: readonly KeywordRanked[], max: number = SEMANTIC_WEIGHT): number {
-  const weight = max - KEYWORD_SHARE * leadOfFirst(keyword) * (keyword[0]?.matched ?? 1);
+  const weight = max - KEYWORD_SHARE * keywordLead(keyword);
   return isBareSymbol(query) ? Math.min(weight, SYMBOL_SEMANTIC_WEIGHT) : weight;
-}
-
-/** Returns 0 when the ten best keyword matches have equal scores, towards 1 the further the first is ahead of the tenth. */
-function leadOfFirst(keyword: readonly KeywordRanked[]): number {
-  const [first, ...rest] = keyword.slice(0, 10);
-  return first && rest.length > 0 ? (first.score - rest.at(-1)!.score) / first.score : 1;
 }
 
 /** Recognises `HTTPAdapter`, `a.b`, `_private`, `snake_case`: the query means exactly this name. */
@@ -127,18 +121,27 @@ export function shortness(text: string): number {
   return SHORT_SHARE * Math.max(0, 1 - words / SHORT_WORDS);
 }
 
-/** The part of a neighbour's score that a record gets, where the order of the records is found to matter. */
-const NEIGHBOUR_SHARE = 0.25;
+/** The largest part of a neighbour's score that a record gets. */
+const NEIGHBOUR_SHARE = 0.3;
 const LIFTS = [0, 0.3] as const;
 
+/** How often the best records have a candidate before or after them in the order of insertion. */
+export interface Adjacency {
+  /** Share of the best records with such a neighbour, 0…1. */
+  readonly observed: number;
+  readonly candidates: number;
+  /** Records among which the candidates are. */
+  readonly records: number;
+}
+
 /**
- * Returns the part of its neighbour's score that a record gets. The order of the records matters where the best records are neighbours
- * of other good ones more often than chance would have it: `observed` is the share with a good neighbour, `good` the number of good
- * records among `all`.
+ * Returns the part of its neighbour's score that a record gets. A neighbour among the candidates says the more, the less likely it is there
+ * by chance, and most where the best records have neighbours more often than that. Prose continues in the next record; the order of
+ * functions means little.
  */
-export function neighbourShare(observed: number, good: number, all: number): number {
-  const expected = 1 - (1 - Math.min(1, (good - 1) / Math.max(1, all))) ** 2;
-  return NEIGHBOUR_SHARE * ramp(observed - expected, LIFTS);
+export function neighbourShare({ observed, candidates, records }: Adjacency, codeShare: number): number {
+  const byChance = 1 - (1 - Math.min(1, (candidates - 1) / Math.max(1, records))) ** 2;
+  return NEIGHBOUR_SHARE * Math.max(1 - byChance, ramp(observed - byChance, LIFTS)) * (1 - ramp(codeShare, CODE_SHARES));
 }
 
 /** Recognises questions about the state of the work, for which the newest records are the best answers. */

@@ -11,7 +11,7 @@ const Scope = {
 const SwitchOutput = z.object({
   version_id: z.int(),
   model: z.string(),
-  embedded: z.int().describe("Records embedded by this call."),
+  embedded: z.int().describe("Texts embedded by this call: records, and parts of long ones."),
   switched: z.boolean().describe("Whether searches use this version now."),
 });
 /** Milliseconds of a fill: a large collection takes a local model hours. Without `wait` it continues in the background. */
@@ -31,7 +31,9 @@ export const embeddingsList = operation({
         is_current: z.boolean(),
         available: z.boolean(),
         records: z.int(),
-        vectors: z.int(),
+        vectors: z.int().describe("Records whose whole text has a vector."),
+        parts: z.int().describe("Parts of long records."),
+        part_vectors: z.int().describe("Parts that have a vector."),
         created_at: z.string(),
       }),
     ),
@@ -46,7 +48,7 @@ export const embeddingsList = operation({
       : versions
           .map(
             (version) =>
-              `${version.is_current ? "*" : " "} ${version.version_id}  ${version.model} ${version.version} (${version.dimension})  ${version.vectors}/${version.records} vectors${version.available ? "" : ", model not available"}`,
+              `${version.is_current ? "*" : " "} ${version.version_id}  ${version.model} ${version.version} (${version.dimension})  ${version.vectors}/${version.records} vectors${version.parts > 0 ? `, ${version.part_vectors}/${version.parts} of parts` : ""}${version.available ? "" : ", model not available"}`,
           )
           .join("\n"),
   run: async (cairn, input, context) => ({ versions: await cairn.embeddings.list(resolveScope(input, context.mayTouch)) }),
@@ -90,8 +92,8 @@ export const embeddingsVerify = operation({
   summary: "Check every vector of the current version; recompute damaged and missing ones.",
   input: z.strictObject(Scope),
   output: z.object({
-    checked: z.int(),
-    damaged: z.array(z.string()),
+    checked: z.int().describe("Vectors of records and of parts of long ones."),
+    damaged: z.array(z.string()).describe("Ids of records with damaged vectors."),
     recomputed: z.int(),
     missing: z.int(),
     mirror_repaired: z.int().describe("Rows of embedding_records that did not match and were rewritten."),
@@ -133,6 +135,6 @@ export const embeddingsOperations = [embeddingsList, embeddingsUpgrade, embeddin
 
 function renderSwitch(result: z.output<typeof SwitchOutput>): string {
   return result.switched
-    ? `Searches now use version ${result.version_id} (${result.model}); ${result.embedded} records embedded.`
+    ? `Searches now use version ${result.version_id} (${result.model}); ${result.embedded} texts embedded.`
     : `Version ${result.version_id} (${result.model}) is being filled in the background. See: cairn embeddings list`;
 }

@@ -21,7 +21,7 @@ export interface ReadHits<RecordType> {
 
 /** Records whose texts decide the weight, and records that are ranked by their texts and neighbours. */
 const SAMPLED = 10;
-const POOL = 24;
+const POOL = 20;
 /** The part of the newest record's recency that the next older one has. */
 const RECENCY_DECAY = 0.8;
 
@@ -71,46 +71,46 @@ export async function readRecordHits<RecordType extends { readonly id: string; r
   const sampled = texts(sample);
   const signals = { ...ranking.signals, codeShare: mean(sampled.map(codeShare)) };
   const weight = recordWeight(signals);
-  const pool = new Set([...idsOf(fuse(candidates, weight), Math.max(POOL, topK * 2)), ...recentIds]);
+  const order = idsOf(fuse(candidates, weight), Math.max(POOL, topK * 2));
+  const best = order.slice(0, SAMPLED);
+  const adjacent = belong ? adjacentIds(candidates) : () => [];
+  const observed = mean(best.map((id) => (adjacent(id).length > 0 ? 1 : 0)));
+  const share =
+    observed > 0 ? neighbourShare({ observed, candidates: candidates.length, records: keyRange(candidates) }, signals.codeShare) : 0;
+  // The answer often follows the record that has the words of the question, and has none of them itself.
+  const pool = new Set([...order, ...(share > 0 ? best.flatMap(adjacent) : []), ...recentIds]);
   await read([...pool]);
 
   const penalised = candidates.map((candidate) => {
     const record = pool.has(candidate.id) ? records.get(candidate.id) : undefined;
     return record ? { ...candidate, penalty: shortness(textOf(record)) } : candidate;
   });
-  const scores = new Map(fuse(penalised, weight).flatMap(({ id, score }) => (pool.has(id) ? [[id, score] as const] : [])));
-  const neighbours = belong ? neighboursOf(candidates, pool, records, belong) : new Map<string, readonly string[]>();
-  const best = idsOf(
-    [...scores].map(([id, score]) => ({ id, score })).sort((a, b) => b.score - a.score),
-    SAMPLED,
+  const scores = new Map(
+    fuse(penalised, weight).flatMap(({ id, score }) => (records.has(id) && pool.has(id) ? [[id, score] as const] : [])),
   );
-  const share = neighbourShare(mean(best.map((id) => (neighbours.has(id) ? 1 : 0))), pool.size, keyRange(candidates));
+  const belonging = new Map(
+    [...scores.keys()].map((id) => [
+      id,
+      adjacent(id).filter((other) => scores.has(other) && belong?.(records.get(id)!, records.get(other)!) === true),
+    ]),
+  );
   const places = new Map(recentIds.map((id, index) => [id, recency * RECENCY_DECAY ** index]));
   const rescored = [...scores].map(([id, score]) => ({
     id,
-    score: score + share * Math.max(0, ...(neighbours.get(id) ?? []).map((other) => scores.get(other) ?? 0)) + (places.get(id) ?? 0),
+    score: score + share * Math.max(0, ...belonging.get(id)!.map((other) => scores.get(other)!)) + (places.get(id) ?? 0),
   }));
-  return { hits: hitsOf(rescored), damaged, weights: { ...signals, semantic: weight, neighbours: share, recent: recency > 0 } };
+  const neighbours = [...belonging.values()].some((others) => others.length > 0) ? share : 0;
+  return { hits: hitsOf(rescored), damaged, weights: { ...signals, semantic: weight, neighbours, recent: recency > 0 } };
 }
 
-/** Returns the neighbours of each candidate in the order of insertion that belong to it. */
-function neighboursOf<RecordType extends { readonly id: string }>(
-  candidates: readonly Candidate[],
-  pool: ReadonlySet<string>,
-  records: ReadonlyMap<string, RecordType>,
-  belong: (a: RecordType, b: RecordType) => boolean,
-): ReadonlyMap<string, readonly string[]> {
-  const byKey = new Map(candidates.flatMap(({ id, key }) => (key !== undefined && pool.has(id) ? [[key, id] as const] : [])));
-  const neighbours = new Map<string, readonly string[]>();
-  for (const [key, id] of byKey) {
-    const record = records.get(id);
-    const others = [byKey.get(key - 1), byKey.get(key + 1)].filter((other) => {
-      const neighbour = other === undefined ? undefined : records.get(other);
-      return record && neighbour && belong(record, neighbour);
-    });
-    if (others.length > 0) neighbours.set(id, others as string[]);
-  }
-  return neighbours;
+/** Returns a function from a candidate to the candidates before and after it in the order of insertion. */
+function adjacentIds(candidates: readonly Candidate[]): (id: string) => string[] {
+  const keys = new Map(candidates.map(({ id, key }) => [id, key]));
+  const byKey = new Map(candidates.map(({ id, key }) => [key, id]));
+  return (id) => {
+    const key = keys.get(id);
+    return key === undefined ? [] : [byKey.get(key - 1), byKey.get(key + 1)].flatMap((other) => other ?? []);
+  };
 }
 
 /** Returns about how many records there are, from the keys of the candidates. */

@@ -58,6 +58,8 @@ export interface Ranking<Filter> {
   /** True where both rankings exist, so that their weights matter. */
   readonly fused: boolean;
   readonly signals: Omit<Signals, "codeShare">;
+  /** Weight of the semantic ranking in `order`, 0…1. */
+  readonly weight: number;
   readonly cosine: (id: string) => number | undefined;
   readonly found: (id: string) => Found;
   /** The embedding version of the semantic ranking; absent if keywords alone were ranked. */
@@ -70,18 +72,20 @@ export interface RescoredHits<HitType> {
   readonly damaged?: readonly DamagedRecord[];
   /** True if a ranked record was replaced before it was read, so the ranking must be repeated. */
   readonly incomplete?: boolean;
-  /** How records were weighted; absent for code, and where one ranking stood alone. */
+  /** How both rankings were weighted; absent where one stood alone. */
   readonly weights?: Weights | undefined;
 }
 
 /** The weights of a hybrid search and the measurements that led to them. */
-export interface Weights extends Signals {
+export interface Weights extends Omit<Signals, "codeShare"> {
   /** Weight of the semantic ranking, 0…1; the keyword ranking has the rest. */
   readonly semantic: number;
-  /** The part of its neighbour's score that a record got. */
-  readonly neighbours: number;
-  /** True if newer records were preferred, because the query asks for the state of the work. */
-  readonly recent: boolean;
+  /** Share of code punctuation in the best records; absent for code. */
+  readonly codeShare?: number | undefined;
+  /** The part of its neighbour's score that a record got; absent for code. */
+  readonly neighbours?: number | undefined;
+  /** True if newer records were preferred, because the query asks for the state of the work; absent for code. */
+  readonly recent?: boolean | undefined;
 }
 
 export interface SearchAnswer<HitType> {
@@ -176,7 +180,7 @@ async function currentVersion(embeddings: EmbeddingStore): Promise<EmbeddingVers
 }
 
 interface RankedCandidates {
-  readonly ranking: Pick<Ranking<unknown>, "order" | "candidates" | "fused" | "signals" | "cosine" | "found">;
+  readonly ranking: Pick<Ranking<unknown>, "order" | "candidates" | "fused" | "signals" | "weight" | "cosine" | "found">;
   readonly match: Match;
   /** A candidate has no vector, although the query has one. */
   readonly lacksVector: boolean;
@@ -200,9 +204,11 @@ async function rankCandidates<Filter extends object>(
   const cosines = new Map(scored.map(({ id, cosine }) => [id, cosine]));
   const semanticRanks = ranksOf(semantic);
   const keywordRanks = ranksOf(keyword);
+  const weight = semanticWeight(query, keyword, maxSemanticWeight);
   return {
     ranking: {
-      order: fuse(scored, semanticWeight(query, keyword, maxSemanticWeight)),
+      order: fuse(scored, weight),
+      weight,
       candidates: scored,
       fused: mode === "hybrid" && semantic.length > 0,
       signals: { coverage: vector?.coverage ?? 1, keywordLead: keywordLead(keyword), matched: keyword[0]?.matched ?? 1 },

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Embedders } from "../../src/ports/embedders.ts";
-import type { EmbeddedText, EmbeddingStore, Unembedded } from "../../src/ports/embedding-store.ts";
+import type { EmbeddedPiece, EmbeddingStore, Unembedded } from "../../src/ports/embedding-store.ts";
 import { type Backfiller, backfiller } from "../../src/recall/backfiller.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
@@ -16,7 +16,7 @@ const embedders: Embedders = {
 
 /** A collection of one version, in memory, with hooks around the steps of a pass. */
 function collection(...ids: string[]) {
-  const records = new Map<string, Unembedded>(ids.map((id) => [id, { id, revision: 1, text: id }]));
+  const records = new Map<string, Unembedded>(ids.map((id) => [id, { id, revision: 1, piece: 0, text: id }]));
   const vectors = new Set<string>();
   const version = { versionId: 1, isCurrent: true, createdAt: "", ...embedder };
   let passes = 0;
@@ -26,13 +26,13 @@ function collection(...ids: string[]) {
       passes++;
       return [version];
     },
-    counts: async () => ({ records: records.size, vectors: vectors.size }),
-    missing: async (_, limit, afterId = "") =>
+    counts: async () => ({ records: records.size, vectors: vectors.size, parts: 0, partVectors: 0 }),
+    missing: async (_, limit, after) =>
       [...records.values()]
-        .filter(({ id }) => id > afterId && !vectors.has(id))
+        .filter(({ id }) => id > (after?.id ?? "") && !vectors.has(id))
         .sort((a, b) => (a.id < b.id ? -1 : 1))
         .slice(0, limit),
-    async putVectors(_, texts: readonly EmbeddedText[]) {
+    async putVectors(_, texts: readonly EmbeddedPiece[]) {
       await beforePut();
       for (const { id } of texts) vectors.add(id);
       return texts.length;
@@ -40,9 +40,10 @@ function collection(...ids: string[]) {
   };
   return {
     store: store as EmbeddingStore,
-    add: (id: string) => records.set(id, { id, revision: 1, text: id }),
+    add: (id: string) => records.set(id, { id, revision: 1, piece: 0, text: id }),
     hasAll: () => vectors.size === records.size,
     passes: () => passes,
+    count: () => vectors.size,
     onPut: (hook: () => Promise<void>) => {
       beforePut = hook;
     },
@@ -77,6 +78,28 @@ describe("backfiller", () => {
     });
     backfill.schedule("checkpoints /srv/app", store);
     await vi.waitFor(() => expect(hasAll()).toBe(true), { timeout: 10_000 });
+  });
+
+  it("runs a waiting pass when it is closed, if the model is known to answer, and cancels other passes", async () => {
+    backfill = backfiller({ embedders, firstDelayMs: 60_000 });
+    const [parts, others] = [collection("a", "b"), collection("a")];
+    backfill.schedule("parts", parts.store, { atClose: true });
+    backfill.schedule("others", others.store);
+    await backfill.close();
+    expect([parts.hasAll(), others.passes()]).toEqual([true, 0]);
+  });
+
+  it("ends within its time when it is closed, and keeps what was embedded", async () => {
+    const slow = testEmbedder();
+    const pausing = {
+      ...slow,
+      embed: (texts: readonly string[]) => (texts.includes("e") ? new Promise<never>(() => {}) : slow.embed(texts)),
+    };
+    backfill = backfiller({ embedders: { ...embedders, serving: async () => pausing }, firstDelayMs: 60_000, closeMs: 50 });
+    const { store, count } = collection("a", "b", "c", "d", "e");
+    backfill.schedule("parts", store, { atClose: true });
+    await backfill.close();
+    expect(count()).toBe(4);
   });
 
   it("checks a collection once per process unless a record is known to lack a vector", async () => {

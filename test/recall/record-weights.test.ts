@@ -65,12 +65,16 @@ describe("the signals", () => {
     expect(shortness(text)).toBeCloseTo(expected, 10);
   });
 
-  it("raise neighbours where good records are neighbours more often than by chance", () => {
-    expect(neighbourShare(0.8, 40, 1_000)).toBeCloseTo(0.25, 10);
-    expect(neighbourShare(0.2, 40, 1_000)).toBeGreaterThan(0.05);
-    expect(neighbourShare(0.07, 40, 1_000)).toBe(0);
-    expect(neighbourShare(1, 40, 40)).toBeLessThan(0.02);
-    expect(neighbourShare(1, 40, 0)).toBe(0);
+  it.each([
+    ["much where chance explains none", { observed: 0.2, candidates: 40, records: 100_000 }, 0, 0.3],
+    ["less where many records are candidates", { observed: 0.4, candidates: 201, records: 1_000 }, 0, 0.3 * 0.64],
+    ["much where the best have neighbours more often than by chance", { observed: 0.8, candidates: 201, records: 1_000 }, 0, 0.3],
+    ["nothing where every record is a candidate", { observed: 1, candidates: 40, records: 39 }, 0, 0],
+    ["nothing without keys", { observed: 0, candidates: 40, records: 0 }, 0, 0],
+    ["half as much for records with some code", { observed: 0.2, candidates: 40, records: 100_000 }, 0.075, 0.15],
+    ["nothing for functions", { observed: 0.2, candidates: 40, records: 100_000 }, 0.13, 0],
+  ])("raise neighbours %s", (_, adjacency, share, expected) => {
+    expect(neighbourShare(adjacency, share)).toBeCloseTo(expected, 3);
   });
 
   it.each([

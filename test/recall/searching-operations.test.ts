@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { checkpoints } from "../../src/checkpoints/service.ts";
 import { parserPool } from "../../src/code/parser-pool.ts";
 import { code } from "../../src/code/service.ts";
+import { recordMarker } from "../../src/freshness/mark-records.ts";
 import { knowledge } from "../../src/knowledge/service.ts";
 import { newId, systemClock } from "../../src/model/ids.ts";
 import type { Cairn } from "../../src/operations/cairn.ts";
@@ -54,8 +55,10 @@ describe("every operation that searches", () => {
   const backfiller = { schedule: request, scheduleOnce: request, close: async () => {} };
   const parsers = parserPool();
   const storage = memoryStorage();
+  const markRecords = recordMarker({ storage });
   // No layer around the embedder redacts here, as `open` would: the search itself must.
-  const deps = { storage, embedders, backfiller, now: systemClock, newId, redact: redactor() };
+  const freshness = { anchorRecord: async () => [], markRecords };
+  const deps = { storage, embedders, backfiller, now: systemClock, newId, redact: redactor(), deletedDays: 30, ...freshness };
   const services = {
     checkpoints: checkpoints(deps),
     knowledge: knowledge(deps),

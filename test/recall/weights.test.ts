@@ -18,7 +18,7 @@ describe("semanticWeight", () => {
     ],
     ["least for a single keyword match with all terms", "where is it", ranked([4], 1), undefined, 0.6],
     ["as for a full match where the share of terms is unknown", "where is it", ranked([4]), undefined, 0.6],
-    ["as for a single match when no keyword matches", "where is it", [], undefined, 0.6],
+    ["the whole maximum when no keyword matches", "where is it", [], undefined, 0.9],
     ["from the maximum of the caller", "where is it", ranked([2, 2], 1), 0.7, 0.7],
     ["ignoring matches after the tenth", "where is it", ranked([2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1], 1), undefined, 0.9],
   ] as const)("returns %s", (_, query, keyword, max, expected) => {
