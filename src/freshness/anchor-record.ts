@@ -1,0 +1,33 @@
+import type { Anchor } from "../model/anchor.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Storage } from "../ports/storage.ts";
+import type { Redact } from "../text/redact.ts";
+import { readAnchor, storedAnchor } from "./anchor-text.ts";
+import { anchorToIndex } from "./anchor-to-index.ts";
+import { type AnchoredText, recogniseAnchors } from "./recognise.ts";
+
+export interface AnchorRequest extends AnchoredText {
+  /** The project whose code index is read; absent for shared knowledge. */
+  readonly projectPath?: string | undefined;
+  /** Anchors that the caller gives instead of those in the texts. */
+  readonly given?: readonly string[] | undefined;
+}
+
+/** Returns the anchors of a record that is about to be stored. Never fails: a record without anchors is better than none. */
+export type AnchorRecord = (request: AnchorRequest) => Promise<readonly Anchor[]>;
+
+export function recordAnchorer({ storage, redact }: { readonly storage: Storage; readonly redact: Redact }): AnchorRecord {
+  return async ({ projectPath, given, ...text }) => {
+    const candidates = given ? given.map((one) => readAnchor(redact(one).text)) : recogniseAnchors(text);
+    if (candidates.length === 0) return [];
+    try {
+      const project = projectPath === undefined ? undefined : await storage.find(projectPath);
+      return await anchorToIndex(project?.code, candidates);
+    } catch {
+      return candidates
+        .filter(({ optional }) => !optional)
+        .slice(0, LIMITS.anchors)
+        .map(storedAnchor); // the index is damaged or is being migrated
+    }
+  };
+}
