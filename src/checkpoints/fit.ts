@@ -2,11 +2,11 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { cutText, estimateTokens, type FittedRecords, fitRecords, recordTokens, withinBudget } from "../text/estimate-tokens.ts";
 
 /** Fits checkpoints into a budget: long descriptions and contexts are shortened before a checkpoint is omitted. */
-export function fitCheckpoints(checkpoints: readonly Checkpoint[], tokens: number): FittedRecords<Checkpoint> {
+export function fitCheckpoints<Kind extends Checkpoint>(checkpoints: readonly Kind[], tokens: number): FittedRecords<Kind> {
   return fitRecords(checkpoints, tokens, { minShare: 150, shorten });
 }
 
-function shorten(checkpoint: Checkpoint, tokens: number): Checkpoint {
+function shorten<Kind extends Checkpoint>(checkpoint: Kind, tokens: number): Kind {
   const bare = { ...checkpoint, description: "", context: {} };
   const budget = Math.max(0, tokens - recordTokens(bare));
   const pairs = Object.entries(checkpoint.context);

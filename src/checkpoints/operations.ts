@@ -1,14 +1,18 @@
 import { z } from "zod";
+import { AnchorFields, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import {
   Context,
   Damaged,
+  Deletion,
   damagedField,
   damagedNote,
   Explain,
   Id,
+  IdempotencyKey,
+  ListDeleted,
   MatchField,
   MaxTokens,
   ProjectPath,
@@ -16,15 +20,16 @@ import {
   Tags,
   text,
   WeightsField,
+  weightsNote,
 } from "../operations/schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
 import type { Hit } from "../recall/record-hits.ts";
 import { fitNote } from "../text/estimate-tokens.ts";
 import { fitCheckpoints } from "./fit.ts";
 import type { SavedCheckpoint } from "./service.ts";
-import { CheckpointOutput, FilterFields, SearchResult } from "./wire-schemas.ts";
+import { CheckpointOutput, FilterFields, SearchResult, TextFilter } from "./wire-schemas.ts";
 
-const SavedOutput = CheckpointOutput.extend({
+export const SavedOutput = CheckpointOutput.extend({
   embedding_pending: z.boolean().optional().describe("true: found by keyword now, semantically once it is embedded."),
   redacted: z
     .array(z.object({ kind: z.string(), field: z.string(), count: z.int() }))
@@ -32,7 +37,8 @@ const SavedOutput = CheckpointOutput.extend({
     .describe("Secrets that were removed."),
 });
 
-const toSavedOutput = ({ embedded, ...checkpoint }: SavedCheckpoint) => (embedded ? checkpoint : { ...checkpoint, embeddingPending: true });
+export const toSavedOutput = ({ embedded, ...checkpoint }: SavedCheckpoint) =>
+  embedded ? checkpoint : { ...checkpoint, embeddingPending: true };
 
 export const checkpointSave = operation({
   name: "checkpoint_save",
@@ -43,6 +49,8 @@ export const checkpointSave = operation({
     description: text(LIMITS.descriptionChars).optional().describe("Details that a later session needs."),
     context: Context.optional().describe("Facts as key/value pairs, such as branch or failing test."),
     tags: Tags.optional().describe("Labels."),
+    ...AnchorFields,
+    idempotency_key: IdempotencyKey,
   }),
   output: SavedOutput,
   access: "write",
@@ -55,7 +63,7 @@ export const checkpointSave = operation({
       'cairn checkpoint save "Red tests" --context branch=main',
     ],
   },
-  mcp: { compact: compactSaved, alwaysLoad: true },
+  mcp: { compact: compactSaved, unlisted: ["anchors", "supersedes", "idempotency_key"], alwaysLoad: true },
   render: ({ id, token_count, summary, embedding_pending, redacted }) =>
     [
       `Saved checkpoint ${id} (${token_count} tokens): ${summary}`,
@@ -74,6 +82,7 @@ export const checkpointSearch = operation({
     top_k: z.int().min(1).max(LIMITS.listMax).default(5),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
     ...FilterFields,
+    fresh_only: FreshOnly,
     max_tokens: MaxTokens,
     explain: Explain,
   }),
@@ -94,15 +103,16 @@ export const checkpointSearch = operation({
     examples: ['cairn checkpoint search "where did the login tests break"', 'cairn checkpoint search "retry" --tags http --top-k 3'],
     view: {
       table: "results",
-      columns: ["score", "checkpoint.id", "checkpoint.created_at", "checkpoint.summary", "found"],
+      columns: ["score", "checkpoint.id", "checkpoint.created_at", "checkpoint.freshness", "checkpoint.summary", "found"],
       optional: ["checkpoint.created_at", "score"],
     },
   },
-  mcp: { compact: compactResults, rows: "results", unlisted: ["mode", "tag_match", "explain"], alwaysLoad: true },
-  render: ({ results, degraded, damaged, note }) =>
+  mcp: { compact: compactResults, rows: "results", unlisted: ["mode", "tag_match", "explain", "fresh_only"], alwaysLoad: true },
+  render: ({ results, weights, degraded, damaged, note }) =>
     [
       ...(results.length === 0 ? ["No checkpoints found."] : []),
       ...results.map(({ checkpoint, score }) => `${score.toFixed(2)}  ${rowText(checkpoint)}`),
+      ...weightsNote(weights),
       ...degraded.map((part) => `Note: ${part}.`),
       ...damagedNote(damaged),
       ...(note ? [note] : []),
@@ -124,13 +134,29 @@ export const checkpointGet = operation({
   cli: {
     positional: ["id"],
     examples: ["cairn checkpoint get 6c1f0a9e", "cairn checkpoint get latest"],
-    view: { record: ["summary", "description", "context", "tags", "id", "created_at", "updated_at", "token_count", "note"] },
+    view: {
+      record: [
+        "summary",
+        "description",
+        "context",
+        "tags",
+        "freshness",
+        "superseded_by",
+        "anchors",
+        "id",
+        "created_at",
+        "updated_at",
+        "token_count",
+        "note",
+      ],
+    },
   },
   mcp: { compact: compactCheckpoint, searchHint: "read a saved checkpoint" },
   render: (checkpoint) =>
     [
       checkpoint.summary,
       `${checkpoint.id}, ${checkpoint.created_at}${checkpoint.tags.length ? `, tags: ${checkpoint.tags.join(", ")}` : ""}`,
+      ...freshnessNote(checkpoint),
       checkpoint.description,
       ...Object.entries(checkpoint.context).map(([key, value]) => `${key}: ${value}`),
       checkpoint.note,
@@ -153,6 +179,8 @@ export const checkpointList = operation({
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the previous page."),
     sort_by: z.enum(["created_at", "updated_at"]).default("created_at"),
     ...FilterFields,
+    text: TextFilter,
+    deleted: ListDeleted,
     max_tokens: MaxTokens,
   }),
   output: z.object({
@@ -165,13 +193,13 @@ export const checkpointList = operation({
   access: "read",
   toolset: "core",
   cli: {
-    examples: ["cairn checkpoint list", "cairn checkpoint list --limit 50 --sort-by updated_at --json"],
-    view: { table: "checkpoints", columns: ["id", "created_at", "summary", "tags"], optional: ["tags"] },
+    examples: ["cairn checkpoint list", "cairn checkpoint list --limit 50 --sort-by updated_at --json", "cairn checkpoint list --deleted"],
+    view: { table: "checkpoints", columns: ["id", "created_at", "freshness", "summary", "tags"], optional: ["tags", "freshness"] },
   },
   mcp: {
     compact: ({ checkpoints, ...rest }) => ({ checkpoints: checkpoints.map(compactRow), ...rest }),
     rows: "checkpoints",
-    unlisted: ["offset", "sort_by", "tag_match", "created_from", "created_before"],
+    unlisted: ["offset", "sort_by", "tag_match", "created_from", "created_before", "context", "text", "deleted"],
     searchHint: "history of saved progress",
   },
   render: ({ checkpoints, damaged, total, next_cursor, note }) =>
@@ -221,7 +249,8 @@ export const checkpointResume = operation({
   toolset: "core",
   cli: { positional: ["id"], examples: ["cairn checkpoint resume", "cairn checkpoint resume @2"] },
   mcp: { compact: compactResumed, alwaysLoad: true },
-  render: ({ text: content, damaged, note }) => [content, ...damagedNote(damaged), note].filter(Boolean).join("\n\n"),
+  render: ({ text: content, checkpoint, damaged, note }) =>
+    [content, ...freshnessNote(checkpoint), ...damagedNote(damaged), note].filter(Boolean).join("\n\n"),
   run: async (cairn, input) => {
     const { damaged, ...resumed } = await cairn.checkpoints.resume(input);
     return { ...resumed, ...damagedField(damaged) };
@@ -238,11 +267,12 @@ export const checkpointUpdate = operation({
     description: text(LIMITS.descriptionChars).optional(),
     context: Context.optional(),
     tags: Tags.optional(),
+    ...AnchorFields,
   }),
   output: SavedOutput,
   access: "write",
   toolset: "core",
-  mcp: { compact: compactSaved, searchHint: "correct a saved checkpoint" },
+  mcp: { compact: compactSaved, unlisted: ["anchors", "supersedes"], searchHint: "correct a saved checkpoint" },
   cli: { positional: ["id"], examples: ['cairn checkpoint update 6c1f0a9e --summary "Lexer done"'] },
   render: ({ id, summary, redacted }) => [`Updated checkpoint ${id}: ${summary}`, ...redactionNote(redacted)].join("\n"),
   run: async (cairn, input, { signal }) => toSavedOutput(await cairn.checkpoints.update(input, { signal })),
@@ -250,16 +280,20 @@ export const checkpointUpdate = operation({
 
 export const checkpointDelete = operation({
   name: "checkpoint_delete",
-  summary: "Delete a checkpoint permanently.",
+  summary: "Delete a checkpoint; checkpoint_restore undoes it.",
   input: z.strictObject({ project_path: ProjectPath, id: Id }),
-  output: z.object({ deleted: z.boolean() }),
+  output: Deletion,
   access: "write",
   annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "core",
-  mcp: { compact: (output) => output, searchHint: "remove a saved checkpoint" },
-  cli: { positional: ["id"], examples: ["cairn checkpoint delete 6c1f0a9e"] },
-  render: ({ deleted }) => (deleted ? "Deleted." : "No such checkpoint."),
+  mcp: { compact: ({ deleted, restorable_until }) => ({ deleted, restorable_until }), searchHint: "remove a saved checkpoint" },
+  cli: {
+    positional: ["id"],
+    examples: ["cairn checkpoint delete 6c1f0a9e"],
+    text: ({ id, restorable_until }) => `Deleted. Undo it until ${restorable_until.slice(0, 10)} with: cairn checkpoint restore ${id}`,
+  },
+  render: ({ restorable_until }) => `Deleted. checkpoint_restore undoes it until ${restorable_until.slice(0, 10)}.`,
   run: (cairn, input) => cairn.checkpoints.delete(input),
 });
 
@@ -279,13 +313,14 @@ export function fitResults(hits: readonly Hit<Checkpoint>[], maxTokens: number) 
 type WireCheckpoint = z.output<typeof CheckpointOutput>;
 
 /** A checkpoint in a list for agents: enough to choose by; checkpoint_get returns the rest. */
-function compactRow({ id, created_at, summary, tags }: WireCheckpoint) {
-  return { id, created_at: minuteOf(created_at), summary, tags };
+function compactRow({ id, created_at, summary, tags, ...anchored }: WireCheckpoint) {
+  return { id, created_at: minuteOf(created_at), ...freshnessField(anchored), summary, tags };
 }
 
 /** Returns a checkpoint as a line of a list. */
-export function rowText({ id, created_at, summary, tags }: WireCheckpoint): string {
-  return `${id}  ${minuteOf(created_at)}  ${summary}${tags.length > 0 ? `  [${tags.join(", ")}]` : ""}`;
+export function rowText({ id, created_at, summary, tags, ...anchored }: WireCheckpoint): string {
+  const labels = tags.length > 0 ? `  [${tags.join(", ")}]` : "";
+  return [`${id}  ${minuteOf(created_at)}  ${summary}${labels}`, ...freshnessNote(anchored)].join("  ");
 }
 
 /** Returns the hits of a search as rows for agents. */
@@ -295,15 +330,15 @@ export function compactResults({ results, model: _, ...rest }: { results: z.outp
 
 /** Returns a whole checkpoint without what the agent knows or does not need. */
 function compactCheckpoint(checkpoint: z.output<typeof ResumedOutput>["checkpoint"] & { note?: string | undefined }) {
-  const { id, summary, tags, description, context, created_at, updated_at, note } = checkpoint;
+  const { id, summary, tags, description, context, created_at, updated_at, note, ...anchored } = checkpoint;
   const changed = updated_at === created_at ? {} : { updated_at: minuteOf(updated_at) };
-  return { id, created_at: minuteOf(created_at), ...changed, summary, tags, context, description, note };
+  return { id, created_at: minuteOf(created_at), ...changed, ...freshnessField(anchored), summary, tags, context, description, note };
 }
 
 function compactResumed({ level, checkpoint, text: content, damaged, note }: z.output<typeof ResumedOutput>) {
   // A context that was too long for the budget is only in the text, which is cut.
   const cut = level !== "summary" && checkpoint.context === undefined;
-  return { ...(cut ? { id: checkpoint.id, text: content } : compactCheckpoint(checkpoint)), damaged, note };
+  return { ...(cut ? { id: checkpoint.id, ...freshnessField(checkpoint), text: content } : compactCheckpoint(checkpoint)), damaged, note };
 }
 
 function compactSaved({ id, token_count, embedding_pending, redacted }: z.output<typeof SavedOutput>) {

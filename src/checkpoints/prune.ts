@@ -30,7 +30,7 @@ export function assertPruneRule({ createdBefore, keepLast }: PruneRules): void {
     throw new CairnError("invalid_input", "Nothing was deleted: set older_than, keep_last or both.");
 }
 
-/** Deletes the checkpoints that match both rules, in batches. A crash between two batches leaves the rest to the next run. */
+/** Erases the checkpoints that match both rules, in batches: a retention rule is no accident that needs an undo. A crash between two batches leaves the rest to the next run. */
 export async function prune(
   store: CheckpointStore,
   { createdBefore, keepLast, dryRun = false }: PruneRules,
@@ -54,7 +54,7 @@ export async function prune(
     if (examples.length < EXAMPLES) examples.push(...checkpoints.slice(0, EXAMPLES - examples.length));
     // Deleted records are gone from the next page, so the position advances only in a dry run.
     if (dryRun) after = { at: last.createdOrder, id: last.id };
-    else deleted += await store.deleteMany(checkpoints.map(({ id }) => id));
+    else deleted += await store.purge(checkpoints.map(({ id }) => id));
     progress?.(matched);
   }
   return { matched, deleted, dryRun, examples: examples.map(({ id, summary, createdAt }) => ({ id, summary, createdAt })) };

@@ -6,7 +6,10 @@ export type ResumeLevel = "summary" | "context" | "full";
 
 export interface Resumed {
   readonly level: ResumeLevel;
-  readonly checkpoint: Pick<Checkpoint, "id" | "projectPath" | "summary" | "tags" | "createdAt" | "updatedAt"> & {
+  readonly checkpoint: Pick<
+    Checkpoint,
+    "id" | "projectPath" | "summary" | "tags" | "anchors" | "supersededBy" | "freshness" | "createdAt" | "updatedAt"
+  > & {
     readonly context?: Checkpoint["context"] | undefined;
     readonly description?: string | undefined;
   };
@@ -17,7 +20,7 @@ export interface Resumed {
 }
 
 export function resumeAt(checkpoint: Checkpoint, level: ResumeLevel, maxTokens: number): Resumed {
-  const { id, projectPath, summary, tags, createdAt, updatedAt, context } = checkpoint;
+  const { id, projectPath, summary, tags, anchors, supersededBy, freshness, createdAt, updatedAt, context } = checkpoint;
   const withContext = level !== "summary";
   const whole = [
     `# ${summary}`,
@@ -32,7 +35,7 @@ export function resumeAt(checkpoint: Checkpoint, level: ResumeLevel, maxTokens: 
   return {
     level,
     checkpoint: {
-      ...{ id, projectPath, summary, tags, createdAt, updatedAt },
+      ...{ id, projectPath, summary, tags, anchors, supersededBy, freshness, createdAt, updatedAt },
       ...(withContext && !head.cut && { context }),
       ...(level === "full" && !head.cut && { description: description.text }),
     },

@@ -13,6 +13,8 @@ interface CheckpointQuery extends CheckpointFilter {
   readonly query: string;
   readonly topK?: number | undefined;
   readonly mode?: SearchMode | undefined;
+  /** Returns only records that match the code. */
+  readonly freshOnly?: boolean | undefined;
 }
 
 export interface SearchCheckpoints extends CheckpointQuery {

@@ -1,6 +1,9 @@
 import { z } from "zod";
+import { Anchors, redactAnchors } from "../freshness/wire-schemas.ts";
 import { CHECKPOINT_TEXTS, type Checkpoint } from "../model/checkpoint.ts";
+import type { DeletedRecord } from "../model/deleted-record.ts";
 import { LIMITS } from "../model/limits.ts";
+import { once } from "../model/once.ts";
 import { orderTime } from "../model/record-order.ts";
 import { checkpointText } from "../model/stored-record.ts";
 import { problemOf } from "../operations/describe-issue.ts";
@@ -24,18 +27,25 @@ export interface Imported {
 }
 
 /** A record of an export. The project and everything derived from its text are not taken from the file. */
-const ImportedRecord = z.object({
-  id: Id,
-  summary: text(LIMITS.summaryChars, 1),
-  description: text(LIMITS.descriptionChars).default(""),
-  context: Context.default({}),
-  tags: Tags.default([]),
-  created_at: z.iso.datetime({ offset: true }),
-  updated_at: z.iso.datetime({ offset: true }).optional(),
-});
+const ImportedRecord = once(() =>
+  z.object({
+    id: Id,
+    summary: text(LIMITS.summaryChars, 1),
+    description: text(LIMITS.descriptionChars).default(""),
+    context: Context.default({}),
+    tags: Tags.default([]),
+    anchors: Anchors.default([]),
+    superseded_by: text(LIMITS.idChars).default(""),
+    created_at: z.iso.datetime({ offset: true }),
+    updated_at: z.iso.datetime({ offset: true }).optional(),
+    deleted_at: z.iso.datetime({ offset: true }).optional(),
+  }),
+);
 
 export interface ReadRecords {
   readonly records: readonly Checkpoint[];
+  /** Records that were deleted where they come from. */
+  readonly deleted: readonly DeletedRecord<Checkpoint>[];
   readonly problems: readonly ImportProblem[];
   readonly redacted: readonly RedactedField[];
 }
@@ -47,10 +57,11 @@ export async function readRecords(
   { redact, now }: { readonly redact: Redact; readonly now: string },
 ): Promise<ReadRecords> {
   const records: Checkpoint[] = [];
+  const deleted: DeletedRecord<Checkpoint>[] = [];
   const problems: ImportProblem[] = [];
   const redacted: RedactedField[] = [];
   const parsed = await mapInSlices(input, (one) => {
-    const { success, data, error } = ImportedRecord.safeParse(one);
+    const { success, data, error } = ImportedRecord().safeParse(one);
     return success ? redactFields(data, CHECKPOINT_TEXTS, redact) : error.issues[0];
   });
   for (const [index, one] of parsed.entries()) {
@@ -61,18 +72,22 @@ export async function readRecords(
     }
     const { fields, redacted: found } = one;
     redacted.push(...found);
-    const { id, summary, description, context, tags, created_at, updated_at } = fields;
+    const { id, summary, description, context, tags, anchors, superseded_by, created_at, updated_at, deleted_at } = fields;
     const createdAt = new Date(created_at).toISOString();
     const updatedAt = updated_at === undefined ? createdAt : new Date(updated_at).toISOString();
-    records.push({
-      ...{ id, projectPath, summary, description, context, tags, createdAt, updatedAt },
+    const record: Checkpoint = {
+      ...{ id, projectPath, summary, description, context, tags, createdAt, updatedAt, supersededBy: superseded_by },
+      anchors: redactAnchors(anchors, redact),
       createdOrder: orderTime(createdAt, now),
       updatedOrder: orderTime(updatedAt, now),
       tokenCount: estimateTokens(checkpointText({ summary, description })),
       revision: 1,
-    });
+    };
+    // A deletion in the future would never reach the end of its retention.
+    if (deleted_at === undefined) records.push(record);
+    else deleted.push({ record, deletedAt: orderTime(new Date(deleted_at).toISOString(), now) });
   }
-  return { records, problems, redacted: sumByField(redacted) };
+  return { records, deleted, problems, redacted: sumByField(redacted) };
 }
 
 function sumByField(found: readonly RedactedField[]): RedactedField[] {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { FreshOnly } from "../freshness/wire-schemas.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import {
@@ -14,8 +15,10 @@ import {
 } from "../operations/schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
 import { olderThanTime } from "../text/point-in-time.ts";
+import { checkpointDaysAll, checkpointListAll } from "./all-operations.ts";
+import { checkpointPurge, checkpointRestore } from "./deletion-operations.ts";
 import { compactResults, fitResults, rowText } from "./operations.ts";
-import { CheckpointOutput, FilterFields, SearchResult } from "./wire-schemas.ts";
+import { CheckpointOutput, DayCounts, FilterFields, SearchResult, TextFilter, UtcOffset } from "./wire-schemas.ts";
 
 export const checkpointSearchAll = operation({
   name: "checkpoint_search_all",
@@ -26,6 +29,7 @@ export const checkpointSearchAll = operation({
     top_k: z.int().min(1).max(LIMITS.listMax).default(5),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
     ...FilterFields,
+    fresh_only: FreshOnly,
     max_tokens: MaxTokens,
   }),
   output: z.object({
@@ -83,10 +87,31 @@ export const checkpointTags = operation({
   run: (cairn, input) => cairn.checkpoints.tags(input),
 });
 
+export const checkpointDays = operation({
+  name: "checkpoint_days",
+  summary: "Count this project's checkpoints per day, the latest day first.",
+  input: z.strictObject({
+    project_path: ProjectPath,
+    ...FilterFields,
+    text: TextFilter,
+    utc_offset_minutes: UtcOffset,
+    limit: z.int().min(1).max(LIMITS.daysListed).default(90),
+  }),
+  output: DayCounts,
+  access: "read",
+  toolset: "admin",
+  cli: {
+    examples: ["cairn checkpoint days", "cairn checkpoint days --context branch=main"],
+    view: { table: "days", columns: ["day", "count"] },
+  },
+  render: ({ days }) => days.map(({ day, count }) => `${day}  ${count}`).join("\n") || "No checkpoints.",
+  run: (cairn, input) => cairn.checkpoints.days(input),
+});
+
 export const checkpointPrune = operation({
   name: "checkpoint_prune",
-  summary: "Delete old checkpoints by age, count or both.",
-  description: "With both, deletes only checkpoints that are older and not among the newest. Try a dry run first.",
+  summary: "Erase old checkpoints by age, count or both.",
+  description: "With both, erases only checkpoints that are older and not among the newest. It cannot be undone: try a dry run first.",
   input: z.strictObject({
     project_path: ProjectPath,
     older_than: OlderThan.optional().describe(OLDER_THAN_FORMS),
@@ -126,6 +151,7 @@ export const checkpointExport = operation({
     project_path: ProjectPath,
     limit: z.int().min(1).max(LIMITS.transferRecords).default(LIMITS.transferRecords),
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the previous page."),
+    without_deleted: z.boolean().default(false).describe("Leave out deleted checkpoints, which come last and have deleted_at."),
   }),
   output: z.object({ records: z.array(CheckpointOutput), damaged: Damaged, total: z.int(), next_cursor: z.string().optional() }),
   access: "read",
@@ -136,8 +162,8 @@ export const checkpointExport = operation({
       .filter(Boolean)
       .join("\n"),
   run: async (cairn, input) => {
-    const { checkpoints, damaged, total, nextCursor } = await cairn.checkpoints.list(input);
-    return { records: checkpoints, ...damagedField(damaged), total, nextCursor };
+    const { damaged, ...page } = await cairn.checkpoints.export(input);
+    return { ...page, ...damagedField(damaged) };
   },
 });
 
@@ -169,4 +195,15 @@ export const checkpointImport = operation({
   run: (cairn, input, { signal, progress }) => cairn.checkpoints.import(input, { signal, progress }),
 });
 
-export const upkeepOperations = [checkpointSearchAll, checkpointTags, checkpointPrune, checkpointExport, checkpointImport];
+export const upkeepOperations = [
+  checkpointRestore,
+  checkpointPurge,
+  checkpointSearchAll,
+  checkpointListAll,
+  checkpointDaysAll,
+  checkpointTags,
+  checkpointDays,
+  checkpointPrune,
+  checkpointExport,
+  checkpointImport,
+];

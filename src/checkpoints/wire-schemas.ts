@@ -1,5 +1,7 @@
 import { z } from "zod";
-import { Tags } from "../operations/schemas.ts";
+import { AnchoredOutput } from "../freshness/wire-schemas.ts";
+import { LIMITS } from "../model/limits.ts";
+import { Context, Tags, text } from "../operations/schemas.ts";
 
 /** Wire schemas that the checkpoint operations share. */
 
@@ -10,9 +12,11 @@ export const CheckpointOutput = z.object({
   description: z.string(),
   context: z.record(z.string(), z.string()),
   tags: z.array(z.string()),
+  ...AnchoredOutput,
   token_count: z.int(),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
+  deleted_at: z.iso.datetime().optional().describe("Present if it is deleted."),
 });
 
 export const FilterFields = {
@@ -20,7 +24,14 @@ export const FilterFields = {
   tag_match: z.enum(["exact", "substring"]).default("exact"),
   created_from: z.iso.datetime({ offset: true }).optional(),
   created_before: z.iso.datetime({ offset: true }).optional(),
+  context: Context.optional().describe("Match all of these pairs, such as branch or session_id."),
 };
+
+export const TextFilter = text(LIMITS.queryChars, 1).optional().describe("Match all of these words, in summary, description or tags.");
+
+export const UtcOffset = z.int().min(-840).max(840).default(0).describe("Minutes by which the days of the time zone are ahead of UTC.");
+
+export const DayCounts = z.object({ days: z.array(z.object({ day: z.string().describe("Such as 2026-01-31."), count: z.int() })) });
 
 const FoundRank = z.object({ rank: z.int(), score: z.number() });
 

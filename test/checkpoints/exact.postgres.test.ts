@@ -43,17 +43,19 @@ async function fill(projectPath: string, versionId: number): Promise<void> {
     // As `checkpointChecksum` computes it.
     const time = `to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
     const framed = (part: string) => `octet_length(${part}) || ':' || ${part}`;
-    const parts = ["'checkpoint'", "('id-' || n)", "('step ' || n)", "''", "'{}'", "'1'", time, time, "'1'"].map(framed).join(" || ");
+    const parts = ["'checkpoint'", "('id-' || n)", "('step ' || n)", "''", "'{}'", "'[]'", "''", "'1'", time, time, "'1'"]
+      .map(framed)
+      .join(" || ");
     const tagParts = `CASE WHEN ${rare} THEN '1:26:common4:rare' ELSE '1:16:common' END`;
     const checksum = `encode(sha256(convert_to(${parts} || ${tagParts}, 'UTF8')), 'hex')`;
     await client.query(
-      `INSERT INTO checkpoints (id, summary, description, context, tags, folded_tags, token_count, created_at, updated_at, created_order, updated_order, revision, checksum, terms)
-       SELECT 'id-' || n, 'step ' || n, '', '{}', ${tags}, ${tags}, 1, at, at, at, at, 1, ${checksum}, to_tsvector('simple', 'step ' || n || ' common')
+      `INSERT INTO checkpoints (id, summary, description, context, anchors, superseded_by, tags, folded_tags, token_count, pieces, created_at, updated_at, created_order, updated_order, revision, checksum, terms)
+       SELECT 'id-' || n, 'step ' || n, '', '{}', '[]', '', ${tags}, ${tags}, 1, 1, at, at, at, at, 1, ${checksum}, to_tsvector('simple', 'step ' || n || ' common')
          FROM generate_series(0, ${MANY - 1}) AS n, LATERAL (SELECT timestamptz '2026-01-01T00:00:00Z' + n * interval '1 second' AS at) AS moment`,
     );
     await client.query(
       `INSERT INTO vectors (version_id, key, collection, vector)
-       SELECT $1, key, 'checkpoints', l2_normalize(ARRAY[random(), random(), random(), random(), random(), random(), random(), random()]::vector)
+       SELECT $1, 16 * key, 'checkpoints', l2_normalize(ARRAY[random(), random(), random(), random(), random(), random(), random(), random()]::vector)
          FROM checkpoints`,
       [versionId],
     );

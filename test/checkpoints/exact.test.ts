@@ -26,9 +26,10 @@ it("a filter that leaves 3 of 100,000 records finds those 3, in semantic and key
         const at = createdAt(number);
         const tags = RARE.has(number) ? ["common", "rare"] : ["common"];
         const record = { id: `id-${number}`, projectPath, summary: `step ${number}`, description: "", context: {}, tags, tokenCount: 1 };
-        return checkpoints.put({ ...record, createdAt: at, updatedAt: at, createdOrder: at, updatedOrder: at, revision: 1 }, [
-          { versionId, vector: vector! },
-        ]);
+        return checkpoints.put(
+          { ...record, createdAt: at, updatedAt: at, createdOrder: at, updatedOrder: at, anchors: [], supersededBy: "", revision: 1 },
+          [{ versionId, vector: vector! }],
+        );
       }),
     );
   await storage.close();

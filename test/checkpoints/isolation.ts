@@ -88,7 +88,8 @@ export function isolationSuite(name: string, storageOptions: (dataDir: string) =
       harmless(await attack("/v1/checkpoint/get", { project_path: mine, id: theirId }), 404);
       harmless(await attack("/v1/checkpoint/resume", { project_path: mine, id: theirId, level: "full" }), 404);
       harmless(await attack("/v1/checkpoint/update", { project_path: mine, id: theirId, summary: "taken" }), 404);
-      harmless(await attack("/v1/checkpoint/delete", { project_path: mine, id: theirId }), 200);
+      harmless(await attack("/v1/checkpoint/delete", { project_path: mine, id: theirId }), 404);
+      for (const verb of ["restore", "purge"]) harmless(await attack(`/v1/checkpoint/${verb}`, { project_path: mine, id: theirId }), 404);
       const record = { id: theirId, summary: "taken", created_at: "2026-01-01T00:00:00Z" };
       harmless(await attack("/v1/checkpoint/import", { project_path: mine, records: [record] }), 200);
       harmless(await attack("/v1/checkpoint/delete", { project_path: mine, id: theirId }), 200);

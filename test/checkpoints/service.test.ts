@@ -118,6 +118,12 @@ describe("answers within a budget of tokens", () => {
     const whole = await call("checkpoint_get", { project_path, id, max_tokens: 100_000 });
     expect(whole.context).toEqual(context);
     expect(whole).not.toHaveProperty("note");
+    // An edit of the shortened text would lose the rest.
+    await expect(call("checkpoint_update", { project_path, id, description: cut.description })).rejects.toMatchObject({
+      code: "invalid_input",
+      message: expect.stringMatching(/^description: .* Read the whole text with checkpoint_get/),
+    });
+    expect(await call("checkpoint_update", { project_path, id, description: whole.description })).toMatchObject({ id });
   });
 });
 

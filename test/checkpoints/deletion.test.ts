@@ -1,0 +1,4 @@
+import { deletionSuite } from "./deletion.ts";
+
+deletionSuite("SQLite", async (dataDir) => ({ dataDir }));
+deletionSuite("in memory", async () => ({ storage: "memory" }));
