@@ -167,10 +167,18 @@ function compare({ records, source, force, keepMissing }: ImportKnowledge, marks
 function toRecord({ record, hash, revision }: Compared, before: Knowledge | undefined, source: string, at: string): Knowledge {
   const { id, kind, category, subcategory, question, answer } = record;
   const original = record.createdAt === undefined ? at : new Date(record.createdAt).toISOString();
-  const { successes = 0, uses = 0, createdAt = original, createdOrder = orderTime(original, at) } = before ?? {};
+  const {
+    successes = 0,
+    uses = 0,
+    createdAt = original,
+    createdOrder = orderTime(original, at),
+    anchors = [],
+    supersededBy = "",
+  } = before ?? {};
   const updatedAt = record.updatedAt === undefined ? at : new Date(record.updatedAt).toISOString();
   const content = { kind, category, subcategory, question, answer };
-  return { id, ...content, contentHash: hash, successes, uses, source, createdAt, updatedAt, createdOrder, revision: revision + 1 };
+  const state = { successes, uses, outdated: 0, source, anchors, supersededBy };
+  return { id, ...content, contentHash: hash, ...state, createdAt, updatedAt, createdOrder, revision: revision + 1 };
 }
 
 /** Embeds texts in batches and keeps the vectors, so that a second attempt embeds nothing again. */

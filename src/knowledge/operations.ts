@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { AnchoredOutput, AnchorFields, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
@@ -6,16 +7,20 @@ import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
 import {
   Damaged,
+  Deletion,
   damagedField,
   damagedNote,
   Explain,
   Id,
+  IdempotencyKey,
+  ListDeleted,
   MatchField,
   MaxTokens,
   PlaceFields,
   redactionNote,
   text,
   WeightsField,
+  weightsNote,
 } from "../operations/schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
 import { fitNote } from "../text/estimate-tokens.ts";
@@ -33,12 +38,15 @@ export const KnowledgeOutput = z.object({
   success_rate: z.number().describe("(successes + 1) / (uses + 2)"),
   successes: z.int(),
   usage_count: z.int(),
+  outdated: z.int().describe("Reports that it is outdated, since its last edit."),
   source: z.string(),
+  ...AnchoredOutput,
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
+  deleted_at: z.iso.datetime().optional().describe("Present if it is deleted."),
 });
 
-const SavedOutput = KnowledgeOutput.extend({
+export const SavedOutput = KnowledgeOutput.extend({
   embedding_pending: z.boolean().optional().describe("true: found by keyword now, semantically once it is embedded."),
   redacted: z.array(z.object({ field: z.string(), kind: z.string(), count: z.int() })).describe("Secrets removed before storing."),
 });
@@ -58,7 +66,7 @@ const ContentFields = {
 };
 
 const toOutput = (record: Knowledge) => ({ ...record, usageCount: record.uses, successRate: successRate(record) });
-const toSavedOutput = ({ embedded, ...record }: SavedKnowledge) => ({
+export const toSavedOutput = ({ embedded, ...record }: SavedKnowledge) => ({
   ...toOutput(record),
   ...(embedded ? {} : { embeddingPending: true }),
 });
@@ -66,8 +74,9 @@ const toSavedOutput = ({ embedded, ...record }: SavedKnowledge) => ({
 type WireKnowledge = z.output<typeof KnowledgeOutput>;
 
 /** A record for agents. */
-const compactKnowledge = ({ id, kind, category, subcategory, question, answer, success_rate, usage_count }: WireKnowledge) => ({
+const compactKnowledge = ({ id, kind, category, subcategory, question, answer, success_rate, usage_count, ...rest }: WireKnowledge) => ({
   ...{ id, kind, category, subcategory, question, answer },
+  ...freshnessField(rest),
   ...(usage_count > 0 && { success_rate, usage_count }),
 });
 
@@ -84,12 +93,22 @@ const FoundRank = z.object({ rank: z.int(), score: z.number() });
 export const knowledgeSave = operation({
   name: "knowledge_save",
   summary: "Save a skill, remediation, troubleshooting step or FAQ answer.",
-  input: z.strictObject({ ...PlaceFields, id: Id.optional().describe("Default: generated."), ...ContentFields }),
+  input: z.strictObject({
+    ...PlaceFields,
+    id: Id.optional().describe("Default: generated."),
+    ...ContentFields,
+    ...AnchorFields,
+    idempotency_key: IdempotencyKey,
+  }),
   output: SavedOutput,
   access: "write",
   annotations: { idempotent: false },
   toolset: "core",
-  mcp: { compact: compactSaved, unlisted: ["id", "subcategory"], searchHint: "remember a fix, how-to or fact" },
+  mcp: {
+    compact: compactSaved,
+    unlisted: ["id", "subcategory", "anchors", "supersedes", "idempotency_key"],
+    searchHint: "remember a fix, how-to or fact",
+  },
   cli: {
     positional: ["question", "answer"],
     examples: [
@@ -116,6 +135,7 @@ export const knowledgeSearch = operation({
     top_k: z.int().min(1).max(LIMITS.listMax).default(5),
     ranking: z.enum(["similarity", "success"]).default("similarity").describe("success: 0.7 × similarity + 0.3 × success rate."),
     mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
+    fresh_only: FreshOnly,
     max_tokens: MaxTokens,
     explain: Explain,
   }),
@@ -149,8 +169,8 @@ export const knowledgeSearch = operation({
     compact: ({ results, match, weights, degraded, damaged, note }) => ({
       match,
       weights,
-      results: results.map(({ knowledge: { id, kind, question, answer }, scope, score, confidence, warning, same_error }) => ({
-        ...{ id, kind, scope, score, confidence, question, answer, warning },
+      results: results.map(({ knowledge: { id, kind, question, answer, ...rest }, scope, score, confidence, warning, same_error }) => ({
+        ...{ id, kind, scope, score, confidence, ...freshnessField(rest), question, answer, warning },
         ...(same_error && { same_error }),
       })),
       degraded,
@@ -158,23 +178,25 @@ export const knowledgeSearch = operation({
       note,
     }),
     rows: "results",
-    unlisted: ["mode", "category", "subcategory", "ranking", "explain"],
+    unlisted: ["mode", "category", "subcategory", "ranking", "explain", "fresh_only"],
     searchHint: "known fixes for an error, how-to, FAQ",
   },
   cli: {
     positional: ["query"],
     examples: ['cairn knowledge search "how do we release"', "cairn knowledge search - --kind remediation --ranking success < error.log"],
   },
-  render: ({ results, degraded, damaged, note }) =>
+  render: ({ results, weights, degraded, damaged, note }) =>
     [
       ...(results.length === 0 ? ["No knowledge found."] : []),
       ...results.map(({ knowledge, scope, score, confidence, same_error, warning }) =>
         [
           `${score.toFixed(2)}  ${confidence}${same_error ? ", same error" : ""}  ${knowledge.kind} ${knowledge.id} (${scope})  ${firstLine(knowledge.question)}`,
           `  ${knowledge.answer.replaceAll("\n", "\n  ")}`,
+          ...freshnessNote(knowledge).map((line) => `  ${line}`),
           ...(warning ? [`  ${warning}`] : []),
         ].join("\n"),
       ),
+      ...weightsNote(weights),
       ...degraded.map((part) => `Note: ${part}.`),
       ...damagedNote(damaged),
       ...(note ? [note] : []),
@@ -211,14 +233,18 @@ export const knowledgeGet = operation({
     positional: ["id"],
     examples: ["cairn knowledge get tmpl_109 --scope shared"],
     view: {
-      record: ["question", "answer", "kind", "category", "subcategory", "id", "source", "usage_count", "success_rate", "updated_at"],
+      record: [
+        ...["question", "answer", "kind", "category", "subcategory", "freshness", "superseded_by", "outdated", "anchors"],
+        ...["id", "source", "usage_count", "success_rate", "updated_at"],
+      ],
     },
   },
-  render: ({ id, kind, category, subcategory, question, answer, success_rate, usage_count }) =>
+  render: ({ id, kind, category, subcategory, question, answer, success_rate, usage_count, ...rest }) =>
     [
       question,
       [`${kind} ${id}`, [category, subcategory].filter(Boolean).join("/")].filter(Boolean).join(", "),
       ...(usage_count > 0 ? [`success rate ${success_rate.toFixed(2)} after ${usage_count} uses`] : []),
+      ...freshnessNote(rest),
       answer,
     ].join("\n"),
   async run(cairn, input, context) {
@@ -236,6 +262,7 @@ export const knowledgeList = operation({
     source: text(LIMITS.labelChars).optional().describe("Only records of this import source."),
     limit: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the previous page."),
+    deleted: ListDeleted,
     max_tokens: MaxTokens,
   }),
   output: z.object({
@@ -249,19 +276,28 @@ export const knowledgeList = operation({
   toolset: "knowledge",
   mcp: {
     compact: ({ knowledge, ...rest }) => ({
-      knowledge: knowledge.map(({ id, kind, question }) => ({ id, kind, question: firstLine(question) })),
+      knowledge: knowledge.map(({ id, kind, question, ...anchored }) => ({
+        ...{ id, kind, ...freshnessField(anchored) },
+        question: firstLine(question),
+      })),
       ...rest,
     }),
     rows: "knowledge",
   },
   cli: {
-    examples: ["cairn knowledge list", "cairn knowledge list --scope shared --kind faq --limit 50"],
-    view: { table: "knowledge", columns: ["id", "kind", "category", "question", "usage_count"], optional: ["usage_count", "category"] },
+    examples: ["cairn knowledge list", "cairn knowledge list --scope shared --kind faq --limit 50", "cairn knowledge list --deleted"],
+    view: {
+      table: "knowledge",
+      columns: ["id", "kind", "category", "freshness", "question", "usage_count"],
+      optional: ["usage_count", "category", "freshness"],
+    },
   },
   render: ({ knowledge, damaged, total, next_cursor, note }) =>
     [
       `${knowledge.length} of ${total}`,
-      ...knowledge.map(({ id, kind, question }) => `${id}  ${kind}  ${firstLine(question)}`),
+      ...knowledge.map(({ id, kind, question, ...anchored }) =>
+        [`${id}  ${kind}  ${firstLine(question)}`, ...freshnessNote(anchored)].join("  "),
+      ),
       ...damagedNote(damaged),
       next_cursor ? `Next page: cursor ${next_cursor}` : "",
       note ?? "",
@@ -289,6 +325,7 @@ export const knowledgeUpdate = operation({
     ...FilterFields,
     question: ContentFields.question.optional(),
     answer: ContentFields.answer.optional(),
+    ...AnchorFields,
   }),
   output: SavedOutput,
   access: "write",
@@ -304,15 +341,19 @@ export const knowledgeUpdate = operation({
 
 export const knowledgeDelete = operation({
   name: "knowledge_delete",
-  summary: "Delete a knowledge record permanently.",
+  summary: "Delete a knowledge record; knowledge_restore undoes it.",
   input: z.strictObject({ ...PlaceFields, id: Id }),
-  output: z.object({ deleted: z.boolean() }),
+  output: Deletion,
   access: "write",
   annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.listTimeoutMs },
   toolset: "knowledge",
-  cli: { positional: ["id"], examples: ["cairn knowledge delete tmpl_109 --scope shared"] },
-  render: ({ deleted }) => (deleted ? "Deleted." : "No such record."),
+  cli: {
+    positional: ["id"],
+    examples: ["cairn knowledge delete tmpl_109 --scope shared"],
+    text: ({ id, restorable_until }) => `Deleted. Undo it until ${restorable_until.slice(0, 10)} with: cairn knowledge restore ${id}`,
+  },
+  render: ({ restorable_until }) => `Deleted. knowledge_restore undoes it until ${restorable_until.slice(0, 10)}.`,
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
     return cairn.knowledge.delete(input);
@@ -322,17 +363,24 @@ export const knowledgeDelete = operation({
 export const knowledgeFeedback = operation({
   name: "knowledge_feedback",
   summary: "Report whether a knowledge record helped.",
-  input: z.strictObject({ ...PlaceFields, id: Id, success: z.boolean().describe("Whether it helped.") }),
-  output: z.object({ id: z.string(), success_rate: z.number(), successes: z.int(), usage_count: z.int() }),
+  input: z.strictObject({
+    ...PlaceFields,
+    id: Id,
+    success: z.boolean().optional().describe("Whether it helped."),
+    outdated: z.boolean().optional(),
+    idempotency_key: IdempotencyKey,
+  }),
+  output: z.object({ id: z.string(), success_rate: z.number(), successes: z.int(), usage_count: z.int(), outdated: z.int() }),
   access: "write",
   annotations: { idempotent: false },
   toolset: "core",
-  mcp: { searchHint: "rate a known fix" },
+  mcp: { unlisted: ["idempotency_key"], searchHint: "rate a known fix" },
   cli: {
     positional: ["id"],
-    examples: ["cairn knowledge feedback tmpl_109 --success --scope shared", "cairn knowledge feedback release --no-success"],
+    examples: ["cairn knowledge feedback tmpl_109 --success --scope shared", "cairn knowledge feedback release --outdated"],
   },
-  render: ({ id, success_rate, usage_count }) => `${id}: success rate ${success_rate.toFixed(2)} after ${usage_count} uses.`,
+  render: ({ id, success_rate, usage_count, outdated }) =>
+    `${id}: success rate ${success_rate.toFixed(2)} after ${usage_count} uses${outdated > 0 ? `, reported as outdated ${outdated} times` : ""}.`,
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
     return toOutput(await cairn.knowledge.feedback(input));

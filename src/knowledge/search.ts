@@ -19,6 +19,8 @@ export interface SearchKnowledge extends KnowledgeFilter {
   readonly query: string;
   readonly topK?: number | undefined;
   readonly mode?: SearchMode | undefined;
+  /** Returns only records that match the code. */
+  readonly freshOnly?: boolean | undefined;
   /** `success` prefers records that helped before: 0.7 × similarity + 0.3 × success rate. */
   readonly ranking?: "similarity" | "success" | undefined;
 }

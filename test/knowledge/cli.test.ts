@@ -50,5 +50,5 @@ it("saves, finds, judges and deletes", async () => {
   expect(await json("feedback", id, "--success")).toMatchObject({ usage_count: 1, successes: 1 });
   expect(await json("feedback", id, "--no-success")).toMatchObject({ usage_count: 2, successes: 1, success_rate: 0.5 });
   expect((await cairn("search", "release")).stdout).toMatch(/How do we release\?\n {2}Push a tag\./);
-  expect(await json("delete", id)).toEqual({ deleted: true });
+  expect(await json("delete", id)).toMatchObject({ deleted: true });
 });

@@ -5,6 +5,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cairn, open } from "../../src/index.ts";
 import { openSqlite, type SqliteDatabase } from "../../src/stores/sqlite/driver/driver.ts";
+import { longDescription } from "../recall/long-records.ts";
 import { postgresWanted, type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { type TestEmbedder, testEmbedder } from "../support/embedders.ts";
 import { templates } from "./templates.ts";
@@ -96,6 +97,28 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("embedding_re
     expect(await sql("SELECT 1 AS one FROM embedding_records")).toHaveLength(4);
   });
 
+  it("has one row for a long record, with the vector of its whole text", async () => {
+    const question = longDescription();
+    const [whole] = await embedder.embed([question.slice(0, 4_000)]);
+    const { id } = await cairn.knowledge.save({
+      ...shared,
+      kind: "faq",
+      category: "long",
+      question: question.slice(0, 4_000),
+      answer: "a",
+    });
+    await expect.poll(async () => (await cairn.embeddings.list(vectors))[0]!.partVectors, { timeout: 120_000 }).toBeGreaterThan(3);
+    const rows = await sql(`SELECT * FROM embedding_records WHERE template_id = '${id}'`);
+    expect(rows).toHaveLength(1);
+    const stored = rows[0]!.embedding_vector as Uint8Array | string;
+    const first = typeof stored === "string" ? JSON.parse(stored)[0] : new DataView(stored.buffer, stored.byteOffset).getFloat32(0, true);
+    expect(first).toBeCloseTo(whole![0]!, 6);
+    await sql(`UPDATE vectors SET vector = ${kind === "sqlite" ? "x'00'" : "array_fill(0.5::real, ARRAY[64])::vector"} WHERE key % 16 = 2`);
+    expect(await cairn.embeddings.verify(vectors)).toMatchObject({ damaged: [id], recomputed: 1, missing: 0, mirrorRepaired: 0 });
+    await cairn.knowledge.delete({ ...shared, id });
+    expect(await sql("SELECT 1 AS one FROM vectors WHERE key % 16 > 0")).toEqual([]);
+  });
+
   it("holds to its constraints", async () => {
     const [{ version_id: version }] = (await sql("SELECT version_id FROM embedding_versions")) as [{ version_id: number }];
     for (const wrong of [
@@ -130,7 +153,7 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("embedding_re
     expect((await cairn.knowledge.search({ ...shared, query: "вклад", mode: "keyword" })).hits[0]!.record.id).toBe("tmpl_001");
     expect(fresh.calls).toBe(0);
     const damage = kind === "sqlite" ? "x'00'" : "array_fill(0.5::real, ARRAY[64])::vector";
-    await sql(`UPDATE vectors SET vector = ${damage} WHERE key = (SELECT key FROM knowledge WHERE id = 'tmpl_003')`);
+    await sql(`UPDATE vectors SET vector = ${damage} WHERE key = (SELECT 16 * key FROM knowledge WHERE id = 'tmpl_003')`);
     const calls = fresh.calls;
     expect(await cairn.embeddings.verify(vectors)).toEqual({
       ...{ checked: 5, damaged: ["tmpl_003"], recomputed: 1, missing: 0 },
@@ -144,10 +167,10 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("embedding_re
 
   it("answers in spite of a damaged vector, and computes by itself what is missing", async () => {
     await sql(
-      `UPDATE vectors SET vector = ${kind === "sqlite" ? "x'00'" : "array_fill(0.5::real, ARRAY[64])::vector"} WHERE key = (SELECT key FROM knowledge WHERE id = 'tmpl_003')`,
+      `UPDATE vectors SET vector = ${kind === "sqlite" ? "x'00'" : "array_fill(0.5::real, ARRAY[64])::vector"} WHERE key = (SELECT 16 * key FROM knowledge WHERE id = 'tmpl_003')`,
     );
     expect((await cairn.knowledge.search({ ...shared, query: templates(3)[2]!.question })).hits.length).toBeGreaterThan(0);
-    await sql("DELETE FROM vectors WHERE key = (SELECT key FROM knowledge WHERE id = 'tmpl_002')");
+    await sql("DELETE FROM vectors WHERE key = (SELECT 16 * key FROM knowledge WHERE id = 'tmpl_002')");
     await cairn.close();
     cairn = await open({ storage, dataDir, embedder: [embedder] });
     expect((await cairn.knowledge.readiness()).ready).toBe(false);

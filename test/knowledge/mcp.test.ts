@@ -69,6 +69,8 @@ it("adds its tools to the core tools", async () => {
     "knowledge_update",
     "knowledge_delete",
     "knowledge_feedback",
+    "knowledge_restore",
+    "knowledge_purge",
   ]);
   await client.close();
 });
