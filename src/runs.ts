@@ -1,5 +1,6 @@
 /** The public entry `cairn-memory/runs`: graphs of steps that survive their process. */
 export { CairnError } from "./model/errors.ts";
+export type { GraphShape, ShapeEdge, ShapeNode } from "./model/graph-shape.ts";
 export type {
   CheckpointKind,
   NewRunCheckpoint,
@@ -20,6 +21,7 @@ export {
   SQLiteStore,
 } from "./open/checkpoint-store.ts";
 export { openRunStore, type RunStoreOptions } from "./open/open-run-store.ts";
+export type { ClaimedRun, GraphCatalog, NewWorker, QueuedRun, RunQueue, RunWorker, WorkerRegistry } from "./ports/run-queue.ts";
 export type { HistoryQuery, NewRun, PruneOptions, PruneReport, RunStore, SaveOptions } from "./ports/run-store.ts";
 export type { CompiledGraph } from "./runs/compiled.ts";
 export {
@@ -36,8 +38,10 @@ export {
 export type { Interrupt, RunEvent } from "./runs/events.ts";
 export type { GraphFault } from "./runs/faults.ts";
 export { type GraphBuilder, type GraphOptions, graph } from "./runs/graph.ts";
-export type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult, StepSpan } from "./runs/options.ts";
+export type { EnqueueOptions, ResumeFromOptions, ResumeOptions, RunOptions, RunResult, StepSpan } from "./runs/options.ts";
 export type { RecoverOptions, Recovery } from "./runs/recover.ts";
 export { RunError, type RunErrorKind } from "./runs/run-error.ts";
+export { type Worker, worker } from "./runs/worker.ts";
+export type { WorkerEvent, WorkerGraph, WorkerInbox, WorkerOptions } from "./runs/worker-options.ts";
 export { memoryRunStore } from "./stores/memory/runs.ts";
 export { decodeState, encodeText as encodeState } from "./text/plain-data.ts";

@@ -2,17 +2,30 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
 import { newId } from "../model/ids.ts";
 import type { Run, RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
+import type { ClaimedRun } from "../ports/run-queue.ts";
 import { encodeText } from "../text/plain-data.ts";
 import { END, type GraphDefinition, START } from "./definition.ts";
 import { EventQueue, type RunEvent } from "./events.ts";
 import { Execution } from "./execution.ts";
-import { type Line, lineFrom, noteOf } from "./line.ts";
-import { toMermaid } from "./mermaid.ts";
-import type { ResumeFromOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts";
+import { firstCheckpoint } from "./first-checkpoint.ts";
+import { HandedOver } from "./hand-over.ts";
+import { answerCheckpoint, type Line, lineFrom } from "./line.ts";
+import { shapeMermaid } from "./mermaid.ts";
+import type {
+  ClaimedOptions,
+  EnqueueOptions,
+  ExecutionOptions,
+  ResumeFromOptions,
+  ResumeOptions,
+  RunOptions,
+  RunResult,
+} from "./options.ts";
 import { hasEnded, newOwner } from "./owner.ts";
 import { type RecoverOptions, type Recovery, recoverRuns } from "./recover.ts";
 import { checkedState, pointOf, positionOf, runOfGraph, stateAt } from "./resume.ts";
-import { isHeld, messageOf, RunError } from "./run-error.ts";
+import { storeShape } from "./retrying-store.ts";
+import { isHeld, messageOf, RunError, storedReason } from "./run-error.ts";
+import { shapeOf } from "./shape.ts";
 
 /** Milliseconds between two attempts to acquire a lease that another process has. */
 const LEASE_POLL_MS = 500;
@@ -34,6 +47,13 @@ export interface CompiledGraph<S> {
   resumeFrom(runId: string, options: ResumeFromOptions<S>): Promise<RunResult<S>>;
   /** Resumes the runs of this graph whose process ended. */
   recover(options: RecoverOptions<S>): Promise<readonly Recovery<S>[]>;
+  /** Puts a run into the queue and returns it. A worker of this graph, in any process, executes it: see `worker`. */
+  enqueue(state: S, options: EnqueueOptions): Promise<Run>;
+  /** Continues a run that a worker has claimed. Returns `queued` if the worker gave it back. */
+  continueClaimed(
+    claim: ClaimedRun,
+    options: ClaimedOptions,
+  ): Promise<RunResult<S> | { readonly status: "queued"; readonly runId: string }>;
   toMermaid(): string;
 }
 
@@ -73,6 +93,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     } catch (cause) {
       throw new RunError("state", messageOf(cause), { runId, state: line.state, cause });
     }
+    await execution.retryingStore!.storeShape(definition);
     return execution.retryingStore!.start({
       runId,
       graph: definition.name,
@@ -95,6 +116,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
         state: checkedState(definition, await stateAt(store, (await positionOf(store, runId)).root), runId),
       };
 
+    await execution.retryingStore!.storeShape(definition);
     const lease = await acquireLease(execution, known).catch(async (error: unknown) => {
       if (!options.wait || !(error instanceof RunError) || error.kind !== "lease") return ignoreConflict(error);
       options.onWait?.({ runId, leaseUntil: known.leaseUntil, leaseOwner: known.leaseOwner });
@@ -104,17 +126,55 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
       return undefined;
     });
     if (!lease) return resume(runId, options, queue);
-    const line = await prepare(execution, lease, known.status, async () => {
-      const position = await positionOf(store, runId);
-      const line = lineFrom(await store.loadAt(runId, position.root.sequence), root(execution));
-      if (options.state !== undefined) await rewind(execution, line, lease, options.state, position.root.sequence);
-      else line.state = checkedState(definition, line.state, runId);
-      // A new state invalidates the progress of branches that started with the old one.
-      const lines = options.state === undefined ? position.lines : new Map([["", position.root]]);
-      execution.lines = await answer(execution, line, lines, lease, options);
-      return line;
-    });
+    const line = await prepare(execution, lease, known.status, () => restoreLine(execution, lease, options));
     return execution.go(line, lease, true);
+  }
+
+  /** Returns the main line at the run's position, with the answers and the state of the caller. */
+  async function restoreLine(
+    execution: Execution,
+    lease: RunLease,
+    options: Pick<ResumeOptions<never>, "state" | "input" | "inputs">,
+  ): Promise<Line> {
+    const { runId } = execution;
+    const store = execution.store!;
+    const position = await positionOf(store, runId);
+    const line = lineFrom(await store.loadAt(runId, position.root.sequence), root(execution));
+    if (options.state !== undefined) await rewind(execution, line, lease, options.state, position.root.sequence);
+    else line.state = checkedState(definition, line.state, runId);
+    // A new state invalidates the progress of branches that started with the old one.
+    const lines = options.state === undefined ? position.lines : new Map([["", position.root]]);
+    execution.lines = await answer(execution, line, lines, lease, options);
+    return line;
+  }
+
+  async function continueClaimed(
+    { lease }: ClaimedRun,
+    options: ClaimedOptions,
+  ): Promise<RunResult<unknown> | { status: "queued"; runId: string }> {
+    const { runId } = lease;
+    const execution = new Execution(runId, options as ExecutionOptions);
+    let line: Line;
+    try {
+      line = await restoreLine(execution, lease, {});
+    } catch (error) {
+      // Another worker would fail in the same way. If only the store failed, the lease expires and the run is claimed again.
+      const code = error instanceof CairnError ? error.code : "internal";
+      const note = JSON.stringify({ kind: "state", message: storedReason(messageOf(error)) });
+      if (code !== "unavailable" && code !== "conflict") await execution.retryingStore!.release(lease, { status: "failed", note });
+      throw error;
+    }
+    return execution.go(line, lease, true).catch((error) => {
+      if (error instanceof HandedOver) return { status: "queued", runId };
+      throw error;
+    });
+  }
+
+  async function enqueue(input: unknown, { store, runId = newId(), project, delayMs }: EnqueueOptions): Promise<Run> {
+    const state = checkedState(definition, input, runId);
+    await storeShape(store, definition);
+    const { name: graph, fingerprint, entry } = definition;
+    return store.enqueue({ runId, graph, fingerprint, project: project ?? null, delayMs, first: firstCheckpoint(store, entry, state) });
   }
 
   /** Stores the answers before a step reads them, so that a crash does not lose them. */
@@ -123,7 +183,7 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     main: Line,
     lines: ReadonlyMap<string, RunCheckpointInfo>,
     lease: RunLease,
-    { input, inputs = {} }: ResumeOptions<never>,
+    { input, inputs = {} }: Pick<ResumeOptions<never>, "input" | "inputs">,
   ): Promise<ReadonlyMap<string, RunCheckpointInfo>> {
     const { runId } = execution;
     const paused = [...lines.values()].filter(({ kind }) => kind === "pause");
@@ -137,15 +197,12 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
     for (const info of paused) {
       const value = info.nodeId in inputs ? inputs[info.nodeId] : input;
       if (value === undefined) continue;
-      const { nodeId, nextNode, previousNode, attempt, branch } = info;
-      const { question, answers: before = [] } = noteOf(info.note);
-      const answers = [...before, execution.redact(value)];
+      const { branch } = info;
       const onMain = branch === "";
       const state = onMain ? main.encoded! : (await execution.store!.loadAt(runId, info.sequence)).state;
+      const { checkpoint, answers } = answerCheckpoint(info, execution.redact(value), state);
       const step = onMain ? main.step : info.step;
-      const note = encodeText({ question, answers });
-      const answer = { runId, nodeId, nextNode, previousNode, attempt, branch, step, kind: "answer", note, state } as const;
-      answered.set(branch, await execution.retryingStore!.save(answer, { fence: lease.fence }));
+      answered.set(branch, await execution.retryingStore!.save({ ...checkpoint, step }, { fence: lease.fence }));
       if (onMain) main.answers = answers;
     }
     return answered;
@@ -239,7 +296,9 @@ export function compiledGraph<S>(definition: GraphDefinition): CompiledGraph<S> 
       streamEvents(options as Options, (given, queue) => resume(runId, { ...options, ...given } as ResumeOptions<never>, queue)),
     resumeFrom: (runId, options) => resumeFrom(runId, options as unknown as ResumeFromOptions<never>) as Promise<RunResult<S>>,
     recover: (options) => recoverRuns(compiled, options),
-    toMermaid: () => toMermaid(definition),
+    enqueue,
+    continueClaimed: (claim, options) => continueClaimed(claim, options) as ReturnType<CompiledGraph<S>["continueClaimed"]>,
+    toMermaid: () => shapeMermaid(shapeOf(definition)),
   };
   return Object.freeze(compiled);
 }

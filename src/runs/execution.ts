@@ -5,11 +5,12 @@ import { decodeState, encodeText } from "../text/plain-data.ts";
 import { END, type NodeDefinition, ROUTE_AGAIN } from "./definition.ts";
 import type { EventQueue, RunEvent } from "./events.ts";
 import { runFork, runSubgraph } from "./fork.ts";
+import { HandedOver } from "./hand-over.ts";
 import { keepLease } from "./heartbeat.ts";
 import type { Line, LineNote } from "./line.ts";
-import { type RunOptions, type RunResult, type Settings, settingsOf } from "./options.ts";
+import { type ExecutionOptions, type RunResult, type Settings, settingsOf } from "./options.ts";
 import { type RetryingStore, retryingStore } from "./retrying-store.ts";
-import { messageOf, RunError, storedReason } from "./run-error.ts";
+import { isTimeLimit, messageOf, outOfTime, RunError, storedReason } from "./run-error.ts";
 import { Scope } from "./scope.ts";
 import { Context, Paused, retryWait } from "./step.ts";
 
@@ -19,7 +20,7 @@ const YIELD_MS = 10;
 /** Executes one run in this process, from acquiring its lease to releasing it. */
 export class Execution {
   readonly runId: string;
-  readonly options: RunOptions<never>;
+  readonly options: ExecutionOptions;
   readonly settings: Settings;
   readonly store: RunStore | undefined;
   readonly retryingStore: RetryingStore | undefined;
@@ -35,7 +36,7 @@ export class Execution {
   #saves = 0;
   #turn = performance.now();
 
-  constructor(runId: string, options: RunOptions<never>, queue?: EventQueue<RunEvent<never>>) {
+  constructor(runId: string, options: ExecutionOptions, queue?: EventQueue<RunEvent<never>>) {
     this.runId = runId;
     this.options = options;
     this.settings = settingsOf(options);
@@ -48,7 +49,7 @@ export class Execution {
 
   /** Runs the main line to its end and always releases the lease. */
   async go(line: Line, lease: RunLease | undefined, resumed: boolean): Promise<RunResult<unknown>> {
-    const { signal, timeoutMs } = this.options;
+    const { signal, timeoutMs, handOver } = this.options;
     this.#lease = lease;
     this.#underLease = lease ? { fence: lease.fence } : {};
     const stopHeartbeat = lease && this.store ? keepLease(this.store, lease, this.settings.leaseMs, this.scope) : undefined;
@@ -59,6 +60,9 @@ export class Execution {
         : setTimeout(() => this.scope.abort(outOfTime(`The run took longer than ${timeoutMs} ms.`)), timeoutMs);
     if (signal?.aborted) cancel();
     else signal?.addEventListener("abort", cancel, { once: true });
+    const giveBack = () => this.scope.abort(new HandedOver(this.runId));
+    if (handOver?.now.aborted) giveBack();
+    else handOver?.now.addEventListener("abort", giveBack, { once: true });
     try {
       this.emit({ type: "run_started", runId: this.runId, resumed });
       const state = await this.runLine(line);
@@ -71,6 +75,10 @@ export class Execution {
         return { status: "paused", runId: this.runId, state: line.state, interrupts: error.interrupts };
       }
       const failure = this.failure(error, line);
+      if (failure instanceof HandedOver) {
+        await this.#releaseLease("queued", null);
+        throw failure;
+      }
       const { kind, node, message } = failure;
       if (kind !== "lease")
         await this.#releaseLease(
@@ -85,6 +93,7 @@ export class Execution {
       stopHeartbeat?.();
       clearTimeout(timer);
       signal?.removeEventListener("abort", cancel);
+      handOver?.now.removeEventListener("abort", giveBack);
     }
   }
 
@@ -99,8 +108,10 @@ export class Execution {
   /** Executes the steps of a line in sequence; saves each one before the next starts. */
   async runLine(line: Line): Promise<unknown> {
     const { graph, scope } = line;
+    const handOver = this.options.handOver?.afterStep;
     while (line.next !== line.stop) {
       if (scope.aborted) throw this.failure(scope.reason, line);
+      if (handOver?.aborted) throw new HandedOver(this.runId);
       const now = performance.now();
       if (now - this.#turn > YIELD_MS) await this.#giveTurn();
       if (this.queue) await this.queue.room();
@@ -215,7 +226,7 @@ export class Execution {
         await this.#recordFailure(line, node.name, attempt, error);
         line.failed = attempt;
         if (wait === undefined) {
-          const kind = error instanceof CairnError && timedOut.has(error) ? "timeout" : "node";
+          const kind = isTimeLimit(error) ? "timeout" : "node";
           throw new RunError(kind, `The step ${JSON.stringify(node.name)} failed: ${messageOf(error)}`, {
             runId: this.runId,
             node: node.name,
@@ -328,13 +339,11 @@ export class Execution {
     if (error instanceof RunError) return error;
     const code = error instanceof CairnError ? error.code : undefined;
     const kind = code === "cancelled" ? "cancelled" : code === "timeout" ? "timeout" : code === "conflict" ? "lease" : "node";
-    return new RunError(kind, messageOf(error), {
-      runId: this.runId,
-      node: line.next,
-      branch: line.branch,
-      state: line.state,
-      cause: error,
-    });
+    return new RunError(kind, messageOf(error), { ...this.#place(line), cause: error });
+  }
+
+  #place({ next: node, branch, state }: Line) {
+    return { runId: this.runId, node, branch, state };
   }
 
   emit(event: RunEvent<never>): void {
@@ -360,12 +369,7 @@ export class Execution {
     return new RunError(
       "max_iterations",
       `The run took ${this.settings.maxIterations} steps without reaching its end. Check its loops, or raise maxIterations.`,
-      {
-        runId: this.runId,
-        node: line.next,
-        branch: line.branch,
-        state: line.state,
-      },
+      this.#place(line),
     );
   }
 
@@ -373,26 +377,12 @@ export class Execution {
     return new RunError(
       "graph_changed",
       `The run continues at ${JSON.stringify(line.next)}, but this graph has no such node. Restore the node, or use resumeFrom with another checkpoint.`,
-      {
-        runId: this.runId,
-        node: line.next,
-        branch: line.branch,
-        state: line.state,
-      },
+      this.#place(line),
     );
   }
 }
 
 const NONE: readonly unknown[] = [];
-
-/** The engine's own time limits, as opposed to those of a service that a step called. */
-const timedOut = new WeakSet<CairnError>();
-
-function outOfTime(message: string): CairnError {
-  const error = new CairnError("timeout", `${message} Give it more time, or less to do.`);
-  timedOut.add(error);
-  return error;
-}
 
 function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === "function";

@@ -2,6 +2,7 @@ import { decodeState } from "../text/plain-data.ts";
 import { END, type GraphDefinition, type NodeDefinition } from "./definition.ts";
 import type { Interrupt } from "./events.ts";
 import type { Execution } from "./execution.ts";
+import { HandedOver } from "./hand-over.ts";
 import { type Line, lineFrom } from "./line.ts";
 import { messageOf, RunError } from "./run-error.ts";
 import { Scope } from "./scope.ts";
@@ -14,6 +15,7 @@ export async function runFork(execution: Execution, fork: NodeDefinition & { typ
   const failures: Record<string, RunError> = {};
   const interrupts: Interrupt[] = [];
   let first: RunError | undefined;
+  let handedOver: HandedOver | undefined;
 
   const runBranch = async ([name, start]: readonly [string, string]): Promise<void> => {
     const branch = `${line.branch && `${line.branch}/`}${fork.name}#${line.step + 1}/${name}`;
@@ -23,6 +25,10 @@ export async function runFork(execution: Execution, fork: NodeDefinition & { typ
     } catch (error) {
       if (error instanceof Paused) {
         interrupts.push(...error.interrupts);
+        return;
+      }
+      if (error instanceof HandedOver) {
+        handedOver = error; // the other branches finish their steps too
         return;
       }
       const failure = execution.failure(error, line);
@@ -42,6 +48,7 @@ export async function runFork(execution: Execution, fork: NodeDefinition & { typ
     if (first.kind === "lease" || first.kind === "checkpoint") throw first;
     throw failed(`A branch of ${JSON.stringify(fork.name)} failed: ${first.message}`, first);
   }
+  if (handedOver) throw handedOver;
   if (interrupts.length > 0) throw new Paused(interrupts);
   try {
     return await fork.merge(line.state as never, results as never, failures as never);

@@ -1,5 +1,5 @@
-import type { RunCheckpoint, StoredState } from "../model/run.ts";
-import { decodeState, decodeText } from "../text/plain-data.ts";
+import type { NewRunCheckpoint, RunCheckpoint, RunCheckpointInfo, StoredState } from "../model/run.ts";
+import { decodeState, decodeText, encodeText } from "../text/plain-data.ts";
 import type { GraphDefinition } from "./definition.ts";
 import type { Scope } from "./scope.ts";
 
@@ -48,4 +48,16 @@ export function lineFrom(checkpoint: RunCheckpoint, fixed: Pick<Line, "graph" | 
     failed: !unfinished ? 0 : kind === "failed" ? attempt : attempt - 1,
     answers: unfinished ? (noteOf(checkpoint.note).answers ?? []) : [],
   };
+}
+
+/** Returns the checkpoint that stores the answer to the question of a paused line, and all answers of its step so far. */
+export function answerCheckpoint(
+  { runId, nodeId, nextNode, previousNode, attempt, branch, step, note }: RunCheckpointInfo,
+  answer: unknown,
+  state: StoredState,
+): { readonly checkpoint: NewRunCheckpoint; readonly answers: readonly unknown[] } {
+  const { question, answers: before = [] } = noteOf(note);
+  const answers = [...before, answer];
+  const checkpoint = { runId, nodeId, nextNode, previousNode, attempt, branch, step, kind: "answer", state } as const;
+  return { checkpoint: { ...checkpoint, note: encodeText({ question, answers }) }, answers };
 }

@@ -1,22 +1,22 @@
-import { END, type GraphDefinition, START } from "./definition.ts";
+import type { GraphShape } from "../model/graph-shape.ts";
+import { END, START } from "./definition.ts";
 
-/** The graph as Mermaid text, for documents and terminals that draw it. */
-export function toMermaid(graph: GraphDefinition): string {
-  const ids = new Map<string, string>([...graph.nodes.keys(), START, END].map((name, index) => [name, `n${index}`]));
+/** Returns the shape of a graph as Mermaid text, for documents and terminals that draw it. */
+export function shapeMermaid({ nodes, edges, entry }: GraphShape): string {
+  const ids = new Map<string, string>([...nodes.map(({ name }) => name), START, END].map((name, index) => [name, `n${index}`]));
   const id = (name: string) => ids.get(name)!;
   const lines = ["flowchart TD", `  ${id(START)}((start))`];
-  for (const node of graph.nodes.values()) {
-    const label = quoteLabel(node.name);
-    const shape = node.type === "fork" ? `{{${label}}}` : node.type === "graph" ? `[[${label}]]` : `[${label}]`;
-    lines.push(`  ${id(node.name)}${shape}`);
+  for (const { name, type } of nodes) {
+    const label = quoteLabel(name);
+    const shape = type === "fork" ? `{{${label}}}` : type === "graph" ? `[[${label}]]` : `[${label}]`;
+    lines.push(`  ${id(name)}${shape}`);
   }
-  lines.push(`  ${id(END)}((end))`, `  ${id(START)} --> ${id(graph.entry)}`);
-  for (const [from, exit] of graph.exits) {
-    const node = graph.nodes.get(from)!;
-    if (node.type === "fork") for (const [name, start] of node.branches) lines.push(`  ${id(from)} ==>|${quoteLabel(name)}| ${id(start)}`);
+  lines.push(`  ${id(END)}((end))`, `  ${id(START)} --> ${id(entry)}`);
+  for (const { from, to, kind, label } of edges) {
     // A fork's own edge to its join is drawn by the branches that come together there.
-    else if ("to" in exit) lines.push(`  ${id(from)} --> ${id(exit.to)}`);
-    else for (const target of exit.targets) lines.push(`  ${id(from)} -.-> ${id(target)}`);
+    if (from === START || kind === "join") continue;
+    if (kind === "fork") lines.push(`  ${id(from)} ==>|${quoteLabel(label ?? "")}| ${id(to)}`);
+    else lines.push(`  ${id(from)} ${kind === "branch" ? "-.->" : "-->"} ${id(to)}`);
   }
   return lines.join("\n");
 }

@@ -1,42 +1,16 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { type CallContext, operation } from "../operations/operation.ts";
+import { operation } from "../operations/operation.ts";
 import { MaxTokens, OLDER_THAN_FORMS, OlderThan, text } from "../operations/schemas.ts";
 import { recordTokens, withinBudget } from "../text/estimate-tokens.ts";
-import { drawPath, oneLine } from "./drawing.ts";
+import { shellWord } from "../text/shell-word.ts";
+import { drawRun, type RunAnswer } from "./draw-run.ts";
+import { oneLine } from "./drawing.ts";
 import { fitRun } from "./fit.ts";
-import type { MaySee } from "./service.ts";
-
-const RunId = text(LIMITS.runKeyChars, 1).describe("The id under which the run was started.");
-const Status = z.enum(["running", "paused", "completed", "failed", "cancelled"]);
-
-const RunOutput = z.object({
-  run_id: z.string(),
-  graph: z.string(),
-  fingerprint: z.string(),
-  project: z.string().optional(),
-  status: Status,
-  reason: z.string().optional(),
-  parent: z.object({ run_id: z.string(), sequence: z.int() }).optional(),
-  last_sequence: z.int(),
-  lease_until: z.string().optional(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-});
-
-const StepOutput = z.object({
-  sequence: z.int(),
-  node_id: z.string(),
-  kind: z.enum(["start", "node", "failed", "pause", "answer", "rewind"]),
-  branch: z.string(),
-  step: z.int(),
-  attempt: z.int(),
-  next_node: z.string().optional(),
-  previous_node: z.string().optional(),
-  timestamp: z.iso.datetime(),
-  size: z.int().describe("Bytes of the state."),
-  note: z.string().optional(),
-});
+import { inspectionOperations } from "./inspection-operations.ts";
+import { requestOperations } from "./request-operations.ts";
+import { readableJson } from "./state-json.ts";
+import { LISTENING, maySee, present, RunId, RunOutput, Status, StepOutput } from "./wire-schemas.ts";
 
 export const runList = operation({
   name: "run_list",
@@ -99,6 +73,18 @@ export const runGet = operation({
     checkpoints: z.int().describe("Stored checkpoints; last_sequence also counts deleted ones."),
     steps: z.array(StepOutput),
     truncated: z.boolean(),
+    questions: z
+      .array(
+        z.object({
+          sequence: z.int(),
+          node: z.string(),
+          branch: z.string(),
+          question_json: z.string(),
+          asked_at: z.iso.datetime(),
+        }),
+      )
+      .describe("What the run waits for. Answer with run_answer."),
+    workers: z.object(LISTENING).optional().describe("Whether a worker continues the run."),
     state_json: z.string().optional(),
     note: z.string().optional(),
   }),
@@ -107,22 +93,25 @@ export const runGet = operation({
   cli: {
     positional: ["run_id"],
     examples: ["cairn run get nightly-42", "cairn run get nightly-42 --sequence 7 --include-state"],
+    text: (found) =>
+      drawRun(found as RunAnswer, {
+        history: "cairn run history",
+        answer: (id) => `Answer it: cairn run answer ${shellWord(id)} <answer>`,
+      }),
   },
-  render: ({ run, checkpoints, steps, truncated, state_json, note }) =>
-    [
-      `${run.run_id}: ${run.status}${run.reason ? `, ${oneLine(run.reason)}` : ""}`,
-      `graph ${run.graph || "(none)"}, ${checkpoints} ${checkpoints === 1 ? "checkpoint" : "checkpoints"}, last change ${run.updated_at}`,
-      run.parent ? `forked from ${run.parent.run_id} at ${run.parent.sequence}` : "",
-      "",
-      truncated ? "┊ … earlier steps: see run_history" : "",
-      drawPath(steps, run.status),
-      state_json ? `\nstate: ${state_json}` : "",
-      note ?? "",
-    ]
-      .filter((line, index) => line !== "" || index === 3)
-      .join("\n"),
-  run: async (cairn, { maxTokens, ...input }, context) => present(fitRun(await cairn.runs.get(input, maySee(context)), maxTokens)),
+  render: (found) => drawRun(found as RunAnswer, { history: "see run_history", answer: () => "Answer with run_answer." }),
+  async run(cairn, { maxTokens, ...input }, context) {
+    const { questions, ...found } = fitRun(await cairn.runs.get(input, maySee(context)), maxTokens);
+    const asked = questions.map(({ question, ...rest }) => ({
+      ...rest,
+      questionJson: readableJson(question ?? null).slice(0, QUESTION_SHOWN),
+    }));
+    return present({ ...found, questions: asked });
+  },
 });
+
+/** Characters of a question in the answer. A longer one is in the note of its checkpoint. */
+const QUESTION_SHOWN = 4_000;
 
 export const runHistory = operation({
   name: "run_history",
@@ -200,16 +189,4 @@ export const runPrune = operation({
   run: (cairn, input, context) => cairn.runs.prune(input, { maySee: maySee(context), signal: context.signal }),
 });
 
-export const runOperations = [runList, runGet, runHistory, runDelete, runPrune];
-
-/** Returns whether the caller may see a run: its project must be accessible. Runs without a project need access to all projects. */
-function maySee({ mayTouch, allProjects }: CallContext): MaySee {
-  return (project) => (project === null ? allProjects : mayTouch(project));
-}
-
-/** Omits null fields on the wire, because some clients cannot read nullable types. */
-function present(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(present);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).flatMap(([key, item]) => (item === null ? [] : [[key, present(item)]])));
-}
+export const runOperations = [runList, runGet, runHistory, ...inspectionOperations, ...requestOperations, runDelete, runPrune];

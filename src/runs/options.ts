@@ -1,6 +1,7 @@
 import { CairnError } from "../model/errors.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import type { Interrupt, RunEvent } from "./events.ts";
+import type { HandOver } from "./hand-over.ts";
 
 /** Options of starting a run. */
 export interface RunOptions<S = unknown> {
@@ -27,6 +28,28 @@ export interface RunOptions<S = unknown> {
   readonly onEvent?: ((event: RunEvent<S>) => void) | undefined;
   /** Wraps every attempt of every step, for tracing. It must call `work` and return its result. */
   readonly aroundStep?: (<T>(step: StepSpan, work: () => Promise<T>) => Promise<T>) | undefined;
+}
+
+/** The options of one execution. A worker can give the run back. */
+export interface ExecutionOptions extends RunOptions<never> {
+  readonly handOver?: HandOver | undefined;
+}
+
+/** Options of continuing a claimed run. */
+export type ClaimedOptions = Omit<ExecutionOptions, "runId" | "project" | "store" | "onEvent"> & {
+  readonly store: RunStore;
+  readonly onEvent?: ((event: RunEvent) => void) | undefined;
+};
+
+/** Options of putting a run into the queue of workers. */
+export interface EnqueueOptions {
+  readonly store: RunStore;
+  /** The id of the run; a new one by default. */
+  readonly runId?: string | undefined;
+  /** The project of the run, which decides who may see it. */
+  readonly project?: string | undefined;
+  /** Milliseconds before a worker may start it; default 0. */
+  readonly delayMs?: number | undefined;
 }
 
 /** One attempt of a step, for tracing. */

@@ -1,11 +1,17 @@
 import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
 import { isAbandoned } from "../model/migration.ts";
 import type { NewRunCheckpoint, RunCheckpointInfo, RunLease } from "../model/run.ts";
+import type { GraphCatalog } from "../ports/run-queue.ts";
 import type { AcquireOptions, NewRun, RunStore, SaveOptions } from "../ports/run-store.ts";
 import { retry } from "../scheduling/retry.ts";
+import type { GraphDefinition } from "./definition.ts";
+import { shapeOf } from "./shape.ts";
 
 /** The writes of the engine, retried while the database is unavailable. */
 export interface RetryingStore {
+  /** Stores the shape of the graph if this process has not stored it yet. */
+  storeShape(graph: GraphDefinition): Promise<void>;
   start(run: NewRun): Promise<RunLease>;
   acquire(runId: string, options: AcquireOptions): Promise<RunLease>;
   save(checkpoint: NewRunCheckpoint, options: SaveOptions): Promise<RunCheckpointInfo>;
@@ -22,7 +28,7 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
       const found = triedBefore + number > 1 ? await done() : undefined;
       return found ?? attempt();
     };
-    return retry(once, { backoff: { firstMs: 20, maxMs: 1_000 }, isRetryable: isTransient, limitMs: waitMs });
+    return retry(once, { backoff: BACKOFF, isRetryable: isTransient, limitMs: waitMs });
   }
 
   /** Returns the lease of the run if this owner has it. */
@@ -32,6 +38,10 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
   }
 
   return {
+    async storeShape(graph) {
+      if (storedShapes.get(store)?.has(graph.fingerprint)) return;
+      await retry(() => storeShape(store, graph), { backoff: BACKOFF, isRetryable: isTransient, limitMs: waitMs });
+    },
     start: (run) =>
       retryUnlessDone(
         () => store.start(run),
@@ -80,6 +90,20 @@ export function retryingStore(store: RunStore, waitMs: number): RetryingStore {
     },
   };
 }
+
+/** The fingerprints of the shapes that this process has stored, by store. */
+const storedShapes = new WeakMap<object, Set<string>>();
+
+/** Stores the shape of a graph once per store and process. A shape above the limit is not stored: its runs are drawn by their steps. */
+export async function storeShape(store: GraphCatalog, graph: GraphDefinition): Promise<void> {
+  const known = storedShapes.get(store) ?? new Set();
+  if (known.has(graph.fingerprint)) return;
+  const shape = shapeOf(graph);
+  if (JSON.stringify(shape).length <= LIMITS.runShapeChars) await store.saveGraph(shape);
+  storedShapes.set(store, known.add(graph.fingerprint));
+}
+
+const BACKOFF = { firstMs: 20, maxMs: 1_000 };
 
 /** Returns whether waiting can help. A damaged database and an abandoned migration need an operator. */
 function isTransient(error: unknown): boolean {

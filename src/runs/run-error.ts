@@ -77,3 +77,18 @@ export function storedReason(message: string): string {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : typeof error === "string" ? error : "a value that is not an error was thrown";
 }
+
+/** The engine's own time limits, as opposed to those of a service that a step called. */
+const timedOut = new WeakSet<CairnError>();
+
+/** Returns the error of a time limit of the engine. */
+export function outOfTime(message: string): CairnError {
+  const error = new CairnError("timeout", `${message} Give it more time, or less to do.`);
+  timedOut.add(error);
+  return error;
+}
+
+/** Returns whether a time limit of the engine ended the step. */
+export function isTimeLimit(error: unknown): boolean {
+  return error instanceof CairnError && timedOut.has(error);
+}

@@ -1,12 +1,18 @@
 import { CairnError } from "../model/errors.ts";
 import type { Clock } from "../model/ids.ts";
-import type { Run, RunCheckpointInfo, RunStatus, StoredState } from "../model/run.ts";
+import { isFinished, type Run, type RunCheckpointInfo, type RunStatus } from "../model/run.ts";
 import { runNotFoundError } from "../model/run-rules.ts";
 import type { PruneReport, RunStore } from "../ports/run-store.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
-import { decodeState } from "../text/plain-data.ts";
 import { olderThanTime } from "../text/point-in-time.ts";
 import { countPrunable } from "./count-prunable.ts";
+import { type RunInspection, runInspection } from "./inspection.ts";
+import { findListening, type Listening } from "./listening.ts";
+import { type Question, readQuestions } from "./questions.ts";
+import { type RunRequests, runRequests } from "./requests.ts";
+import { stateText } from "./state-json.ts";
+import { type Worker, worker } from "./worker.ts";
+import type { WorkerOptions } from "./worker-options.ts";
 
 /** Returns whether a caller may see runs of a project; `null` for runs without one. */
 export type MaySee = (project: string | null) => boolean;
@@ -33,11 +39,17 @@ export interface RunDetails {
   readonly steps: readonly RunCheckpointInfo[];
   /** Whether there are older steps than these. */
   readonly truncated: boolean;
+  /** The questions that the run waits on. */
+  readonly questions: readonly Question[];
+  /** Whether a worker continues the run; absent if the run is finished or a process executes it. */
+  readonly workers?: Listening | undefined;
   readonly stateJson?: string | undefined;
 }
 
 /** The stored runs of all processes. */
-export interface Runs {
+export interface Runs extends RunRequests, RunInspection {
+  /** Starts a worker of these graphs and inboxes on this store. Close it before Cairn. */
+  worker(options: Omit<WorkerOptions, "store">): Worker;
   /** Pass it to `run` and `resume` of your own graphs. */
   readonly store: RunStore;
   list(input: ListRuns, maySee?: MaySee): Promise<{ readonly runs: readonly RunView[]; readonly nextCursor?: string | undefined }>;
@@ -67,9 +79,18 @@ const PAGE = 100;
 /** The maximum number of steps in a drawing. */
 const STEPS_SHOWN = 500;
 const COUNTED_AT_ONCE = 1_000;
-const STATE_SHOWN_BYTES = 1_000_000;
 
-export function runs({ store, now }: { readonly store: RunStore; readonly now: Clock }): Runs {
+/** The configuration of workers. */
+export type RunSettings = Pick<WorkerOptions, "concurrency" | "pollMs" | "leaseMs" | "graceMs">;
+
+interface RunsDeps {
+  readonly store: RunStore;
+  readonly now: Clock;
+  readonly newId: () => string;
+  readonly settings?: RunSettings | undefined;
+}
+
+export function runs({ store, now, newId, settings = {} }: RunsDeps): Runs {
   /** Returns the run; raises `not_found` also for a run that the caller may not see. */
   async function visible(runId: string, maySee: MaySee = everything): Promise<Run> {
     const run = await store.getRun(runId);
@@ -79,6 +100,9 @@ export function runs({ store, now }: { readonly store: RunStore; readonly now: C
 
   return {
     store,
+    ...runRequests({ store, newId }),
+    ...runInspection({ store }),
+    worker: (options) => worker({ ...settings, ...options, store }),
 
     async list({ limit = 20, cursor, ...query }, maySee = everything) {
       const visible: Run[] = [];
@@ -101,7 +125,13 @@ export function runs({ store, now }: { readonly store: RunStore; readonly now: C
       const target = sequence ?? newest.find(({ branch }) => branch === "")?.sequence;
       const stateJson = includeState && target !== undefined ? stateText((await store.loadAt(runId, target)).state) : undefined;
       const checkpoints = sequence === undefined && newest.length < STEPS_SHOWN ? newest.length : await countCheckpoints(store, runId);
-      return { run: view(run), checkpoints, steps: [...newest].reverse(), truncated: newest.length === STEPS_SHOWN, stateJson };
+      const open = run.graph !== "" && isOpen(run, now());
+      const [questions, workers] = await Promise.all([
+        open ? readQuestions(store, runId) : [],
+        open ? findListening(store, run, maySee) : undefined,
+      ]);
+      const steps = [...newest].reverse();
+      return { run: view(run), checkpoints, steps, truncated: newest.length === STEPS_SHOWN, questions, workers, stateJson };
     },
 
     async history({ runId, limit = 50, before }, maySee) {
@@ -140,6 +170,11 @@ async function countCheckpoints(store: RunStore, runId: string): Promise<number>
   }
 }
 
+/** Returns whether the run is unfinished and no process executes it. */
+function isOpen({ status, leaseUntil }: Run, at: string): boolean {
+  return !isFinished(status) && (leaseUntil === null || leaseUntil <= at);
+}
+
 const everything: MaySee = () => true;
 const ORDER = "run";
 
@@ -161,15 +196,4 @@ function view(run: Run): RunView {
   } catch {
     return { ...run, reason: run.note }; // written by another engine
   }
-}
-
-/** Returns the state as readable JSON; `undefined` for a large state. */
-function stateText(state: StoredState): string | undefined {
-  if (state.length > STATE_SHOWN_BYTES) return undefined;
-  return JSON.stringify(decodeState(state), (_, value) => {
-    if (typeof value === "bigint") return value.toString();
-    if (value instanceof Map) return [...value];
-    if (value instanceof Set) return [...value];
-    return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
-  });
 }

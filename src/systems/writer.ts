@@ -4,7 +4,7 @@ import { LIMITS } from "../model/limits.ts";
 import type { MessageHead } from "../model/system.ts";
 import type { SystemStore } from "../ports/system-store.ts";
 import { waitLimitMs } from "../scheduling/calls.ts";
-import { poll } from "../scheduling/retry.ts";
+import { poll, pollDelayMs } from "../scheduling/retry.ts";
 import { Draft, type View, viewOf } from "./draft.ts";
 import type { ComponentWrite } from "./writes.ts";
 
@@ -101,7 +101,7 @@ export function componentWriter(options: WriterOptions): ComponentWriter {
         throw new CairnError("unavailable", `Other processes keep changing the component "${component}". Nothing was stored; try again.`, {
           retryAfterMs: 1_000,
         });
-      nextCommitAt = Math.max(nextCommitAt, attempts > 1 ? ticks() + REST_MS * (0.5 + Math.random()) : 0);
+      nextCommitAt = Math.max(nextCommitAt, attempts > 1 ? ticks() + pollDelayMs(REST_MS) : 0);
       for (const answer of answers) answer();
     } catch (error) {
       view = undefined;

@@ -33,6 +33,6 @@ async function forget(url: string): Promise<void> {
   const { default: pg } = await import("pg");
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await client.query("TRUNCATE runs.runs, runs.checkpoints");
+  await client.query("TRUNCATE runs.runs, runs.checkpoints, runs.graphs, runs.workers");
   await client.end();
 }

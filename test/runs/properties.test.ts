@@ -78,6 +78,15 @@ const verbs = fc.array(
     fc.record({ verb: fc.constant("acquire" as const), run: fc.nat(2) }),
     fc.record({ verb: fc.constant("renew" as const), run: fc.nat(2), token: fc.nat(3) }),
     fc.record({ verb: fc.constant("release" as const), run: fc.nat(2), token: fc.nat(3) }),
+    fc.record({ verb: fc.constant("enqueue" as const), run: fc.nat(2), delayMs: fc.nat(1_000) }),
+    fc.record({ verb: fc.constant("requeue" as const), run: fc.nat(2), fresh: fc.boolean(), keepClaims: fc.boolean() }),
+    fc.record({
+      verb: fc.constant("claim" as const),
+      from: fc.constantFrom("queued" as const, "abandoned" as const),
+      limit: fc.nat(2),
+      ended: fc.boolean(),
+    }),
+    fc.record({ verb: fc.constant("answer" as const), run: fc.nat(2), expected: fc.nat(4) }),
     fc.record({ verb: fc.constant("delete" as const), run: fc.nat(2), node: fc.nat(3) }),
     fc.record({ verb: fc.constant("deleteRun" as const), run: fc.nat(2) }),
     fc.record({ verb: fc.constant("prune" as const), keepLast: fc.nat(3) }),
@@ -105,6 +114,24 @@ async function perform(store: RunStore, step: Verb): Promise<unknown> {
       return store.renew({ runId: `r${step.run}`, owner: "me", fence: step.token, until: "" }, 1_000);
     case "release":
       return store.release({ runId: `r${step.run}`, owner: "me", fence: step.token, until: "" }, { status: "failed", note: "why" });
+    case "enqueue": {
+      const first = { nodeId: "__start__", state: bytes("first"), kind: "start" } as const;
+      return store.enqueue({ runId: `r${step.run}`, graph: "g", fingerprint: "f", delayMs: step.delayMs, first });
+    }
+    case "requeue": {
+      const known = step.fresh ? await store.getRun(`r${step.run}`) : undefined;
+      const expected = known ?? { fence: 1, lastSequence: 1, status: "failed" as const };
+      return store.requeue(`r${step.run}`, { status: "queued", expected, keepClaims: step.keepClaims });
+    }
+    case "claim": {
+      const query = { graph: "g", fingerprint: "f", from: step.from, owner: "me", leaseMs: 1_000, limit: step.limit } as const;
+      return store.claim({ ...query, endedOwners: step.ended ? ["me"] : [] });
+    }
+    case "answer":
+      return store.save(
+        { runId: `r${step.run}`, nodeId: "n0", state: bytes("answer"), kind: "answer" },
+        { status: "answered", expectedSequence: step.expected },
+      );
     case "delete":
       return store.delete(`r${step.run}`, `n${step.node}`);
     case "deleteRun":

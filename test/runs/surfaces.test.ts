@@ -83,6 +83,7 @@ describe("runs on every surface", () => {
         "● check",
         "‖ approve waits: Publish it?",
         "┊ next: approve (paused)",
+        "Answer with run_answer.",
         'state: {"words":300}',
       ].flatMap((line) => (line.startsWith("state") ? ["", line] : [line])),
     );
@@ -134,6 +135,7 @@ describe("runs on every surface", () => {
 
   it("is offered to agents only in a toolset of its own", () => {
     const toolsets = operations.filter(({ name }) => name.startsWith("run_")).map(({ toolset }) => toolset);
-    expect(toolsets).toEqual(["runs", "runs", "runs", "runs", "runs"]);
+    expect([...new Set(toolsets)]).toEqual(["runs"]);
+    expect(toolsets).toHaveLength(12);
   });
 });

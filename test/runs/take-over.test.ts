@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,16 +5,10 @@ import { afterAll, describe, expect, it } from "vitest";
 import { hasEnded, newOwner } from "../../src/runs/owner.ts";
 import { END, graph, openRunStore, type RunStore } from "../../src/runs.ts";
 import { newRun } from "../../src/testing/run-samples.ts";
+import { endedOwner } from "./ended-owner.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-take-over-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-/** An owner like that of a process of this machine which has ended. */
-function endedOwner(): string {
-  const { pid } = spawnSync(process.execPath, ["-e", "0"]);
-  const [machine, , started, id] = newOwner().split("/");
-  return [machine, pid, started, id].join("/");
-}
 
 describe("the owner of a lease", () => {
   it("has ended when its process no longer exists, or its number belongs to a newer process", () => {

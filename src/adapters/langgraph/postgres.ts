@@ -1,7 +1,7 @@
 import { openPostgres, type PgValue } from "../../stores/postgres/driver/driver.ts";
 import { ensureSchema } from "../../stores/postgres/driver/schema-version.ts";
 import { THREADS_SCHEMA, threadSchema } from "./postgres-schema.ts";
-import type { CheckpointOutline, StoredCheckpoint, StoredWrite, ThreadStore } from "./thread-store.ts";
+import { type CheckpointOutline, type StoredCheckpoint, type ThreadStore, toWrite, type WriteRow } from "./thread-store.ts";
 
 /** LangGraph's threads in the schema `langgraph` of a PostgreSQL database. Every call is one round trip. */
 export function postgresThreads({ url, poolMax }: { readonly url: string; readonly poolMax?: number | undefined }): ThreadStore {
@@ -224,15 +224,6 @@ interface Row {
   checkpoint: Uint8Array;
 }
 
-interface WriteRow {
-  checkpoint_id: string;
-  task_id: string;
-  idx: number;
-  channel: string;
-  type: string;
-  value: Uint8Array;
-}
-
 function toStored(row: Row): StoredCheckpoint {
   return {
     threadId: row.thread_id,
@@ -252,16 +243,6 @@ function toListed(row: Row) {
     namespace: row.checkpoint_ns,
     checkpointId: row.checkpoint_id,
     metadata: { type: row.metadata_type, data: row.metadata },
-  };
-}
-
-function toWrite(row: WriteRow): StoredWrite {
-  return {
-    checkpointId: row.checkpoint_id,
-    taskId: row.task_id,
-    index: row.idx,
-    channel: row.channel,
-    value: { type: row.type, data: row.value },
   };
 }
 

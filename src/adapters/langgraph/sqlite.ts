@@ -2,7 +2,7 @@ import type { Clock } from "../../model/ids.ts";
 import type { SqliteTx, SqlValue } from "../../stores/sqlite/driver/driver.ts";
 import { singleDatabase } from "../../stores/sqlite/driver/single.ts";
 import { threadSchema } from "./sqlite-schema.ts";
-import type { CheckpointOutline, StoredCheckpoint, StoredWrite, ThreadStore, Typed } from "./thread-store.ts";
+import { type CheckpointOutline, type StoredCheckpoint, type ThreadStore, type Typed, toWrite, type WriteRow } from "./thread-store.ts";
 
 /** LangGraph's threads in one SQLite file that several processes may share. */
 export function sqliteThreads({ path, now }: { readonly path: string; readonly now: Clock }): ThreadStore {
@@ -229,15 +229,6 @@ interface Row extends OutlineRow {
   checkpoint: Uint8Array;
 }
 
-interface WriteRow {
-  checkpoint_id: string;
-  task_id: string;
-  idx: number;
-  channel: string;
-  type: string;
-  value: Uint8Array;
-}
-
 /** Handing over one value costs as much as a text of a hundred characters, so the small ones go as one. */
 const WHOLE = "json_array(checkpoint_id, parent_id, hidden, metadata_type, type, homes) AS outline, metadata, checkpoint";
 
@@ -289,16 +280,6 @@ function homesIn(
   return Object.fromEntries(
     unchanged.filter((channel) => channels.includes(channel)).map((channel) => [channel, homes[channel] ?? parentId]),
   );
-}
-
-function toWrite(row: WriteRow): StoredWrite {
-  return {
-    checkpointId: row.checkpoint_id,
-    taskId: row.task_id,
-    index: row.idx,
-    channel: row.channel,
-    value: { type: row.type, data: row.value },
-  };
 }
 
 function toOutline(row: OutlineRow): CheckpointOutline {

@@ -102,3 +102,23 @@ export interface ThreadStore {
   remove(threadId: string, namespace: string, gone: readonly string[], hidden: readonly string[]): Promise<number>;
   close(): Promise<void>;
 }
+
+/** A pending write as both engines store it. */
+export interface WriteRow {
+  checkpoint_id: string;
+  task_id: string;
+  idx: number;
+  channel: string;
+  type: string;
+  value: Uint8Array;
+}
+
+export function toWrite(row: WriteRow): StoredWrite {
+  return {
+    checkpointId: row.checkpoint_id,
+    taskId: row.task_id,
+    index: row.idx,
+    channel: row.channel,
+    value: { type: row.type, data: row.value },
+  };
+}
