@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { TextStyle } from "../operations/operation.ts";
+import { weightsNote } from "../operations/schemas.ts";
 import type { ContextOutput, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
 
 /** Renders code answers as text: complete for an agent, a few lines per hit for a terminal. */
@@ -10,11 +11,16 @@ type Site = z.output<typeof UsagesOutput>["references"][number];
 
 const PLAIN: TextStyle = { bold: (text) => text, dim: (text) => text };
 
-export function searchText({ results, note, degraded }: Search, style: TextStyle = PLAIN, linesPerHit = Number.MAX_SAFE_INTEGER): string {
+export function searchText(
+  { results, note, weights, degraded }: Search,
+  style: TextStyle = PLAIN,
+  linesPerHit = Number.MAX_SAFE_INTEGER,
+): string {
   return [
     ...results.map((hit) => hitText(hit, style, linesPerHit)),
     ...(results.length === 0 && !note ? ["No results. Try other keywords or fewer filters."] : []),
     ...(note ? [note] : []),
+    ...weightsNote(weights),
     ...degraded.map((part) => `Note: ${part}.`),
   ].join("\n\n");
 }

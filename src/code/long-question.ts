@@ -37,7 +37,7 @@ export function readLongQuery(question: string): CodeQuery & { readonly split: S
 /** How much the places of a question raise the chunks there, added to scores of about 1. */
 const FRAME_LINE = 0.9;
 const FRAME_FILE = 0.5;
-const NAMED_FILE = 0.7;
+const NAMED_FILE = 0.85;
 /** The innermost frame counts most. */
 const OUTER_FRAME = 0.8;
 /** Frames and paths that are resolved. */

@@ -3,7 +3,7 @@ import { CODE_KINDS, type CodeKind } from "../model/code-chunk.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
-import { ProjectId, text } from "../operations/schemas.ts";
+import { Explain, ProjectId, text } from "../operations/schemas.ts";
 import type { CodeFilter } from "../ports/code-store.ts";
 import { matchNote } from "../recall/fuse.ts";
 import { estimateTokens, withinBudget } from "../text/estimate-tokens.ts";
@@ -30,6 +30,7 @@ export const codeSearch = operation({
     include: z.array(z.enum(PATH_ROLES)).max(PATH_ROLES.length).optional().describe("Do not down-rank files of these roles."),
     context_lines: z.int().min(0).max(LIMITS.codeContextLines).default(0).describe("Lines around each hit."),
     max_tokens: MaxTokens,
+    explain: Explain,
   }),
   output: SearchOutput,
   access: "read",
@@ -38,7 +39,7 @@ export const codeSearch = operation({
   mcp: {
     compact: compactSearch,
     rows: "results",
-    unlisted: ["mode", "include", "changed_since"],
+    unlisted: ["mode", "include", "changed_since", "explain"],
     searchHint: "find code by question or name",
   },
   http: { method: "POST", path: "/search" },
@@ -52,9 +53,11 @@ export const codeSearch = operation({
     text: (output, style) => searchText(output, style, TERMINAL_LINES),
   },
   render: (output) => searchText(output),
-  async run(cairn, { projectPath, query, topK, mode, include, contextLines, maxTokens, ...filter }, { signal }) {
+  async run(cairn, { projectPath, query, topK, mode, include, contextLines, maxTokens, explain, ...filter }, { signal }) {
     const asked = { projectPath, query, topK, mode, include, contextLines, maxTokens, ...filterOf(filter) };
-    return toSearchOutput(await cairn.code.search(asked, { signal }), async () => (await cairn.code.stats({ projectPath })).files);
+    const { weights, ...answer } = await cairn.code.search(asked, { signal });
+    const output = await toSearchOutput(answer, async () => (await cairn.code.stats({ projectPath })).files);
+    return { ...output, ...(explain && { weights }) };
   },
 });
 

@@ -21,7 +21,7 @@ export interface ParserPool {
 export interface ParserPoolOptions {
   /** Threads at most; they start when needed. Default: one fewer than the processors, between 1 and 4. */
   readonly threads?: number;
-  /** How long one file may take. */
+  /** How long one file may take, once its grammar is loaded. */
   readonly timeoutMs?: number;
   /** Threads without work for this long are ended, so that an idle server holds no parser. */
   readonly idleMs?: number;
@@ -39,6 +39,8 @@ export interface WorkerTask {
 
 export type WorkerMessage =
   | { readonly type: "ready" }
+  /** The grammar of the task is loaded: from now on the time counts as that of the file. */
+  | { readonly type: "parsing" }
   | { readonly type: "done"; readonly file: ChunkedFile }
   | { readonly type: "failed"; readonly reason: string };
 
@@ -50,8 +52,8 @@ const MAX_HERE_CHARS = 64 * 1024;
 const MAX_WAITING = 10_000;
 /** A file's chunks are soon sent away. */
 const YOUNG_MB = 8;
-/** Loading the parser is slow only on a machine that is overloaded. */
-const START_TIMEOUT_MS = 30_000;
+/** Loading the parser or a grammar is slow only on a machine that is overloaded. */
+const LOAD_TIMEOUT_MS = 120_000;
 
 interface Task extends WorkerTask {
   resolve(file: ChunkedFile): void;
@@ -85,7 +87,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     });
     const thread: Thread = { worker, ready: false, task: undefined, timer: undefined };
     threads.add(thread);
-    thread.timer = setTimeout(() => lose(thread, "the parser did not start"), START_TIMEOUT_MS);
+    thread.timer = setTimeout(() => lose(thread, "the parser did not start"), LOAD_TIMEOUT_MS);
     worker.on("message", (message: WorkerMessage) => receive(thread, message));
     worker.on("error", (error) => lose(thread, `the parser crashed: ${error.message}`));
     worker.on("messageerror", (error) => lose(thread, `the parser's answer could not be read: ${error.message}`));
@@ -99,6 +101,10 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
       return;
     }
     clearTimeout(thread.timer);
+    if (message.type === "parsing") {
+      thread.timer = setTimeout(() => lose(thread, `the parser took longer than ${timeoutMs} ms`), timeoutMs);
+      return;
+    }
     if (message.type === "done") thread.task?.resolve(message.file);
     thread.task = undefined;
     thread.ready = true;
@@ -116,7 +122,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     clearTimeout(thread.timer);
     thread.worker.ref();
     thread.task = task;
-    thread.timer = setTimeout(() => lose(thread, `the parser took longer than ${timeoutMs} ms`), timeoutMs);
+    thread.timer = setTimeout(() => lose(thread, "the grammar did not load"), LOAD_TIMEOUT_MS);
     thread.worker.postMessage({ input: task.input, syntax: task.syntax } satisfies WorkerTask);
   }
 

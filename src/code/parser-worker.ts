@@ -21,8 +21,9 @@ port.on("message", (task: WorkerTask) => {
 post({ type: "ready" });
 
 async function chunk({ input, syntax }: WorkerTask): Promise<ChunkedFile> {
+  if (syntax) await parser.load(input.language);
+  post({ type: "parsing" });
   if (!syntax) return chunkFile(input);
-  await parser.load(input.language);
   return chunkFile(input, parser.readOutline);
 }
 

@@ -33,7 +33,10 @@ export function readQuery(query: string): CodeQuery {
     bare,
     words,
     wordSequence: [...text.toLowerCase().matchAll(/[\p{L}\p{N}_]+/gu)].slice(0, MAX_SEQUENCE).map(([word]) => word),
-    roles: new Set(ROLE_TERMS.flatMap(([role, terms]) => (terms.some((word) => asked.has(word)) ? [role] : []))),
+    roles: new Set([
+      ...ROLE_TERMS.flatMap(([role, terms]) => (terms.some((word) => asked.has(word)) ? [role] : [])),
+      ...(DATA_FILE.test(query) ? (["data"] as const) : []),
+    ]),
   };
 }
 
@@ -68,11 +71,15 @@ const ROLE_TERMS: readonly [PathRole, readonly string[]][] = [
   ["legacy", ["legacy", "deprecated", "compat", "old"]],
   ["declarations", ["declaration", "declarations", "declared", "typings"]],
   ["header", ["declaration", "declarations", "declared", "header", "headers"]],
+  ["data", ["yaml", "toml", "xml", "csv", "manifest", "manifests"]],
   ["docs", ["doc", "docs", "documentation", "documented", "readme", "guide", "manual", "changelog"]],
 ];
 
+/** Matches a question that names a data file. The word JSON alone is often about code that reads it. */
+const DATA_FILE = /\w\.(?:json|ya?ml|toml|xml|csv|ini|cfg)\b/i;
+
 /** Roles of files, by path. Such files are rarely the answer unless the query asks for them. */
-export const PATH_ROLES = ["test", "example", "vendored", "generated", "legacy", "declarations", "header", "docs"] as const;
+export const PATH_ROLES = ["test", "example", "vendored", "generated", "legacy", "declarations", "header", "docs", "data"] as const;
 
 export type PathRole = (typeof PATH_ROLES)[number];
 
@@ -86,9 +93,13 @@ const RULES: readonly { readonly role: PathRole; readonly inPath?: RegExp; reado
   {
     role: "test",
     inPath: /(?:^|\/)(?:tests?|specs?|__tests__|__mocks__|testing|testdata|fixtures?)\//,
-    inName: /[._-](?:tests?|spec)\.(?=.)|^test_(?=.)|Tests?\.(?:java|cs|kt|php)$/,
+    inName: /[._-](?:tests?|spec)\.(?=.)|^test_(?=.)|Tests?\.(?:java|cs|kt|php)$|^(?:tests?|conftest)\.(?:rs|py|[mc]?[jt]sx?)$/,
   },
-  { role: "example", inPath: /(?:^|\/)(?:examples?|samples?|demos?|benchmarks?|bench)\// },
+  {
+    role: "example",
+    inPath: /(?:^|\/)(?:examples?|samples?|demos?|benchmarks?|bench|benches)\//,
+    inName: /[._-]bench(?:marks?)?\.(?=.)|^bench(?:mark)?[._-]/,
+  },
   { role: "vendored", inPath: /(?:^|\/)(?:node_modules|vendor|vendored|third[_-]?party|external|site-packages|bower_components)\// },
   {
     role: "generated",
@@ -99,4 +110,5 @@ const RULES: readonly { readonly role: PathRole; readonly inPath?: RegExp; reado
   { role: "declarations", inName: /\.d\.[mc]?ts$|\.pyi$/ },
   { role: "header", inName: /\.(?:h|hh|hpp|hxx)$/ },
   { role: "docs", inName: /\.(?:md|mdx|rst|adoc|txt)$/i },
+  { role: "data", inName: /\.(?:json[c5]?|ya?ml|toml|xml|csv|tsv|snap|svg|ini|cfg|properties)$/i },
 ];

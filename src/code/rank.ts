@@ -1,18 +1,20 @@
-import type { CodeOutline } from "../model/code-index.ts";
+import type { CodeChunk, CodeOutline } from "../model/code-index.ts";
 import { identifierParts } from "../text/terms.ts";
 import { type CodeQuery, foldName, type PathRole, pathRoles } from "./query.ts";
 
 export interface RankInput {
-  readonly chunk: CodeOutline;
+  readonly chunk: CodeChunk;
   /** Fused score of the semantic and keyword rankings, 0…1. */
   readonly fused: number;
+  /** Cosine to the query; absent without a semantic ranking, or where the chunk has no vector. */
+  readonly cosine?: number | undefined;
   /** The chunk defines a name in the query. */
   readonly defines: boolean;
   /** Added for a place that the question names, such as a stack frame. */
   readonly boost?: number | undefined;
 }
 
-/** A candidate with its score before its text is read, and the factor of its file. */
+/** A candidate with its score before its text is compared, and the factor of its file. */
 export interface RankedOutline extends RankInput {
   readonly sum: number;
   readonly factor: number;
@@ -36,7 +38,9 @@ const NAME_TERMS = 0.2;
 const PHRASE = 0.4;
 const TEXT_TERMS = 0.3;
 const LENGTH = 0.1;
-const SAME_FILE = 0.4;
+const SAME_FILE = 0.3;
+/** How many chunks of the file resemble the query, for its length. */
+const SIMILAR_FILE = 0.15;
 const FURTHER_CHUNK = 0.5;
 /** Factor of a chunk that only declares something. */
 const ONLY_DECLARED = 0.8;
@@ -54,23 +58,23 @@ const FACTOR: Readonly<Record<PathRole, number>> = {
   declarations: 0.85,
   header: 0.9,
   docs: 0.7,
+  data: 0.6,
 };
 
-/** Words in a row that count as pasted text; two are often coincidence. */
-const PHRASE_WORDS = 3;
 /** Characters of a chunk that are compared with the query. Longer chunks are lines of a bundle, and reading them takes seconds. */
 const TEXT_CHARS = 10_000;
 /** Lines from which a chunk gets the full score for its length; a getter or a destructor says little. */
 const FULL_LENGTH_LINES = 10;
 
-/** Ranks candidates by their outlines, before their texts are read. Files with a role in `wanted` keep their full score. */
+/** Ranks candidates by their outlines, which takes less time than by their texts. Files with a role in `wanted` keep their full score. */
 export function rankOutlines(query: CodeQuery, candidates: readonly RankInput[], wanted: ReadonlySet<PathRole>): RankedOutline[] {
   const paths = candidates.map(({ chunk }) => chunk.path);
   const ofFile = fileSignals(query, wanted, newestVersions(paths));
+  const similar = similarFiles(candidates);
   const outlined = candidates.map((candidate) => {
     const { chunk, fused, defines } = candidate;
     const { path, hasName, factor } = ofFile(chunk.path);
-    let sum = fused + (candidate.boost ?? 0) + path + NAME_TERMS * nameTerms(query, chunk);
+    let sum = fused + (candidate.boost ?? 0) + path + NAME_TERMS * nameTerms(query, chunk) + SIMILAR_FILE * similar.get(chunk.path)!;
     sum += LENGTH * Math.min(1, (chunk.endLine - chunk.startLine + 1) / FULL_LENGTH_LINES);
     if (defines) {
       const isDefinition = chunk.name === undefined || query.names.includes(chunk.name);
@@ -82,16 +86,17 @@ export function rankOutlines(query: CodeQuery, candidates: readonly RankInput[],
 }
 
 /** Ranks candidates with their texts. */
-export function rankTexts(query: CodeQuery, candidates: readonly RankedOutline[], textOf: (id: string) => string): RankedChunk[] {
-  const texts = candidates.map(({ chunk }) => textOf(chunk.id).slice(0, TEXT_CHARS).toLowerCase());
+export function rankTexts(query: CodeQuery, candidates: readonly RankedOutline[]): RankedChunk[] {
+  const texts = candidates.map(({ chunk }) => chunk.text.slice(0, TEXT_CHARS).toLowerCase());
   const textTerms = termShares(
     query.words,
-    candidates.map(({ chunk }, index) => `${chunk.path.toLowerCase()} ${texts[index]!}`),
+    candidates.map(({ chunk }, index) => [chunk.path.toLowerCase(), texts[index]!]),
   );
+  const pasted = pastedShares(query.wordSequence, texts);
   const scored = candidates.map(({ chunk, fused, defines, sum, factor }, index) => {
-    const score = sum + PHRASE * pastedShare(query, texts[index]!) + TEXT_TERMS * textTerms[index]!;
+    const score = sum + PHRASE * pasted[index]! + TEXT_TERMS * textTerms[index]!;
     // A name typed alone asks for its declaration.
-    const isDemoted = !(query.bare && defines) && isOnlyDeclared(chunk, textOf(chunk.id));
+    const isDemoted = !(query.bare && defines) && isOnlyDeclared(chunk);
     return { chunk, fused, defines, score: score * (isDemoted ? ONLY_DECLARED : 1) * factor };
   });
   return saturate(scoreFiles(scored).sort(best));
@@ -162,6 +167,25 @@ function isOlderVersion({ words }: CodeQuery, path: string, newest: ReadonlyMap<
 }
 
 /**
+ * Returns how much each file resembles the query, relative to the best one, 0…1: the sum of the relative cosines of its candidates,
+ * divided by the square root of its length. The length is the number of the last candidate. The text of one chunk may resemble any
+ * question; the right file has several such chunks.
+ */
+function similarFiles(candidates: readonly RankInput[]): ReadonlyMap<string, number> {
+  const cosines = candidates.flatMap(({ cosine }) => cosine ?? []);
+  const floor = Math.min(...cosines);
+  const range = Math.max(...cosines) - floor;
+  const files = new Map<string, { sum: number; chunks: number }>();
+  for (const { chunk, cosine = floor } of candidates) {
+    const { sum = 0, chunks = 0 } = files.get(chunk.path) ?? {};
+    files.set(chunk.path, { sum: sum + (range > 0 ? (cosine - floor) / range : 0), chunks: Math.max(chunks, chunk.index + 1) });
+  }
+  const values = new Map([...files].map(([path, { sum, chunks }]) => [path, sum / Math.sqrt(chunks)]));
+  const top = Math.max(...values.values());
+  return new Map([...values].map(([path, value]) => [path, top > 0 ? value / top : 0]));
+}
+
+/**
  * Raises the best chunk of a file by the two after it: a file with several good chunks is more likely the right one. Lowers long files,
  * whose length is known from the last of these chunks.
  */
@@ -222,9 +246,9 @@ function shareOf(words: readonly string[], names: readonly string[]): number {
  * Returns the share of the query's words in each text, weighted by how few of the texts have a word, 0…1. The keyword ranking counts how
  * often a word occurs; here it counts that many different words do. Endings are cut: `sorted` has the beginning of `sorting`.
  */
-function termShares(words: readonly string[], lowerTexts: readonly string[]): number[] {
+function termShares(words: readonly string[], lowerTexts: readonly (readonly string[])[]): number[] {
   const beginnings = words.map((word) => (word.length > 5 ? word.slice(0, Math.max(4, word.length - 2)) : word));
-  const present = lowerTexts.map((text) => beginnings.map((beginning) => text.includes(beginning)));
+  const present = lowerTexts.map((parts) => beginnings.map((beginning) => parts.some((part) => part.includes(beginning))));
   const weights = beginnings.map((_, word) => {
     const having = present.filter((has) => has[word]).length;
     return Math.log(1 + (present.length - having + 0.5) / (having + 0.5));
@@ -233,28 +257,39 @@ function termShares(words: readonly string[], lowerTexts: readonly string[]): nu
   return present.map((has) => (total === 0 ? 0 : weights.reduce((sum, weight, word) => sum + (has[word] ? weight : 0), 0) / total));
 }
 
-/** Returns the longest part of the query that the text contains word for word, as a share, 0…1. It finds error messages pasted from a log. */
-function pastedShare({ wordSequence }: CodeQuery, lower: string): number {
-  if (wordSequence.length < PHRASE_WORDS) return 0;
-  if (!hasRun(wordSequence.map((word) => lower.includes(word)))) return 0; // normalises only texts that may match: that is the expensive part
-  const normalised = ` ${lower.replace(NOT_A_WORD, " ")} `;
-  let longest = PHRASE_WORDS - 1;
-  for (let from = 0; from + longest < wordSequence.length; from++)
-    while (from + longest < wordSequence.length && normalised.includes(` ${wordSequence.slice(from, from + longest + 1).join(" ")} `))
-      longest++;
-  return longest < PHRASE_WORDS ? 0 : longest / wordSequence.length;
+function isOnlyDeclared({ kind, text }: CodeChunk): boolean {
+  return kind === "interface" || kind === "type" || (!text.includes("{") && text.trimEnd().endsWith(";"));
 }
 
-function hasRun(present: readonly boolean[]): boolean {
-  let run = 0;
-  return present.some((is) => {
-    run = is ? run + 1 : 0;
-    return run === PHRASE_WORDS;
+/** Words in a row that count as pasted text; two are often coincidence. */
+const PHRASE_WORDS = 3;
+
+/**
+ * Returns, for each text, the longest part of the query that it contains word for word, as a share, 0…1. It finds error messages pasted
+ * from a log. Only texts that have three words in a row are normalised: that is the expensive part.
+ */
+export function pastedShares(words: readonly string[], lowerTexts: readonly string[]): number[] {
+  const phrases = words.slice(PHRASE_WORDS - 1).map((_, from) => words.slice(from, from + PHRASE_WORDS));
+  const longestFirst = phrases.map((phrase) => phrase.toSorted((a, b) => b.length - a.length)); // the rarest word is looked up first
+  const patterns: RegExp[] = [];
+  const pattern = (index: number) => (patterns[index] ??= new RegExp(phrases[index]!.join("[^\\p{L}\\p{N}_]+"), "u"));
+  return lowerTexts.map((text) => {
+    const present = new Map<string, boolean>();
+    const isPresent = (word: string) => {
+      const is = present.get(word) ?? text.includes(word);
+      present.set(word, is);
+      return is;
+    };
+    return longestFirst.some((phrase, index) => phrase.every(isPresent) && pattern(index).test(text)) ? longestShare(words, text) : 0;
   });
 }
 
 const NOT_A_WORD = /[^\p{L}\p{N}_]+/gu;
 
-function isOnlyDeclared({ kind }: CodeOutline, text: string): boolean {
-  return kind === "interface" || kind === "type" || (!text.includes("{") && text.trimEnd().endsWith(";"));
+function longestShare(words: readonly string[], lowerText: string): number {
+  const normalised = ` ${lowerText.replace(NOT_A_WORD, " ")} `;
+  let longest = PHRASE_WORDS - 1;
+  for (let from = 0; from + longest < words.length; from++)
+    while (from + longest < words.length && normalised.includes(` ${words.slice(from, from + longest + 1).join(" ")} `)) longest++;
+  return longest < PHRASE_WORDS ? 0 : longest / words.length;
 }

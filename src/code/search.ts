@@ -2,7 +2,15 @@ import type { CodeKind } from "../model/code-chunk.ts";
 import type { CodeChunk, DefinitionSite } from "../model/code-index.ts";
 import type { CodeFilter, CodeStore } from "../ports/code-store.ts";
 import type { Match } from "../recall/fuse.ts";
-import { type Found, type Ranking, type RescoredHits, type SearchDeps, type SearchMode, searchRecords } from "../recall/search.ts";
+import {
+  type Found,
+  type Ranking,
+  type RescoredHits,
+  type SearchDeps,
+  type SearchMode,
+  searchRecords,
+  type Weights,
+} from "../recall/search.ts";
 import { estimateTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { excerpt } from "./excerpt.ts";
 import { findPlaces, questionText, readLongQuery } from "./long-question.ts";
@@ -44,6 +52,8 @@ export interface CodeAnswer {
   readonly hits: readonly CodeHit[];
   /** How well the best chunks answer the query; `high` for the definition of a name in it. */
   readonly match: Match;
+  /** How both rankings were weighted; absent where one stood alone. */
+  readonly weights?: Weights | undefined;
   /** What the search had to do without; empty when nothing was missing. */
   readonly degraded: readonly string[];
   readonly model?: string | undefined;
@@ -58,7 +68,7 @@ const DEFINITIONS_MAX = 50;
 const SEMANTIC_CANDIDATES = 100;
 /** Fused candidates that are ranked by their outlines; the right one is hardly ever further down. */
 const CANDIDATES = 120;
-/** Candidates whose texts are read. */
+/** Candidates whose texts are compared with the query. */
 const TEXTS = 120;
 /** Code shares many names with the questions about it, so keywords count more here than in prose. */
 const SEMANTIC_WEIGHT = 0.7;
@@ -77,7 +87,7 @@ export async function searchCode(
   signal: AbortSignal | undefined,
 ): Promise<CodeAnswer> {
   const { query, topK, mode = "hybrid", include = [], contextLines = 0, maxTokens, ...filter } = search;
-  const { hits, match, degraded, version } = await searchRecords(deps, {
+  const { hits, match, weights, degraded, version } = await searchRecords(deps, {
     ...{ collection: "code", database: projectPath, store, query, filter, mode, signal },
     topK: Math.max(40, topK),
     semanticLimit: mode === "hybrid" ? Math.max(SEMANTIC_CANDIDATES, topK * 2) : undefined,
@@ -86,7 +96,7 @@ export async function searchCode(
     rescoreAndRead: (ranking) => rankChunks(store, ranking, { topK, mode, include, contextLines }),
   });
   const defines = hits[0]?.found.definition === true;
-  return { ...fitHits(hits, maxTokens), match: defines ? "high" : match, degraded, model: version?.model };
+  return { ...fitHits(hits, maxTokens), match: defines ? "high" : match, weights, degraded, model: version?.model };
 }
 
 interface RankOptions {
@@ -96,10 +106,10 @@ interface RankOptions {
   readonly contextLines: number;
 }
 
-/** Ranks candidates and definitions by outline, reads the texts of the best, and ranks those by text. */
+/** Reads candidates and definitions, ranks them by outline, and the best of them by text. */
 async function rankChunks(
   store: CodeStore,
-  { query, filter, order, found }: Ranking<CodeFilter>,
+  { query, filter, order, fused: hasBoth, signals, weight, cosine, found }: Ranking<CodeFilter>,
   { topK, mode, include, contextLines }: RankOptions,
 ): Promise<RescoredHits<CodeHit>> {
   const long = isLongQuestion(query) ? readLongQuery(query) : undefined;
@@ -115,28 +125,22 @@ async function rankChunks(
   const best = order.slice(0, Math.max(CANDIDATES, topK * 2));
   const fused = new Map(best.map(({ id, score }) => [id, score]));
   const wanted = [...new Set([...fused.keys(), ...defining, ...(places?.chunks.keys() ?? [])])];
-  const outlines = await store.outlines(wanted);
+  const chunks = await store.getMany(wanted);
   const candidates = rankOutlines(
     asked,
-    outlines.map((chunk) => ({
-      ...{ chunk, fused: fused.get(chunk.id) ?? 0, defines: defining.has(chunk.id) },
+    chunks.map((chunk) => ({
+      ...{ chunk, fused: fused.get(chunk.id) ?? 0, cosine: cosine(chunk.id), defines: defining.has(chunk.id) },
       boost: places && Math.max(places.chunks.get(chunk.id) ?? 0, places.files.get(chunk.path) ?? 0),
     })),
     new Set(include),
   );
-  const leading = candidates.slice(0, Math.max(TEXTS, topK * 2));
-  const chunks = new Map((await store.getMany(leading.map(({ chunk }) => chunk.id))).map((chunk) => [chunk.id, chunk]));
-  const ranked = rankTexts(asked, leading, (id) => chunks.get(id)?.text ?? "")
-    .flatMap(({ chunk: { id }, score }) => {
-      const chunk = chunks.get(id);
-      return chunk ? [{ chunk, score }] : [];
-    })
-    .slice(0, topK);
+  const ranked = rankTexts(asked, candidates.slice(0, Math.max(TEXTS, topK * 2))).slice(0, topK);
   const whyFound = (id: string) => ({ ...found(id), ...(defining.has(id) && { definition: true as const }) });
   return {
     hits: await toHits(store, ranked, whyFound, contextLines),
-    // A file that was indexed between two of these steps has other chunks now, which this ranking lacks.
-    incomplete: outlines.length < wanted.length || chunks.size < leading.length,
+    // A file that was indexed after the ranking has other chunks now, which this ranking lacks.
+    incomplete: chunks.length < wanted.length,
+    weights: hasBoth ? { ...signals, semantic: weight } : undefined,
   };
 }
 

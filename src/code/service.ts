@@ -27,6 +27,7 @@ import {
   prepareFile,
   type SourceFile,
 } from "./index-batch.ts";
+import { type CodeJobs, codeJobs } from "./jobs.ts";
 import { removeFiles, removeMissing } from "./manifest.ts";
 import { type CodeAnswer, type CodeSearch, searchCode } from "./search.ts";
 import { type SimilarQuery, similarCode } from "./similar.ts";
@@ -62,7 +63,7 @@ export interface CodeStats extends CodeCounts {
 }
 
 /** The code index of projects. Callers send content; the service reads no files. */
-export interface Code {
+export interface Code extends CodeJobs {
   /** Indexes a batch of files. Each file is committed atomically; a renamed file together with the removal of its old path. */
   indexBatch(
     batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
@@ -133,12 +134,15 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     assertProject(projectPath);
     return (await storage.find(projectPath))?.code;
   }
+  async function create(projectPath: string): Promise<CodeStore> {
+    assertProject(projectPath);
+    return (await storage.create(projectPath)).code;
+  }
   const reconciled = new Set<string>();
 
   /** Returns the store for writing. Reconciles the index on the first write of the process, in case another program or a disk error changed it. */
   async function writable(projectPath: string): Promise<CodeStore> {
-    assertProject(projectPath);
-    const { code: store } = await storage.create(projectPath);
+    const store = await create(projectPath);
     if (!reconciled.has(projectPath)) {
       await retryOnDamagedIndex(store, () => store.reconcile());
       reconciled.add(projectPath);
@@ -183,6 +187,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   };
 
   return {
+    ...codeJobs({ find, create, now }),
     prepare,
     perform,
     finish,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { MatchField, text } from "../operations/schemas.ts";
+import { MatchField, text, WeightsField } from "../operations/schemas.ts";
 import { LANGUAGES, languageNamed } from "./chunking/language.ts";
 
 /** Wire schemas that the code operations share. */
@@ -36,6 +36,26 @@ export const JobOutput = z.object({
       renamed: z.int(),
     })
     .optional(),
+});
+
+/** A job that indexes a folder. It runs where the files are. */
+export const JobView = z.object({
+  job_id: z.string(),
+  status: z.enum(["pending", "running", "completed", "partial", "failed", "cancelled"]),
+  phase: z.string(),
+  started_at: z.string().optional(),
+  finished_at: z.string().optional(),
+  files_processed: z.int(),
+  files_total: z.int(),
+  current_file: z.string().optional(),
+  eta_seconds: z.int().optional(),
+  counts: z.record(z.string(), z.int()),
+  skipped: z.record(z.string(), z.int()).describe("By reason."),
+  skipped_files: z
+    .array(z.object({ path: z.string(), reason: z.string(), detail: z.string().optional() }))
+    .describe("The first of each reason."),
+  failed_files: z.array(z.object({ path: z.string(), reason: z.string() })),
+  error: z.string().optional(),
 });
 
 export const Glob = text(LIMITS.globChars, 1);
@@ -85,6 +105,7 @@ export const SearchOutput = z.object({
     }),
   ),
   match: MatchField,
+  weights: WeightsField,
   note: z.string().optional(),
   degraded: z.array(z.string()),
   model: z.string().optional(),

@@ -3,6 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type IndexOutcome, isFinished } from "../../src/model/index-job.ts";
 import type { IndexQueue, PerformIndexWork } from "../../src/ports/index-queue.ts";
+import { openPostgres } from "../../src/stores/postgres/driver/driver.ts";
 import { postgresIndexQueue } from "../../src/stores/postgres/projects/index-queue.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { indexQueueContract, work } from "./index-queue.ts";
@@ -13,8 +14,19 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const open = (perform: PerformIndexWork, options: object = {}) =>
-  postgresIndexQueue({ url: database.url, perform, pollEveryMs: 50, drainMs: 200, ...options });
+/** Opens a queue with connections of its own, as another process has them. */
+function open(
+  perform: PerformIndexWork,
+  { url = database.url, ...options }: { url?: string; capacity?: number; onFailure?: (message: string) => void } = {},
+) {
+  const connections = { database: openPostgres({ url, poolMax: 3 }), intake: openPostgres({ url, poolMax: 2 }) };
+  const queue = postgresIndexQueue({ ...connections, perform, pollEveryMs: 50, drainMs: 200, leaseMs: 300, ...options });
+  const close = async () => {
+    await queue.close();
+    for (const one of Object.values(connections)) await one.close();
+  };
+  return { ...queue, close };
+}
 
 indexQueueContract("on PostgreSQL", async (perform, options) => open(perform, options));
 
@@ -29,13 +41,11 @@ describe("the queue on PostgreSQL, when processes end", () => {
   const reaches = async (queue: IndexQueue, id: string, wanted: string) => {
     while ((await status(queue, id)) !== wanted) await sleep(20);
   };
-  /** What a dying process does to its connection, seen from the server. */
-  const cutLocks = async () => {
+  /** What other processes see of one that no longer renews its leases. */
+  const endLeases = async () => {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
-    await client.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cairn locks' AND datname = current_database()",
-    );
+    await client.query("DELETE FROM cairn_queue.lane_leases");
     await client.end();
   };
 
@@ -53,7 +63,7 @@ describe("the queue on PostgreSQL, when processes end", () => {
     await sleep(200);
     expect(done).toEqual([]); // the first one lives
     const closing = first.close(); // it lets go of what it cannot end in time, and takes nothing up again
-    await cutLocks();
+    await endLeases();
     await closing;
     await reaches(second, newer.id, "completed");
     expect(await status(second, old.id)).toBe("completed");
@@ -96,7 +106,7 @@ describe("the queue on PostgreSQL, when processes end", () => {
     for (let death = 1; death <= 6; death++) {
       while (begun < death) await sleep(10);
       await reaches(queue, id, "running");
-      await cutLocks();
+      await endLeases();
     }
     await reaches(queue, id, "failed");
     expect(begun).toBe(6);

@@ -87,6 +87,21 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect(around.results[0]).toMatchObject({ path: "lib/parse.py", text_start_line: 1, text: FILES["lib/parse.py"]!.trimEnd() });
   });
 
+  it("explains the weights of both rankings, lower for the semantic one if the query is a symbol", async () => {
+    const { weights } = await post("/search", { query: "retry a call with backoff", explain: true });
+    expect(weights).toEqual({
+      semantic: expect.any(Number),
+      coverage: expect.any(Number),
+      keyword_lead: expect.any(Number),
+      matched: expect.any(Number),
+    });
+    const symbol = await post("/search", { query: "retryWithBackoff", explain: true });
+    expect(symbol.weights.semantic).toBeLessThanOrEqual(0.3);
+    expect(symbol.weights.semantic).toBeLessThan(weights.semantic);
+    expect((await post("/search", { query: "retry a call with backoff" })).weights).toBeUndefined();
+    expect((await post("/search", { query: "retry", mode: "keyword", explain: true })).weights).toBeUndefined();
+  });
+
   it("stays within max_tokens, and notes how to get the rest", async () => {
     const { results, note } = await post("/search", { query: "retry with backoff sleep parse queue", max_tokens: LIMITS.answerTokensMin });
     expect(results.length).toBeGreaterThan(0);
@@ -176,6 +191,28 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
     expect((await call("GET", "/status")).body).toMatchObject({ pending: 0, running: 0, capacity: expect.any(Number) });
   });
 
+  it("lists files and index jobs, passes a cancellation to the job, and ends one that no longer reports", async () => {
+    const { files, total } = await post("/v1/code/files", { glob: "src/**", sort_by: "bytes", limit: 2 });
+    expect([files.map(({ path }: { path: string }) => path), total]).toEqual([["src/retry.ts", "src/queue.ts"], 3]);
+    expect(files[0]).toMatchObject({ language: "typescript", lines: 12, indexed_at: expect.any(String) });
+    const report = (job_id: string, at: string) => ({
+      ...{ job_id, status: "running", phase: "sending", started_at: at, updated_at: at, files_processed: 1, files_total: 2 },
+      ...{ counts: { indexed: 1 }, skipped: { binary: 1 }, skipped_files: [{ path: "logo.png", reason: "binary" }], failed_files: [] },
+    });
+    const now = new Date().toISOString();
+    expect(await post("/index/reports", report("lost", "2026-01-01T00:00:00.000Z"))).toEqual({ cancel_requested: false });
+    await post("/index/reports", report("alive", now));
+    const { jobs } = await post("/v1/code/jobs", {});
+    expect(jobs).toMatchObject([
+      { job_id: "alive", status: "running", interrupted: false, skipped_files: [{ path: "logo.png", reason: "binary" }] },
+      { job_id: "lost", interrupted: true },
+    ]);
+    expect(await post("/v1/code/cancel", {})).toMatchObject({ job_id: "alive", status: "running", cancel_requested: true });
+    expect(await post("/index/reports", report("alive", now))).toEqual({ cancel_requested: true });
+    expect(await post("/v1/code/cancel", { job_id: "lost" })).toMatchObject({ status: "cancelled" });
+    expect((await call("POST", "/v1/code/cancel", { project_path: A, job_id: "never" })).status).toBe(404);
+  });
+
   it("shows a key nothing of another project, by any of the endpoints", async () => {
     const key = (await call("POST", "/v1/key/create", { label: "test", access: "admin", projects: [A] })).body.key as string;
     const attempts: readonly (readonly [string, string, object?])[] = [
@@ -186,6 +223,9 @@ describe.each(["memory", "sqlite", ...(postgresWanted ? ["postgres"] : [])])("co
       ["POST", "/clean", {}],
       ["POST", "/compact", {}],
       ["POST", "/v1/code/reembed", {}],
+      ["POST", "/v1/code/files", {}],
+      ["POST", "/v1/code/jobs", {}],
+      ["POST", "/v1/code/cancel", {}],
     ];
     for (const [method, path, body] of attempts) {
       const answer = await call(method, path, { project_path: B, ...body }, key);

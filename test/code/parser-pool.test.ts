@@ -22,7 +22,7 @@ const file = (content: string) => ({ path: "a.ts", content });
 
 describe("the parser pool", () => {
   it("cuts files of all languages by their syntax, off the main thread", async () => {
-    const parsers = pool({ threads: 2 });
+    const parsers = pool({ threads: 2, timeoutMs: 120_000 });
     const files = await Promise.all(FIXTURES.map((input) => parsers.chunk(input)));
     expect(files.filter(({ how, notice }) => how !== "syntax" || notice !== undefined)).toEqual([]);
     expect(files.every(({ chunks }) => chunks.length > 0)).toBe(true);
@@ -45,6 +45,11 @@ describe("the parser pool", () => {
     expect(bad.how).toBe("lines");
     expect(bad.notice).toMatch(notice);
     expect(bad.chunks.map(({ text }) => text).join("")).toBe(`${content}\n\nline`);
+  });
+
+  it("does not count the loading of a grammar as time of the file", async () => {
+    const parsers = pool({ workerUrl: misbehaving, timeoutMs: 2_000 });
+    expect(await parsers.chunk(file("SLOW GRAMMAR"))).toMatchObject({ how: "syntax" });
   });
 
   it("falls back to lines for every file when no parser can start", async () => {

@@ -1,16 +1,18 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { pathRoles, readQuery } from "../../src/code/query.ts";
-import { type RankInput, rankOutlines, rankTexts } from "../../src/code/rank.ts";
+import { pastedShares, type RankInput, rankOutlines, rankTexts } from "../../src/code/rank.ts";
 import type { CodeChunk } from "../../src/model/code-index.ts";
 
-type Candidate = RankInput & { readonly chunk: CodeChunk };
-
 /** A chunk of twelve lines; what matters to a test is named in it. */
-function candidate(path: string, chunk: Partial<CodeChunk> = {}, { fused = 0.5, defines = false }: Partial<RankInput> = {}): Candidate {
+function candidate(
+  path: string,
+  chunk: Partial<CodeChunk> = {},
+  { fused = 0.5, defines = false, cosine }: Partial<RankInput> = {},
+): RankInput {
   const index = chunk.index ?? 0;
   return {
-    fused,
-    defines,
+    ...{ fused, defines, cosine },
     chunk: {
       ...{ id: `${path}#${index}`, path, index, generation: 1, language: "typescript", contentHash: "", indexedAt: "" },
       ...{ kind: "function", parents: [], defines: [], startLine: 1 + index * 20, endLine: 12 + index * 20, text: "work() {\n}\n" },
@@ -19,10 +21,9 @@ function candidate(path: string, chunk: Partial<CodeChunk> = {}, { fused = 0.5, 
   };
 }
 
-const order = (query: string, candidates: readonly Candidate[], wanted: Parameters<typeof rankOutlines>[2] = new Set()) => {
-  const texts = new Map(candidates.map(({ chunk }) => [chunk.id, chunk.text]));
+const order = (query: string, candidates: readonly RankInput[], wanted: Parameters<typeof rankOutlines>[2] = new Set()) => {
   const asked = readQuery(query);
-  return rankTexts(asked, rankOutlines(asked, candidates, wanted), (id) => texts.get(id) ?? "").map(({ chunk }) => chunk.id);
+  return rankTexts(asked, rankOutlines(asked, candidates, wanted)).map(({ chunk }) => chunk.id);
 };
 
 describe("ranking code", () => {
@@ -116,6 +117,23 @@ describe("ranking code", () => {
     expect(ranked.slice(0, 2)).toEqual(["several.ts#0", "alone.ts#0"]);
   });
 
+  it("prefers a file of which more chunks resemble the question, for its length", () => {
+    const chunks = (path: string, indexes: readonly number[], cosine: number) =>
+      indexes.map((index) => candidate(path, { index }, { cosine, fused: index === indexes[0] ? 0.5 : 0.1 }));
+    const far = candidate("far.ts", {}, { cosine: 0.1, fused: 0 });
+    // Both files have two chunks among the candidates; the second file has twenty others.
+    expect(order("work", [far, ...chunks("long.ts", [0, 21], 0.6), ...chunks("short.ts", [0, 1], 0.6)])[0]).toBe("short.ts#0");
+    expect(order("work", [candidate("a.ts", {}, { cosine: 0.1 }), candidate("b.ts", {}, { cosine: 0.6 })])[0]).toBe("b.ts#0");
+    // Without vectors there is nothing to compare.
+    expect(order("work", [candidate("b.ts"), candidate("a.ts", { index: 3 })])).toEqual(["b.ts#0", "a.ts#3"]);
+  });
+
+  it("prefers code to data, unless the question names such a file", () => {
+    const all = [candidate("refs/draft.json", { kind: "text" }, { fused: 0.7 }), candidate("src/resolve.ts")];
+    expect(order("find the definition that a reference points to", all)[0]).toBe("src/resolve.ts#0");
+    expect(order("what does draft.json require", all)[0]).toBe("refs/draft.json#0");
+  });
+
   it("gives the same order however the candidates come", () => {
     const all = ["b.ts", "a.ts", "c.ts"].map((path) => candidate(path));
     expect(order("work", all)).toEqual(["a.ts#0", "b.ts#0", "c.ts#0"]);
@@ -129,9 +147,39 @@ describe("the roles of a path", () => {
     ["db/db_test.cc", ["test"]],
     ["src/deep/__tests__/x.js", ["test"]],
     ["third_party/zlib/inflate.h", ["vendored", "header"]],
+    ["src/balance/test.rs", ["test"]],
+    ["app/tests.py", ["test"]],
+    ["src/latest.ts", []],
+    ["db/db_bench.cc", ["example"]],
+    ["benches/map.rs", ["example"]],
+    ["package.json", ["data"]],
     ["README.md", ["docs"]],
     ["lib/api_pb2.py", ["generated"]],
   ])("%s", (path, roles) => {
     expect([...pathRoles(path)]).toEqual(roles);
+  });
+});
+
+describe("pasted text", () => {
+  it("is the longest part of the query that a text has word for word, in any punctuation", () => {
+    const words = ["cannot", "read", "property", "of", "undefined"];
+    const share = (text: string) => pastedShares(words, [text])[0];
+    expect(share("throw error(`cannot read property %s of undefined`)")).toBe(3 / 5);
+    expect(share("cannot\n  read: property-of (undefined)")).toBe(1);
+    expect(share("we cannot readproperty of undefined")).toBe(0);
+    expect(share("cannot read properties of undefined")).toBe(0);
+  });
+
+  it("is the same as in a text whose punctuation is replaced by spaces", () => {
+    const word = fc.constantFrom("a", "ab", "b", "ba", "é", "𝒳", "1_");
+    const text = fc.array(fc.tuple(word, fc.constantFrom("", " ", ".", "  -\n", "𝒳"))).map((parts) => parts.flat().join(""));
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 8 }), text, (words, lower) => {
+        const normalised = ` ${lower.replace(/[^\p{L}\p{N}_]+/gu, " ")} `;
+        const runs = words.flatMap((_, from) => words.slice(from).map((__, index) => words.slice(from, from + index + 1)));
+        const longest = Math.max(0, ...runs.filter((run) => normalised.includes(` ${run.join(" ")} `)).map(({ length }) => length));
+        expect(pastedShares(words, [lower])).toEqual([longest < 3 ? 0 : longest / words.length]);
+      }),
+    );
   });
 });

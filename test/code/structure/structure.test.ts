@@ -154,7 +154,7 @@ describe("the structure operations", () => {
     const { operations } = await import("../../../src/operations/list.ts");
     const operation = operations.find((one) => one.name === name)!;
     const output = await invoke(servicesOf(cairns.memory!), operation, { project_path: projectPath, ...input }, { caller: LOCAL_CALLER });
-    return { output, text: operation.render(output as never) };
+    return { output, text: operation.render(output) };
   };
 
   it("say in every answer that it is syntactic", async () => {
