@@ -1,9 +1,11 @@
 import { realpathSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
-import { identifyProject, type ProjectIdentity } from "../files/git-repository.ts";
+import { gitDataFolder, identifyProject, type ProjectIdentity } from "../files/git-repository.ts";
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import type { Operation } from "../operations/operation.ts";
+import { mayNameCode } from "../text/terms.ts";
+import { withFreshness } from "./freshness/with-freshness.ts";
 import { clientOperations } from "./jobs/operations.ts";
 import { withMergeTarget, withOldIdentities } from "./old-identities.ts";
 import { withStaleness } from "./staleness.ts";
@@ -13,7 +15,11 @@ import { withStaleness } from "./staleness.ts";
  * operations, which read the disk. A client operation replaces the server operation of the same name: `code_cancel` cancels the index
  * job of this machine. `findings` are added to the report of the doctor.
  */
-export function decorateOperations(operations: readonly Operation[], findings: readonly Finding[] = []): readonly Operation[] {
+export function decorateOperations(
+  operations: readonly Operation[],
+  findings: readonly Finding[] = [],
+  freshnessMs = FRESHNESS_MS,
+): readonly Operation[] {
   const own = new Set(clientOperations.map(({ name }) => name));
   const served = operations
     .filter(({ name }) => !own.has(name))
@@ -21,8 +27,13 @@ export function decorateOperations(operations: readonly Operation[], findings: r
     .map((operation) => withFindings(operation, findings))
     .map((operation) => withOldIdentities(operation, operations))
     .map(withMergeTarget);
-  return [...served, ...clientOperations].map(withIdentity);
+  const identified = [...served, ...clientOperations].map(withIdentity);
+  const find = (wanted: string) => identified.find(({ name }) => name === wanted);
+  return identified.map((operation) => skipAnchors(operation, withFreshness(operation, { treeOf, find, limitMs: freshnessMs })));
 }
+
+/** Milliseconds that the marks of one answer may take, unless the process answers only once. */
+const FRESHNESS_MS = 5;
 
 /** Adds findings of the client side to the report of the doctor, which may run on a server. */
 function withFindings(operation: Operation, added: readonly Finding[]): Operation {
@@ -70,7 +81,37 @@ const IDENTITY_MS = 5_000;
 /** Folders whose project is remembered. */
 const IDENTITIES_MAX = 1_000;
 
-const identities = new Map<string, { readonly identity: ProjectIdentity; readonly folder: Stats; readonly until: number }>();
+const identities = new Map<
+  string,
+  { readonly identity: ProjectIdentity; readonly folder: Stats; readonly hasGit: boolean; readonly until: number }
+>();
+
+/** Returns the working tree of a folder of this machine. */
+function treeOf(path: string): string | undefined {
+  const folder = folderAt(path);
+  return folder && identityOf(path, folder).tree;
+}
+
+/** Makes a save that has nothing to anchor skip the search for anchors: its texts name no code, and its folder is not in a repository. */
+function skipAnchors(operation: Operation, anchoring: Operation): Operation {
+  if (operation.name !== "checkpoint_save") return anchoring;
+  return {
+    ...anchoring,
+    run(cairn, input, context) {
+      const { projectPath, summary, description = "", context: pairs = {}, anchors } = input as Readonly<Record<string, unknown>>;
+      const folder = anchors === undefined ? folderAt(projectPath as string) : undefined;
+      const isPlain = folder && !hasRepository(projectPath as string, folder);
+      const texts = [summary, description, ...Object.values(pairs as object)] as readonly string[];
+      const isBare = isPlain === true && !texts.some(mayNameCode);
+      return isBare ? operation.run(cairn, { ...input, anchors: [] }, context) : anchoring.run(cairn, input, context);
+    },
+  };
+}
+
+function hasRepository(path: string, folder: Stats): boolean {
+  identityOf(path, folder);
+  return identities.get(path)?.hasGit === true;
+}
 
 /** Returns the project of a folder. It was resolved a moment ago for most calls; a path that leads to another folder now is resolved again. */
 function identityOf(path: string, folder: Stats): ProjectIdentity {
@@ -78,7 +119,7 @@ function identityOf(path: string, folder: Stats): ProjectIdentity {
   if (known && known.until > performance.now() && known.folder.ino === folder.ino && known.folder.dev === folder.dev) return known.identity;
   if (identities.size >= IDENTITIES_MAX) identities.clear();
   const identity = identifyProject(path);
-  identities.set(path, { identity, folder, until: performance.now() + IDENTITY_MS });
+  identities.set(path, { identity, folder, hasGit: gitDataFolder(identity.tree) !== undefined, until: performance.now() + IDENTITY_MS });
   return identity;
 }
 

@@ -17,9 +17,14 @@ export interface ClientOptions {
   readonly operations?: readonly Operation[];
   /** Findings of the client side that the doctor reports. */
   readonly findings?: readonly Finding[];
+  /** Milliseconds that the freshness of an answer may take; default 5. A command that answers once has nothing cached, and may take longer. */
+  readonly freshnessMs?: number | undefined;
   /** Cancels the awaited index job when the call is aborted (Ctrl-C). */
   readonly cancelWithCaller?: boolean | undefined;
 }
+
+/** Milliseconds that the freshness of an answer may take in a command: the process is new, so no answer of git is cached. */
+export const COMMAND_FRESHNESS_MS = 300;
 
 /** Opens Cairn for the command line and `cairn mcp`: on the storage of this machine, or on the server of `api.url`. Files are read here either way. */
 export async function openClient(config: Config, options: ClientOptions): Promise<OpenedClient> {
@@ -27,7 +32,7 @@ export async function openClient(config: Config, options: ClientOptions): Promis
 }
 
 async function openEmbedded(config: Config, options: ClientOptions): Promise<OpenedClient> {
-  const { jobs: place, findings, cancelWithCaller } = options;
+  const { jobs: place, findings, freshnessMs, cancelWithCaller } = options;
   const [{ openFromConfig }, operations, { decorateOperations }] = await Promise.all([
     import("../open/open-from-config.ts"),
     operationsOf(options),
@@ -44,7 +49,7 @@ async function openEmbedded(config: Config, options: ClientOptions): Promise<Ope
     await jobs.close();
     await cairn.close();
   };
-  return { cairn: { ...cairn, indexJobs: jobs, close }, operations: decorateOperations(operations, findings) };
+  return { cairn: { ...cairn, indexJobs: jobs, close }, operations: decorateOperations(operations, findings, freshnessMs) };
 }
 
 async function operationsOf({ operations }: ClientOptions): Promise<readonly Operation[]> {
@@ -52,7 +57,7 @@ async function operationsOf({ operations }: ClientOptions): Promise<readonly Ope
 }
 
 async function openRemote(config: Config, url: string, options: ClientOptions): Promise<OpenedClient> {
-  const { jobs: place, findings, cancelWithCaller } = options;
+  const { jobs: place, findings, freshnessMs, cancelWithCaller } = options;
   const [{ configuredClient }, { remoteOperation }, { remoteService }, { remoteTarget }, operations, { decorateOperations }] =
     await Promise.all([
       import("./remote/configured-client.ts"),
@@ -73,5 +78,5 @@ async function openRemote(config: Config, url: string, options: ClientOptions): 
   const checkpoints = remoteService<Cairn["checkpoints"]>("checkpoint", operations, client);
   const cairn = { indexJobs: jobs, checkpoints, close: () => jobs.close() } as Cairn;
   const remote = operations.map((operation) => remoteOperation(operation, client));
-  return { cairn, operations: decorateOperations(remote, findings) };
+  return { cairn, operations: decorateOperations(remote, findings, freshnessMs) };
 }

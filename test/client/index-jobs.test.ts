@@ -11,6 +11,7 @@ import { leases } from "../../src/client/jobs/lease.ts";
 import { runJob } from "../../src/client/jobs/run-job.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 import type { FileOutcome } from "../../src/model/index-job.ts";
+import type { IndexReport } from "../../src/model/index-report.ts";
 import { toCamel } from "../../src/operations/wire.ts";
 
 let folder: string;
@@ -35,6 +36,8 @@ function gate() {
   const index = new Map<string, string>();
   const waiting: (() => void)[] = [];
   let isOpen = false;
+  const reports: IndexReport[] = [];
+  let cancelRequested = () => false;
   const target: IndexTarget = {
     atOnce: 1,
     hashes: async (paths) => new Map(paths.flatMap((path) => (index.has(path) ? [[path, index.get(path)!] as const] : []))),
@@ -49,10 +52,19 @@ function gate() {
     },
     finish: async () => ({ removed: 0, renamed: 0 }),
     counts: async () => ({ files: index.size, chunks: index.size }),
+    async report(report) {
+      reports.push(report);
+      return { cancelRequested: cancelRequested() };
+    },
   };
   return {
     index,
     target,
+    reports,
+    /** Answers further reports with the request to cancel. */
+    requestCancel() {
+      cancelRequested = () => true;
+    },
     /** Lets one batch through. */
     async pass() {
       while (waiting.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -77,7 +89,8 @@ function local(target: IndexTarget, options: { cancelWithCaller?: boolean } = {}
   opened.push(made);
   return made;
 }
-const jobFile = (id: string): z.output<typeof JobRecord> => JSON.parse(readFileSync(join(dataDir, "jobs", `${id}.json`), "utf8"));
+const jobFile = (id: string): z.output<ReturnType<typeof JobRecord>> =>
+  JSON.parse(readFileSync(join(dataDir, "jobs", `${id}.json`), "utf8"));
 const summary = () => JSON.parse(readFileSync(join(dataDir, "mcp-state.json"), "utf8"));
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -114,6 +127,43 @@ describe("an index job", () => {
     await one.close(); // the summary is the last thing that a job writes
     expect(summary()).toMatchObject({ current_jobs: {}, last_sync: done.finishedAt });
     expect(readdirSync(join(dataDir, "jobs")).filter((name) => /lease|lock|tmp|cancel/.test(name))).toEqual([]);
+  });
+
+  it("reports its start, and its end with the reason of each skipped file, to the index", async () => {
+    writeFileSync(join(projectPath, ".gitignore"), "out/\n");
+    mkdirSync(join(projectPath, "out"));
+    writeFileSync(join(projectPath, "logo.png"), "png");
+    writeFileSync(join(projectPath, "data.sql"), "x".repeat(1_000_001));
+    const { target, open, reports } = gate();
+    open();
+    await local(target).index({ projectPath, wait: true });
+    await until(() => reports.at(-1)?.status === "completed");
+    expect(reports[0]).toMatchObject({ status: "running", filesProcessed: 0 });
+    expect(reports.at(-1)).toMatchObject({
+      filesProcessed: 31,
+      skipped: { ignored: 1, binary: 1, too_large: 1 },
+      skippedFiles: [
+        { path: "data.sql", reason: "too_large", detail: "1000001 bytes" },
+        { path: "logo.png", reason: "binary" },
+        { path: "out/", reason: "ignored", detail: "out/ in .gitignore" },
+      ],
+    });
+  });
+
+  it("is cancelled by the answer to its report", async () => {
+    const { target, pass, requestCancel, reports } = gate();
+    const { jobId } = await local(target).index({ projectPath });
+    await pass();
+    requestCancel();
+    await until(() => jobFile(jobId).status === "cancelled");
+    await until(() => reports.at(-1)?.status === "cancelled");
+  });
+
+  it("runs as well when the index refuses its reports", async () => {
+    const { target, open } = gate();
+    open();
+    const refusing = { ...target, report: () => Promise.reject(new Error("no such operation")) };
+    expect(await local(refusing).index({ projectPath, wait: true })).toMatchObject({ status: "completed" });
   });
 
   it("exists once per project: a second request joins it, also from another process", async () => {
@@ -245,7 +295,7 @@ describe("an index job", () => {
     const lease = { projectPath, jobId: id, token: "run out while the machine slept" };
     await runJob({
       dataDir,
-      job: { ...toCamel(JobRecord, theirs), status: "pending" },
+      job: { ...toCamel(JobRecord(), theirs), status: "pending" },
       lease,
       openTarget,
       stop: new AbortController().signal,

@@ -97,7 +97,7 @@ export function processStage() {
       );
       return client;
     },
-    jobs(): z.output<typeof JobRecord>[] {
+    jobs(): z.output<ReturnType<typeof JobRecord>>[] {
       const jobs = join(home, ".cairn", "jobs");
       const names = existsSync(jobs) ? readdirSync(jobs).filter((name) => name.endsWith(".json")) : [];
       return names.map((name) => JSON.parse(readFileSync(join(jobs, name), "utf8")));

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { projectDatabaseName, systemClock } from "../../src/model/ids.ts";
@@ -60,6 +61,26 @@ describe("cairn mcp --api-url", SLOW, () => {
     const own = sqliteStorage({ dataDir: join(s.home, ".cairn"), now: systemClock });
     expect(await own.find(s.project), projectDatabaseName(s.project)).toBeUndefined();
     await own.close();
+  });
+
+  it("merges projects that the server has, and finds the receiving one by the folder of this machine", async () => {
+    s.write("packages/api/a.py", "x = 1\n");
+    const server = await s.serve();
+    const remote = ["--api-url", server.url];
+    const from = join(s.project, "packages/api");
+    const saved = await fetch(`${server.url}/v1/checkpoint/save`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${s.token()}`, "content-type": "application/json" },
+      body: JSON.stringify({ project_path: from, summary: "Stored under the subfolder" }),
+    });
+    expect(saved.status).toBe(200);
+    spawnSync("git", ["-C", s.project, "init", "--quiet"]);
+    const dryRun = await s.run("project", "merge", from, "--dry-run", ...remote);
+    expect(dryRun.stdout).toContain("Would move 1 checkpoint");
+    const merged = await s.run("project", "merge", from, ...remote);
+    expect([merged.code, merged.stderr]).toEqual([0, ""]);
+    expect(merged.stdout).toContain(`Moved 1 checkpoint and 0 knowledge records from ${from} into ${s.project}.`);
+    expect((await s.run("checkpoint", "list", ...remote)).stdout).toContain("Stored under the subfolder");
   });
 
   it("serves the command line too, and reports an unreachable server", async () => {

@@ -52,6 +52,7 @@ const target: IndexTarget = {
     return { removed: gone.length, renamed: 0 };
   },
   counts: async () => ({ files: index.size, chunks: index.size }),
+  report: async () => ({ cancelRequested: false }),
 };
 
 /** Watches, quicker than people need it, and resolves after the first look. */
@@ -183,7 +184,7 @@ describe("watches on folders", () => {
     const folders = Array.from({ length: 5 }, (_, n) => join(root, `d${n}`));
     for (const one of folders) mkdirSync(one);
     const watching = folderWatch({ onChange: () => {}, maxFolders: 4 });
-    const rules = { ignores: () => false, into: async () => rules };
+    const rules = { ignores: () => false, explain: () => undefined, into: async () => rules };
     for (const one of folders) watching.add(one, rules);
     expect(watching.incomplete).toBe(true);
     watching.retain(new Set(folders.slice(0, 2)));

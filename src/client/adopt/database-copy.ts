@@ -3,6 +3,7 @@ import { lstat, mkdtemp, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { CairnError } from "../../model/errors.ts";
+import { retry } from "../../scheduling/retry.ts";
 import type { ForeignDatabase } from "./foreign-database.ts";
 import { ADOPT_LIMITS } from "./limits.ts";
 import { openListed } from "./read-file.ts";
@@ -10,6 +11,8 @@ import type { AdoptHost } from "./reader.ts";
 
 /** Attempts to copy a database that its owner keeps writing to. */
 const ATTEMPTS = 10;
+/** The header of a database: its change counter grows with each transaction that has a rollback journal. */
+const HEADER_BYTES = 100;
 /** The header of a write-ahead log: its salts change whenever the log restarts. */
 const LOG_HEADER_BYTES = 32;
 
@@ -43,11 +46,12 @@ export async function openCopy(
   const clear = () => rm(folder, { recursive: true, force: true });
   try {
     const copy = join(folder, "copy.db");
-    for (let attempt = 1; !(await copyOnce(path, copy)); attempt++) {
-      signal.throwIfAborted();
-      if (attempt === ATTEMPTS) throw new CairnError("conflict", "changes all the time; close the program that writes it, then try again");
-      await new Promise((resolved) => setTimeout(resolved, 50 * attempt));
-    }
+    const changing = new CairnError("conflict", "changes all the time; close the program that writes it, then try again");
+    const copyOrRaise = async () => {
+      if (!(await copyOnce(path, copy))) throw changing;
+    };
+    const isRetryable = (error: unknown) => error === changing;
+    await retry(copyOrRaise, { attempts: ATTEMPTS, backoff: { firstMs: 50, maxMs: 500 }, isRetryable, signal });
     const database = await host.openDatabase(copy).catch(raiseUnreadable);
     return {
       columns: (table) => {
@@ -82,15 +86,26 @@ function raiseUnreadable(cause: unknown): never {
 
 /** Copies the files once. Returns whether the copy is one consistent state. */
 async function copyOnce(path: string, copy: string): Promise<boolean> {
-  if (await statOf(`${path}-journal`)) return false;
-  const before = { main: await statOf(path), log: await readHeader(`${path}-wal`) };
+  const before = await marksOf(path);
+  if (await hasJournal(path)) return false;
   await copyPlain(path, copy);
   await rm(`${copy}-wal`, { force: true });
   if (before.log !== undefined) await copyPlain(`${path}-wal`, `${copy}-wal`).catch(ignoreMissing);
-  const after = { main: await statOf(path), log: await readHeader(`${path}-wal`) };
-  if (await statOf(`${path}-journal`)) return false;
+  if (await hasJournal(path)) return false;
+  const after = await marksOf(path);
   if (before.log !== after.log) return false;
-  return before.log !== undefined || before.main?.mark === after.main?.mark;
+  return before.log !== undefined || before.main === after.main;
+}
+
+/** A transaction with a rollback journal changes the main file only while the journal exists, and changes its header. */
+async function hasJournal(path: string): Promise<boolean> {
+  return ((await statOf(`${path}-journal`))?.bytes ?? 0) > 0;
+}
+
+/** Returns what changes with each transaction. The time of a file is not enough: several changes within a few milliseconds share one. */
+async function marksOf(path: string): Promise<{ readonly main: string; readonly log: string | undefined }> {
+  const [stats, header, log] = [await statOf(path), await readStart(path, HEADER_BYTES), await readStart(`${path}-wal`, LOG_HEADER_BYTES)];
+  return { main: `${stats?.mark} ${header}`, log };
 }
 
 async function copyPlain(from: string, to: string): Promise<void> {
@@ -103,13 +118,13 @@ async function copyPlain(from: string, to: string): Promise<void> {
   }
 }
 
-/** Returns the header of a write-ahead log; `undefined` if there is none or it is empty. */
-async function readHeader(path: string): Promise<string | undefined> {
+/** Returns the first bytes of a file; `undefined` if there is none or it is empty. */
+async function readStart(path: string, bytes: number): Promise<string | undefined> {
   if (!(await statOf(path))) return undefined;
   const file = await openListed(path).catch(ignoreMissing);
   if (!file) return undefined;
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(LOG_HEADER_BYTES), 0, LOG_HEADER_BYTES, 0);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
     return bytesRead === 0 ? undefined : buffer.toString("hex", 0, bytesRead);
   } finally {
     await file.close();

@@ -144,7 +144,7 @@ async function storeCheckpoints(target: AdoptTarget, batch: readonly Pending[]):
 async function replaceChanged(target: AdoptTarget, project: string, record: CheckpointRecord): Promise<boolean> {
   const stored = await target.getCheckpoint(project, record.id);
   if (!stored || stored.context[ORIGIN.version] === record.context[ORIGIN.version] || stored.updatedAt !== stored.createdAt) return false;
-  await target.deleteCheckpoint(project, record.id); // killed here, the next run imports it, because the ledger has the old fingerprint
+  await target.purgeCheckpoint(project, record.id); // killed here, the next run imports it, because the ledger has the old fingerprint
   await target.importCheckpoints(project, [record]);
   return true;
 }

@@ -40,7 +40,7 @@ async function removeCheckpoints(target: AdoptTarget, project: string, dryRun: b
   for await (const checkpoint of target.listCheckpoints(project, ADOPTED_TAG)) if (isAdopted(checkpoint)) ids.push(checkpoint.id);
   for (const id of dryRun ? [] : ids) {
     signal.throwIfAborted();
-    await target.deleteCheckpoint(project, id);
+    await target.purgeCheckpoint(project, id);
   }
   return ids.length;
 }
@@ -50,7 +50,7 @@ async function removeNotes(target: AdoptTarget, place: Place, dryRun: boolean, s
   for await (const { id, source } of target.listNotes(place)) if (isNoteSource(source)) ids.push(id);
   for (const id of dryRun ? [] : ids) {
     signal.throwIfAborted();
-    await target.deleteNote(place, id);
+    await target.purgeNote(place, id);
   }
   return ids.length;
 }

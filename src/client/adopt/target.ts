@@ -27,7 +27,7 @@ export interface AdoptTarget {
   /** Stores the records whose id is new. Returns how many these were, and the problems of rejected records by their index. */
   importCheckpoints(project: string, records: readonly CheckpointRecord[]): Promise<ImportedCheckpoints>;
   getCheckpoint(project: string, id: string): Promise<StoredCheckpoint | undefined>;
-  deleteCheckpoint(project: string, id: string): Promise<boolean>;
+  purgeCheckpoint(project: string, id: string): Promise<void>;
   /** Yields the checkpoints with a tag, page by page. */
   listCheckpoints(project: string, tag: string): AsyncIterable<StoredCheckpoint>;
   /** Adds and changes the records of a source, and deletes its others if `replaces`. */
@@ -35,7 +35,7 @@ export interface AdoptTarget {
   listNotes(place: Place): AsyncIterable<StoredNote>;
   /** Returns whether a place has an adopted record. */
   hasAdopted(place: Place): Promise<boolean>;
-  deleteNote(place: Place, id: string): Promise<boolean>;
+  purgeNote(place: Place, id: string): Promise<void>;
   /** Returns projects that have records, and how many more there are. */
   projects(): Promise<{ readonly paths: readonly string[]; readonly more: number }>;
 }

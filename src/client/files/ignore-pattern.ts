@@ -2,6 +2,8 @@ import { linearMatcher, optional, type Pattern } from "../../text/linear-pattern
 
 /** One line of a `.gitignore`. */
 export interface IgnoreRule {
+  /** The line as it was written. */
+  readonly line: string;
   readonly negated: boolean;
   readonly foldersOnly: boolean;
   /** `path` is relative to the folder of the `.gitignore`; `name` is its last part. */
@@ -32,7 +34,7 @@ function readRule(line: string, ignoreCase: boolean): IgnoreRule | undefined {
   // A pattern with a slash before its end is anchored to its folder; any other pattern is matched against the name alone.
   const anchored = bare.includes("/");
   const fits = matcher(fold(anchored && bare.startsWith("/") ? bare.slice(1) : bare));
-  return { negated, foldersOnly, matches: (path, name) => fits(fold(anchored ? path : name)) };
+  return { line, negated, foldersOnly, matches: (path, name) => fits(fold(anchored ? path : name)) };
 }
 
 /** Returns a matcher. Most rules are a name or `*.extension` and need no automaton. */

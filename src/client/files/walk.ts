@@ -150,7 +150,10 @@ async function inspect(
     return stat === "ENOENT" ? undefined : { type: "failed", path, reason: "unreadable", detail: stat };
   }
   const isFolder = stat.isDirectory();
-  if (rules.ignores(name, isFolder)) return { type: "skipped", path: isFolder ? `${path}/` : path, reason: "ignored" };
+  if (rules.ignores(name, isFolder)) {
+    const detail = rules.explain(name, isFolder);
+    return { type: "skipped", path: isFolder ? `${path}/` : path, reason: "ignored", ...(detail !== undefined && { detail }) };
+  }
   if (isFolder) return { type: "folder", path, name };
   if (stat.isSymbolicLink()) return { type: "skipped", path, reason: "symlink", detail: await targetOf(top, absolute) };
   if (!stat.isFile()) return { type: "skipped", path, reason: "special" };

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../model/errors.ts";
 import { newId } from "../../model/ids.ts";
+import { poll } from "../../scheduling/retry.ts";
 import { resolveJobRoot } from "../files/root.ts";
 import { type StaleCheck, staleCheck } from "../files/stale.ts";
 import type { IndexCounts } from "./index-target.ts";
@@ -89,12 +90,10 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
     if (running.detached) {
       await running.ended;
       // This process may end only after the other one has taken over the lease.
-      for (const deadline = Date.now() + START_MS; (await files.read(job.jobId))?.status === "pending"; await sleep(20))
-        if (Date.now() > deadline) {
-          await projectLeases.release(lease);
-          throw new CairnError("unavailable", "The indexing process did not start. Try again with wait (--wait).");
-        }
-      return;
+      const hasStarted = async () => (await files.read(job.jobId))?.status !== "pending" || undefined;
+      if (await poll(hasStarted, { everyMs: 20, limitMs: START_MS })) return;
+      await projectLeases.release(lease);
+      throw new CairnError("unavailable", "The indexing process did not start. Try again with wait (--wait).");
     }
     const settled = running.ended
       .then(() => settle(job, lease))
@@ -121,18 +120,19 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
 
   /** Acquires the lease, or returns the job that holds it. */
   async function acquireOrJoin(projectPath: string, jobId: string): Promise<Lease | Job> {
-    for (const deadline = Date.now() + HAND_OVER_MS; ; await sleep(20)) {
+    const attempt = async (): Promise<Lease | Job | undefined> => {
       if (closing) throw closedError();
       const lease = await projectLeases.acquire(projectPath, jobId);
       if ("token" in lease) return lease;
       const running = await files.read(lease.heldBy);
-      if (running && !hasEnded(running) && running.projectPath === projectPath) return running;
-      // The job has ended or is not written yet: soon the lease is free or has a job.
-      if (Date.now() > deadline)
-        throw new CairnError("unavailable", "Another process holds the lease of this project without a job. Try again in a moment.", {
-          retryAfterMs: 1_000,
-        });
-    }
+      // Without one, the job has ended or is not written yet: soon the lease is free or has a job.
+      return running && !hasEnded(running) && running.projectPath === projectPath ? running : undefined;
+    };
+    const found = await poll(attempt, { everyMs: 20, limitMs: HAND_OVER_MS });
+    if (found) return found;
+    throw new CairnError("unavailable", "Another process holds the lease of this project without a job. Try again in a moment.", {
+      retryAfterMs: 1_000,
+    });
   }
 
   /** Starts a job. `close` waits for it, so that no job starts after the end. */

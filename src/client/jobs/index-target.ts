@@ -2,6 +2,7 @@ import type { SourceFile } from "../../code/index-batch.ts";
 import type { Code } from "../../code/service.ts";
 import { asCairnError, type ErrorCode } from "../../model/errors.ts";
 import type { FileOutcome } from "../../model/index-job.ts";
+import type { IndexReport } from "../../model/index-report.ts";
 import { isAbandoned } from "../../model/migration.ts";
 import { retry } from "../../scheduling/retry.ts";
 
@@ -14,6 +15,8 @@ export interface IndexTarget {
   /** Removes files that are not in the manifest. Returns how many were removed, and how many were renamed instead. */
   finish(manifest: readonly string[], signal: AbortSignal): Promise<{ readonly removed: number; readonly renamed: number }>;
   counts(signal: AbortSignal): Promise<IndexCounts>;
+  /** Reports the job to those who look at the index, and returns whether one of them asked to cancel it. */
+  report(report: IndexReport, signal: AbortSignal): Promise<{ readonly cancelRequested: boolean }>;
   /** Batches that may be in progress at once. */
   readonly atOnce: number;
 }
@@ -38,6 +41,7 @@ export function embeddedTarget(code: Code, projectPath: string): IndexTarget {
       return { removed: removed.length, renamed: renamed.length };
     },
     counts: async () => countsOf(await code.stats({ projectPath })),
+    report: (report) => code.report({ projectPath, report }),
   };
 }
 
@@ -79,5 +83,6 @@ export function withRetry(
     send: (files, signal) => repeat(signal, () => target.send(files, signal)),
     finish: (manifest, signal) => repeat(signal, () => target.finish(manifest, signal)),
     counts: target.counts, // optional, so a failure is not retried
+    report: target.report, // as well
   };
 }

@@ -78,7 +78,7 @@ async function listFiles({ root, includeIgnored = false, anywhere = false, signa
   const unreadable: string[] = [];
   for await (const entry of walk(root, { ignoreRules: !includeIgnored, anywhere, signal, onFolder })) {
     if (entry.type === "file") files.push(entry);
-    else if (entry.type === "skipped") tally.skipped(entry.reason, entry.path);
+    else if (entry.type === "skipped") tally.skipped(entry.reason, entry.path, entry.detail);
     else {
       if (entry.path === "./") throw new CairnError("unavailable", `The folder ${root} cannot be read (${entry.detail}).`);
       if (entry.path.endsWith("/")) unreadable.push(entry.path);

@@ -34,7 +34,7 @@ export function jobFiles(dataDir: string): JobFiles {
   async function read(jobId: string): Promise<Job | undefined> {
     if (!JOB_ID.test(jobId)) return undefined;
     try {
-      const job = toCamel(JobRecord, JobRecord.parse(JSON.parse(readOwnFile(pathOf(jobId), JOB_BYTES).toString("utf8"))));
+      const job = toCamel(JobRecord(), JobRecord().parse(JSON.parse(readOwnFile(pathOf(jobId), JOB_BYTES).toString("utf8"))));
       return job.jobId === jobId ? job : undefined;
     } catch {
       return undefined; // missing, written by another user, or not a job
@@ -54,7 +54,7 @@ export function jobFiles(dataDir: string): JobFiles {
     list,
     remove,
     async write(job) {
-      await writeAtomically(pathOf(job.jobId), `${JSON.stringify(toWire(JobRecord, job), null, 2)}\n`);
+      await writeAtomically(pathOf(job.jobId), `${JSON.stringify(toWire(JobRecord(), job), null, 2)}\n`);
       if (hasEnded(job)) await rm(cancelPath(job.jobId), { force: true });
     },
     requestCancel: (jobId) => writeFile(cancelPath(jobId), "", { mode: 0o600 }),
@@ -80,7 +80,7 @@ export function jobFiles(dataDir: string): JobFiles {
 
 /** Returns a job as mcp-state.json lists it. */
 function summarize(job: Job) {
-  const record = toWire(JobRecord, job) as z.output<typeof JobRecord>;
+  const record = toWire(JobRecord(), job) as z.output<ReturnType<typeof JobRecord>>;
   const { project_path: path, created_at, started_at = created_at, status, phase, files_processed, files_total, eta_seconds } = record;
   return { project_id: path, path, started_at, status, phase, files_processed, files_total, eta_seconds };
 }

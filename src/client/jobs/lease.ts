@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { readOwnFile } from "../../files/own-file.ts";
 import { newId, projectDatabaseName } from "../../model/ids.ts";
+import { once } from "../../model/once.ts";
 import { withFileLock } from "../../stores/file/lock.ts";
 import { writeAtomically } from "../files/write-atomically.ts";
 
@@ -31,8 +32,10 @@ export interface LeaseOptions {
   readonly leaseMs?: number;
 }
 
-const LeaseFile = z.strictObject({ job_id: z.string(), token: z.string(), pid: z.int(), host: z.string(), renewed_at_ms: z.number() });
-type Held = z.output<typeof LeaseFile>;
+const LeaseFile = once(() =>
+  z.strictObject({ job_id: z.string(), token: z.string(), pid: z.int(), host: z.string(), renewed_at_ms: z.number() }),
+);
+type Held = z.output<ReturnType<typeof LeaseFile>>;
 
 const LEASE_MS = 30_000;
 const LEASE_BYTES = 16 * 1024;
@@ -44,7 +47,7 @@ export function leases(dataDir: string, { leaseMs = LEASE_MS }: LeaseOptions = {
 
   function readHeld(projectPath: string): Held | undefined {
     try {
-      return LeaseFile.parse(JSON.parse(readOwnFile(pathOf(projectPath), LEASE_BYTES).toString("utf8")));
+      return LeaseFile().parse(JSON.parse(readOwnFile(pathOf(projectPath), LEASE_BYTES).toString("utf8")));
     } catch {
       return undefined; // no job holds it
     }

@@ -1,31 +1,15 @@
 import { z } from "zod";
+import { jobText } from "../../code/job-text.ts";
+import { JobView } from "../../code/wire-schemas.ts";
 import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Cairn } from "../../operations/cairn.ts";
 import { type Operation, operation } from "../../operations/operation.ts";
 import { Id, ProjectPath } from "../../operations/schemas.ts";
 import type { IndexJobs } from "./index-jobs.ts";
-import { hasEnded, JobStatus } from "./job.ts";
-import { jobText } from "./job-text.ts";
+import { hasEnded } from "./job.ts";
 
 /** Operations of the client side: they read the disk, so a server does not have them. */
-
-const JobView = z.object({
-  job_id: z.string(),
-  status: JobStatus,
-  phase: z.string(),
-  started_at: z.string().optional(),
-  finished_at: z.string().optional(),
-  files_processed: z.int(),
-  files_total: z.int(),
-  current_file: z.string().optional(),
-  eta_seconds: z.int().optional(),
-  counts: z.record(z.string(), z.int()),
-  skipped: z.record(z.string(), z.int()).describe("By reason."),
-  skipped_files: z.array(z.object({ path: z.string(), reason: z.string() })),
-  failed_files: z.array(z.object({ path: z.string(), reason: z.string() })),
-  error: z.string().optional(),
-});
 
 export const codeIndex = operation({
   name: "code_index",

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { asCairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
+import type { IndexReport } from "../../model/index-report.ts";
 import { redactMessage } from "../../text/redact-message.ts";
 import { openHashCache } from "../files/hash-cache.ts";
 import { resolveJobRoot } from "../files/root.ts";
@@ -37,6 +38,8 @@ export interface JobRun extends IndexSettings {
 /** Milliseconds between two writes of the job's file. */
 const REPORT_MS = 250;
 const PUBLISH_MS = 2_000;
+/** Milliseconds that a report to the index may take. */
+const ANNOUNCE_MS = 5_000;
 
 /** Runs a job to its end, reports its progress and result in its file, and releases the lease. Errors of the job are reported, not thrown. */
 export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, ...settings }: JobRun): Promise<Job> {
@@ -66,7 +69,14 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
     if (Date.now() - publishedAt > PUBLISH_MS) {
       publishedAt = Date.now();
       await files.publish();
+      await announce();
     }
+  };
+  let announceTo: ((signal: AbortSignal) => Promise<{ readonly cancelRequested: boolean }>) | undefined;
+  /** Reports the job in the index, where the console reads it. The job does not depend on it. A watch announces only what changed something. */
+  const announce = async () => {
+    const answer = await announceTo?.(AbortSignal.timeout(ANNOUNCE_MS)).catch(() => undefined);
+    if (answer?.cancelRequested) end("cancel");
   };
   let ticking = Promise.resolve();
   let isTicking = false;
@@ -82,12 +92,17 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
   }, REPORT_MS);
 
   let index: Job["index"];
+  let closeTarget = async () => {};
   const work = async (): Promise<void> => {
     ending.signal.throwIfAborted();
     await tick();
     const root = await resolveJobRoot(job);
     const cache = await openHashCache(join(dataDir, "jobs", `${projectDatabaseName(job.projectPath)}.hashes`), root);
     const { target, close } = await openTarget();
+    closeTarget = close;
+    const isWatch = onFolder !== undefined;
+    announceTo = async (signal) => (isWatch && isIdle(reported) ? NOT_CANCELLED : target.report(toReport(reported), signal));
+    await announce();
     try {
       const { batchFiles, batchBytes } = settings;
       const { includeIgnored, anywhere } = job;
@@ -96,7 +111,6 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
       index = await target.counts(ending.signal).catch(() => undefined); // the job is complete without them
     } finally {
       await cache.save().catch(() => {}); // files are read again then
-      await close();
     }
   };
   const outcome = await work().then(
@@ -119,9 +133,34 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
     ...outcome,
     ...(!isInterrupted && { finishedAt: new Date().toISOString() }),
   }).catch(() => {});
+  if (endedBy !== "lost lease") await announce();
+  await closeTarget();
   await held.release().catch(() => {}); // it expires
   await files.publish().catch(() => {}); // the next job does it
   return reported;
+}
+
+const NOT_CANCELLED = { cancelRequested: false };
+
+/** Whether a job found nothing to do. */
+function isIdle({ status, counts: { indexed, renamed, removed, failed } }: Job): boolean {
+  return status !== "failed" && indexed + renamed + removed + failed === 0;
+}
+
+function toReport(job: Job): IndexReport {
+  const { jobId, status, phase, updatedAt, finishedAt, filesProcessed, filesTotal, currentFile, etaSeconds, error } = job;
+  return {
+    ...{ jobId, status, phase, updatedAt, filesProcessed, filesTotal },
+    startedAt: job.startedAt ?? job.createdAt,
+    ...(finishedAt !== undefined && { finishedAt }),
+    ...(currentFile !== undefined && { currentFile }),
+    ...(etaSeconds !== undefined && { etaSeconds }),
+    ...(error !== undefined && { error }),
+    counts: job.counts,
+    skipped: job.skipped,
+    skippedFiles: job.skippedFiles,
+    failedFiles: job.failedFiles.map(({ path, reason }) => ({ path, reason })),
+  };
 }
 
 function reasonOf(thrown: unknown): string {

@@ -12,9 +12,9 @@ export interface Tally {
   total(files: number): void;
   done(status: FileOutcome["status"], chunks?: number, bytes?: number): void;
   /** Counts an entry that the walk excluded. It is not one of the files. */
-  skipped(reason: SkipReason, path: string): void;
+  skipped(reason: SkipReason, path: string, detail?: string): void;
   /** Counts a file that was excluded after it was read. */
-  skippedFile(reason: SkipReason, path: string): void;
+  skippedFile(reason: SkipReason, path: string, detail?: string): void;
   /** Counts a file that was deleted after the walk. */
   vanished(): void;
   /** `isWalked`: the walk returned it as a file. */
@@ -26,8 +26,8 @@ export interface Tally {
 
 /** Failed files that a job names; it counts all of them. */
 const FAILED_NAMED = 100;
-/** Skipped files that a job names for each reason. */
-const SKIPPED_NAMED = 5;
+/** Skipped entries that a job names for each reason; it counts all of them. */
+const SKIPPED_NAMED = 100;
 /** Milliseconds of the window whose rate the ETA is computed from: recent files predict the rest better than the whole job. */
 const RATE_WINDOW_MS = 10_000;
 
@@ -54,11 +54,10 @@ export function tally(nowMs: () => number = Date.now): Tally {
     if (total === 0 || since <= 0 || at <= previous.at) return undefined;
     return Math.ceil(((total - processed) * (at - previous.at)) / since / 1_000);
   }
-  const skip = (reason: SkipReason, path: string) => {
+  const skip = (reason: SkipReason, path: string, detail?: string) => {
     const count = (skipped[reason] ?? 0) + 1;
     skipped[reason] = count;
-    // Files that the project's own rules exclude are expected, so they are not named.
-    if (reason !== "ignored" && count <= SKIPPED_NAMED) skippedFiles.push({ path, reason });
+    if (count <= SKIPPED_NAMED) skippedFiles.push({ path, reason, ...(detail !== undefined && { detail }) });
   };
   return {
     phase(name, file) {
@@ -79,9 +78,9 @@ export function tally(nowMs: () => number = Date.now): Tally {
       counts.bytes += bytes;
     },
     skipped: skip,
-    skippedFile(reason, path) {
+    skippedFile(reason, path, detail) {
       processed++;
-      skip(reason, path);
+      skip(reason, path, detail);
     },
     vanished() {
       processed++;

@@ -1,10 +1,12 @@
 import type { z } from "zod";
 import { codeHashes, codeJobGet, codeManifest, codeSend } from "../../code/index-operations.ts";
+import { codeReport } from "../../code/job-operations.ts";
 import { codeStats } from "../../code/upkeep-operations.ts";
 import type { JobOutput } from "../../code/wire-schemas.ts";
 import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Operation } from "../../operations/operation.ts";
+import { toWire } from "../../operations/wire.ts";
 import { callPacer } from "../../scheduling/rate-limit.ts";
 import { countsOf, type IndexCounts, type IndexTarget } from "../jobs/index-target.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -70,6 +72,10 @@ export function remoteTarget(
       return { removed, renamed };
     },
     counts: async (signal) => countsOf((await call(codeStats, { project_path: projectPath }, signal)) as unknown as IndexCounts),
+    async report(report, signal) {
+      const input = toWire(codeReport.input, { projectPath, ...report }) as Record<string, unknown>;
+      return { cancelRequested: (await call(codeReport, input, signal)).cancel_requested === true };
+    },
   };
 }
 
