@@ -186,34 +186,35 @@ export async function embeddingFindings(
   const found: Finding[] = [];
   for (const projectId of [...projectIds, SHARED_PROJECT_ID]) {
     signal?.throwIfAborted();
-    const missing = await backlogOf(storage, projectId);
-    if (missing > embeddingBacklogMax)
+    const { records, parts } = await backlogOf(storage, projectId);
+    if (records + parts > embeddingBacklogMax)
       found.push({
         check: "embeddings",
         severity: "problem",
         subject: subjectOf(projectId),
-        message: `${missing} records have no vector yet; limit ${embeddingBacklogMax}. Only keyword search finds them.`,
+        message: `${records} records${parts > 0 ? ` and ${parts} parts of long records` : ""} have no vector yet; limit ${embeddingBacklogMax}. Only keyword search finds them.`,
         command: "cairn embeddings upgrade",
       });
   }
   return found;
 }
 
-async function backlogOf(storage: Storage, projectId: string): Promise<number> {
+async function backlogOf(storage: Storage, projectId: string): Promise<{ readonly records: number; readonly parts: number }> {
+  const missing = { records: 0, parts: 0 };
   try {
     const project = await storage.find(projectId);
-    if (!project) return 0;
+    if (!project) return missing;
     const collections: readonly { readonly embeddings: EmbeddingStore }[] = [project.checkpoints, project.knowledge, project.code];
-    let missing = 0;
     for (const { embeddings } of collections) {
       const current = (await embeddings.versions()).find(({ isCurrent }) => isCurrent);
       if (!current) continue; // embedding is off
-      const { records, vectors } = await embeddings.counts(current.versionId);
-      missing += Math.max(0, records - vectors);
+      const { records, vectors, parts, partVectors } = await embeddings.counts(current.versionId);
+      missing.records += Math.max(0, records - vectors);
+      missing.parts += Math.max(0, parts - partVectors);
     }
     return missing;
   } catch (error) {
-    if (error instanceof CairnError && error.code === "unavailable") return 0; // other checks report a damaged or newer database
+    if (error instanceof CairnError && error.code === "unavailable") return { records: 0, parts: 0 }; // other checks report a damaged or newer database
     throw error;
   }
 }

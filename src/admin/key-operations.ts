@@ -14,6 +14,7 @@ const KeyOutput = z.object({
   projects: z.array(z.string()),
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime().optional(),
+  last_used_at: z.iso.datetime().optional().describe("Recorded about once per minute."),
 });
 
 export const keyCreate = operation({
@@ -65,8 +66,8 @@ export const keyList = operation({
     examples: ["cairn key list"],
     view: {
       table: "keys",
-      columns: ["id", "access", "label", "all_projects", "projects", "created_at", "expires_at"],
-      optional: ["created_at", "all_projects", "expires_at"],
+      columns: ["id", "access", "label", "all_projects", "projects", "created_at", "expires_at", "last_used_at"],
+      optional: ["created_at", "all_projects", "expires_at", "last_used_at"],
     },
   },
   render: ({ keys }) =>
@@ -83,7 +84,7 @@ export const keyList = operation({
 
 export const keyRevoke = operation({
   name: "key_revoke",
-  summary: "Revoke an API key. The next request with it is refused.",
+  summary: "Revoke an API key. Every server refuses it within a second.",
   input: z.strictObject({ id: text(LIMITS.idChars, 1).describe("The id of the key, the middle part of cairn_<id>_<secret>.") }),
   output: z.object({ revoked: z.boolean() }),
   access: "admin",
@@ -98,7 +99,58 @@ export const keyRevoke = operation({
   },
 });
 
-export const keyOperations = [keyCreate, keyList, keyRevoke];
+export const keyRotate = operation({
+  name: "key_rotate",
+  summary: "Replace an API key by a new one with the same access. Both are valid during the overlap.",
+  input: z.strictObject({
+    id: text(LIMITS.idChars, 1).describe("The id of the key, the middle part of cairn_<id>_<secret>."),
+    overlap_hours: z.number().min(0).max(LIMITS.keyOverlapHours).default(24).describe("Hours for which the old key stays valid."),
+    expires_at: z.iso
+      .datetime()
+      .optional()
+      .describe("Expiry time of the new key. Without it the new key is valid for as long as the old one was meant to be."),
+  }),
+  output: KeyOutput.extend({
+    key: z.string().describe("The new key itself: cairn_<id>_<secret>."),
+    replaced_id: z.string(),
+    replaced_expires_at: z.iso.datetime(),
+  }),
+  access: "admin",
+  annotations: { idempotent: false },
+  toolset: "none",
+  http: { method: "POST", path: "/v1/key/{id}/rotate", status: 201 },
+  cli: { positional: ["id"], examples: ["cairn key rotate 0f3a9c27b1d4", "cairn key rotate 0f3a9c27b1d4 --overlap-hours 0"] },
+  render: ({ key, id, replaced_id, replaced_expires_at }) =>
+    `${key}\nStore it now: it is not shown again. Key ${id} replaces ${replaced_id}, which is valid until ${replaced_expires_at}.`,
+  async run(cairn, input, context) {
+    assertAllProjects(context);
+    const { replaced, ...key } = await cairn.keys.rotate(input);
+    return { ...toOutput(key), replacedId: replaced.id, replacedExpiresAt: replaced.expiresAt! };
+  },
+});
+
+export const keyMigrate = operation({
+  name: "key_migrate",
+  summary: "Copy the API keys of the data folder into the PostgreSQL database, for all its servers.",
+  input: z.strictObject({}),
+  output: z.object({
+    migrated: z.int().describe("Keys that were copied."),
+    present: z.int().describe("Keys of the data folder that the database already had."),
+  }),
+  access: "admin",
+  annotations: {},
+  toolset: "none",
+  http: { method: "POST", path: "/v1/key/migrate" },
+  cli: { examples: ["cairn key migrate"] },
+  render: ({ migrated, present }) =>
+    `${migrated} migrated, ${present} already there.${migrated + present > 0 ? " keys.json is now keys.json.migrated." : ""}`,
+  async run(cairn, _input, context) {
+    assertAllProjects(context);
+    return cairn.keys.migrate();
+  },
+});
+
+export const keyOperations = [keyCreate, keyList, keyRotate, keyMigrate, keyRevoke];
 
 function toOutput<Key extends ApiKey>(key: Key) {
   return { ...key, allProjects: key.projects === "all", projects: key.projects === "all" ? [] : key.projects };

@@ -23,6 +23,7 @@ export const projectMerge = operation({
     dry_run: z.boolean(),
     checkpoints: z.int().describe("Checkpoints moved."),
     knowledge: z.int().describe("Knowledge records moved."),
+    deleted: z.int().describe("Deleted records moved; they can still be restored."),
     code_files: z.int().describe("Files removed from the code index of from."),
     renamed: z
       .array(z.object({ id: z.string(), new_id: z.string() }))
@@ -41,9 +42,10 @@ export const projectMerge = operation({
     attention: ({ kept }) => (kept as number) > 0,
     cancelled: "Every record is in one of the projects. Repeat the command to move the rest.",
   },
-  render: ({ from, into, dry_run, checkpoints, knowledge, code_files, renamed, kept, problems, removed }) =>
+  render: ({ from, into, dry_run, checkpoints, knowledge, deleted, code_files, renamed, kept, problems, removed }) =>
     [
       `${dry_run ? "Would move" : "Moved"} ${count(checkpoints, "checkpoint")} and ${count(knowledge, "knowledge record")} from ${from} into ${into}.`,
+      deleted > 0 && `${dry_run ? "Would also move" : "Also moved"} ${count(deleted, "deleted record")}.`,
       code_files > 0 &&
         `The code index of ${from} (${count(code_files, "file")}) ${dry_run ? "would be" : "was"} deleted. Build that of the project with: cairn code index`,
       ...renamed.map(({ id, new_id }) => `  ${id} is now ${new_id}: the project has another record with that id.`),

@@ -13,6 +13,9 @@ interface Versioned {
   readonly uses?: number;
   readonly successes?: number;
   readonly contentHash?: string;
+  /** Only checkpoints have these. */
+  readonly summary?: string;
+  readonly description?: string;
 }
 
 /** The records of one kind, with the database that they leave and the one that receives them. */
@@ -90,7 +93,13 @@ function targetId<RecordType extends Versioned>(
 function covers(copy: Versioned, record: Versioned, newId: string | undefined): boolean {
   if (newId === undefined) return copy.contentHash === record.contentHash;
   const counts = (copy.uses ?? 0) >= (record.uses ?? 0) && (copy.successes ?? 0) >= (record.successes ?? 0);
-  return copy.createdAt === record.createdAt && copy.updatedAt >= record.updatedAt && counts;
+  const isLater = copy.updatedAt > record.updatedAt || (copy.updatedAt === record.updatedAt && hasSameContent(copy, record));
+  return copy.createdAt === record.createdAt && isLater && counts;
+}
+
+/** Two records of one millisecond may share their times and, where callers choose it, their id. */
+function hasSameContent(copy: Versioned, record: Versioned): boolean {
+  return copy.contentHash === record.contentHash && copy.summary === record.summary && copy.description === record.description;
 }
 
 function isUnchanged(read: Versioned, now: Versioned): boolean {

@@ -2,6 +2,7 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import type { Knowledge } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
+import type { DeletableRecords, DeletedQuery } from "../ports/deletable-records.ts";
 import type { FileOptions } from "../ports/project-files.ts";
 import type { ProjectStore } from "../ports/storage.ts";
 
@@ -30,6 +31,21 @@ export function progressCounter(progress: ((done: number) => void) | undefined):
     done += more;
     progress?.(done);
   };
+}
+
+/** Reads all deleted records of a collection with their times of deletion, the latest first. */
+export async function* deletedPages<RecordType extends { readonly id: string }>(
+  store: DeletableRecords<RecordType>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Page<RecordType & { readonly deletedAt: string }>> {
+  for (let after: DeletedQuery["after"]; ; ) {
+    signal?.throwIfAborted();
+    const { records, damaged } = await store.listDeleted({ limit: LIMITS.transferRecords, after });
+    yield { records: records.map(({ record, deletedAt }) => ({ ...record, deletedAt })), damaged };
+    const last = records.at(-1);
+    if (!last || records.length < LIMITS.transferRecords) return;
+    after = { at: last.deletedAt, id: last.record.id };
+  }
 }
 
 /** Reads all checkpoints of a project, newest first. */

@@ -3,7 +3,16 @@ import { CairnError } from "../model/errors.ts";
 import type { FileOptions, ProjectFiles } from "../ports/project-files.ts";
 import type { ProjectStore } from "../ports/storage.ts";
 import { type MergeDeps, type MergeProject, type MergeReport, mergeProject } from "./merge.ts";
-import { checkpointPages, knowledgePages, type Page, PROBLEMS_SHOWN, progressCounter, type Store, type Stored } from "./record-pages.ts";
+import {
+  checkpointPages,
+  deletedPages,
+  knowledgePages,
+  type Page,
+  PROBLEMS_SHOWN,
+  progressCounter,
+  type Store,
+  type Stored,
+} from "./record-pages.ts";
 
 /** Exports a project to one database file, imports such a file, and merges projects. */
 export interface Transfer {
@@ -21,6 +30,8 @@ export interface ProjectFile {
   readonly file: string;
   /** Carries the code index too, in a file next to it. Without it, an index run builds the index again. */
   readonly withCode?: boolean | undefined;
+  /** Leaves out deleted records, which could still be restored. */
+  readonly withoutDeleted?: boolean | undefined;
 }
 
 export interface TransferOptions extends FileOptions {
@@ -55,9 +66,9 @@ export function transfer(deps: TransferDeps): Transfer {
   return {
     merge: (input, options) => mergeProject(deps, input, options),
 
-    async export({ projectPath, file, withCode = false }, { signal, progress } = {}) {
+    async export({ projectPath, file, withCode = false, withoutDeleted = false }, { signal, progress } = {}) {
       // A copy of the file includes damaged rows; writing records one by one skips them.
-      if (await storage.copyTo?.(projectPath, file, { signal, withCode }))
+      if (await storage.copyTo?.(projectPath, file, { signal, withCode, withoutDeleted }))
         return { damaged: (await storage.checkRecords(projectPath)).damaged };
       if (withCode) throw notAFile();
       const project = await storage.find(projectPath);
@@ -75,38 +86,50 @@ export function transfer(deps: TransferDeps): Transfer {
           damaged.push(...page.damaged);
           count(page.records.length);
         }
+        if (withoutDeleted) return;
+        for await (const page of deletedPages(project.checkpoints, signal)) {
+          await Promise.all(page.records.map(({ deletedAt, ...checkpoint }) => copy.checkpoints.putDeleted(checkpoint, deletedAt)));
+          damaged.push(...page.damaged);
+          count(page.records.length);
+        }
+        for await (const page of deletedPages(project.knowledge, signal)) {
+          await Promise.all(page.records.map(({ deletedAt, ...record }) => copy.knowledge.putDeleted(record, deletedAt)));
+          damaged.push(...page.damaged);
+          count(page.records.length);
+        }
       };
       await files.write(file, projectPath, fill, { signal });
       return { damaged };
     },
 
-    async import({ projectPath, file, withCode = false }, { signal, progress } = {}) {
+    async import({ projectPath, file, withCode = false, withoutDeleted = false }, { signal, progress } = {}) {
       if (withCode && !storage.importCode) throw notAFile();
       const report = await files.read(
         file,
         async (project) => {
           const count = progressCounter(progress);
-          const importPages = async (pages: AsyncIterable<Page<unknown>>, store: Store): Promise<ImportCounts> => {
+          const importPages = async (lists: readonly AsyncIterable<Page<unknown>>[], store: Store): Promise<ImportCounts> => {
             const counts = { imported: 0, present: 0, failed: 0, problems: [] as string[] };
-            for await (const page of pages) {
-              const {
-                imported,
-                present,
-                problems: refused,
-              } = page.records.length > 0 ? await store(projectPath, page.records, { signal }) : NONE;
-              const problems = [...refused, ...page.damaged.map(({ id, reason }) => ({ problem: `${id} is damaged: ${reason}` }))];
-              counts.imported += imported;
-              counts.present += present;
-              counts.failed += problems.length;
-              counts.problems.push(...problems.slice(0, PROBLEMS_SHOWN - counts.problems.length).map(({ problem }) => problem));
-              count(page.records.length);
-            }
+            for (const pages of withoutDeleted ? lists.slice(0, 1) : lists)
+              for await (const page of pages) {
+                const {
+                  imported,
+                  present,
+                  problems: refused,
+                } = page.records.length > 0 ? await store(projectPath, page.records, { signal }) : NONE;
+                const problems = [...refused, ...page.damaged.map(({ id, reason }) => ({ problem: `${id} is damaged: ${reason}` }))];
+                counts.imported += imported;
+                counts.present += present;
+                counts.failed += problems.length;
+                counts.problems.push(...problems.slice(0, PROBLEMS_SHOWN - counts.problems.length).map(({ problem }) => problem));
+                count(page.records.length);
+              }
             return counts;
           };
           return {
             from: project.projectPath,
-            checkpoints: await importPages(checkpointPages(project, signal), checkpoints),
-            knowledge: await importPages(knowledgePages(project, signal), knowledge),
+            checkpoints: await importPages([checkpointPages(project, signal), deletedPages(project.checkpoints, signal)], checkpoints),
+            knowledge: await importPages([knowledgePages(project, signal), deletedPages(project.knowledge, signal)], knowledge),
           };
         },
         { signal },

@@ -19,6 +19,7 @@ const migrate = operation({
       .boolean()
       .default(false)
       .describe("Undo a migration that is unfinished, or after which nothing was written. Cannot be combined with a target."),
+    without_deleted: z.boolean().default(false).describe("Leave deleted records behind, in the archived source."),
   }),
   output: z.object({
     databases: z.array(
@@ -46,14 +47,14 @@ const migrate = operation({
     ],
   },
   render: ({ databases }) => databases.map(lineOf).join("\n") || "There is nothing to migrate.",
-  run: async (cairn, { to, dryRun, rollback, ...input }, context) => {
+  run: async (cairn, { to, dryRun, rollback, withoutDeleted, ...input }, context) => {
     if (rollback && to !== undefined) throw new CairnError("invalid_input", "to: cannot be combined with rollback.");
     const { signal, progress, keyId } = context;
     if (keyId !== undefined) {
       assertAllProjects(context);
       if (to !== undefined && to !== "sqlite") assertAllowedTarget(to, cairn.migrations.allowedHosts);
     }
-    return cairn.migrations.migrate({ to, dryRun, rollback, which: selectionOf(input, context), signal, progress });
+    return cairn.migrations.migrate({ to, dryRun, rollback, withoutDeleted, which: selectionOf(input, context), signal, progress });
   },
 });
 

@@ -5,6 +5,7 @@ import { isAbandoned, isMigrating } from "../model/migration.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
 import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
 import { waitLimitMs } from "../scheduling/calls.ts";
+import { pollDelayMs } from "../scheduling/retry.ts";
 
 /** How to find a database that may be migrated while this process uses it. */
 interface Relocation<Store> {
@@ -53,7 +54,7 @@ function relocator<Store>({ local, locate, openMigrated, findAbandoned }: Reloca
         const abandoned = await findAbandoned();
         if (abandoned) throw abandoned;
         if (!isMigrating(error) || isAbandoned(error) || Date.now() > deadline) throw error;
-        await sleep(POLL_MS * (0.5 + Math.random()));
+        await sleep(pollDelayMs(POLL_MS));
       }
     }
   };
@@ -141,6 +142,7 @@ export function relocateStorage(local: Storage, relocations: Relocations<Storage
     checkRecords: (projectId) => databases.lookUp(projectId, (storage) => storage.checkRecords(projectId)),
     repairRecords: (projectId) => databases.lookUp(projectId, (storage) => storage.repairRecords(projectId)),
     quarantine: (projectId, problems) => databases.lookUp(projectId, (storage) => storage.quarantine(projectId, problems)),
+    remove: (projectId) => databases.lookUp(projectId, (storage) => storage.remove(projectId)),
     copyTo: (projectId, file, options) =>
       databases.lookUp(projectId, async (storage) => (await storage.copyTo?.(projectId, file, options)) ?? false),
     importCode: (projectId, file, options) =>

@@ -3,7 +3,7 @@ import type { MigrationRecord, TableDigest } from "../model/migration.ts";
 import type {
   Counters,
   DatabaseShape,
-  MigrationJournal,
+  MigrationRecordStore,
   MigrationSource,
   MigrationTarget,
   RollbackTarget,
@@ -16,7 +16,7 @@ export interface Migration {
   readonly source: MigrationSource;
   readonly target: MigrationTarget;
   readonly shape: DatabaseShape;
-  readonly journal: MigrationJournal;
+  readonly records: MigrationRecordStore;
   readonly watch: Watch;
   readonly trace: Trace;
 }
@@ -49,11 +49,11 @@ export async function planMigration(
  * source is archived, a failure undoes everything; afterwards the migration can only be completed, however often it is killed.
  */
 export async function runMigration(migration: Migration, first: MigrationRecord): Promise<MigrationRecord> {
-  const { source, target, journal, trace } = migration;
+  const { source, target, records, trace } = migration;
   let record = first;
   const saveRecord = (change: Partial<MigrationRecord>) => {
     record = { ...record, ...change };
-    journal.write(record);
+    records.write(record);
     trace(`recorded ${record.state}`);
   };
   try {
@@ -76,7 +76,7 @@ export async function runMigration(migration: Migration, first: MigrationRecord)
   await target.open(record.migrationId);
   if (record.direction === "up") saveRecord({ state: "migrated", before: undefined });
   else {
-    journal.remove();
+    records.remove();
     trace("record removed");
     record = { ...record, state: "migrated" };
   }
@@ -125,14 +125,14 @@ function findLaggingCounters(source: Counters, target: Counters): string[] {
 
 /** Restores the state before the migration. If that fails, the record stays and the next run undoes it. */
 export async function undoMigration(
-  { source, target, journal, trace }: Migration,
+  { source, target, records, trace }: Migration,
   record: MigrationRecord,
   cause?: unknown,
 ): Promise<void> {
   try {
     // After `unfence` other processes write again, so the copy must never count as complete: the record returns to `fencing`, the state
     // before the copy. A process that is killed here leaves a record from which the migration can restart, or be undone again.
-    journal.write({ ...record, state: "fencing", tables: undefined, archive: undefined });
+    records.write({ ...record, state: "fencing", tables: undefined, archive: undefined });
     trace("recorded undoing");
     await source.unfence(record.migrationId);
   } catch (error) {
@@ -145,7 +145,7 @@ export async function undoMigration(
   }
   // A fenced copy does no harm: the next migration replaces it.
   await target.discard(record.migrationId).catch(() => {});
-  if (record.before) journal.write(record.before);
-  else journal.remove();
+  if (record.before) records.write(record.before);
+  else records.remove();
   trace("undone");
 }

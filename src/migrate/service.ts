@@ -1,7 +1,7 @@
 import type { DatabaseName } from "../model/backup.ts";
 import { CairnError } from "../model/errors.ts";
 import type { MigrationRecord, TableDigest } from "../model/migration.ts";
-import type { DatabaseShape, MigrationJournal, MigrationSource, MigrationTarget, Trace } from "../ports/migration.ts";
+import type { DatabaseShape, MigrationRecordStore, MigrationSource, MigrationTarget, Trace } from "../ports/migration.ts";
 import { type Migration, planMigration, runMigration, undoMigration } from "./run-migration.ts";
 
 /** A database of Cairn, or a file of LangGraph threads at any path. */
@@ -13,7 +13,7 @@ export interface MigratableDatabase {
   readonly name: string;
   readonly projectId?: string | undefined;
   readonly shape: DatabaseShape;
-  readonly journal: MigrationJournal;
+  readonly records: MigrationRecordStore;
   newMigrationId(): string;
   /** The path of its SQLite file, which may not exist. */
   readonly path: string;
@@ -31,6 +31,8 @@ export interface MigrateInput {
   readonly dryRun?: boolean | undefined;
   /** Undoes a migration that is unfinished, or after which nothing was written. */
   readonly rollback?: boolean | undefined;
+  /** Leaves deleted records behind, in the archived source. */
+  readonly withoutDeleted?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly progress?: ((done: number, total: number | undefined, message?: string) => void) | undefined;
   /** Called after each write, for tests that kill the process there. */
@@ -70,7 +72,7 @@ export interface MigrationDeps {
 
 export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migrations {
   async function one(database: MigratableDatabase, input: MigrateInput): Promise<MigratedDatabase> {
-    const record = database.journal.read();
+    const record = database.records.read();
     if (input.rollback) return rollBack(database, input, record);
     const to = input.to ?? unfinishedTarget(record);
     if (to === "sqlite") return down(database, input, record);
@@ -93,7 +95,7 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
           ? new CairnError("conflict", `${database.name} was already migrated to ${record.where}. Migrate it back first with --to sqlite.`)
           : unfinishedError(database, `It goes to ${record.where}: finish it with that target, or undo it with --rollback.`);
       if (record?.state === "migrated") {
-        if (record.url !== url) database.journal.write({ ...record, url }); // for example with another password
+        if (record.url !== url) database.records.write({ ...record, url }); // for example with another password
         return describe(database, "unchanged", migration, record.tables ?? [], record.archive);
       }
       await claim(database, migration, record);
@@ -104,7 +106,7 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
         if (input.dryRun) return describe(database, "planned", migration, tables);
         expectRows(input, tables);
       }
-      return finish(database, migration, record, record ? { ...record, url } : begin(database, "up", url, migration.target.where));
+      return finish(database, migration, record, record ? { ...record, url } : begin(database, "up", url, migration.target.where, input));
     });
   }
 
@@ -121,7 +123,7 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
       const tables = await planMigration(migration, "down");
       if (input.dryRun) return describe(database, "planned", migration, tables);
       expectRows(input, tables);
-      return finish(database, migration, record, { ...begin(database, "down", url, migration.source.where), before: record });
+      return finish(database, migration, record, { ...begin(database, "down", url, migration.source.where, input), before: record });
     });
   }
 
@@ -149,18 +151,24 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     // After the source is archived a migration can only be completed: complete it first, then roll back.
     if (record.state !== "migrated")
       await withEndpoints(database, "up", record.url, input, (migration) => finish(database, migration, record, record));
-    const migrated = database.journal.read()!;
+    const migrated = database.records.read()!;
     return withEndpoints(database, "down", migrated.url, input, async (migration) => {
       if (input.dryRun) return describe(database, "planned", migration, migrated.tables ?? []);
       return finish(database, migration, migrated, {
-        ...begin(database, "down", migrated.url, migrated.where),
+        ...begin(database, "down", migrated.url, migrated.where, {}),
         rollback: true,
         before: migrated,
       });
     });
   }
 
-  function begin(database: MigratableDatabase, direction: MigrationRecord["direction"], url: string, where: string): MigrationRecord {
+  function begin(
+    database: MigratableDatabase,
+    direction: MigrationRecord["direction"],
+    url: string,
+    where: string,
+    { withoutDeleted }: Pick<MigrateInput, "withoutDeleted">,
+  ): MigrationRecord {
     return {
       migrationId: database.newMigrationId(),
       direction,
@@ -169,18 +177,19 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
       where,
       projectId: database.projectId,
       startedAt: now(),
+      ...(withoutDeleted && { withoutDeleted }),
     };
   }
 
   /** Locks both sides and raises `conflict` if another process changed the record since it was read. */
   async function claim(
-    { name, journal }: MigratableDatabase,
+    { name, records }: MigratableDatabase,
     { source, target }: Migration,
     seen: MigrationRecord | undefined,
   ): Promise<void> {
     await source.lock();
     await target.lock();
-    if (JSON.stringify(journal.read()) !== JSON.stringify(seen))
+    if (JSON.stringify(records.read()) !== JSON.stringify(seen))
       throw new CairnError("conflict", `Another process migrated ${name} meanwhile. Run the command again to see where it is.`);
   }
 
@@ -191,7 +200,7 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     record: MigrationRecord,
   ): Promise<MigratedDatabase> {
     await claim(database, migration, seen);
-    if (!seen) database.journal.begin(record);
+    if (!seen) database.records.begin(record);
     const done = await runMigration(migration, record);
     return describe(database, done.rollback ? "rolled_back" : "migrated", migration, done.tables ?? [], done.archive);
   }
@@ -200,12 +209,12 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     async migrate(input) {
       const selected = input.which === "all" ? await all() : [find(input.which)];
       const databases: MigratedDatabase[] = [];
-      const unfinishedError = selected.filter(({ journal }) => unfinishedTarget(journal.read()) !== undefined);
+      const unfinishedError = selected.filter(({ records }) => unfinishedTarget(records.read()) !== undefined);
       const finishing = input.which === "all" && !input.rollback && input.to === undefined && unfinishedError.length > 0;
       for (const database of finishing ? unfinishedError : selected) {
         // With "all", databases that are already in place are skipped.
         const backwards = input.rollback || (input.to === "sqlite" && baseUrl === undefined);
-        if (input.which === "all" && backwards && !database.journal.read()) continue;
+        if (input.which === "all" && backwards && !database.records.read()) continue;
         databases.push(await one(database, input));
       }
       return { databases };
@@ -247,11 +256,18 @@ async function withEndpoints<T>(
     },
   };
   try {
-    return await work({ ...ends, shape: database.shape, journal: database.journal, watch, trace });
+    // An unfinished migration continues as it was started.
+    const { withoutDeleted } = unfinishedTarget(database.records.read()) === undefined ? input : database.records.read()!;
+    const shape = withoutDeleted ? omitTable(database.shape, "deleted_records") : database.shape;
+    return await work({ ...ends, shape, records: database.records, watch, trace });
   } finally {
     await ends.source.close();
     await ends.target.close();
   }
+}
+
+function omitTable(shape: DatabaseShape, omitted: string): DatabaseShape {
+  return { ...shape, tables: shape.tables.filter(({ name }) => name !== omitted) };
 }
 
 function describe(

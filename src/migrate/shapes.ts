@@ -1,3 +1,4 @@
+import { DELETED_COLUMNS, readDeletedRow } from "../model/deleted-record.ts";
 import {
   CHECKPOINT_COLUMNS,
   checkpointText,
@@ -21,9 +22,12 @@ export const PROJECT_SHAPE = database("project", {
         summary: "text",
         description: "text",
         context: "text",
+        anchors: "text",
+        superseded_by: "text",
         tags: "texts",
         folded_tags: "texts",
         token_count: "int4",
+        pieces: "int4",
         created_at: "time",
         updated_at: "time",
         created_order: "time",
@@ -59,9 +63,13 @@ export const PROJECT_SHAPE = database("project", {
         answer: "text",
         content_hash: "text",
         signature: "text",
+        pieces: "int4",
         successes: "int8",
         uses: "int8",
+        outdated: "int8",
         source: "text",
+        anchors: "text",
+        superseded_by: "text",
         created_at: "time",
         updated_at: "time",
         created_order: "time",
@@ -79,6 +87,17 @@ export const PROJECT_SHAPE = database("project", {
           answer: text("answer"),
         }),
     },
+    {
+      ...table("deleted_records", "collection id", {
+        collection: "text",
+        id: "text",
+        deleted_at: "time",
+        record: "text",
+        checksum: "text",
+      }),
+      damage: (row) => damageOf(readDeletedRow(rawRow(row, DELETED_COLUMNS))),
+    },
+    table("idempotency_keys", "key", { key: "text", record_id: "text", used_at: "time" }),
     table("vectors", "version_id key", { version_id: "int4", key: "int8", collection: "text", vector: "vector" }),
     {
       ...table("quarantined_records", "quarantine_id", {
@@ -99,6 +118,7 @@ export const PROJECT_SHAPE = database("project", {
   ],
   derived: [
     "schema_migrations",
+    "events", // their positions mean nothing in another database: streams get a reset
     "checkpoint_tags", // on PostgreSQL, columns of the checkpoints
     "embedding_records", // a mirror of the knowledge and its vectors, rebuilt in the target
     "vector_collections",
@@ -116,6 +136,7 @@ export const PROJECT_SHAPE = database("project", {
     "code_chunks",
     "code_symbols",
     "code_outlines",
+    "index_reports",
   ],
 });
 
@@ -136,9 +157,13 @@ export const RUNS_SHAPE = database("runs", {
       fence: "int8",
       lease_owner: "text?",
       lease_until: "time?",
+      ready_at: "time?",
+      claims: "int4",
+      claimed_sequence: "int8",
       created_at: "time",
       updated_at: "time",
     }),
+    table("graphs", "graph fingerprint", { graph: "text", fingerprint: "text", shape: "text", created_at: "time" }),
     table("checkpoints", "run_id sequence", {
       run_id: "text",
       node_id: "text",
@@ -157,7 +182,7 @@ export const RUNS_SHAPE = database("runs", {
       data: "bytes",
     }),
   ],
-  derived: ["schema_migrations"],
+  derived: ["schema_migrations", "workers", "events"], // a running worker announces itself again, and streams get a reset
 });
 
 /** The threads of LangGraph. */

@@ -11,10 +11,17 @@ export function openOptions(config: Config): OpenOptions {
     stateDir: config.stateDir,
     implicitStateDir: config.implicitStateDir,
     backupDir: config.backup.dir,
+    retention: config.retention,
     doctor: config.doctor,
     systems: {
       commitsPerSecond: config.systems.commitsPerSecond,
       snapshots: { everyMs: config.systems.snapshotSeconds * 1_000, keep: config.systems.snapshotsKept },
+    },
+    runs: {
+      concurrency: config.runs.workerConcurrency,
+      pollMs: config.runs.workerPollMs,
+      leaseMs: config.runs.workerLeaseSeconds * 1_000,
+      graceMs: config.runs.workerGraceSeconds * 1_000,
     },
     postgres: config.postgres,
     embedder: config.embedder,

@@ -107,7 +107,7 @@ function describeDatabase({ name, projectId, path, schema, shape, sqlite, postgr
     name,
     projectId,
     shape,
-    journal: {
+    records: {
       read: () => readMigrationRecord(path),
       begin: (record) => createMigrationRecord(path, record),
       write: (record) => writeMigrationRecord(path, record),

@@ -1,11 +1,13 @@
 import type { DoctorSettings } from "../model/doctor.ts";
 import type { Clock } from "../model/ids.ts";
-import type { POOL_SIZES } from "../model/limits.ts";
+import type { POSTGRES_DEFAULTS } from "../model/limits.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import type { Storage } from "../ports/storage.ts";
+import type { RunSettings } from "../runs/service.ts";
 import type { SystemSettings } from "../systems/service.ts";
 import type { RedactionOptions } from "../text/redact-state.ts";
 import type { EmbedderChoice } from "./open-embedders.ts";
+import type { PostgresPools } from "./postgres-pools.ts";
 
 /** How to open Cairn. Everything has a default: SQLite files under the home folder and the bundled embedding model. */
 export interface OpenOptions {
@@ -20,14 +22,18 @@ export interface OpenOptions {
   readonly stateDir?: string | undefined;
   /** `stateDir` is the default of a caller who did not choose it. Records of migrations in it are refused: it may come with a repository. */
   readonly implicitStateDir?: boolean | undefined;
+  /** `deletedDays`: how long deleted records can be restored; default 30. */
+  readonly retention?: { readonly deletedDays?: number | undefined } | undefined;
   /** Where backups are kept; default `backups` in `dataDir`. */
   readonly backupDir?: string | undefined;
   /** Thresholds of the doctor. Each has a default. */
   readonly doctor?: Partial<Omit<DoctorSettings, "commitsPerSecond">> | undefined;
+  /** Settings of the workers that `cairn.runs.worker` starts. */
+  readonly runs?: RunSettings | undefined;
   /** Write budget and snapshots of the systems that `cairn.systems.open` opens. */
   readonly systems?: SystemSettings | undefined;
-  /** Connections that this process opens to PostgreSQL at most. */
-  readonly postgres?: Partial<Record<keyof typeof POOL_SIZES, number>> | undefined;
+  /** The connections of this process to PostgreSQL: how many, and after how long or how many transactions they are replaced. */
+  readonly postgres?: Partial<Record<keyof typeof POSTGRES_DEFAULTS, number>> | undefined;
   /** Which model to embed with, or embedders of your own in order of preference. */
   readonly embedder?: EmbedderChoice | readonly Embedder[];
   /** A Qdrant server that answers semantic searches. Its vectors are copies: the database keeps them all. */
@@ -58,6 +64,7 @@ export interface OpenContext {
   readonly now: Clock;
   readonly newId: () => string;
   readonly onNotice: (message: string) => void;
+  readonly pools: PostgresPools;
 }
 
 /** Which kind of storage the projects are in. `own` is a `Storage` that the caller has made. */

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { relocateStorage } from "../migrate/relocate.ts";
 import { CairnError } from "../model/errors.ts";
 import { projectDatabaseName, SHARED_PROJECT_ID } from "../model/ids.ts";
-import { POOL_SIZES } from "../model/limits.ts";
 import type { Storage } from "../ports/storage.ts";
 import { memoryStorage } from "../stores/memory/storage.ts";
 import { findAbandonedMigration } from "../stores/sqlite/migration/lock.ts";
@@ -54,7 +53,7 @@ function openSqliteStorage(context: OpenContext): SqliteStorage {
   return { ...relocated, release: local.release };
 }
 
-async function openPostgresStorage({ options, now }: OpenContext, url: string): Promise<Storage> {
+async function openPostgresStorage({ now, pools }: OpenContext, url: string): Promise<Storage> {
   const { postgresStorage } = await import("../stores/postgres/storage.ts");
-  return postgresStorage({ url, now, poolMax: options.postgres?.poolSize ?? POOL_SIZES.poolSize });
+  return postgresStorage({ database: await pools.forCalls(url), now });
 }

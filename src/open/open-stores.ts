@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { retryIndexWork } from "../code/retry-index-work.ts";
-import { POOL_SIZES } from "../model/limits.ts";
 import type { BackupStore } from "../ports/backup-store.ts";
 import type { HealthProbe } from "../ports/health-probe.ts";
 import type { IndexQueue } from "../ports/index-queue.ts";
@@ -18,32 +17,32 @@ import { openRunStore } from "./open-run-store.ts";
 import { openSystemStorage } from "./open-system-storage.ts";
 
 /** Opens the store of runs: one file for all projects, or a schema of its own in the PostgreSQL database. */
-export async function openRuns({ options, dataDir, now }: OpenContext): Promise<RunStore> {
-  const { storage, postgres, redaction } = options;
-  const poolMax = postgres?.runsPoolSize ?? POOL_SIZES.runsPoolSize;
+export async function openRuns({ options, dataDir, now, pools }: OpenContext): Promise<RunStore> {
+  const { storage, redaction } = options;
   const kind = storageKind(options);
   if (kind === "memory") return openRunStore({ storage: "memory", now, redaction });
-  if (kind === "postgres") return openRunStore({ storage: "postgres", url: storage as string, poolMax, redaction });
-  return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now, poolMax, redaction });
+  if (kind === "postgres") return openRunStore({ storage: "postgres", url: storage as string, redaction }, pools.forCalls);
+  return openRunStore({ storage: "sqlite", path: join(dataDir, "runs.db"), now, redaction }, pools.forCalls);
 }
 
 /** Opens the storage of systems: one file per system, or one schema per system in the PostgreSQL database. */
-export async function openSystems({ options }: OpenContext): Promise<SystemStorage | SqliteSystemStorage> {
-  const { storage, stateDir, implicitStateDir, postgres, redaction } = options;
-  const poolMax = postgres?.systemsPoolSize ?? POOL_SIZES.systemsPoolSize;
+export async function openSystems({ options, pools }: OpenContext): Promise<SystemStorage | SqliteSystemStorage> {
+  const { storage, stateDir, implicitStateDir, redaction } = options;
   const kind = storageKind(options);
   if (kind === "memory") return openSystemStorage({ storage: "memory", redaction });
-  if (kind === "postgres") return openSystemStorage({ storage: "postgres", url: storage as string, poolMax, redaction });
-  return openSystemStorage({ storage: "sqlite", stateDir, implicitStateDir, poolMax, redaction });
+  if (kind === "postgres") return openSystemStorage({ storage: "postgres", url: storage as string, redaction }, pools.forCalls);
+  return openSystemStorage({ storage: "sqlite", stateDir, implicitStateDir, redaction }, pools.forCalls);
 }
 
 /** Opens the queue of code to index: one for all servers of a PostgreSQL database, otherwise one per process. */
 export async function openIndexQueue(context: OpenContext, perform: Parameters<typeof retryIndexWork>[0]): Promise<IndexQueue> {
-  const { options, now, newId, onNotice } = context;
+  const { options, now, newId, onNotice, pools } = context;
   const capacity = options.code?.queueJobs;
   if (storageKind(options) !== "postgres") return memoryIndexQueue({ perform: retryIndexWork(perform), now, newId, capacity });
   const { postgresIndexQueue } = await import("../stores/postgres/projects/index-queue.ts");
-  return postgresIndexQueue({ url: options.storage as string, perform: retryIndexWork(perform), capacity, onFailure: onNotice });
+  const url = options.storage as string;
+  const databases = { intake: await pools.forCalls(url), database: await pools.forIndexing(url) };
+  return postgresIndexQueue({ ...databases, perform: retryIndexWork(perform), capacity, onFailure: onNotice });
 }
 
 export interface OpenedStores {
@@ -55,12 +54,12 @@ export interface OpenedStores {
 /** Opens backups and health checks. Cairn backs up its own files; a PostgreSQL database has its own tools. */
 export async function openMaintenance(
   { databases, runStore, systemStorage }: OpenedStores,
-  { options, dataDir, stateDir, backupDir, now }: OpenContext,
+  { options, dataDir, stateDir, backupDir, now, pools }: OpenContext,
 ): Promise<{ readonly backups?: BackupStore; readonly probe?: HealthProbe }> {
   const kind = storageKind(options);
   if (kind === "postgres") {
     const { postgresHealth } = await import("../stores/postgres/driver/health.ts");
-    return { probe: postgresHealth({ url: options.storage as string }) };
+    return { probe: postgresHealth(await pools.forCalls(options.storage as string)) };
   }
   if (kind !== "sqlite" || !("release" in databases)) return {};
   const folders = { dataDir, stateDir };

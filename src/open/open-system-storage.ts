@@ -1,7 +1,6 @@
 import { join, resolve } from "node:path";
 import { relocateSystems } from "../migrate/relocate.ts";
 import { CairnError } from "../model/errors.ts";
-import { POOL_SIZES } from "../model/limits.ts";
 import type { SystemStorage } from "../ports/system-store.ts";
 import { findAbandonedMigration } from "../stores/sqlite/migration/lock.ts";
 import { isMigrated, listMigrated, migratedTo, readMigrationRecord } from "../stores/sqlite/migration/record.ts";
@@ -9,6 +8,7 @@ import type { SqliteSystemStorage } from "../stores/sqlite/systems/storage.ts";
 import { databaseFlags } from "../text/database-flags.ts";
 import { type RedactionOptions, stateRedactor } from "../text/redact-state.ts";
 import { shellWord } from "../text/shell-word.ts";
+import type { Connect } from "./postgres-pools.ts";
 
 /** Selects a storage of systems. */
 export type SystemStorageOptions = StoredWhere & {
@@ -30,9 +30,12 @@ type StoredWhere =
   /** One schema per system of a PostgreSQL database. */
   | { readonly storage: "postgres"; readonly url: string; readonly poolMax?: number };
 
-/** Opens the place where systems are kept. Only what is used is loaded. */
-export async function openSystemStorage({ redaction, ...options }: SystemStorageOptions): Promise<SystemStorage | SqliteSystemStorage> {
-  const storage = await openStorage(options);
+/** Opens the place where systems are kept. Only what is used is loaded. With `connect`, PostgreSQL is used through shared connections. */
+export async function openSystemStorage(
+  { redaction, ...options }: SystemStorageOptions,
+  connect?: Connect,
+): Promise<SystemStorage | SqliteSystemStorage> {
+  const storage = await openStorage(options, connect);
   const redactState = stateRedactor(redaction);
   if (!redactState) return storage;
   return {
@@ -45,7 +48,7 @@ export async function openSystemStorage({ redaction, ...options }: SystemStorage
   };
 }
 
-async function openStorage(options: StoredWhere): Promise<SystemStorage | SqliteSystemStorage> {
+async function openStorage(options: StoredWhere, connect: Connect | undefined): Promise<SystemStorage | SqliteSystemStorage> {
   switch (options.storage) {
     case "memory": {
       const { memorySystemStorage } = await import("../stores/memory/systems.ts");
@@ -53,7 +56,7 @@ async function openStorage(options: StoredWhere): Promise<SystemStorage | Sqlite
     }
     case "sqlite": {
       const { sqliteSystemStorage } = await import("../stores/sqlite/systems/storage.ts");
-      const { stateDir = defaultStateDir(), poolMax = POOL_SIZES.systemsPoolSize } = options;
+      const { stateDir = defaultStateDir(), poolMax } = options;
       const { implicitStateDir = options.stateDir === undefined && isImplicitStateDir() } = options;
       const trusted = implicitStateDir ? refuseMigrations : () => {};
       const folder = join(stateDir, "checkpoints");
@@ -74,14 +77,14 @@ async function openStorage(options: StoredWhere): Promise<SystemStorage | Sqlite
           if (migrated.length > 0) trusted(stateDir);
           return migrated;
         },
-        openMigrated: (url) => openSystemStorage({ storage: "postgres", url, poolMax }),
+        openMigrated: (url) => openSystemStorage({ storage: "postgres", url, ...(poolMax !== undefined && { poolMax }) }, connect),
         findAbandoned: (systemId) => findAbandonedMigration(fileOf(systemId), databaseFlags({ kind: "system", id: systemId })),
       });
       return { ...relocated, release: local.release, check: local.check };
     }
     case "postgres": {
       const { postgresSystemStorage } = await import("../stores/postgres/systems/storage.ts");
-      return postgresSystemStorage(options);
+      return postgresSystemStorage(connect ? { database: await connect(options.url) } : options);
     }
     default:
       throw new CairnError(

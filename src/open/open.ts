@@ -4,6 +4,7 @@ import { backups } from "../admin/backups.ts";
 import { databases as databaseService } from "../admin/databases.ts";
 import { type Doctor, doctor } from "../admin/doctor.ts";
 import { keys } from "../admin/keys.ts";
+import { retention } from "../admin/retention.ts";
 import { stats } from "../admin/stats.ts";
 import { transfer } from "../admin/transfer.ts";
 import { checkpoints } from "../checkpoints/service.ts";
@@ -11,33 +12,44 @@ import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
 import { indexing } from "../code/indexing.ts";
 import { parserPool } from "../code/parser-pool.ts";
 import { code } from "../code/service.ts";
+import { events } from "../events/service.ts";
 import { exposedPaths } from "../files/permissions.ts";
+import { recordAnchorer } from "../freshness/anchor-record.ts";
+import { recordMarker } from "../freshness/mark-records.ts";
 import { knowledge } from "../knowledge/service.ts";
 import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
+import { CairnError } from "../model/errors.ts";
 import { assertProject, newId, systemClock } from "../model/ids.ts";
+import { LIMITS } from "../model/limits.ts";
 import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
 import type { Cairn } from "../operations/cairn.ts";
 import { toWire } from "../operations/wire.ts";
 import { backfiller } from "../recall/backfiller.ts";
 import { embeddings } from "../recall/embeddings.ts";
+import { reviews } from "../review/service.ts";
 import { runs } from "../runs/service.ts";
 import { backgroundTasks } from "../scheduling/background-tasks.ts";
-import { fileKeyStore } from "../stores/file/keys.ts";
-import { memoryKeyStore } from "../stores/memory/keys.ts";
+import { runPeriodically } from "../scheduling/run-periodically.ts";
 import { memorySystemStorage } from "../stores/memory/systems.ts";
 import { sqliteProjectFiles } from "../stores/sqlite/projects/project-files.ts";
 import { systems } from "../systems/service.ts";
 import { observeSystems } from "../telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "../telemetry/embedding-metrics.ts";
+import { recentCalls } from "../telemetry/observe.ts";
 import { redactor } from "../text/redact.ts";
 import { openEmbedders } from "./open-embedders.ts";
+import { openKeyStores } from "./open-key-store.ts";
 import { openMigrationService } from "./open-migration-service.ts";
 import { type OpenContext, type OpenOptions, storageKind } from "./open-options.ts";
 import { openStorage } from "./open-storage.ts";
 import { openIndexQueue, openMaintenance, openRuns, openSystems } from "./open-stores.ts";
 import { defaultStateDir } from "./open-system-storage.ts";
+import { postgresPools } from "./postgres-pools.ts";
 
 export type { OpenOptions } from "./open-options.ts";
+
+/** When deleted records are erased whose retention has ended. Short-lived commands end before the first time. */
+const UPKEEP = { firstMs: 60_000, everyMs: 3_600_000 };
 
 /** Opens Cairn as a library: every call is validated. Puts the services together; `src/open` chooses the concrete adapters. */
 export async function open(options: OpenOptions = {}): Promise<Cairn> {
@@ -60,7 +72,13 @@ function contextOf(options: OpenOptions): OpenContext {
     now: options.now ?? systemClock,
     newId: options.newId ?? newId,
     onNotice: options.onNotice ?? ((message) => process.emitWarning(message, "CairnNotice")),
+    pools: postgresPools(options.postgres),
   };
+}
+
+function deletedDays({ retention: { deletedDays: days = LIMITS.deletedDays } = {} }: OpenOptions): number {
+  if (Number.isInteger(days) && days >= 1 && days <= LIMITS.deletedDaysMax) return days;
+  throw new CairnError("invalid_input", `retention.deletedDays: must be a whole number from 1 to ${LIMITS.deletedDaysMax}.`);
 }
 
 async function openServices(context: OpenContext): Promise<Cairn> {
@@ -72,18 +90,31 @@ async function openServices(context: OpenContext): Promise<Cairn> {
   const runStore = await openRuns(context);
   const systemStorage = await openSystems(context);
   const maintenance = await openMaintenance({ databases, runStore, systemStorage }, context);
-  const keyStore = kind === "memory" ? memoryKeyStore() : fileKeyStore({ dataDir });
   const { embedders, usage, problem: embedderProblem } = openEmbedders({ choice: options.embedder, redact, onNotice: context.onNotice });
 
   const parsers = parserPool(); // its threads start with the first file that needs one
   const backfill = backfiller({ embedders });
   const background = backgroundTasks();
-  const shared = { storage, embedders, backfiller: backfill, now, newId: context.newId, redact };
+  const anchorRecord = recordAnchorer({ storage, redact });
+  const rules = { now, deletedDays: deletedDays(options) };
+  const retentionService = retention({ storage, runs: runStore, ...rules });
+  const stopUpkeep = runPeriodically(UPKEEP, () => background.start((signal) => retentionService.upkeep({ signal })));
+  const shared = {
+    storage,
+    embedders,
+    backfiller: backfill,
+    ...rules,
+    newId: context.newId,
+    redact,
+    anchorRecord,
+    markRecords: recordMarker({ storage }),
+  };
   const checkpointService = checkpoints(shared);
   const knowledgeService = knowledge(shared);
   const codeService = code({ ...shared, parsers, redact: redactor({ ...options.redaction, keepLines: true }) });
   const queue = await openIndexQueue(context, (work, signal) => codeService.perform(work, { signal }));
 
+  const eventService = events({ storage, runs: runStore, now });
   const stopEmbeddingMetrics = observeEmbedding(usage);
   const systemMetrics = observeSystems(() => doctorService.systems());
   const doctorService: Doctor = doctor({
@@ -100,6 +131,7 @@ async function openServices(context: OpenContext): Promise<Cairn> {
   return {
     checkpoints: checkpointService,
     knowledge: knowledgeService,
+    reviews: reviews({ checkpoints: checkpointService, knowledge: knowledgeService }),
     code: codeService,
     indexing: indexing({ code: codeService, queue }),
     embeddings: embeddings({
@@ -108,13 +140,13 @@ async function openServices(context: OpenContext): Promise<Cairn> {
       checkRecords: (projectPath) => storage.checkRecords(projectPath),
       inBackground: background.start, // what is left undone shows in the list of versions
     }),
-    runs: runs({ store: runStore, now }),
+    runs: runs({ store: runStore, now, newId: context.newId, settings: options.runs }),
     systems: systems({
       ...{ storage: systemStorage, now, newId: context.newId, settings: options.systems ?? {} },
       scratch: async () => memorySystemStorage(),
     }),
-    keys: keys({ store: keyStore, now }),
-    databases: databaseService({ storage }),
+    keys: keys({ ...(await openKeyStores(context)), now, inBackground: background.start }),
+    databases: databaseService({ storage, queue }),
     backups: backups({ store: maintenance.backups, storage: kind }),
     doctor: doctorService,
     transfer: transfer({
@@ -124,21 +156,27 @@ async function openServices(context: OpenContext): Promise<Cairn> {
         assertProject(projectPath);
         return checkpointService.import({ projectPath, records: records.map((record) => toWire(CheckpointOutput, record)) }, { signal });
       },
-      knowledge: (projectPath, records, { signal }) => knowledgeService.restore({ database: projectPath, records }, { signal }),
+      knowledge: (projectPath, records, { signal }) => knowledgeService.importRecords({ database: projectPath, records }, { signal }),
       cleanCode: (projectPath) => codeService.clean({ projectPath }),
     }),
+    retention: retentionService,
+    events: eventService,
     migrations: openMigrationService(context),
     stats: stats({ storage, usage }),
+    calls: { recent: recentCalls },
     projects: () => storage.projects(),
     async check() {
       await storage.check();
       if ("check" in systemStorage) await systemStorage.check();
     },
     async close() {
+      eventService.close();
       stopEmbeddingMetrics();
       systemMetrics.stop();
+      stopUpkeep();
       background.abort();
-      for (const part of [queue, backfill, parsers, embedders, background, runStore, systemStorage, storage]) await part.close();
+      for (const part of [queue, backfill, parsers, embedders, background, runStore, systemStorage, storage, context.pools])
+        await part.close();
     },
   };
 }

@@ -11,6 +11,7 @@ export function ownStorage(own: Storage): Storage {
     checkRecords: (projectId) => own.checkRecords(projectId),
     repairRecords: (projectId) => own.repairRecords(projectId),
     quarantine: (projectId, problems) => own.quarantine(projectId, problems),
+    remove: (projectId) => own.remove(projectId),
     ...(own.importCode && { importCode: (projectId, file, options) => own.importCode!(projectId, file, options) }),
     ...(own.copyTo && { copyTo: (projectId, file, options) => own.copyTo!(projectId, file, options) }),
     check: () => own.check(),

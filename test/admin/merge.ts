@@ -78,7 +78,7 @@ export function mergeSuite(name: string, storageOptions: (dataDir: string) => Pr
         .map(({ createdAt, updatedAt, ...rest }) => ({ ...rest, created_at: createdAt, updated_at: updatedAt }));
       await cairn.checkpoints.import({ projectPath: into, records: copied });
       await cairn.checkpoints.update({ projectPath: into, id: saved[0]!.id, summary: "Edited after the crash" });
-      await cairn.knowledge.restore({ database: into, records: await knowledgeOf(from) });
+      await cairn.knowledge.importRecords({ database: into, records: await knowledgeOf(from) });
       await cairn.knowledge.feedback({ projectPath: into, id: "deploy", success: true });
 
       expect(await cairn.transfer.merge({ from, into })).toMatchObject({
@@ -103,6 +103,15 @@ export function mergeSuite(name: string, storageOptions: (dataDir: string) => Pr
       expect(renamed).toEqual([{ id: "deploy", newId: expect.stringMatching(/^deploy-[0-9a-f]{8}$/) }]);
       const answers = Object.fromEntries((await knowledgeOf(into)).map(({ id, answer }) => [id, answer]));
       expect(answers).toEqual({ deploy: "Press the button.", same: "Equal in both.", [renamed[0]!.newId]: "Push the tag." });
+    });
+
+    it("takes records of the same id and the same millisecond for two if their texts differ", async () => {
+      const at = "2026-01-02T03:04:05.678Z";
+      const fact = { id: "deploy", kind: "faq" as const, category: "c", subcategory: "", question: "How?", createdAt: at, updatedAt: at };
+      await cairn.knowledge.import({ projectPath: into, source: "a.json", records: [{ ...fact, answer: "Press the button." }] });
+      await cairn.knowledge.import({ projectPath: from, source: "a.json", records: [{ ...fact, answer: "Push the tag." }] });
+      await cairn.transfer.merge({ from, into });
+      expect((await knowledgeOf(into)).map(({ answer }) => answer).sort()).toEqual(["Press the button.", "Push the tag."]);
     });
 
     it("only counts in a dry run", async () => {

@@ -41,8 +41,13 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
           ...{ question: `Where is ${i}?`, answer: `In drawer ${i}. ${planted[i % planted.length]!.text}` },
         });
       for (const success of [true, true, false]) await cairn.knowledge.feedback({ projectPath: FROM, id: "k7", success });
-      const { id } = await cairn.checkpoints.save({ projectPath: FROM, summary: "Regretted and deleted" });
-      await cairn.checkpoints.delete({ projectPath: FROM, id });
+      const { id } = await cairn.checkpoints.save({ projectPath: FROM, summary: "Regretted and purged" });
+      await cairn.checkpoints.purge({ projectPath: FROM, id });
+      const undone = await cairn.checkpoints.save({ projectPath: FROM, summary: "Withdrawn for now", tags: ["w"] });
+      await cairn.checkpoints.delete({ projectPath: FROM, id: undone.id });
+      await cairn.knowledge.save({ projectPath: FROM, id: "withdrawn", question: "Withdrawn question?", answer: "Withdrawn answer." });
+      await cairn.knowledge.feedback({ projectPath: FROM, id: "withdrawn", success: true });
+      await cairn.knowledge.delete({ projectPath: FROM, id: "withdrawn" });
       await cairn.checkpoints.save({ projectPath: "/home/me/neighbour", summary: "Nobody else's business" });
     });
     afterAll(async () => {
@@ -62,7 +67,7 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
       return checkpoints.map(({ projectPath: _, revision: __, ...rest }) => rest);
     };
 
-    it("is one sound file for its owner, without secrets, the neighbours and what was deleted", async () => {
+    it("is one sound file for its owner, without secrets, the neighbours and what was purged", async () => {
       await cairn.transfer.export({ projectPath: FROM, file: path("one.db") });
       expect(statSync(path("one.db")).mode & 0o777).toBe(0o600);
       expect(readdirSync(folder).filter((file) => file.startsWith("one.db") || file.startsWith(".cairn"))).toEqual(["one.db"]);
@@ -72,6 +77,27 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
       expect(bytes).not.toContain("Nobody else");
       expect(bytes).not.toContain("Regretted");
       expect(bytes).toContain("Step 17"); // the search would have found one
+    });
+
+    it("carries deleted records, which stay deleted and can be restored, unless they are left out", async () => {
+      await cairn.transfer.export({ projectPath: FROM, file: path("with.db") });
+      await cairn.transfer.export({ projectPath: FROM, file: path("without.db"), withoutDeleted: true });
+      expect(readFileSync(path("with.db"), "latin1")).toContain("Withdrawn for now");
+      expect(readFileSync(path("without.db"), "latin1")).not.toContain("Withdrawn");
+      const [to, bare] = ["/somewhere/withdrawn", "/somewhere/bare"];
+      await elsewhere.transfer.import({ projectPath: to, file: path("with.db") });
+      await elsewhere.transfer.import({ projectPath: to, file: path("with.db") });
+      await elsewhere.transfer.import({ projectPath: bare, file: path("with.db"), withoutDeleted: true });
+      expect((await elsewhere.checkpoints.list({ projectPath: bare, deleted: true })).total).toBe(0);
+      const { checkpoints, total } = await elsewhere.checkpoints.list({ projectPath: to, deleted: true });
+      expect(total).toBe(1);
+      const [there] = (await cairn.checkpoints.list({ projectPath: FROM, deleted: true })).checkpoints;
+      expect(checkpoints[0]).toMatchObject({ id: there!.id, summary: "Withdrawn for now", tags: ["w"], deletedAt: there!.deletedAt });
+      expect(
+        (await elsewhere.checkpoints.search({ projectPath: to, query: "Withdrawn for now" })).hits.map(({ record }) => record.id),
+      ).not.toContain(there!.id);
+      expect(await elsewhere.checkpoints.restore({ projectPath: to, id: there!.id })).toMatchObject({ summary: "Withdrawn for now" });
+      expect(await elsewhere.knowledge.restore({ projectPath: to, id: "withdrawn" })).toMatchObject({ uses: 1, successes: 1 });
     });
 
     it("is taken over under another path by SQLite, and by the storage it came from, exactly and only once", async () => {
@@ -84,8 +110,8 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
         expect(first).toEqual({
           from: FROM,
           code: "not imported",
-          checkpoints: { imported: COUNT + planted.length, ...none },
-          knowledge: { imported: 105, ...none },
+          checkpoints: { imported: COUNT + planted.length + 1, ...none },
+          knowledge: { imported: 106, ...none },
         });
         expect(await all(target, projectPath)).toEqual(await all(cairn, FROM));
         const { contentHash, ...known } = await cairn.knowledge.get({ projectPath: FROM, id: "k7" });
@@ -96,8 +122,8 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
 
         const again = await target.transfer.import({ projectPath, file: path("one.db") });
         expect([again.checkpoints, again.knowledge]).toMatchObject([
-          { imported: 0, present: COUNT + planted.length },
-          { imported: 0, present: 105 },
+          { imported: 0, present: COUNT + planted.length + 1 },
+          { imported: 0, present: 106 },
         ]);
       }
     });
@@ -105,7 +131,7 @@ export function transferSuite(name: string, storageOptions: (dataDir: string) =>
     it("is taken over from SQLite", async () => {
       await elsewhere.transfer.export({ projectPath: "/somewhere/else", file: path("back.db") });
       const { checkpoints, from } = await cairn.transfer.import({ projectPath: "/home/me/back", file: path("back.db") });
-      expect([from, checkpoints.imported]).toEqual(["/somewhere/else", COUNT + planted.length]);
+      expect([from, checkpoints.imported]).toEqual(["/somewhere/else", COUNT + planted.length + 1]);
       expect(await all(cairn, "/home/me/back")).toEqual(await all(cairn, FROM));
     });
 

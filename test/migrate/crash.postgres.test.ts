@@ -23,7 +23,7 @@ async function seen({ dataDir }: Place, projectPath: string): Promise<unknown[]>
   const { checkpoints } = await cairn.checkpoints.list({ projectPath, limit: 100 });
   const list = checkpoints.map(({ id, summary, tags }) => ({ id, summary, tags })).sort((a, b) => (a.id < b.id ? -1 : 1));
   const saved = await cairn.checkpoints.save({ projectPath, summary: "It can be written to." });
-  await cairn.checkpoints.delete({ projectPath, id: saved.id });
+  await cairn.checkpoints.purge({ projectPath, id: saved.id });
   await cairn.close();
   return list;
 }

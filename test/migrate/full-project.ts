@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Checkpoint } from "../../src/model/checkpoint.ts";
+import { idempotencyKey } from "../../src/model/idempotency.ts";
 import { sha256Hex } from "../../src/model/ids.ts";
 import type { Storage } from "../../src/ports/storage.ts";
 
@@ -20,6 +21,8 @@ export function checkpointOf(projectPath: string, n: number, more: Partial<Check
     description: `We refactored parseConfig in step ${n}.\nTabs\tand "quotes" stay.`,
     context: { branch: "main", step: String(n) },
     tags: n % 3 === 0 ? [] : [`step-${n}`, "Прогресс", "a,b"],
+    anchors: n % 2 === 0 ? [] : [{ kind: "file", value: "src/б.ts", hash: sha256Hex(`file ${n}`), generation: n }],
+    supersededBy: n % 4 === 3 ? `checkpoint-${n - 1}` : "",
     tokenCount: 20 + n,
     createdAt: AT,
     updatedAt: AT,
@@ -38,11 +41,19 @@ export async function fillProject(storage: Storage, projectPath: string, { recor
   const second = await project.checkpoints.embeddings.addVersion(space("model-b"));
   for (let n = 0; n < records; n++) {
     const vectors = n % 5 === 4 ? [] : [{ versionId: first.versionId, vector: unitVector(n) }];
-    await project.checkpoints.put(checkpointOf(projectPath, n), vectors);
+    const long = n % 5 === 3 ? { description: `Step ${n} has several parts. `.repeat(100) } : {};
+    const once = n === 0 ? idempotencyKey("checkpoint_save", "first", AT) : undefined;
+    await project.checkpoints.put(checkpointOf(projectPath, n, long), vectors, { once });
   }
-  await project.checkpoints.embeddings.putVectors(second.versionId, [{ id: "checkpoint-1", revision: 1, vector: unitVector(99) }]);
+  const missing = await project.checkpoints.embeddings.missing(first.versionId, 100);
+  const parts = missing.filter(({ piece }) => piece > 0).map((part, index) => ({ ...part, vector: unitVector(200 + index) }));
+  await project.checkpoints.embeddings.putVectors(first.versionId, parts);
+  const [, one] = await project.checkpoints.embeddings.missing(second.versionId, 2);
+  await project.checkpoints.embeddings.putVectors(second.versionId, [{ ...one!, vector: unitVector(99) }]);
   await project.checkpoints.put(checkpointOf(projectPath, records + 1));
-  await project.checkpoints.delete(`checkpoint-${records + 1}`); // its number must not be reused
+  await project.checkpoints.purge([`checkpoint-${records + 1}`]); // its number must not be reused
+  await project.checkpoints.put(checkpointOf(projectPath, records + 2), [{ versionId: first.versionId, vector: unitVector(98) }]);
+  await project.checkpoints.delete([`checkpoint-${records + 2}`], AT);
   await project.checkpoints.embeddings.outbox?.enable();
 
   const known = await project.knowledge.embeddings.addVersion(space("model-k"));
@@ -58,6 +69,9 @@ export async function fillProject(storage: Storage, projectPath: string, { recor
         contentHash: sha256Hex(`knowledge ${n}`),
         successes: n,
         uses: n + 1,
+        outdated: n % 3,
+        anchors: [{ kind: "symbol", value: "work0", path: "src/a.ts", hash: sha256Hex(`symbol ${n}`), lines: n + 1 }],
+        supersededBy: n === 5 ? "knowledge-4" : "",
         source: "test",
         createdAt: AT,
         updatedAt: AT,

@@ -109,7 +109,7 @@ describe("values that both sides hold", () => {
       created_at: "-004712-01-01T00:00:00.000Z",
       updated_at: "+275760-09-13T00:00:00.000Z",
     });
-    const vector = db.prepare("SELECT hex(v.vector) AS hex FROM vectors v WHERE v.key = 1 ORDER BY v.collection_id LIMIT 1").get() as {
+    const vector = db.prepare("SELECT hex(v.vector) AS hex FROM vectors v WHERE v.key = 16 ORDER BY v.collection_id LIMIT 1").get() as {
       hex: string;
     };
     expect(vector.hex).toBe(

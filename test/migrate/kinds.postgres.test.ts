@@ -47,6 +47,9 @@ describe("runs", () => {
       leaseMs: 60_000,
       first: checkpoint("start", "{}"),
     });
+    const shape = { graph: "g", fingerprint: "f", version: "1", entry: "a", nodes: [{ name: "a", type: "step" as const }], edges: [] };
+    await store.saveGraph(shape);
+    const queued = await store.enqueue({ runId: "queued", graph: "g", fingerprint: "f", first: checkpoint("start", "{}") });
     const before = await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)));
 
     const up = await migrations.migrate({ to: database.url, which });
@@ -54,9 +57,13 @@ describe("runs", () => {
     expect(await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)))).toEqual(before);
     expect(await store.save(checkpoint("e", "on PostgreSQL"))).toMatchObject({ sequence: 5 });
     await store.renew(lease, 60_000);
+    expect(await store.getGraph("g", "f")).toEqual(shape);
+    expect(await store.getRun("queued")).toEqual(queued);
 
     const down = await migrations.migrate({ to: "sqlite", which });
-    expect(down.databases[0]!.tables.find(({ table }) => table === "checkpoints")?.rows).toBe(6);
+    expect(down.databases[0]!.tables.find(({ table }) => table === "checkpoints")?.rows).toBe(7);
+    expect(await store.getGraph("g", "f")).toEqual(shape);
+    expect(await store.getRun("queued")).toEqual(queued);
     expect((await store.load("run-1", "e")).state).toBe("on PostgreSQL");
     expect(await Promise.all(["a", "b", "c", "d"].map((node) => store.load("run-1", node)))).toEqual(before);
     expect(await store.save(checkpoint("f", "back"))).toMatchObject({ sequence: 6 });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { checkpointChecksum } from "../../src/model/stored-record.ts";
+import { checkpointChecksum, checkpointText, countPieces } from "../../src/model/stored-record.ts";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { counts } from "../faults/processes.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
@@ -55,7 +55,7 @@ async function enlarge(path: string, size: number): Promise<void> {
   raw.run(randomBytes(size / 64).toString("hex"));
   for (let bytes = size / 32; bytes < size; bytes += 16_384) raw.run(randomBytes(8_192).toString("hex"));
   const checkpoint = db.prepare(
-    "INSERT INTO checkpoints (id, summary, description, context, token_count, created_at, updated_at, created_order, updated_order, revision, checksum) VALUES (?1, ?2, ?3, '{}', 7, ?4, ?4, ?4, ?4, 1, ?5)",
+    "INSERT INTO checkpoints (id, summary, description, context, anchors, superseded_by, token_count, pieces, created_at, updated_at, created_order, updated_order, revision, checksum) VALUES (?1, ?2, ?3, '{}', '[]', '', 7, ?6, ?4, ?4, ?4, ?4, 1, ?5)",
   );
   const vector = db.prepare(
     "INSERT INTO vectors (collection_id, key, vector) SELECT id, ?, ? FROM vector_collections WHERE collection = 'checkpoints' LIMIT 1",
@@ -63,10 +63,17 @@ async function enlarge(path: string, size: number): Promise<void> {
   const rows = Math.round(size / (128 * 1024));
   for (let n = 0; n < rows; n++) {
     const more = { id: `large-${n}`, summary: `Большой ${n}`, description: `Step ${n} of a long way. `.repeat(150) };
-    const large = checkpointOf("", n, { ...more, context: {}, tags: [], tokenCount: 7 });
+    const large = checkpointOf("", n, { ...more, context: {}, tags: [], anchors: [], supersededBy: "", tokenCount: 7 });
     const { id, summary, description, createdAt } = large;
-    const { lastInsertRowid } = checkpoint.run(id, summary, description, createdAt, checkpointChecksum(large));
-    vector.run(lastInsertRowid, new Uint8Array(unitVector(n + 1_000).buffer));
+    const { lastInsertRowid } = checkpoint.run(
+      id,
+      summary,
+      description,
+      createdAt,
+      checkpointChecksum(large),
+      countPieces(checkpointText(large)),
+    );
+    vector.run(16n * BigInt(lastInsertRowid), new Uint8Array(unitVector(n + 1_000).buffer));
   }
   db.exec("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
   db.close();

@@ -101,6 +101,25 @@ describe("a project that is migrated to PostgreSQL and back", () => {
   });
 });
 
+describe("a migration without deleted records", () => {
+  it("leaves them in the archived source, and a rollback brings them back", async () => {
+    const own = { kind: "project", id: "/home/me/without-deleted" } as const;
+    const storage = sqliteStorage({ dataDir, now: systemClock });
+    await fillProject(storage, own.id);
+    expect((await (await storage.find(own.id))!.checkpoints.listDeleted({ limit: 5 })).total).toBe(1);
+    const { databases } = await migrations().migrate({ to: database.url, which: own, withoutDeleted: true });
+    expect(databases[0]).toMatchObject({ outcome: "migrated" });
+    const there = postgresStorage({ url: database.url, now: systemClock });
+    expect((await (await there.find(own.id))!.checkpoints.listDeleted({ limit: 5 })).total).toBe(0);
+    await there.close();
+    expect((await migrations().migrate({ which: own, rollback: true })).databases[0]).toMatchObject({ outcome: "rolled_back" });
+    await storage.close();
+    const back = sqliteStorage({ dataDir, now: systemClock });
+    expect((await (await back.find(own.id))!.checkpoints.listDeleted({ limit: 5 })).total).toBe(1);
+    await back.close();
+  });
+});
+
 async function indexFile(code: CodeStore): Promise<void> {
   const { versionId } = await code.embeddings.addVersion({ model: "m", version: "1", dimension: 8 });
   const chunk = { index: 0, kind: "text" as const, parents: [], defines: [], startLine: 1, endLine: 1, text: "a\n" };

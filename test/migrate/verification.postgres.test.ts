@@ -49,13 +49,13 @@ async function migrateWithFault(fault: (client: pg.Client) => Promise<void>): Pr
       await client.end();
     },
   };
-  const journal = {
+  const records = {
     read: () => readMigrationRecord(path),
     begin: (r: never) => writeMigrationRecord(path, r),
     write: (r: never) => writeMigrationRecord(path, r),
     remove: () => removeMigrationRecord(path),
   };
-  const migration = { source, target: tampered, shape: PROJECT_SHAPE, journal, watch: { rows: () => {} }, trace: () => {} };
+  const migration = { source, target: tampered, shape: PROJECT_SHAPE, records, watch: { rows: () => {} }, trace: () => {} };
   const record = {
     migrationId,
     direction: "up",
@@ -81,7 +81,7 @@ describe("verification", () => {
       statement("UPDATE checkpoints SET description = overlay(description placing 'X' from 1) WHERE id = 'checkpoint-2'"),
       /checkpoints has 8 rows, but different content/,
     ],
-    "one missing row": [statement("DELETE FROM vectors WHERE version_id = 1 AND key = 1"), /vectors has \d+ rows instead of \d+/],
+    "one missing row": [statement("DELETE FROM vectors WHERE version_id = 1 AND key = 16"), /vectors has \d+ rows instead of \d+/],
     "one float that differs in its last bit": [
       async (client) => {
         const { rows } = await client.query("SELECT version_id, key, vector::text AS vector FROM vectors ORDER BY 1, 2 LIMIT 1");
