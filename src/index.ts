@@ -1,6 +1,7 @@
 export type { Backups, RestoreBackup } from "./admin/backups.ts";
 export type { Doctor, DoctorOptions } from "./admin/doctor.ts";
-export type { CheckpointList, Checkpoints, ListCheckpoints, SaveCheckpoint } from "./checkpoints/service.ts";
+export type { CheckpointList, ListCheckpoints } from "./checkpoints/list.ts";
+export type { Checkpoints, SaveCheckpoint } from "./checkpoints/service.ts";
 export type { ImportKnowledge, ImportResult } from "./knowledge/import.ts";
 export type { KnowledgeAnswer, KnowledgeHit, SearchKnowledge } from "./knowledge/search.ts";
 export type { KnowledgeBase, SaveKnowledge } from "./knowledge/service.ts";

@@ -17,6 +17,7 @@ export type {
 export { openSystemStorage, type SystemStorageOptions } from "./open/open-system-storage.ts";
 export type { SystemStorage, SystemStore } from "./ports/system-store.ts";
 export type { Delivery, Effect, EffectState } from "./systems/effect.ts";
+export { type Handlers, type Inbox, inboxes } from "./systems/inboxes.ts";
 export type { Retention, SystemOptions } from "./systems/options.ts";
 export type { Message, PageOptions, PendingMessage, Port, WorkReport } from "./systems/port.ts";
 export type { RestoreReport } from "./systems/snapshots.ts";

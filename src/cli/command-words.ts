@@ -12,7 +12,9 @@ export function commandPath({ name }: Pick<Operation, "name">): string[] {
  */
 export function commandWords(message: string, operation: Operation, operations: readonly Operation[]): string {
   const known = new Set(operations.map(({ name }) => name));
+  const isFlag = (name: string) => name in operation.input.shape && !operation.cli?.positional?.includes(name);
   return message
+    .replace(/^[a-z]+(?=: )/, (name) => (isFlag(name) ? `--${name}` : name))
     .split(/("(?:[^"\\]|\\.)*(?:"|\\?$))/s)
     .map((part) =>
       part.startsWith('"')

@@ -23,6 +23,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   ls: ["checkpoint", "list"],
   tags: ["checkpoint", "tags"],
   projects: ["project", "list"],
+  review: ["review", "list"],
 };
 
 /** All commands: one per operation, the commands of the installation, and aliases. The build writes the command table from this list. */

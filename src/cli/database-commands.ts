@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import type { ImportCounts, TransferReport } from "../admin/transfer.ts";
+import type { ImportCounts, ProjectFile, TransferReport } from "../admin/transfer.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { openFromConfig } from "../open/open-from-config.ts";
 import type { Cairn } from "../operations/cairn.ts";
@@ -24,6 +24,12 @@ const WITH_CODE: Flag = {
   description: "Include the code index, in <name>.code.db next to the file. Default: rebuild it with cairn code index.",
 };
 
+const WITHOUT_DELETED: Flag = {
+  name: "without-deleted",
+  kind: "switch",
+  description: "Leave out deleted records, which can still be restored.",
+};
+
 /** `cairn database export`: writes the project to one file, also while other processes use it. */
 export const exportDatabaseCommand: Command = {
   path: ["database", "export"],
@@ -32,6 +38,7 @@ export const exportDatabaseCommand: Command = {
     { name: "file", kind: "text", description: "File to create. It must not exist.", placeholder: "path", required: true },
     SCOPE,
     WITH_CODE,
+    WITHOUT_DELETED,
   ],
   positional: ["file"],
   examples: [
@@ -42,9 +49,7 @@ export const exportDatabaseCommand: Command = {
   usesProject: true,
   async run(call) {
     const file = fileOf(call);
-    const { damaged } = await withProgress(call, "copied", (cairn, options) =>
-      cairn.transfer.export({ projectPath: databaseIdOf(call), file, withCode: call.values["with-code"] === true }, options),
-    );
+    const { damaged } = await withProgress(call, "copied", (cairn, options) => cairn.transfer.export(projectFileOf(call, file), options));
     const bytes = statSync(file).size;
     if (damaged.length > 0) call.endWith(EXIT_ATTENTION);
     if (call.json) printJson(call.host, { file, bytes, ...damagedField(damaged) });
@@ -70,15 +75,14 @@ export const importDatabaseCommand: Command = {
     { name: "file", kind: "text", description: "File that `cairn database export` wrote.", placeholder: "path", required: true },
     SCOPE,
     WITH_CODE,
+    WITHOUT_DELETED,
   ],
   positional: ["file"],
   examples: ["cairn database import project.db", "cairn database import project.db --project /srv/other"],
   usesProject: true,
   async run(call) {
     const file = fileOf(call);
-    const result = await withProgress(call, "imported", (cairn, options) =>
-      cairn.transfer.import({ projectPath: databaseIdOf(call), file, withCode: call.values["with-code"] === true }, options),
-    );
+    const result = await withProgress(call, "imported", (cairn, options) => cairn.transfer.import(projectFileOf(call, file), options));
     if (result.checkpoints.failed + result.knowledge.failed > 0) call.endWith(EXIT_ATTENTION);
     if (call.json) return printJson(call.host, result);
     print(
@@ -110,6 +114,11 @@ function importText(what: string, { imported, present, failed, problems }: Impor
 function fileOf({ host, values }: Call): string {
   if (values.file === undefined) throw usage("<file> is missing.");
   return filePath(host, values.file);
+}
+
+function projectFileOf(call: Call, file: string): ProjectFile {
+  const { "with-code": withCode, "without-deleted": withoutDeleted } = call.values;
+  return { projectPath: databaseIdOf(call), file, withCode: withCode === true, withoutDeleted: withoutDeleted === true };
 }
 
 function databaseIdOf({ values: { scope = "project" }, project }: Call): string {

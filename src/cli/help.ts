@@ -73,11 +73,11 @@ const FIRST_STEPS: readonly (readonly [line: string, about: string])[] = [
 ];
 
 const GROUPS: readonly (readonly [group: string, nouns: string])[] = [
-  ["Memory", "checkpoint, knowledge, project; save, ls, search, resume, tags, projects"],
+  ["Memory", "checkpoint, knowledge, session, review, project; save, ls, search, resume, tags, projects"],
   ["Code", "code, embeddings"],
   ["Workflows", "run, system"],
-  ["Servers", "mcp, serve, token, key"],
-  ["Data", "stats, doctor, backup, restore, database, migrate"],
+  ["Servers", "mcp, serve, ui, token, key"],
+  ["Data", "stats, doctor, backup, restore, deleted, database, migrate"],
   ["Set-up", "init, adopt, hook, config, trust, completion, tour"],
 ];
 

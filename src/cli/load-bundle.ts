@@ -18,23 +18,22 @@ export function loadBundle(entry: string): unknown {
     if (known) return known.exports;
     const own = { exports: {} };
     loaded.set(file, own);
-    const source = readFileSync(file, "utf8");
+    const source = readFileSync(file, "latin1"); // the build writes ASCII, which is read fastest so
     if (source.length >= CACHED_FROM_CHARS) cache ??= openCodeCache(process.env);
     const outside = createRequire(file);
-    const require = (id: string) => (id.startsWith("./") ? load(join(dirname(file), id)) : outside(id));
-    compile(file, source, cache)(own.exports, require, own, file, dirname(file), importModule);
+    const requireFrom = (id: string) => (id.startsWith("./") ? load(join(dirname(file), id)) : outside(id));
+    compile(file, source, cache)(own.exports, requireFrom, own, file, dirname(file), importModule);
     return own.exports;
   };
   return load(entry);
 }
 
-/** Compiles a file as Node compiles a CommonJS module, with `importModule` in addition. */
+/** Compiles a file, which the build wrapped in a function. */
 function compile(file: string, source: string, cache: CodeCache | undefined): Run {
-  const wrapped = module.wrap(source).replace("__dirname", "__dirname, importModule");
-  if (!cache || source.length < CACHED_FROM_CHARS) return new Script(wrapped, { filename: file }).runInThisContext();
+  if (!cache || source.length < CACHED_FROM_CHARS) return new Script(source, { filename: file }).runInThisContext();
   const name = basename(file);
   const cachedData = cache.read(name);
-  const script = new Script(wrapped, { filename: file, ...(cachedData && { cachedData }) });
+  const script = new Script(source, { filename: file, ...(cachedData && { cachedData }) });
   if (!cachedData || script.cachedDataRejected) cache.writeAtExit(name, () => script.createCachedData());
   return script.runInThisContext();
 }

@@ -13,6 +13,7 @@ export const OWN_COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   "code index": async () => (await import("./code/index-command.ts")).indexCommand,
   "code similar": async () => (await import("./code/similar-command.ts")).similarCommand,
   "code watch": async () => (await import("./code/watch-command.ts")).watchCommand,
+  "run work": async () => (await import("./run-work/work-command.ts")).workCommand,
   init: async () => (await import("./init/init-command.ts")).initCommand,
   adopt: async () => (await import("./adopt/adopt-command.ts")).adoptCommand,
   hook: async () => (await import("./hook/hook-command.ts")).hookCommand,
@@ -23,6 +24,7 @@ export const OWN_COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   "config get": async () => (await import("./config-command.ts")).configGetCommand,
   "config set": async () => (await import("./config-command.ts")).configSetCommand,
   "config unset": async () => (await import("./config-command.ts")).configUnsetCommand,
+  ui: async () => (await import("./ui/ui-command.ts")).uiCommand,
   trust: async () => (await import("./trust-command.ts")).trustCommand,
   completion: async () => (await import("./completion.ts")).completionCommand,
 };

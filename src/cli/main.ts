@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import module from "node:module";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { cacheModules, loadBundle } from "./load-bundle.ts";
 
 /** The entry point. It must not import syntax that an old Node cannot parse, statically. */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -22,11 +22,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
     void import("../scheduling/force-exit.ts").then(({ forceExitAfterGrace }) => forceExitAfterGrace());
   });
 
-// The bundle has the modules of the frequent commands in two files, because opening many files takes most of the start.
-const bundle = (name: string) => fileURLToPath(new URL(`../bundle/${name}.cjs`, import.meta.url));
-const { loadBundle, cacheModules } = module.createRequire(import.meta.url)(bundle("load")) as typeof import("./load-bundle.ts");
 cacheModules();
-const { runCli, openFilesProblem } = loadBundle(bundle("start")) as typeof import("./start.ts");
+const { runCli, openFilesProblem } = loadBundle(join(import.meta.dirname, "../bundle/start.cjs")) as typeof import("./start.ts");
 
 // Loading the modules of a command opens more files at once than a very low limit allows.
 const problem = openFilesProblem();
@@ -44,7 +41,7 @@ function untilClosed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   });
 }
 
-process.exitCode = await runCli(process.argv.slice(2), {
+void runCli(process.argv.slice(2), {
   // Node creates streams and signals on first use, and help needs few of them.
   get stdin() {
     return process.stdin;
@@ -64,4 +61,6 @@ process.exitCode = await runCli(process.argv.slice(2), {
   get signal() {
     return interruption().signal;
   },
+}).then((exitCode) => {
+  process.exitCode = exitCode;
 });

@@ -1,5 +1,5 @@
 import { clientFindings } from "../client/client-findings.ts";
-import { openClient } from "../client/open-client.ts";
+import { COMMAND_FRESHNESS_MS, openClient } from "../client/open-client.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Operation } from "../operations/operation.ts";
@@ -59,6 +59,7 @@ async function runOperation(
     jobs: values.wait === true ? "here" : "process",
     findings: clientFindings(loaded, { home: host.home, tree: call.project().tree }),
     cancelWithCaller: true,
+    freshnessMs: COMMAND_FRESHNESS_MS,
     ...(served && { operations: served }),
   });
   try {

@@ -6,10 +6,10 @@ import { print, printJson } from "./host.ts";
 import { startServer } from "./server.ts";
 import { styleFor } from "./terminal/style.ts";
 
-/** `cairn serve`: serves the HTTP API, the API page and MCP over HTTP until stopped. */
+/** `cairn serve`: serves the console, the HTTP API and MCP over HTTP until stopped. */
 export const serveCommand: Command = {
   path: ["serve"],
-  summary: "Serve the HTTP API, the API page and MCP over HTTP, until stopped.",
+  summary: "Serve the console, the HTTP API and MCP over HTTP, until stopped.",
   description:
     "Every call needs a credential: the local token (cairn token), or an API key for other users and machines (cairn key create).",
   flags: [
@@ -37,13 +37,14 @@ export const serveCommand: Command = {
     const server = await startServer(config().config);
     try {
       const { url, tokenFile } = server;
-      if (json) printJson(host, { url, mcp_url: `${url}/mcp`, docs_url: `${url}/docs`, token_file: tokenFile });
+      if (json) printJson(host, { url, console_url: `${url}/`, mcp_url: `${url}/mcp`, docs_url: `${url}/docs`, token_file: tokenFile });
       else {
         const style = styleFor(host.stdout, host.env);
         print(
           host,
           [
             `Cairn is serving on ${style.bold(url)}\n`,
+            `  Console   ${url}/ (cairn ui opens it and signs you in)`,
             `  API page  ${url}/docs`,
             `  MCP       ${url}/mcp`,
             `  Call it   curl -H "Authorization: Bearer $(${tokenCommandLine(config())})" ${url}/v1/key/list\n`,

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../config/schema.ts";
 import type { HttpServer } from "../http/serve.ts";
 import { openFromConfig } from "../open/open-from-config.ts";
+import { storageKind } from "../open/open-options.ts";
 import { localToken } from "../stores/file/local-token.ts";
+import { serverRecord } from "../stores/file/server-record.ts";
 
 const STREAM_GRACE_MS = 1_000;
 
@@ -11,7 +13,7 @@ export interface LocalServer extends HttpServer {
   readonly tokenFile: string;
 }
 
-/** Starts the HTTP server: the API, the API page, and MCP under `/mcp`. */
+/** Starts the HTTP server: the console, the API, the API page, and MCP under `/mcp`. */
 export async function startServer(config: Config): Promise<LocalServer> {
   const [{ serve }, { mcpHttpHandler }, { mcpServerFactory }, { operations }, { watch }] = await Promise.all([
     import("../http/serve.ts"),
@@ -29,6 +31,7 @@ export async function startServer(config: Config): Promise<LocalServer> {
   const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets, log }), {
     onError: (error) => log.warn({ err: error }, "An MCP connection failed."),
     allowedOrigins: http.allowedOrigins.map((origin) => new URL(origin).hostname),
+    takeOver: storageKind({ storage: config.storage }) === "postgres",
   });
   try {
     const server = await serve({
@@ -48,10 +51,13 @@ export async function startServer(config: Config): Promise<LocalServer> {
       log,
       mount: { "/mcp": (request, { caller }) => mcp.fetch(request, caller) },
     });
+    const record = serverRecord(config);
+    await record.write(loopbackUrl(server)).catch((error: unknown) => log.warn({ err: error }, "`cairn ui` will not find this server."));
     return {
       ...server,
       tokenFile: token.path,
       async close() {
+        await record.remove().catch(() => {}); // a record of a server that ended is not used
         const closed = server.close();
         // Calls in flight may finish; streams that clients keep open for notifications never end.
         await Promise.race([closed, sleep(STREAM_GRACE_MS, undefined, { ref: false })]);
@@ -67,4 +73,9 @@ export async function startServer(config: Config): Promise<LocalServer> {
     await telemetry.close();
     throw error;
   }
+}
+
+/** Returns the address for this machine's own browser: a server on all addresses also listens on loopback. */
+function loopbackUrl({ url, port }: HttpServer): string {
+  return /^http:\/\/(0\.0\.0\.0|\[::\])/.test(url) ? `http://127.0.0.1:${port}` : url;
 }

@@ -14,9 +14,11 @@ interface IdSource {
   readonly items: string;
   readonly id: string;
   /** The operation that reads one record: an exact id wins over a prefix. */
-  readonly get?: string;
+  readonly get?: string | undefined;
   /** Fields of the call that the list needs too. */
   readonly within: readonly string[];
+  /** Lists deleted records. */
+  readonly deleted?: boolean;
 }
 
 const CHECKPOINTS: IdSource = { list: "checkpoint_list", items: "checkpoints", id: "id", get: "checkpoint_get", within: ["project_path"] };
@@ -27,6 +29,7 @@ const KNOWLEDGE: IdSource = {
   get: "knowledge_get",
   within: ["project_path", "scope"],
 };
+const REVIEWS: IdSource = { list: "review_list", items: "records", id: "id", within: ["project_path"] };
 const RUNS: IdSource = { list: "run_list", items: "runs", id: "run_id", get: "run_get", within: [] };
 const SYSTEMS: IdSource = { list: "system_list", items: "systems", id: "system_id", within: [] };
 const SNAPSHOTS: IdSource = { list: "system_snapshots", items: "snapshots", id: "id", within: ["system_id"] };
@@ -36,8 +39,11 @@ const JOBS: IdSource = { list: "code_status", items: "jobs", id: "job_id", withi
 
 /** Fields that hold an id of an existing record, by operation and field. The first pattern that matches counts. */
 const SOURCES: readonly (readonly [pattern: RegExp, source: IdSource])[] = [
+  [/^checkpoint_restore\.id$/, { ...CHECKPOINTS, get: undefined, deleted: true }],
+  [/^knowledge_restore\.id$/, { ...KNOWLEDGE, get: undefined, deleted: true }],
   [/^checkpoint_\w+\.id$/, CHECKPOINTS],
-  [/^knowledge_(get|update|delete|restore|purge|feedback)\.id$/, KNOWLEDGE],
+  [/^knowledge_(get|update|delete|purge|feedback)\.id$/, KNOWLEDGE],
+  [/^review_resolve\.id$/, REVIEWS],
   [/^run_\w+\.run_id$/, RUNS],
   [/^system_\w+\.system_id$/, SYSTEMS],
   [/^system_\w+\.snapshot_id$/, SNAPSHOTS],
@@ -96,13 +102,18 @@ async function exists(source: IdSource, place: Fields, id: string, call: CallOpe
 }
 
 /** Yields ids in the order of the list, page by page. */
-async function* listIds({ list, items, id }: IdSource, place: Fields, max: number, call: CallOperation): AsyncGenerator<string> {
+async function* listIds({ list, items, id, deleted }: IdSource, place: Fields, max: number, call: CallOperation): AsyncGenerator<string> {
   const paged = list === "checkpoint_list" || list === "knowledge_list" || list === "run_list";
-  const limit = list === "code_status" ? { limit: 20 } : paged || list === "backup_list" ? { limit: Math.min(max, LIMITS.listMax) } : {};
+  const limit =
+    list === "code_status"
+      ? { limit: 20 }
+      : paged || list === "backup_list" || list === "review_list"
+        ? { limit: Math.min(max, LIMITS.listMax) }
+        : {};
   let cursor: unknown;
   let count = 0;
   do {
-    const page = await call(list, { ...place, ...limit, ...(cursor !== undefined && { cursor }) });
+    const page = await call(list, { ...place, ...limit, ...(deleted && { deleted }), ...(cursor !== undefined && { cursor }) });
     for (const item of page[items] as readonly Fields[]) {
       yield String(item[id]);
       count++;

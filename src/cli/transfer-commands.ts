@@ -32,6 +32,7 @@ export const exportCommand: Command = {
   flags: [
     { name: "file", kind: "text", description: "File to write. Default, or -: standard output.", placeholder: "path" },
     { name: "overwrite", kind: "switch", description: "Replace the file if it exists." },
+    { name: "without-deleted", kind: "switch", description: "Leave out deleted checkpoints, which can still be restored." },
   ],
   positional: ["file"],
   examples: ["cairn checkpoint export checkpoints.jsonl", "cairn checkpoint export | jq .summary"],
@@ -44,7 +45,10 @@ export const exportCommand: Command = {
       throw new CairnError("conflict", `${file} exists and was not changed. Choose another file, or replace it with --overwrite.`);
     await withCairn(call, async (cairn) => {
       const damaged = new Map<string, DamagedRecord>();
-      const lines = exportLines(cairn, call.project().repository, host, damaged);
+      const lines = exportLines(cairn, call.project().repository, host, {
+        damaged,
+        withoutDeleted: values["without-deleted"] === true,
+      });
       if (file === undefined) {
         for await (const line of lines) await writeOut(host, line);
       } else {
@@ -64,16 +68,16 @@ async function* exportLines(
   cairn: Cairn,
   projectPath: string,
   { now, signal }: Host,
-  damaged: Map<string, DamagedRecord>,
+  { damaged, withoutDeleted }: { readonly damaged: Map<string, DamagedRecord>; readonly withoutDeleted: boolean },
 ): AsyncGenerator<string> {
   yield `${JSON.stringify({ ...FORMAT, project_path: projectPath, exported_at: now().toISOString() })}\n`;
   let cursor: string | undefined;
   do {
     signal.throwIfAborted();
-    const page = await cairn.checkpoints.list({ projectPath, limit: LIMITS.transferRecords, cursor });
+    const page = await cairn.checkpoints.export({ projectPath, limit: LIMITS.transferRecords, cursor, withoutDeleted });
     // A server omits the list when it is empty.
     for (const record of page.damaged ?? []) damaged.set(record.id, record);
-    for (const checkpoint of page.checkpoints) yield `${JSON.stringify(toWire(CheckpointOutput, checkpoint))}\n`;
+    for (const checkpoint of page.records) yield `${JSON.stringify(toWire(CheckpointOutput, checkpoint))}\n`;
     cursor = page.nextCursor;
   } while (cursor !== undefined);
 }

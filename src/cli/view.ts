@@ -1,6 +1,8 @@
 import type { z } from "zod";
+import { freshnessText } from "../freshness/judge.ts";
+import type { Anchor, Freshness } from "../model/anchor.ts";
 import type { Operation } from "../operations/operation.ts";
-import { Damaged, damagedNote } from "../operations/schemas.ts";
+import { Damaged, damagedNote, WeightsField, weightsNote } from "../operations/schemas.ts";
 import type { Host } from "./host.ts";
 import { relativeTime, shortRelativeTime } from "./terminal/relative-time.ts";
 import { escapeControls, type Style, styleFor } from "./terminal/style.ts";
@@ -20,9 +22,13 @@ export function viewText(operation: Operation, input: Item, output: Item, host: 
   if ("record" in view) return recordText(view.record, output, { host, style, width });
   const items = (output[view.table] ?? []) as readonly Item[];
   if (items.length === 0) return [`No ${view.table.replaceAll("_", " ")}.`, notes(output, style)].filter(Boolean).join("\n");
-  const main = view.columns.find((field) => MAIN_FIELDS.includes(lastPart(field)));
+  // A column of records without marks says nothing, nor does an optional one without values.
+  const isEmpty = (item: Item, field: string) => cell(field, at(item, field), host) === "";
+  const mayBeEmpty = (field: string) => isMark(field) || view.optional?.includes(field);
+  const fields = view.columns.filter((field) => !mayBeEmpty(field) || items.some((item) => !isEmpty(item, field)));
+  const main = fields.find((field) => MAIN_FIELDS.includes(lastPart(field)));
   const optional = view.optional ?? [];
-  const columns = view.columns.map((field): Column => {
+  const columns = fields.map((field): Column => {
     const right = items.every((item) => typeof at(item, field) === "number");
     const drop = optional.includes(field) ? optional.length - optional.indexOf(field) : undefined;
     return {
@@ -34,11 +40,9 @@ export function viewText(operation: Operation, input: Item, output: Item, host: 
     };
   });
   const shorten =
-    width === undefined
-      ? (id: string) => id
-      : shortener(view.columns.filter(isId).flatMap((field) => items.map((item) => at(item, field))));
+    width === undefined ? (id: string) => id : shortener(fields.filter(isId).flatMap((field) => items.map((item) => at(item, field))));
   const rows = items.map((item) =>
-    view.columns.map((field) => {
+    fields.map((field) => {
       const value = at(item, field);
       return isId(field) && typeof value === "string" ? shorten(oneLine(value)) : cell(field, value, host);
     }),
@@ -91,18 +95,30 @@ function recordText(fields: readonly string[], output: Item, { host, style, widt
 
 function longText(field: string, value: unknown, host: Host): string[] {
   if (isTime(field) && typeof value === "string") return [`${value} (${relativeTime(value, host.now())})`];
+  if (field === "freshness") return [oneLine(freshnessText(value as Freshness))];
+  if (field === "anchors") return (value as readonly Anchor[]).map(anchorLine);
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return Object.entries(value).map(([key, inner]) => `${oneLine(key)} = ${scalar(inner)}`);
   return typeof value === "string" ? escapeControls(value).split("\n") : [cell(field, value, host)];
+}
+
+/** Formats an anchor with the beginning of its hash. */
+function anchorLine({ kind, value, path, branch, hash }: Anchor): string {
+  const place = [...(path === undefined ? [] : [`in ${path}`]), ...(branch === undefined ? [] : [`on ${branch}`])];
+  return oneLine([kind, value, ...place, ...(hash === undefined ? [] : [hash.slice(0, 8)])].join(" "));
 }
 
 function cell(field: string, value: unknown, host: Host): string {
   if (isEmpty(value)) return "";
   if (isTime(field) && typeof value === "string") return shortRelativeTime(value, host.now());
   if (isRanks(field)) return reasons(value as Found);
+  if (field === "outdated" && value === 0) return "";
+  if (isMark(field)) return (value as Freshness).state === "unknown" ? "" : (value as Freshness).state;
   if (field === "score" && typeof value === "number") return value.toFixed(2);
   return Array.isArray(value) ? value.map(scalar).join(", ") : scalar(value);
 }
+
+const isMark = (field: string) => lastPart(field) === "freshness";
 
 /** The rank of a hit in each ranking that found it. */
 type Found = Readonly<Record<string, { readonly rank: number } | undefined>>;
@@ -141,9 +157,10 @@ function footer(shown: number, input: Item, output: Item, style: Style): string 
   return next !== undefined || before !== undefined ? style.dim(`More: --limit ${shown * 2}`) : "";
 }
 
-/** Formats why an answer is degraded, which records are damaged, and what was left out. */
-function notes({ damaged, degraded, total, note }: Item, style: Style): string {
+/** Formats the weights of a search, why an answer is degraded, which records are damaged, and what was left out. */
+function notes({ weights, damaged, degraded, total, note }: Item, style: Style): string {
   return [
+    ...weightsNote(WeightsField.safeParse(weights).data),
     ...damagedNote(Damaged.safeParse(damaged).data).map(escapeControls),
     ...(Array.isArray(degraded) ? degraded.map((part) => `Note: ${scalar(part)}.`) : []),
     ...(typeof note === "string" && total === undefined ? [note] : []),

@@ -2,14 +2,17 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { ApiKey } from "../model/api-key.ts";
 import { CairnError } from "../model/errors.ts";
 import { type Caller, LOCAL_CALLER } from "../operations/invoke.ts";
-import { DEFAULT_RATE_LIMIT, type RateLimit, rateLimiter } from "../scheduling/rate-limit.ts";
+import { DEFAULT_RATE_LIMIT, type ExchangeUsage, type RateLimit, rateLimiter } from "../scheduling/rate-limit.ts";
 import { addressGroup } from "../text/networks.ts";
 import { type Connection, clientAddress } from "./client-address.ts";
+import { openSession } from "./session-cookie.ts";
 
 export interface AdmissionOptions extends Credentials {
   readonly trustedProxies?: readonly string[] | undefined;
   readonly rateLimit?: RateLimit | false | undefined;
   readonly nowMs?: (() => number) | undefined;
+  /** Makes the limit of a key hold over several servers. Limits of addresses hold per server. */
+  readonly exchangeUsage?: ExchangeUsage | undefined;
 }
 
 /**
@@ -17,14 +20,24 @@ export interface AdmissionOptions extends Credentials {
  * limit. Probes without a credential have a bucket of their own, so that a flood of other requests from the same address (a proxy's, for
  * instance) does not make the server look dead.
  */
-export function admission({ verifyKey, localToken, trustedProxies = [], rateLimit = DEFAULT_RATE_LIMIT, nowMs }: AdmissionOptions) {
+export function admission({
+  verifyKey,
+  localToken,
+  trustedProxies = [],
+  rateLimit = DEFAULT_RATE_LIMIT,
+  nowMs,
+  exchangeUsage,
+}: AdmissionOptions) {
   const credentials: Credentials = { verifyKey, localToken };
+  const sessionClock = nowMs ?? Date.now;
   const addressOf = clientAddress(trustedProxies);
-  const takeToken = rateLimit === false ? () => {} : rateLimiter(rateLimit, nowMs);
+  const limiter = (exchange?: ExchangeUsage) => (rateLimit === false ? () => {} : rateLimiter(rateLimit, nowMs, exchange));
+  const takeOfAddress = limiter();
+  const takeOfKey = limiter(exchangeUsage);
   return async (headers: Headers, connection: Connection, isProbe: boolean): Promise<Identity> => {
-    const identity = await identify(headers, credentials);
-    if (!identity.caller) takeToken(`${isProbe ? "probe" : "address"}:${addressGroup(addressOf(headers, connection))}`);
-    else if (identity.caller.keyId !== undefined) takeToken(`key:${identity.caller.keyId}`);
+    const identity = await identify(presentedCredential(headers, sessionClock()), credentials);
+    if (!identity.caller) takeOfAddress(`${isProbe ? "probe" : "address"}:${addressGroup(addressOf(headers, connection))}`);
+    else if (identity.caller.keyId !== undefined) takeOfKey(identity.caller.keyId);
     return identity;
   };
 }
@@ -35,45 +48,54 @@ export interface Credentials {
   readonly localToken: (() => Promise<string | undefined>) | undefined;
 }
 
-/** Who makes a request: a caller with a valid credential, or nobody and why. */
-export type Identity =
+/** Who makes a request: a caller with a valid credential, or nobody and why. `isSession` if the credential came in a browser's session. */
+export type Identity = { readonly isSession: boolean } & (
   | { readonly caller: Caller; readonly refusal?: undefined }
-  | { readonly caller?: undefined; readonly refusal: CairnError };
+  | { readonly caller?: undefined; readonly refusal: CairnError }
+);
+
+/** The credential of a request, as it was sent. */
+export interface Presented {
+  readonly credential: string | undefined;
+  readonly isSession: boolean;
+}
 
 /**
  * Identifies a caller by its credential and by nothing else: behind a reverse proxy every request comes from loopback, and no header
  * proves the opposite.
  */
-export async function identify(headers: Headers, credentials: Credentials): Promise<Identity> {
-  const presented = presentedCredential(headers);
-  if (presented === undefined)
+export async function identify({ credential, isSession }: Presented, credentials: Credentials): Promise<Identity> {
+  const refuse = (message: string): Identity => ({ isSession, refusal: new CairnError("unauthorized", message) });
+  if (credential === undefined)
     return refuse(
       "This call has no credential. Send Authorization: Bearer <credential>: the local token (`cairn token` prints it) or an API key (`cairn key create` makes one).",
     );
   try {
     const token = await credentials.localToken?.();
     // Compared also where there is no token, so that the time of an answer does not depend on it; an empty token matches nothing.
-    if (sameSecret(presented, token ?? "") && token) return { caller: LOCAL_CALLER };
-    const key = await credentials.verifyKey(presented);
-    if (key) return { caller: { access: key.access, projects: key.projects, keyId: key.id } };
+    if (sameSecret(credential, token ?? "") && token) return { isSession, caller: LOCAL_CALLER };
+    const key = await credentials.verifyKey(credential);
+    if (key) return { isSession, caller: { access: key.access, projects: key.projects, keyId: key.id } };
   } catch (cause) {
     // The reason names files of the server; it is for the log.
-    return { refusal: new CairnError("unavailable", "Credentials cannot be checked now. The server's log has the reason.", { cause }) };
+    const refusal = new CairnError("unavailable", "Credentials cannot be checked now. The server's log has the reason.", { cause });
+    return { isSession, refusal };
   }
   return refuse(
     "This credential is not valid. Use the local token (`cairn token` prints it) or an API key that is neither expired nor revoked.",
   );
 }
 
-function refuse(message: string): Identity {
-  return { refusal: new CairnError("unauthorized", message) };
-}
-
-/** Returns the credential of a request. Another scheme than Bearer is an invalid credential, not a missing one. */
-function presentedCredential(headers: Headers): string | undefined {
+/**
+ * Returns the credential of a request: from its headers, else from a browser's session. Another scheme than Bearer is an invalid
+ * credential, not a missing one.
+ */
+function presentedCredential(headers: Headers, nowMs: number): Presented {
   const authorization = headers.get("authorization");
-  if (authorization !== null) return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "invalid";
-  return headers.get("x-api-key") ?? undefined;
+  if (authorization !== null) return { credential: /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "invalid", isSession: false };
+  const key = headers.get("x-api-key");
+  if (key !== null) return { credential: key, isSession: false };
+  return { credential: openSession(headers, nowMs), isSession: true };
 }
 
 /** Compares in constant time. Hashes have the same length whatever was presented. */
@@ -100,6 +122,21 @@ export function refuseOtherSites(request: Request, allowedOrigins: readonly stri
     "forbidden",
     "Pages of other sites may not call this server. Add the page's origin to the setting http.allowed_origins to allow its calls.",
   );
+}
+
+/**
+ * Refuses a call with a browser's session unless the console itself makes it. The page's half of the session is a header that no
+ * other origin can send; this check holds also for a page that got hold of it, and for origins that `http.allowed_origins` names.
+ */
+export function refuseForeignSession(request: Request): void {
+  const site = request.headers.get("sec-fetch-site");
+  const origin = request.headers.get("origin");
+  if (site === null ? origin === null || hostOf(origin) === request.headers.get("host") : site === "same-origin") return;
+  throw new CairnError("forbidden", "A session of the console works only in the console. Send an API key instead.");
+}
+
+function hostOf(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host : undefined;
 }
 
 export interface SlotLimits {

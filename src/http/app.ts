@@ -10,14 +10,18 @@ import { servicesOf } from "../operations/validate-library.ts";
 import type { Log } from "../ports/log.ts";
 import type { RateLimit } from "../scheduling/rate-limit.ts";
 import { LOG_LEVEL, recordRefusal } from "../telemetry/observe.ts";
-import { admission, type CallKind, callerSlots, type Identity, refuseOtherSites } from "./admission.ts";
+import { admission, type CallKind, callerSlots, refuseForeignSession, refuseOtherSites } from "./admission.ts";
+import type { AppEnv } from "./app-env.ts";
 import type { Connection } from "./client-address.ts";
+import { consoleFiles } from "./console-files.ts";
 import { type DocsPage, docsPage } from "./docs-page.ts";
 import { errorResponse, HttpRefusal } from "./errors.ts";
+import { EVENT_PATH, type EventStreamOptions, openEventStream } from "./event-stream.ts";
 import { healthCheck } from "./health.ts";
 import { limitBody, readJson, readQuery } from "./input.ts";
 import { openApi } from "./openapi.ts";
 import { type Route, routeOf } from "./routes.ts";
+import { addSessionRoutes } from "./session-routes.ts";
 
 /** What a mounted handler gets with a request that was admitted. */
 export interface MountContext {
@@ -54,14 +58,16 @@ export interface HttpOptions {
   readonly log?: Log;
   /** Whether the server is shutting down. Its health then reports it as not ready. */
   readonly isDraining?: () => boolean;
+  /** Aborted when the server shuts down: event streams end, and their clients connect again elsewhere. */
+  readonly closing?: AbortSignal;
+  /** Times of the event streams, for tests. */
+  readonly eventStreams?: Pick<EventStreamOptions, "heartbeatMs" | "stalledMs" | "lifetimeMs">;
   /** A clock for the rate limits, for tests. */
   readonly nowMs?: () => number;
 }
 
 /** Answers one HTTP request; never rejects. */
 export type HttpHandler = (request: Request, connection?: Connection) => Promise<Response>;
-
-type Env = { Bindings: { readonly requestId: string; readonly identity: Identity } };
 
 const METHODS = ["GET", "HEAD", "POST", "PATCH", "DELETE"];
 
@@ -73,7 +79,8 @@ export function httpHandler(options: HttpOptions): HttpHandler {
   const { log, maxConcurrent = DEFAULT_MAX_CONCURRENT, allowedOrigins = [] } = options;
   const app = routes(options);
   const { localToken, trustedProxies, rateLimit, nowMs } = options;
-  const admit = admission({ verifyKey: options.cairn.keys.verify, localToken, trustedProxies, rateLimit, nowMs });
+  const { verify: verifyKey, exchangeUsage } = options.cairn.keys;
+  const admit = admission({ verifyKey, localToken, trustedProxies, rateLimit, nowMs, exchangeUsage });
   let running = 0;
 
   return async (request, connection = {}) => {
@@ -87,6 +94,7 @@ export function httpHandler(options: HttpOptions): HttpHandler {
       if (isOver && !isProbe)
         throw new CairnError("unavailable", "Too many requests at once. Try again in a moment.", { retryAfterMs: 1_000 });
       refuseOtherSites(request, allowedOrigins);
+      if (identity.isSession && identity.caller) refuseForeignSession(request);
       response = await app.fetch(request, { requestId, identity });
     } catch (error) {
       response = refuse(error, request, requestId, log);
@@ -100,22 +108,22 @@ export function httpHandler(options: HttpOptions): HttpHandler {
 const HEALTH_PATHS = ["/health", "/health/live", "/health/ready"];
 const isHealthPath = (path: string) => HEALTH_PATHS.includes(path);
 
-function routes(options: HttpOptions): Hono<Env> {
+function routes(options: HttpOptions): Hono<AppEnv> {
   const { operations = allOperations, mount = {}, log, metrics } = options;
   const cairn = servicesOf(options.cairn);
-  const callerOf = (c: Context<Env>): Caller => {
+  const callerOf = (c: Context<AppEnv>): Caller => {
     const { caller, refusal } = c.env.identity;
     if (!caller) throw refusal;
     return caller;
   };
   const { maxConcurrent = DEFAULT_MAX_CONCURRENT, maxStreamsPerCaller = DEFAULT_MAX_STREAMS_PER_CALLER } = options;
   const slots = callerSlots({ calls: options.maxConcurrentPerCaller ?? Math.ceil(maxConcurrent / 4), streams: maxStreamsPerCaller });
-  const guard = (kind: CallKind, call: (c: Context<Env>, caller: Caller) => Promise<Response>) => async (c: Context<Env>) => {
+  const guard = (kind: CallKind, call: (c: Context<AppEnv>, caller: Caller) => Promise<Response>) => async (c: Context<AppEnv>) => {
     const caller = callerOf(c);
     return slots.run(caller.keyId ?? "local", kind, () => call(c, caller));
   };
   const health = healthCheck(cairn, options.isDraining ?? (() => false));
-  const app = new Hono<Env>();
+  const app = new Hono<AppEnv>();
 
   for (const operation of operations) {
     const route = routeOf(operation);
@@ -142,8 +150,14 @@ function routes(options: HttpOptions): Hono<Env> {
     );
   }
 
+  const streams = { events: cairn.events, closing: options.closing, ...options.eventStreams };
+  app.get(
+    EVENT_PATH,
+    guard("listen", (c, caller) => openEventStream(c.req.raw, caller, streams)),
+  );
+
   for (const [path, handler] of Object.entries(mount)) {
-    const call = async (c: Context<Env>, caller: Caller) =>
+    const call = async (c: Context<AppEnv>, caller: Caller) =>
       handler(limitBody(c.req.raw, LIMITS.bodyBytes), { caller, requestId: c.env.requestId });
     for (const under of [path, `${path}/*`]) {
       app.get(under, guard("listen", call));
@@ -151,6 +165,10 @@ function routes(options: HttpOptions): Hono<Env> {
     }
   }
 
+  addSessionRoutes(app, { verifyKey: cairn.keys.verify, localToken: options.localToken, nowMs: options.nowMs ?? Date.now }, callerOf);
+  const pageFiles = consoleFiles();
+  app.get("/", (c) => pageFiles.page(c.req.raw));
+  app.get("/assets/:name", (c) => pageFiles.asset(c.req.raw, c.req.param("name")));
   const pages = documents(operations);
   for (const [path, page] of Object.entries(pages)) app.get(path, (c) => page(c.req.raw));
   for (const path of HEALTH_PATHS)
@@ -180,7 +198,7 @@ function routes(options: HttpOptions): Hono<Env> {
   return app;
 }
 
-async function inputOf(c: Context<Env>, operation: Operation, route: Route): Promise<unknown> {
+async function inputOf(c: Context<AppEnv>, operation: Operation, route: Route): Promise<unknown> {
   const url = new URL(c.req.url);
   const path = Object.fromEntries(route.pathFields.map((field) => [field, c.req.param(field)]));
   const input = route.hasBody
@@ -206,7 +224,6 @@ function documents(operations: readonly Operation[]): Record<string, (request: R
       description ??= JSON.stringify(openApi(operations));
       return new Response(description, { headers: { "content-type": "application/json; charset=utf-8" } });
     },
-    "/": docs,
     "/docs": docs,
   };
 }
@@ -248,12 +265,12 @@ function withCommonHeaders(response: Response, requestId: string, origin: string
   };
   if (!response.headers.has("cache-control")) extra["cache-control"] = "no-store";
   if (!response.headers.has("content-security-policy")) extra["content-security-policy"] = "default-src 'none'; frame-ancestors 'none'";
-  if (allowedOrigins.length > 0) extra.vary = "origin";
+  if (allowedOrigins.length > 0) extra.vary = [response.headers.get("vary"), "origin"].filter(Boolean).join(", ");
   if (origin !== null && allowedOrigins.includes(origin)) {
     extra["access-control-allow-origin"] = origin;
     extra["access-control-allow-methods"] = "GET, POST, PATCH, DELETE";
     extra["access-control-allow-headers"] =
-      "authorization, content-type, x-api-key, x-request-id, traceparent, tracestate, mcp-protocol-version, mcp-session-id";
+      "authorization, content-type, x-api-key, x-request-id, traceparent, tracestate, mcp-protocol-version, mcp-session-id, last-event-id";
     extra["access-control-expose-headers"] = "x-request-id, retry-after, mcp-session-id";
     extra["access-control-max-age"] = "600";
     extra["cross-origin-resource-policy"] = "cross-origin";

@@ -3,6 +3,7 @@ import { type ErrorCode, WIRE_NAME } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Operation } from "../operations/operation.ts";
 import { HTTP_STATUS } from "./errors.ts";
+import { EVENT_PATH, EventQuery } from "./event-stream.ts";
 import { exampleOf, type JsonSchema } from "./example.ts";
 import { nounOf, type Route, routeOf } from "./routes.ts";
 
@@ -28,6 +29,7 @@ export function openApi(operations: readonly Operation[]): Record<string, unknow
     const route = routeOf(operation);
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: describe(operation, route, schemas) };
   }
+  paths[EVENT_PATH] = { get: eventOperation(schemas) };
   paths["/health"] = { get: healthOperation() };
   return {
     openapi: "3.1.1",
@@ -38,7 +40,7 @@ export function openApi(operations: readonly Operation[]): Record<string, unknow
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],
-    tags: [...new Set(operations.map(({ name }) => nounOf(name)))].map((name) => ({ name })),
+    tags: [...new Set([...operations.map(({ name }) => nounOf(name)), "events"])].map((name) => ({ name })),
     security: [{ bearer: [] }, { apiKey: [] }],
     paths,
     components: {
@@ -146,6 +148,35 @@ function errorSchema(): JsonSchema {
           request_id: { type: "string" },
         },
       },
+    },
+  };
+}
+
+/** The stream is no operation: it has no single answer. */
+function eventOperation(schemas: Record<string, JsonSchema>): Record<string, unknown> {
+  const { project_path: projects } = jsonSchema(EventQuery, "input", "events", schemas).properties ?? {};
+  const { description, ...schema } = projects!;
+  const refusals = ["invalid_input", "unauthorized", "forbidden", "rate_limited", "unavailable"] as const;
+  return {
+    operationId: "events",
+    tags: ["events"],
+    summary: "Follow changes of records, runs and code as server-sent events.",
+    parameters: [
+      { name: "project_path", in: "query", required: false, description, schema },
+      {
+        name: "Last-Event-ID",
+        in: "header",
+        required: false,
+        description: "The id of the last event that arrived: the stream continues after it.",
+        schema: { type: "string" },
+      },
+    ],
+    responses: {
+      200: {
+        description: "Events of the types change, reset and dropped.",
+        content: { "text/event-stream": { schema: { type: "string" } } },
+      },
+      ...Object.fromEntries(refusals.map((code) => [HTTP_STATUS[code], { $ref: `#/components/responses/${WIRE_NAME[code]}` }])),
     },
   };
 }

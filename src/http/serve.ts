@@ -6,7 +6,7 @@ import { CairnError } from "../model/errors.ts";
 import { startTelemetry } from "../telemetry/start.ts";
 import { DEFAULT_MAX_CONCURRENT, type HttpOptions, httpHandler } from "./app.ts";
 
-export interface ServeOptions extends Omit<HttpOptions, "isDraining" | "metrics"> {
+export interface ServeOptions extends Omit<HttpOptions, "isDraining" | "closing" | "metrics"> {
   /** The text of `/metrics` where the process has telemetry of its own; otherwise the server starts and ends it. */
   readonly metrics?: () => Promise<string>;
   /** Loopback by default. */
@@ -32,15 +32,15 @@ export const DEFAULT_PORT = 7483;
 /** Serves HTTP from Node. */
 export async function serve(options: ServeOptions): Promise<HttpServer> {
   const { host = "127.0.0.1", port = DEFAULT_PORT, requestTimeoutMs = 30_000, drainMs = 10_000 } = options;
-  let draining = false;
+  const closing = new AbortController();
   const telemetry = options.metrics ? undefined : await startTelemetry({ prometheus: true, log: options.log });
   const metrics = options.metrics ?? (() => telemetry!.prometheus());
-  const handle = httpHandler({ ...options, metrics, isDraining: () => draining });
+  const handle = httpHandler({ ...options, metrics, isDraining: () => closing.signal.aborted, closing: closing.signal });
   const server = createAdaptorServer({
     hostname: host,
     fetch: async (request, env) => {
       const { incoming, outgoing } = env as HttpBindings;
-      if (draining) outgoing.setHeader("connection", "close");
+      if (closing.signal.aborted) outgoing.setHeader("connection", "close");
       return handle(request, { remoteAddress: incoming.socket.remoteAddress });
     },
     serverOptions: {
@@ -69,7 +69,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     port: taken,
     close() {
       closed ??= (async () => {
-        draining = true;
+        closing.abort();
         const ended = new Promise<void>((resolve) => server.close(() => resolve()));
         server.closeIdleConnections();
         const sweep = setInterval(() => server.closeIdleConnections(), 50); // connections become idle as their requests end

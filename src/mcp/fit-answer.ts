@@ -1,5 +1,5 @@
 import type { Operation } from "../operations/operation.ts";
-import { cutText, estimateTokens } from "../text/estimate-tokens.ts";
+import { cutText, tokensAtMost } from "../text/estimate-tokens.ts";
 import type { AnswerRules, Output } from "./answer.ts";
 
 /** The two forms of an answer. */
@@ -22,7 +22,7 @@ export async function fitAnswer(
   make: (output: Output) => Answer,
   { detail, maxTokens, repeat }: AnswerRules,
 ): Promise<Answer | undefined> {
-  const fits = ({ text, data }: Answer) => estimateTokens(text) <= maxTokens && estimateTokens(JSON.stringify(data)) <= maxTokens;
+  const fits = ({ text, data }: Answer) => tokensAtMost(text) <= maxTokens && tokensAtMost(JSON.stringify(data)) <= maxTokens;
   if (fits(whole)) return whole;
   const rows = rowsOf(operation, output);
   const orCompact = (answer: Answer) => (detail === "compact" || fits(answer) ? answer : undefined);

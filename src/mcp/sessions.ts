@@ -16,6 +16,11 @@ export interface SessionOptions {
   /** Sessions of all keys. Beyond this the key with the most sessions loses the one that was idle longest. */
   readonly maxSessions?: number | undefined;
   readonly idleMs?: number | undefined;
+  /**
+   * Other servers serve the same clients, so that a session may have begun there. Its requests are served statelessly: a session holds
+   * nothing but the calls under way on its server, and each request carries its own credential.
+   */
+  readonly takeOver?: boolean | undefined;
 }
 
 interface Session {
@@ -32,7 +37,7 @@ type KeySessions = Map<string, Session>;
  */
 export function legacySessions(
   factory: McpServerFactory,
-  { onError, maxSessionsPerKey = 250, maxSessions = 5_000, idleMs = 24 * 60 * 60 * 1_000 }: SessionOptions = {},
+  { onError, maxSessionsPerKey = 250, maxSessions = 5_000, idleMs = 24 * 60 * 60 * 1_000, takeOver = false }: SessionOptions = {},
 ): { fetch(request: Request, options: Parameters<LegacyHttpHandler>[1], caller: Caller): Promise<Response>; close(): Promise<void> } {
   const byKey = new Map<string, KeySessions>();
   const stateless = legacyStatelessFallback(factory, onError);
@@ -101,7 +106,11 @@ export function legacySessions(
       const own = byKey.get(key);
       const session = own?.get(id);
       // A session of another key does not exist for this one.
-      if (!session) return rpcErrorResponse(404, -32001, "There is no such session. Initialize again.");
+      if (!session) {
+        if (takeOver && SESSION_ID.test(id))
+          return request.method === "DELETE" ? new Response(null, { status: 204 }) : stateless(request, options);
+        return rpcErrorResponse(404, -32001, "There is no such session. Initialize again.");
+      }
       own!.delete(id);
       own!.set(id, session);
       session.usedAt = Date.now();
@@ -111,6 +120,8 @@ export function legacySessions(
       void (await Promise.all([...byKey.values()].flatMap((own) => [...own.values()].map(({ transport }) => transport.close())))),
   };
 }
+
+const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Groups the sessions of the local user, who has no key. Key ids are hexadecimal, so none collides with it. */
 const LOCAL = "local";

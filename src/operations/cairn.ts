@@ -2,15 +2,19 @@ import type { Backups } from "../admin/backups.ts";
 import type { Databases } from "../admin/databases.ts";
 import type { Doctor } from "../admin/doctor.ts";
 import type { Keys } from "../admin/keys.ts";
+import type { Retention } from "../admin/retention.ts";
 import type { Stats } from "../admin/stats.ts";
 import type { Transfer } from "../admin/transfer.ts";
 import type { Checkpoints } from "../checkpoints/service.ts";
 import type { IndexJobs } from "../client/jobs/index-jobs.ts";
 import type { Indexing } from "../code/indexing.ts";
 import type { Code } from "../code/service.ts";
+import type { Events } from "../events/service.ts";
 import type { KnowledgeBase } from "../knowledge/service.ts";
 import type { MigrationRules, Migrations } from "../migrate/service.ts";
+import type { RecentCall } from "../model/recent-call.ts";
 import type { Embeddings } from "../recall/embeddings.ts";
+import type { Reviews } from "../review/service.ts";
 import type { Runs } from "../runs/service.ts";
 import type { Systems } from "../systems/service.ts";
 
@@ -18,6 +22,8 @@ import type { Systems } from "../systems/service.ts";
 export interface Cairn {
   readonly checkpoints: Checkpoints;
   readonly knowledge: KnowledgeBase;
+  /** Records that no longer match the code. */
+  readonly reviews: Reviews;
   readonly code: Code;
   /** Code that is accepted at once and indexed in the background. */
   readonly indexing: Indexing;
@@ -34,6 +40,12 @@ export interface Cairn {
   /** Migrates databases between SQLite and PostgreSQL. */
   readonly migrations: Migrations & MigrationRules;
   readonly embeddings: Embeddings;
+  /** Erases deleted records at the end of their retention. */
+  readonly retention: Retention;
+  /** Changes as they happen, of any process. */
+  readonly events: Events;
+  /** The last calls over HTTP and MCP that this process answered, newest first. */
+  readonly calls: { recent(): readonly RecentCall[] };
   /** Counts, sizes and costs. */
   readonly stats: Stats;
   /** Durable runs: see `cairn-memory/runs` for the graphs that make them. */

@@ -33,6 +33,9 @@ export interface Invocation {
   readonly requestId?: string | undefined;
 }
 
+/** A command validates one call, and compiling its schemas to code takes longer than that. */
+const parsing = ({ edge }: Invocation) => (edge === "cli" ? { jitless: true } : undefined);
+
 const RANK: Record<Access, number> = { read: 0, write: 1, admin: 2 };
 
 /** Runs an operation for a surface: authorises the caller, validates input and output once, limits the time, and records the call. */
@@ -49,7 +52,7 @@ async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocat
       "forbidden",
       `This key has ${caller.access} access, and ${operation.name} needs ${operation.access} access. Use another key.`,
     );
-  const input = parseInput(operation, resolveProject(operation, raw, invocation.defaultProject));
+  const input = parseInput(operation, resolveProject(operation, raw, invocation.defaultProject), invocation);
   const mayTouch = (projectId: string) => caller.projects === "all" || caller.projects.includes(projectId);
   const { project_path: project } = input;
   if (typeof project === "string" && !mayTouch(project))
@@ -63,7 +66,7 @@ async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocat
         operation.run(cairn, toCamel(operation.input, input) as never, { ...context, signal }),
       ),
     );
-    return operation.output.parse(toWire(operation.output, result)) as Record<string, unknown>;
+    return operation.output.parse(toWire(operation.output, result), parsing(invocation)) as Record<string, unknown>;
   } catch (error) {
     throw asCairnError(error);
   }
@@ -100,9 +103,9 @@ function resolveProject(operation: Operation, raw: unknown, defaultProject: stri
   return project === undefined || (alias === undefined && input.project_path !== undefined) ? raw : { ...input, project_path: project };
 }
 
-function parseInput(operation: Operation, raw: unknown): Record<string, unknown> {
+function parseInput(operation: Operation, raw: unknown, invocation: Invocation): Record<string, unknown> {
   if (hasProtoKey(raw)) throw new CairnError("invalid_input", 'unknown field "__proto__": no field may have this name.');
-  const parsed = operation.input.safeParse(coerceInput(operation.input, raw ?? {}));
+  const parsed = operation.input.safeParse(coerceInput(operation.input, raw ?? {}), parsing(invocation));
   if (parsed.success) return parsed.data as Record<string, unknown>;
   const issues = parsed.error.issues
     .slice(0, 10)

@@ -7,15 +7,18 @@ import { isBlank, unstorable } from "../text/untrusted.ts";
 
 /** A string that every store can hold, with a length limit. One that must not be empty must also show something: a blank name or summary identifies nothing. */
 export function text(max: number, min = 0): z.ZodString {
+  // One `check` for all: each call copies the schema, and `min(1).max(9)` would build it three times.
   return z
     .string()
-    .min(min, min === 1 ? "must not be empty" : `must have at least ${min} characters`)
-    .max(max, `must have at most ${max} characters`)
-    .check((context) => {
-      const blank = min > 0 && context.value.length >= min && isBlank(context.value);
-      const problem = blank ? "must not be blank: it has no visible character" : unstorable(context.value);
-      if (problem) context.issues.push({ code: "custom", message: problem, input: context.value });
-    });
+    .check(
+      z.minLength(min, min === 1 ? "must not be empty" : `must have at least ${min} characters`),
+      z.maxLength(max, `must have at most ${max} characters`),
+      (context) => {
+        const blank = min > 0 && context.value.length >= min && isBlank(context.value);
+        const problem = blank ? "must not be blank: it has no visible character" : unstorable(context.value);
+        if (problem) context.issues.push({ code: "custom", message: problem, input: context.value });
+      },
+    );
 }
 
 export const ProjectPath = text(LIMITS.projectPathChars, 1)
@@ -52,6 +55,10 @@ export const Context = z
 
 export const Id = text(LIMITS.idChars, 1);
 
+export const IdempotencyKey = text(LIMITS.idempotencyKeyChars, 1)
+  .optional()
+  .describe("Identifies the call: repeated with the same key within 24 hours, it has no further effect.");
+
 /** The age of a retention rule. The service reads it, because a duration depends on the clock. */
 export const OlderThan = text(40, 1);
 export const OLDER_THAN_FORMS = "30d, 12h, 4w, or a time such as 2026-01-31T00:00:00Z.";
@@ -75,14 +82,23 @@ export const WeightsField = z
   .object({
     semantic: z.number().describe("Weight of the semantic ranking; the keyword ranking has the rest."),
     coverage: z.number().describe("Share of the query that the model can read."),
-    code_share: z.number().describe("Share of code punctuation in the best records."),
+    code_share: z.number().optional().describe("Share of code punctuation in the best records."),
     keyword_lead: z.number().describe("How far the best keyword match stands out."),
     matched: z.number().describe("Share of the query's terms that the best keyword match has."),
-    neighbours: z.number().describe("Part of a neighbour's score that a record got."),
-    recent: z.boolean().describe("Newer records were preferred."),
+    neighbours: z.number().optional().describe("Part of a neighbour's score that a record got."),
+    recent: z.boolean().optional().describe("Newer records were preferred."),
   })
   .optional()
   .describe("With explain: how both rankings were weighted.");
+
+/** Returns the line that explains the weights in text output. */
+export function weightsNote(weights: z.output<typeof WeightsField>): string[] {
+  if (!weights) return [];
+  const { semantic, ...signals } = weights;
+  const rounded = (value: unknown) => (typeof value === "number" ? Number(value.toFixed(2)) : value);
+  const listed = Object.entries(signals).flatMap(([name, value]) => (value === undefined ? [] : `${name} ${rounded(value)}`));
+  return [`Weights: semantic ${semantic.toFixed(2)}, keyword ${(1 - semantic).toFixed(2)} (${listed.join(", ")}).`];
+}
 
 /** Records that a read skipped because they do not match their checksums. Absent when there are none. */
 export const Damaged = z
@@ -112,6 +128,17 @@ export function redactionNote(
   if (redacted.length === 0) return [];
   return [`Secrets removed before storing: ${redacted.map(({ kind, field, count }) => `${count} × ${kind} in ${field}`).join(", ")}.`];
 }
+
+/** Lists deleted records instead of the others. */
+export const ListDeleted = z.boolean().default(false).describe("List deleted records that can be restored, without other filters.");
+
+/** The answer to a deletion. */
+export const Deletion = z.object({
+  id: z.string(),
+  deleted: z.boolean(),
+  deleted_at: z.iso.datetime(),
+  restorable_until: z.iso.datetime().describe("The end of its retention."),
+});
 
 /** The fields of a record scope: a project, or shared. */
 export const PlaceFields = {

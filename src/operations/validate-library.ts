@@ -2,19 +2,22 @@ import { z } from "zod";
 import { checkpointOperations } from "../checkpoints/operations.ts";
 import { upkeepOperations } from "../checkpoints/upkeep-operations.ts";
 import { FilterFields } from "../checkpoints/wire-schemas.ts";
+import { knowledgeDeletionOperations } from "../knowledge/deletion-operations.ts";
 import { knowledgeImport } from "../knowledge/import-operation.ts";
 import { knowledgeOperations } from "../knowledge/operations.ts";
 import { ImportedKnowledge } from "../knowledge/read-records.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { reviewOperations } from "../review/operations.ts";
 import { runOperations } from "../runs/operations.ts";
 import type { Cairn } from "./cairn.ts";
 import { problemOf } from "./describe-issue.ts";
 import { camelKey, toWire } from "./wire.ts";
 
 const checkpointInputs = inputsOf([...checkpointOperations, ...upkeepOperations], "checkpoint");
-const knowledgeInputs = inputsOf(knowledgeOperations, "knowledge");
-const RUNS = inputsOf(runOperations, "run");
+const knowledgeInputs = inputsOf([...knowledgeOperations, ...knowledgeDeletionOperations], "knowledge");
+const REVIEWS = inputsOf(reviewOperations, "review");
+const runInputs = inputsOf(runOperations, "run");
 
 const { project_path, keep_last, dry_run } = checkpointInputs.prune!.shape;
 const { content: _, format: __, kind: ___, validate: ____, ...importFields } = knowledgeImport.input.shape;
@@ -30,6 +33,18 @@ const KNOWLEDGE: Readonly<Record<string, z.ZodObject>> = {
   import: z.object({ ...importFields, records: z.array(ImportedKnowledge).max(LIMITS.importRecords) }),
 };
 
+const { answer_json: _____, ...answerFields } = runInputs.answer!.shape;
+const { state_json: ______, ...forkFields } = runInputs.fork!.shape;
+const { input_json: _______, ...enqueueFields } = runInputs.enqueue!.shape;
+
+/** A program passes values where the wire has JSON texts. */
+const RUNS: Readonly<Record<string, z.ZodObject>> = {
+  ...runInputs,
+  answer: z.strictObject({ ...answerFields, answer: z.unknown().optional() }),
+  fork: z.strictObject({ ...forkFields, state: z.unknown().optional() }),
+  enqueue: z.strictObject({ ...enqueueFields, input: z.unknown().optional() }),
+};
+
 /** The service behind each one that validates its input. */
 const unvalidated = new WeakMap<object, object>();
 
@@ -38,19 +53,21 @@ const unvalidated = new WeakMap<object, object>();
  * library does. Fields that only the library has pass unchanged.
  */
 export function validateLibrary(services: Cairn): Cairn {
-  const { checkpoints, knowledge, runs } = services;
+  const { checkpoints, knowledge, reviews, runs } = services;
   return {
     ...services,
     checkpoints: validateService(checkpoints, CHECKPOINTS),
     knowledge: validateService(knowledge, KNOWLEDGE),
+    reviews: validateService(reviews, REVIEWS),
     runs: validateService(runs, RUNS),
   };
 }
 
 /** Returns the services behind the library, for surfaces: `invoke` has validated their input, and once is enough. */
 export function servicesOf(library: Cairn): Cairn {
-  const { checkpoints, knowledge, runs } = library;
-  return { ...library, checkpoints: serviceOf(checkpoints), knowledge: serviceOf(knowledge), runs: serviceOf(runs) };
+  const { checkpoints, knowledge, reviews, runs } = library;
+  const records = { checkpoints: serviceOf(checkpoints), knowledge: serviceOf(knowledge), reviews: serviceOf(reviews) };
+  return { ...library, ...records, runs: serviceOf(runs) };
 }
 
 /** A client of a server has none of its own for what the server does. */

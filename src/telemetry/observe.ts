@@ -12,6 +12,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { asCairnError, type CairnError, type ErrorCode } from "../model/errors.ts";
+import { RECENT_CALLS_MAX, type RecentCall } from "../model/recent-call.ts";
 import { VERSION } from "../model/version.ts";
 import type { Log } from "../ports/log.ts";
 import { redactForLog } from "./redact.ts";
@@ -57,6 +58,7 @@ export async function observe<T>(call: ObservedCall, run: () => Promise<T>): Pro
       const result = await run();
       const durationMs = performance.now() - startedAt;
       recordCall(operation, durationMs, undefined);
+      remember(call, durationMs, undefined);
       span.setAttribute("cairn.duration_ms", durationMs);
       log?.info({ ...fields, ...traceOf(span), duration_ms: rounded(durationMs) }, `${operation} done`);
       return result;
@@ -64,6 +66,7 @@ export async function observe<T>(call: ObservedCall, run: () => Promise<T>): Pro
       const error = asCairnError(thrown);
       const durationMs = performance.now() - startedAt;
       recordCall(operation, durationMs, error.code);
+      remember(call, durationMs, error.code);
       span.setAttributes({ "cairn.duration_ms": durationMs, "error.type": error.code });
       recordFailure(span, error);
       const failure = { ...fields, ...traceOf(span), duration_ms: rounded(durationMs), code: error.code };
@@ -76,6 +79,21 @@ export async function observe<T>(call: ObservedCall, run: () => Promise<T>): Pro
       span.end();
     }
   });
+}
+
+/** The last calls over the network, oldest first. */
+const recent: RecentCall[] = [];
+
+/** Returns the last calls over the network that this process answered, newest first. */
+export function recentCalls(): readonly RecentCall[] {
+  return recent.toReversed();
+}
+
+function remember({ operation, edge, keyId }: ObservedCall, durationMs: number, error: ErrorCode | undefined): void {
+  if (edge !== "http" && edge !== "mcp") return;
+  if (recent.length >= RECENT_CALLS_MAX) recent.shift();
+  const at = new Date(Date.now() - durationMs).toISOString();
+  recent.push({ at, operation, edge, durationMs: rounded(durationMs), ...(error && { error }), ...(keyId !== undefined && { keyId }) });
 }
 
 function parentOf({ traceparent, tracestate }: ObservedCall) {

@@ -43,9 +43,10 @@ describe("the HTTP API", () => {
     expect(saved.status).toBe(200);
     expect(saved.body).toMatchObject({ project_path: project, summary: "Parser done", tags: ["parser"] });
     const { id } = saved.body;
-    expect((await call("POST", "/v1/checkpoint/get", { project_path: project, id })).body).toEqual(saved.body);
+    const read = await call("POST", "/v1/checkpoint/get", { project_path: project, id });
+    expect(read.body).toEqual({ ...saved.body, freshness: { state: "unknown", anchors: [] } });
     expect((await call("POST", "/v1/checkpoint/list", { project_path: project })).body).toMatchObject({ total: 1, checkpoints: [{ id }] });
-    expect((await call("POST", "/v1/checkpoint/delete", { project_path: project, id })).body).toEqual({ deleted: true });
+    expect((await call("POST", "/v1/checkpoint/delete", { project_path: project, id })).body).toMatchObject({ deleted: true });
     const gone = await call("POST", "/v1/checkpoint/get", { project_path: project, id });
     expect(gone.status).toBe(404);
     expect(gone.body.error).toMatchObject({ code: "not_found", name: "NOT_FOUND" });
@@ -313,7 +314,7 @@ describe("the HTTP API", () => {
     expect(body).toContain("checkpoint_save");
     expect(body).toContain("curl http://127.0.0.1/v1/checkpoint/save");
     expect(body).not.toMatch(/<script|src=|@import|url\(/);
-    expect((await call("GET", "/")).body).toBe(body);
+    expect((await call("GET", "/")).body).toContain("<title>Cairn</title>"); // the console
   });
 });
 

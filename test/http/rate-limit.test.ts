@@ -23,6 +23,55 @@ describe("rate limits", () => {
     expect([attempt(), attempt(), attempt(), attempt()]).toEqual(["ok", "ok", "ok", 500]);
   });
 
+  it("count what the caller did on other servers, once per second", async () => {
+    let clock = 0;
+    const exchanged: Record<string, number>[] = [];
+    let elsewhere = new Map([["a", 2]]);
+    const take = rateLimiter(
+      { perSecond: 1, burst: 4 },
+      () => clock,
+      async (taken) => {
+        exchanged.push(Object.fromEntries(taken));
+        return elsewhere;
+      },
+    );
+    take("a");
+    take("b");
+    clock = 1_000; // a has its burst again
+    take("a");
+    await new Promise(setImmediate);
+    expect(exchanged).toEqual([{ a: 1, b: 1 }]);
+    take("a");
+    expect(() => take("a")).toThrow(/requests per second/); // 4 - 1 - 2 - 1
+    take("b");
+    clock = 1_999;
+    take("b");
+    expect(exchanged).toHaveLength(1);
+    elsewhere = new Map([["a", 1_000_000]]);
+    clock = 2_000;
+    expect(() => take("b")).not.toThrow();
+    await new Promise(setImmediate);
+    clock += 4_999; // a debt is at most one burst
+    expect(() => take("a")).toThrow(/requests per second/);
+    elsewhere = new Map();
+    clock += 2;
+    expect(() => take("a")).not.toThrow();
+  });
+
+  it("hold per server while the exchange fails", async () => {
+    let clock = 0;
+    const take = rateLimiter(
+      { perSecond: 1, burst: 1 },
+      () => clock,
+      () => Promise.reject(new Error("The database is down.")),
+    );
+    for (; clock < 5_000; clock += 1_000) {
+      take("a");
+      expect(() => take("a")).toThrow(/requests per second/);
+      await new Promise(setImmediate);
+    }
+  });
+
   it("do not mind a clock that goes back", () => {
     let clock = 10_000;
     const take = rateLimiter({ perSecond: 1, burst: 1 }, () => clock);

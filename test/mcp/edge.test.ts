@@ -46,7 +46,7 @@ describe.each(WAYS)("MCP over $name", ({ connect }) => {
     const listed = await call("checkpoint_list", { project_path });
     expect(listed.structuredContent).toMatchObject({ total: 1, checkpoints: [{ id: checkpoint.id }] });
 
-    expect((await call("checkpoint_delete", { project_path, id: checkpoint.id })).structuredContent).toEqual({ deleted: true });
+    expect((await call("checkpoint_delete", { project_path, id: checkpoint.id })).structuredContent).toMatchObject({ deleted: true });
     expect((await call("checkpoint_list", { project_path })).structuredContent).toMatchObject({ total: 0 });
   });
 

@@ -192,6 +192,26 @@ it("ends sessions that nobody uses", async () => {
   await server.close();
 });
 
+it("serves the session of another server of a team, in every request", async () => {
+  const servers = [await startHttp({ takeOver: true }), await startHttp({ takeOver: true })];
+  let requests = 0;
+  const roundRobin: typeof fetch = (url, init) => fetch(new URL(servers[requests++ % 2]!.url, url as URL), init);
+  const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "legacy" } });
+  const transport = new StreamableHTTPClientTransport(servers[0]!.url, { fetch: roundRobin });
+  await client.connect(transport);
+  expect(transport.sessionId).toBeDefined();
+  for (let call = 0; call < 4; call++) {
+    expect((await client.listTools()).tools).not.toHaveLength(0);
+    const save = { name: "checkpoint_save", arguments: { project_path, summary: `call ${call}` } };
+    expect(await client.callTool(save)).not.toMatchObject({ isError: true });
+  }
+  await transport.terminateSession();
+  await client.close();
+  const unknown = { ...ACCEPT, "mcp-session-id": "not made by a server" };
+  expect((await fetch(servers[0]!.url, { method: "POST", headers: unknown, body: JSON.stringify(listTools) })).status).toBe(404);
+  for (const server of servers) await server.close();
+});
+
 async function connectAs(server: HttpServer, era: "2025-11-25" | "2026-07-28", caller: string): Promise<Client> {
   const mode = era === "2025-11-25" ? "legacy" : { pin: era };
   const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });

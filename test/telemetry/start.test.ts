@@ -109,7 +109,7 @@ describe("telemetry", () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
       TRACEPARENT: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     };
-    const main = join(import.meta.dirname, "../../dist/cli/main.js");
+    const main = join(import.meta.dirname, "../../dist/bundle/main.cjs");
     const child = spawn(process.execPath, [main, "checkpoint", "list", "--data-dir", dataDir, "--project", dataDir], {
       env,
       stdio: "ignore",

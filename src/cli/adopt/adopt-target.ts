@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { ADOPTED_TAG, isNoteSource } from "../../client/adopt/adopted-id.ts";
 import type { AdoptTarget, Place, StoredCheckpoint, StoredNote } from "../../client/adopt/target.ts";
 import type { Config } from "../../config/schema.ts";
 import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Operation } from "../../operations/operation.ts";
+import { retry } from "../../scheduling/retry.ts";
 
 type Wire = Record<string, unknown>;
 
@@ -76,9 +76,9 @@ export function adoptTarget(call: CallOperation): AdoptTarget {
         throw error;
       }
     },
-    deleteCheckpoint: async (project, id) => (await call("checkpoint_delete", { project_path: project, id })).deleted as boolean,
+    purgeCheckpoint: (project, id) => unlessMissing(call("checkpoint_purge", { project_path: project, id })),
     async *listCheckpoints(project, tag) {
-      for await (const record of pages("checkpoint_export", "records", { project_path: project }))
+      for await (const record of pages("checkpoint_export", "records", { project_path: project, without_deleted: true }))
         if ((record.tags as string[]).includes(tag)) yield storedCheckpoint(record);
     },
     async importNotes(place, source, records, replaces) {
@@ -98,7 +98,7 @@ export function adoptTarget(call: CallOperation): AdoptTarget {
       for await (const { source } of self.listNotes(place)) if (isNoteSource(source)) return true;
       return false;
     },
-    deleteNote: async (place, id) => (await call("knowledge_delete", { ...placeOf(place), id })).deleted as boolean,
+    purgeNote: (place, id) => unlessMissing(call("knowledge_purge", { ...placeOf(place), id })),
     async projects() {
       const { projects, total } = await call("stats", { limit: LIMITS.listMax });
       const paths = (projects as Wire[]).map(({ project_path }) => project_path as string);
@@ -108,18 +108,21 @@ export function adoptTarget(call: CallOperation): AdoptTarget {
   return self;
 }
 
+/** Waits for a call; a record that is gone already is no failure. */
+async function unlessMissing(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof CairnError && error.code === "not_found")) throw error;
+  }
+}
+
 function storedCheckpoint({ id, context, created_at, updated_at }: Wire): StoredCheckpoint {
   return { id, context, createdAt: created_at, updatedAt: updated_at } as StoredCheckpoint;
 }
 
 /** Repeats a call that the rate limit of the server refused, after the time that the server states. */
-async function retryLimited<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!(error instanceof CairnError) || error.code !== "rate_limited" || attempt === ATTEMPTS) throw error;
-      await sleep(error.retryAfterMs ?? 1_000, undefined, { signal });
-    }
-  }
+function retryLimited<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const isRetryable = (error: unknown) => error instanceof CairnError && error.code === "rate_limited";
+  return retry(call, { attempts: ATTEMPTS, backoff: { firstMs: 1_000, maxMs: 60_000, factor: 1 }, isRetryable, signal });
 }

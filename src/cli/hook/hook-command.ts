@@ -1,7 +1,11 @@
 import { statSync } from "node:fs";
-import { openClient } from "../../client/open-client.ts";
+import { AUTOMATIC, sessionStartText } from "../../checkpoints/session-start.ts";
+import type { TreeFreshness } from "../../client/freshness/tree-freshness.ts";
+import { COMMAND_FRESHNESS_MS, openClient } from "../../client/open-client.ts";
 import type { ProjectIdentity } from "../../files/git-repository.ts";
+import { staleNote } from "../../freshness/judge.ts";
 import type { Checkpoint } from "../../model/checkpoint.ts";
+import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Cairn } from "../../operations/cairn.ts";
 import { type Redact, redactor } from "../../text/redact.ts";
@@ -18,9 +22,6 @@ import { readTranscript, type SessionFacts, sessionFacts } from "./transcript.ts
 const INPUT_BYTES = 1024 * 1024;
 /** Milliseconds until standard input must end: a program that leaves the pipe open must not make the agent wait. */
 const INPUT_MS = 10_000;
-/** Tokens of full text that a session gets at its start, and lines of other checkpoints of each kind. It can request more. */
-const OFFERED_TOKENS = 1_500;
-const OFFERED_LINES = 3;
 
 /**
  * `cairn hook <event>`: runs as a hook of Claude Code, Codex, Gemini CLI or opencode. A failing hook disturbs the agent, and some exit codes stop it. So every error is
@@ -58,7 +59,7 @@ async function runHook(call: Call): Promise<JsonObject | undefined> {
   const { config } = call.config();
   const { cairn } = await openClient(config, { jobs: "here" });
   try {
-    if (event === "session-start") return (await offer(cairn, repository, input)) ?? (await suggest(call, input));
+    if (event === "session-start") return (await offer(cairn, { repository, tree }, input)) ?? (await suggest(call, input));
     await save(cairn, { repository, tree }, event, input, redactor(config.redaction));
     return undefined;
   } finally {
@@ -91,10 +92,17 @@ async function save(
   const { checkpoints: automatic } = await cairn.checkpoints.list({ projectPath, limit: LIMITS.listMax, tags: [AUTOMATIC] });
   // A session that ends right after a compaction would be saved twice.
   if (automatic[0]?.context.session_id === sessionId && automatic[0]?.description === redact(checkpoint.description ?? "").text) return;
-  await cairn.checkpoints.save(checkpoint);
+  const { summary, description = "", context = {} } = checkpoint;
+  const anchors = await (await treeFreshness()).anchor(tree, { texts: [summary, description], context });
+  await cairn.checkpoints.save({ ...checkpoint, anchors });
   const replaced = (one: Checkpoint) => one.context.session_id === sessionId && isCompaction(one.tags) === isCompaction([event]);
   const surplus = automatic.filter((one, index) => replaced(one) || index >= AUTOMATIC_KEPT - 1);
-  for (const { id } of surplus) await cairn.checkpoints.delete({ projectPath, id });
+  for (const { id } of surplus) await cairn.checkpoints.purge({ projectPath, id }).catch(ignoreMissing);
+}
+
+/** Another hook of the session may have erased the checkpoint at the same time. */
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof CairnError && error.code === "not_found")) throw error;
 }
 
 /** Returns the facts of the session from the transcript's file or, of a client without such files, from the input itself. */
@@ -106,42 +114,27 @@ function factsOf({ transcript, transcript_path }: JsonObject): SessionFacts | un
   return statSync(path, { throwIfNoEntry: false }) ? readTranscript(path) : undefined;
 }
 
-/** The tag of checkpoints that a hook saved, as opposed to checkpoints that an agent saved deliberately. */
-const AUTOMATIC = "auto";
-
 /** Automatic checkpoints that a project keeps. A session has at most two: of its last compaction and of its end. */
 const AUTOMATIC_KEPT = 10;
 
 const isCompaction = (tags: readonly string[]) => tags.some((tag) => tag.endsWith("-compact"));
 
-async function offer(cairn: Cairn, projectPath: string, { source, session_id }: JsonObject): Promise<JsonObject | undefined> {
-  const { checkpoints, total } = await cairn.checkpoints.list({ projectPath, limit: LIMITS.listMax });
-  if (checkpoints.length === 0) return undefined;
-  const automatic = checkpoints.filter(({ tags }) => tags.includes(AUTOMATIC));
-  const deliberate = checkpoints.filter(({ tags }) => !tags.includes(AUTOMATIC));
-  // After a compaction the session has lost its details; its automatic checkpoint holds them.
-  const lost = source === "compact" ? automatic.find(({ context }) => context.session_id === session_id) : undefined;
-  const shown = [...new Set([deliberate[0] ?? automatic[0]!, ...(lost ? [lost] : [])])];
-  const level = source === "compact" || deliberate[0] ? "full" : "context";
-  const texts = await Promise.all(
-    shown.map(({ id }) =>
-      cairn.checkpoints.resume({ projectPath, id, level, maxTokens: Math.floor(OFFERED_TOKENS / shown.length) }).then(({ text }) => text),
-    ),
+/** Loads what reads files and git. */
+async function treeFreshness(): Promise<TreeFreshness> {
+  const { openTreeFreshness } = await import("../../client/freshness/tree-freshness.ts");
+  return openTreeFreshness(COMMAND_FRESHNESS_MS);
+}
+
+async function offer(
+  cairn: Cairn,
+  { repository: projectPath, tree }: ProjectIdentity,
+  { source, session_id }: JsonObject,
+): Promise<JsonObject | undefined> {
+  const start = { projectPath, source: textOf(source), sessionId: textOf(session_id) };
+  const additionalContext = await sessionStartText(cairn.checkpoints, start, async (records) =>
+    (await (await treeFreshness()).check(tree, records)).map((freshness) => staleNote({ freshness })),
   );
-  const lines = (some: readonly Checkpoint[]) =>
-    some
-      .filter((one) => !shown.includes(one))
-      .slice(0, OFFERED_LINES)
-      .map(({ id, createdAt, summary }) => `- ${createdAt.slice(0, 16)}Z ${summary.slice(0, 120)} (${id})`);
-  const section = (title: string, rows: readonly string[]) => (rows.length > 0 ? [`${title}\n${rows.join("\n")}`] : []);
-  const additionalContext = [
-    `Cairn has ${total} checkpoints of this project. The last one ${deliberate[0] ? "that an agent saved" : "is automatic"}:`,
-    ...texts,
-    ...section("Earlier:", lines(deliberate)),
-    ...section("Saved automatically by hooks:", lines(automatic)),
-    "These are notes of earlier sessions; check them against the current files. checkpoint_resume and checkpoint_search return more.",
-  ].join("\n\n");
-  return { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } };
+  return additionalContext === undefined ? undefined : { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } };
 }
 
 /** Suggests to adopt earlier sessions, in a project without checkpoints. */

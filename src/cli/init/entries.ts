@@ -39,7 +39,7 @@ export const HOOK_CLIENTS: readonly HookClient[] = [
 ];
 
 /** Matches the command of Cairn: its name, or the start file of a checkout. */
-const OURS = /cairn|cli[\\/]main\.js/;
+const OURS = /cairn|bundle[\\/]main\.cjs/;
 
 /** Returns `.mcp.json` with Cairn in it. */
 export function withServer(content: JsonObject, { command, args }: Launch): JsonObject {

@@ -37,6 +37,7 @@ export const initCommand: Command = {
   usesProject: true,
   async run({ host, json, values, project, config }) {
     const { tree: folder } = project();
+    const { dataDir } = config().config; // an invalid configuration fails before anything is written
     const launch = launchOf(values.launch as string | undefined);
     const mcp = ".mcp.json";
     const files: { path: string; change: Change }[] = [];
@@ -69,7 +70,7 @@ export const initCommand: Command = {
     print(host, `\nClaude Code and other clients that read .mcp.json find Cairn when they start in ${folder}.`);
     if (values.hooks !== true) print(host, "With --hooks, Claude Code also saves and offers checkpoints automatically.");
     const { suggestAdopt } = await import("../../client/adopt/suggest-adopt.ts");
-    const suggestion = await suggestAdopt({ home: host.home, env: host.env, dataDir: config().config.dataDir });
+    const suggestion = await suggestAdopt({ home: host.home, env: host.env, dataDir });
     if (suggestion !== undefined) print(host, suggestion);
     print(host, "\nFor other clients, paste:");
     for (const { client, where, text } of others) print(host, `\n${style.bold(client)} ${style.dim(where)}\n${text.replace(/^/gm, "  ")}`);
@@ -78,7 +79,7 @@ export const initCommand: Command = {
 
 /** A committed file should not contain a path of this machine. A checkout has no other command.  */
 function launchOf(chosen = "auto"): Launch {
-  const main = builtFile("cli/main.js");
+  const main = builtFile("bundle/main.cjs");
   const installed = main.split(sep).includes("node_modules");
   const through = chosen === "auto" ? (installed ? "npx" : "node") : chosen;
   return through === "npx" ? { command: "npx", args: ["-y", "cairn-memory"] } : { command: "node", args: [main] };

@@ -4,7 +4,7 @@ import type { Style } from "../terminal/style.ts";
 
 /** Explains how to connect an agent and how to call the server at this address, whose token is in `dataDir`. */
 export function connectText(url: string, dataDir: string, style: Style): string {
-  const main = builtFile("cli/main.js");
+  const main = builtFile("bundle/main.cjs");
   const token = `node ${shellWord(main)} token --data-dir ${shellWord(dataDir)}`;
   const entry = { mcpServers: { cairn: { command: "node", args: [main, "mcp"] } } };
   return [
@@ -12,6 +12,8 @@ export function connectText(url: string, dataDir: string, style: Style): string 
     indented(JSON.stringify(entry, null, 2)),
     "",
     `${style.bold("Or look around here")} ${style.dim("(the tour's data, gone when you stop)")}`,
+    `  Console         ${style.cyan(url)}`,
+    `    Sign in by    node ${shellWord(main)} ui --data-dir ${shellWord(dataDir)}`,
     `  API page        ${style.cyan(`${url}/docs`)}`,
     `  MCP over HTTP   ${style.cyan(`${url}/mcp`)}`,
     `  Try             curl -s -H "Authorization: Bearer $(${token})" ${url}/v1/key/list`,

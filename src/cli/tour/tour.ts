@@ -12,6 +12,7 @@ import { EXIT_ATTENTION } from "../exit-code.ts";
 import { type Host, print } from "../host.ts";
 import { type LocalServer, startServer } from "../server.ts";
 import { styleFor } from "../terminal/style.ts";
+import { wrapText } from "../terminal/width.ts";
 import { connectText } from "./connect.ts";
 import { runProcess } from "./run-process.ts";
 import { writeSampleProject } from "./sample-project.ts";
@@ -40,17 +41,20 @@ export async function runTour({ host, config, once: endAfter, run, onDone }: Tou
     server = serving.server;
     print(
       host,
-      `${style.bold("Cairn")}: durable memory for AI agents. A tour of a minute.\n${style.dim("Everything below is executed, on a sample project and data that are removed at the end.")}`,
+      `${style.bold("Cairn")}: durable memory for AI agents. A tour of a minute.\n${style.dim(wrapTo(host, "Everything below is executed, on a sample project and data that are removed at the end."))}`,
     );
     const tour = guide(host, dataDir, project, server.url, run);
     for (const [index, step] of tourSteps.entries()) {
       host.signal.throwIfAborted();
-      print(host, `\n${style.bold(`${index + 1}/${tourSteps.length} ${step.title}`)}\n${style.dim(step.why)}`);
+      print(host, `\n${style.bold(`${index + 1}/${tourSteps.length} ${step.title}`)}\n${style.dim(wrapTo(host, step.why))}`);
       await step.run(tour);
     }
     onDone({ steps: tourSteps.map(({ title }) => title), ...(!endAfter && { url: server.url }) });
     if (endAfter)
-      return print(host, `\n${style.green("End of the tour.")} Without --once it continues to serve HTTP, MCP and the API page.`);
+      return print(
+        host,
+        `\n${style.green("End of the tour.")} Without --once it continues to serve the console, HTTP, MCP and the API page.`,
+      );
     if (serving.isOtherPort) print(host, `\nPort ${config.http.port} is in use; serving on port ${server.port}.`);
     print(host, `\n${connectText(server.url, dataDir, style)}`);
     if (!host.signal.aborted) await once(host.signal, "abort");
@@ -89,11 +93,11 @@ function guide(host: Host, dataDir: string, project: string, url: string, run: T
   return {
     project,
     dataDir,
-    show: (text) => print(host, indent(text)),
+    show: (text) => print(host, indent(wrapTo(host, text, 2))),
     async cairn(...args) {
       prompt(["cairn", ...args.map(shellWord)].join(" "));
       const text = await execute(args);
-      print(host, indent(text));
+      print(host, indent(wrapTo(host, text, 2)));
       return text;
     },
     async ask(...args) {
@@ -116,6 +120,16 @@ function guide(host: Host, dataDir: string, project: string, url: string, run: T
       return JSON.parse(/^data: (.*)$/m.exec(answer)?.[1] ?? answer);
     },
   };
+}
+
+/** Wraps lines at spaces, as far as the terminal is narrower. A line with styles was made for its width. */
+function wrapTo({ stdout }: Host, text: string, indented = 0): string {
+  const { columns } = stdout;
+  if (columns === undefined) return text;
+  return text
+    .split("\n")
+    .flatMap((line) => (line.includes("\u001B") ? [line] : wrapText(line, columns - indented)))
+    .join("\n");
 }
 
 /** Returns a stdout that records its output, narrower by the indent. */

@@ -1,0 +1,73 @@
+import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { CairnError } from "../../model/errors.ts";
+import type { CompiledGraph } from "../../runs/compiled.ts";
+import type { Handlers } from "../../systems/inboxes.ts";
+
+/** What a module gives a worker to do. */
+export interface Work {
+  readonly path: string;
+  readonly graphs: readonly CompiledGraph<unknown>[];
+  readonly systems: Readonly<Record<string, Handlers>>;
+}
+
+/** Characters of a path in a message. */
+const PATH_SHOWN = 200;
+const REASON_SHOWN = 1_000;
+
+/** Imports a module and returns the graphs that it exports, alone, in lists or in objects, and its `systems`. */
+export async function loadWork(file: string, cwd: string): Promise<Work> {
+  const path = findFile(resolve(cwd, file));
+  const shown = JSON.stringify(file.slice(0, PATH_SHOWN));
+  let exported: Readonly<Record<string, unknown>>;
+  try {
+    exported = await import(pathToFileURL(path).href);
+  } catch (cause) {
+    const reason = (cause instanceof Error ? cause.message : String(cause)).slice(0, REASON_SHOWN);
+    throw new CairnError("invalid_input", `${shown} could not be imported: ${reason}`, { cause });
+  }
+  const systems = { ...systemsOf(exported.systems), ...systemsOf((exported.default as { systems?: unknown } | undefined)?.systems) };
+  const graphs = [...new Set(Object.values(exported).flatMap((value) => graphsIn(value, 2)))];
+  if (graphs.length + Object.keys(systems).length === 0)
+    throw new CairnError(
+      "invalid_input",
+      `${shown} exports no compiled graph and no systems. Export them: export const order = graph({ name: "order" })….compile();`,
+    );
+  return { path, graphs, systems };
+}
+
+function findFile(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (cause) {
+    throw new CairnError("not_found", `There is no module ${JSON.stringify(path.slice(0, PATH_SHOWN))}.`, { cause });
+  }
+}
+
+function graphsIn(value: unknown, depth: number): readonly CompiledGraph<unknown>[] {
+  if (isGraph(value)) return [value];
+  if (typeof value !== "object" || value === null || depth === 0) return [];
+  return Object.values(value).flatMap((inner) => graphsIn(inner, depth - 1));
+}
+
+/** Recognises graphs of another copy of this package too. */
+function isGraph(value: unknown): value is CompiledGraph<unknown> {
+  const { name, fingerprint, definition, continueClaimed } = (value ?? {}) as Partial<CompiledGraph<unknown>>;
+  return (
+    typeof name === "string" && typeof fingerprint === "string" && typeof definition === "object" && typeof continueClaimed === "function"
+  );
+}
+
+function systemsOf(value: unknown): Readonly<Record<string, Handlers>> {
+  if (typeof value !== "object" || value === null) return {};
+  for (const [system, components] of Object.entries(value))
+    for (const [component, ports] of Object.entries((components ?? {}) as object))
+      for (const [port, effect] of Object.entries((ports ?? {}) as object))
+        if (typeof effect !== "function")
+          throw new CairnError(
+            "invalid_input",
+            `systems: ${system}.${component}.${port} is no function. Give effects by system, component and port.`,
+          );
+  return value as Readonly<Record<string, Handlers>>;
+}
