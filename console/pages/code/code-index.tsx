@@ -1,0 +1,80 @@
+import { useState } from "preact/hooks";
+import { call } from "../../api/call.ts";
+import { may } from "../../api/session.ts";
+import { Command, Empty } from "../../parts/empty.tsx";
+import { Failure } from "../../parts/failure.tsx";
+import { formatBytes, formatCount, formatPlural } from "../../parts/format.ts";
+import { Time } from "../../parts/time.tsx";
+import { attempt, notify } from "../../state/toasts.ts";
+import { useCall } from "../../state/use-call.ts";
+import { FileList } from "./file-list.tsx";
+import { IndexJobs } from "./index-jobs.tsx";
+import { TreeMap } from "./tree-map.tsx";
+
+/** What the index of a project holds. Only the command line reads files, so indexing is a command to copy. */
+export function CodeIndex({ project }: { readonly project: string }) {
+  const { data, error, reload } = useCall(
+    "code_stats",
+    { project_path: project },
+    (event) => event.kind === "code" && (event.project ?? project) === project,
+  );
+  const jobs = useCall("code_jobs", { project_path: project }, ({ kind, project: of }) => kind === "code" && (of ?? project) === project);
+  const [isBusy, setBusy] = useState(false);
+  const command = `cairn code index --project ${/^[\w./-]+$/.test(project) ? project : `'${project.replaceAll("'", "'\\''")}'`} --wait`;
+  const reembed = async () => {
+    setBusy(true);
+    if (await attempt(() => call("code_reembed", { project_path: project, wait: false }))) {
+      notify("The code is embedded again in the background.");
+      reload();
+    }
+    setBusy(false);
+  };
+  if (error) return <Failure error={error} retry={reload} />;
+  if (!data) return null;
+  const reported = jobs.data?.jobs ?? [];
+  const list = <IndexJobs project={project} jobs={reported} reload={jobs.reload} />;
+  if (data.files === 0)
+    return (
+      <>
+        <Empty text="No code is indexed in this project. This command reads its files and sends them:" command={command} />
+        {reported.length > 0 && list}
+      </>
+    );
+  return (
+    <>
+      <p class="facts figures">
+        <span>{formatPlural(data.files, "file")}</span>
+        <span>{formatPlural(data.chunks, "chunk")}</span>
+        <span>{formatPlural(data.definitions, "definition")}</span>
+        <span>{formatBytes(data.bytes)}</span>
+        {data.last_indexed_at !== undefined && (
+          <span>
+            indexed <Time at={data.last_indexed_at} />
+          </span>
+        )}
+        {data.embeddings
+          .filter(({ is_current }) => is_current)
+          .map(({ model, vectors }) => (
+            <span key={model}>
+              {model}: {formatCount(vectors)} vectors
+            </span>
+          ))}
+      </p>
+      <section aria-label="Actions">
+        <h2>Index again</h2>
+        <p class="soft">The command reads changed files only.</p>
+        <div class="row-actions">
+          <Command text={command} />
+          {may("code_reembed") && (
+            <button type="button" disabled={isBusy} onClick={reembed}>
+              Re-embed
+            </button>
+          )}
+        </div>
+      </section>
+      <TreeMap project={project} version={data.last_indexed_at} />
+      {list}
+      <FileList project={project} version={data.last_indexed_at} />
+    </>
+  );
+}

@@ -1,0 +1,115 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { call, type Output } from "../../api/call.ts";
+import { onEvent } from "../../api/events.ts";
+import { Empty } from "../../parts/empty.tsx";
+import { FeedList } from "../../parts/feed-list.tsx";
+import { projectName } from "../../parts/format.ts";
+import { Time } from "../../parts/time.tsx";
+import { feed, type NextPage } from "../../state/feed.ts";
+import { hrefOf, hrefWith, param, project } from "../../state/route.ts";
+import { RunStatus } from "./run-status.tsx";
+
+export type Run = Output<"run_list">["runs"][number];
+const STATUSES = ["running", "paused", "queued", "answered", "failed", "completed", "cancelled"] as const;
+const PAGE = 50;
+
+/** Runs by status, the latest change first. */
+export function RunList() {
+  const status = param("status");
+  const selected = project.value;
+  const [list, controller] = useMemo(() => {
+    const controller = new AbortController();
+    return [
+      feed(runPages(status, selected), {
+        keyOf: ({ run_id }: Run) => run_id,
+        orderOf: ({ updated_at }) => updated_at,
+        signal: controller.signal,
+      }),
+      controller,
+    ] as const;
+  }, [status, selected]);
+  useEffect(() => () => controller.abort(), [controller]);
+  useEffect(
+    () =>
+      onEvent(async ({ kind, id, action }) => {
+        if (kind !== "run" || id === undefined) return;
+        if (action === "deleted") return list.remove(id);
+        const { run } = await call("run_get", { run_id: id });
+        if ((status === undefined || run.status === status) && (selected === undefined || run.project === selected)) list.put(run);
+        else list.remove(id);
+      }),
+    [list],
+  );
+  return (
+    <>
+      <div class="page-head">
+        <h1>Runs</h1>
+        <span class="soft">{selected === undefined ? "all projects" : projectName(selected)}</span>
+      </div>
+      <nav class="filters" aria-label="Status">
+        <span class="tabs">
+          {[undefined, ...STATUSES].map((name) => (
+            <a key={name ?? "all"} href={hrefWith({ status: name })} aria-current={status === name ? "true" : undefined}>
+              {name ?? "all"}
+            </a>
+          ))}
+        </span>
+      </nav>
+      <FeedList
+        feed={list}
+        label="Runs"
+        draw={(run) => <RunRow key={run.run_id} run={run} />}
+        empty={
+          selected !== undefined ? (
+            <div class="empty">
+              <p>
+                No runs of this project. Runs that were started without a project are under{" "}
+                <a href={hrefWith({ project: undefined })}>all projects</a>.
+              </p>
+            </div>
+          ) : (
+            <Empty
+              text="Durable runs appear here: graphs of steps that survive a crash. docs/runs.md has one to copy."
+              command="node order.mjs start order-1 10"
+            />
+          )
+        }
+      />
+    </>
+  );
+}
+
+function RunRow({ run: { run_id, graph, status, project: of, reason, last_sequence, updated_at } }: { readonly run: Run }) {
+  return (
+    <article class="run-row">
+      <RunStatus status={status} />
+      <a data-row href={hrefOf("runs", { run: run_id })}>
+        {run_id}
+      </a>
+      <span class="soft">{graph}</span>
+      <span class="soft">{of === undefined ? "" : projectName(of)}</span>
+      <span class="soft number">{last_sequence} steps</span>
+      <span class="soft number">
+        <Time at={updated_at} />
+      </span>
+      {reason !== undefined && (
+        <p class="problem" dir="auto">
+          {reason}
+        </p>
+      )}
+    </article>
+  );
+}
+
+function runPages(status: string | undefined, selected: string | undefined): NextPage<Run> {
+  let cursor: string | undefined;
+  let isEnd = false;
+  return async (signal) => {
+    if (isEnd) return [];
+    const filter = { ...(status && { status: status as Run["status"] }), ...(selected && { project: selected }) };
+    const page = await call("run_list", { ...filter, limit: PAGE, ...(cursor && { cursor }) }, signal);
+    cursor = page.next_cursor;
+    isEnd = cursor === undefined;
+    return page.runs;
+  };
+}

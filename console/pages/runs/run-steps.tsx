@@ -1,0 +1,49 @@
+import { useRef } from "preact/hooks";
+import { Time } from "../../parts/time.tsx";
+import { hrefWith } from "../../state/route.ts";
+import { useListKeys } from "../../state/use-list-keys.ts";
+import { noteOf } from "./step-note.ts";
+import type { Step } from "./use-steps.ts";
+
+const VERB: Record<Step["kind"], string> = {
+  start: "started",
+  node: "finished",
+  failed: "failed",
+  pause: "waits for an answer",
+  answer: "was answered",
+  rewind: "went back",
+};
+
+/** The steps of a run, newest first, with attempts and reasons of failures. */
+export function RunSteps({ steps, at }: { readonly steps: readonly Step[]; readonly at: number }) {
+  const list = useRef<HTMLOListElement>(null);
+  useListKeys(list);
+  const newest = steps.at(-1)?.sequence;
+  return (
+    <ol class="steps" ref={list} reversed>
+      {steps.toReversed().map(({ sequence, node_id, kind, attempt, timestamp, branch, note }) => (
+        <li key={sequence} class={[kind, sequence > at && "later"].filter(Boolean).join(" ")}>
+          <a
+            data-row
+            href={hrefWith({ at: sequence === newest ? undefined : String(sequence) })}
+            aria-current={sequence === at ? "step" : undefined}
+          >
+            <span class="number">{sequence}</span>
+            <b>{node_id.replace(/^__(.*)__$/, "$1")}</b>
+            <span>{VERB[kind]}</span>
+            {attempt > 1 && <span class="badge warn">attempt {attempt}</span>}
+            {branch !== "" && <span class="soft">in {branch}</span>}
+            <span class="soft when">
+              <Time at={timestamp} isClock />
+            </span>
+          </a>
+          {note !== undefined && (
+            <p class="soft" dir="auto">
+              {noteOf(note)}
+            </p>
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,23 @@
+/** Returns the note of a step as a person reads it: the reason of a failure, the question of a pause, or the note itself. */
+export function noteOf(note: string): string {
+  const parsed = parse(note);
+  if (typeof parsed !== "object" || parsed === null) return note;
+  if ("message" in parsed) return String(parsed.message);
+  if ("question" in parsed) return questionText(parsed.question);
+  return note;
+}
+
+/** Returns the question of a pause as text: programs ask with a text, or with an object that has one. */
+export function questionText(question: unknown): string {
+  if (typeof question === "string") return question;
+  if (typeof question === "object" && question !== null && "question" in question) return questionText(question.question);
+  return JSON.stringify(question);
+}
+
+function parse(note: string): unknown {
+  try {
+    return JSON.parse(note);
+  } catch {
+    return undefined;
+  }
+}
