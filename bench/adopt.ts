@@ -56,7 +56,7 @@ async function adopt(bench: Bench, home: string, name: string): Promise<Run> {
   const started = performance.now();
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    ["--require", hook, join(root, "dist", "cli", "main.js"), "adopt", "--json"],
+    ["--require", hook, join(root, "dist", "bundle", "main.cjs"), "adopt", "--json"],
     {
       cwd: join(home, "projects"),
       env,

@@ -98,7 +98,17 @@ async function fill(storage: ReturnType<typeof sqliteStorage>, projectPath: stri
         };
         const vector = unit(embedder.dimension);
         return checkpoints.put(
-          { ...record, tokenCount: 6, createdAt: at, updatedAt: at, createdOrder: at, updatedOrder: at, revision: 1 },
+          {
+            ...record,
+            tokenCount: 6,
+            createdAt: at,
+            updatedAt: at,
+            createdOrder: at,
+            updatedOrder: at,
+            anchors: [],
+            supersededBy: "",
+            revision: 1,
+          },
           [{ versionId, vector }],
         );
       }),

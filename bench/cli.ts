@@ -5,7 +5,7 @@ import { type Bench, type Benchmark, median, root } from "./frame.ts";
 
 const ROUNDS = 15;
 const CHECKPOINTS = 20;
-const main = join(root, "dist", "cli", "main.js");
+const main = join(root, "dist", "bundle", "main.cjs");
 
 /** Measures the CPU time of a command in multiples of a bare Node process, in turns, so that other load affects all of them equally. */
 export default {

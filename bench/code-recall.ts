@@ -1,13 +1,14 @@
+import { join } from "node:path";
 import { minilmEmbedder } from "../src/embedders/local/minilm.ts";
 import { pairedEmbedder } from "../src/embedders/local/paired.ts";
 import { staticEmbedder } from "../src/embedders/local/static.ts";
 import { type Cairn, open } from "../src/index.ts";
 import type { Embedder } from "../src/ports/embedder.ts";
 import { bm25OverFiles, type FileRanking, ripgrepByLines } from "./code-recall/baselines.ts";
-import { type Question, type QuestionSet, questionSets } from "./code-recall/question-set.ts";
+import { historyQuestions, type Question, type QuestionSet, questionSets } from "./code-recall/question-set.ts";
 import { mean, type Scores, scoreFiles, scorePlaces } from "./code-recall/score.ts";
 import { canDownload, readTree, type Source, treeOf } from "./code-recall/sources.ts";
-import { type Bench, type Benchmark, quantile } from "./frame.ts";
+import { type Bench, type Benchmark, quantile, root } from "./frame.ts";
 
 const BATCH_FILES = 10;
 
@@ -42,6 +43,11 @@ export default {
         const reembedded = pairedEmbedder(minilmEmbedder(), staticEmbedder());
         scored.push(...(await scoreCairn(bench, "reembedded", reembedded, set, sources, [])));
       }
+    }
+    const history = historyQuestions("src");
+    if (history.questions.length > 0) {
+      bench.log(`history of this checkout: ${history.questions.length} questions`);
+      scored.push(...(await scoreCairn(bench, "static", staticEmbedder(), history, await readTree(join(root, "src")), [])));
     }
     report(bench, scored);
     bench.record({ name: "query_p50_ms", value: quantile(took, 0.5), unit: "ms", samples: took });

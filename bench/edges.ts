@@ -60,7 +60,7 @@ async function library(bench: Bench): Promise<Surface> {
   };
 }
 
-const main = join(root, "dist", "cli", "main.js");
+const main = join(root, "dist", "bundle", "main.cjs");
 const environment = (dataDir: string) => ({
   PATH: process.env.PATH ?? "",
   HOME: dataDir,

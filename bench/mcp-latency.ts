@@ -34,7 +34,7 @@ export default {
       CAIRN_EMBEDDER_KIND: "static",
       CAIRN_LOG_LEVEL: "warn",
     };
-    const args = [join(root, "dist", "cli", "main.js"), "mcp", "--project", project, "--toolsets", "core", "--toolsets", "code"];
+    const args = [join(root, "dist", "bundle", "main.cjs"), "mcp", "--project", project, "--toolsets", "core", "--toolsets", "code"];
     const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "inherit" });
     await client.connect(transport);
     bench.defer(() => client.close());

@@ -6,24 +6,38 @@ import { embedderRegistry } from "../src/embedders/registry.ts";
 import type { CheckpointStore } from "../src/ports/checkpoint-store.ts";
 import type { Embedder } from "../src/ports/embedder.ts";
 import type { Storage } from "../src/ports/storage.ts";
+import { fill } from "../src/recall/fill.ts";
 import type { SearchMode } from "../src/recall/search.ts";
 import { postgresStorage } from "../src/stores/postgres/storage.ts";
 import { sqliteStorage } from "../src/stores/sqlite/storage.ts";
 import { type Bench, type Benchmark, root } from "./frame.ts";
 import { dialogues } from "./recall/dialogue.ts";
 import { diskCache } from "./recall/disk-cache.ts";
-import { dependencyCode, dependencyProse, historyDocs, historyMessages, type RecallSet, setFromFile } from "./recall/sets.ts";
+import { joinDocs } from "./recall/long-records.ts";
+import {
+  dependencyCode,
+  dependencyProse,
+  historyDocs,
+  historyMessages,
+  projectProse,
+  type RecallSet,
+  setFromFile,
+  tatoeba,
+} from "./recall/sets.ts";
 import { ndcg10 } from "./scoring/ndcg.ts";
 
 const BATCH = 64;
 const LANGUAGES = ["en", "de", "ru", "zh"];
 
-/** Scores keyword, semantic and hybrid search of records with both local models, through the search that checkpoints use. */
+/**
+ * Scores keyword, semantic and hybrid search of records with both local models, through the search that checkpoints use. `--long` runs
+ * the sets of long records only, and `--whole` leaves out the vectors of their parts.
+ */
 export default {
   summary: "nDCG@10, R@1 and any@k of keyword, static, MiniLM and hybrid search on several sets",
-  flags: ["--static", "--postgres"],
+  flags: ["--static", "--postgres", "--long", "--whole"],
   async run(bench) {
-    const sets = recallSets();
+    const sets = bench.hasFlag("--long") ? recallSets().filter(({ name }) => name.startsWith("long")) : recallSets();
     const cache = join(root, ".cache", "recall");
     const models: (readonly [string, Embedder])[] = [["static", diskCache(staticEmbedder(), cache)]];
     if (!bench.hasFlag("--static")) models.push(["minilm", diskCache(minilmEmbedder(), cache)]);
@@ -47,11 +61,13 @@ function recallSets(): RecallSet[] {
     setFromFile("nodoc", file("cosqa_nodoc")),
     ...xquad,
     english && russian ? { ...english, name: "xquad_ru_en", queries: russian.queries } : undefined,
+    ...tatoeba(join(root, "bench", "recall", "tatoeba.json")),
     dialogues(),
     dependencyCode(root),
     dependencyProse(root),
     historyMessages(root),
     historyDocs(root),
+    ...[xquad[0], xquad[1], projectProse(root), dependencyProse(root)].map((set) => set && joinDocs(set)),
   ];
   return sets.filter((set) => set !== undefined);
 }
@@ -59,7 +75,14 @@ function recallSets(): RecallSet[] {
 /** Scores one set with one model. Returns by how much the nDCG of hybrid is below the best single ranking. */
 async function scoreSet(bench: Bench, set: RecallSet, model: string, embedder: Embedder): Promise<number> {
   bench.log(`${set.name} with ${model}: ${set.docs.length} texts, ${set.queries.length} questions`);
-  const sqlite = await measure(sqliteStorage({ dataDir: bench.scratch(), now: () => new Date().toISOString() }), set, model, embedder);
+  const whole = bench.hasFlag("--whole");
+  const sqlite = await measure(
+    sqliteStorage({ dataDir: bench.scratch(), now: () => new Date().toISOString() }),
+    set,
+    model,
+    embedder,
+    whole,
+  );
   const name = set.name.replaceAll("-", "_");
   const record = (metric: string, value: number, unit = "nDCG") => bench.record({ name: metric, value, unit });
   if (model === "static") {
@@ -77,7 +100,7 @@ async function scoreSet(bench: Bench, set: RecallSet, model: string, embedder: E
   if (set.name.startsWith("xquad") && (model === "minilm" || bench.hasFlag("--static"))) record(`${name}_r1`, sqlite.hybrid.first, "R@1");
   const url = process.env.CAIRN_TEST_POSTGRES_URL;
   if (bench.hasFlag("--postgres") && url) {
-    const postgres = await measure(postgresStorage({ url, now: () => new Date().toISOString() }), set, model, embedder);
+    const postgres = await measure(postgresStorage({ url, now: () => new Date().toISOString() }), set, model, embedder, whole);
     for (const mode of ["keyword", "hybrid"] as const)
       record(`postgres_${mode}_${model}_${name}_difference`, postgres[mode].ndcg - sqlite[mode].ndcg);
   }
@@ -91,10 +114,17 @@ interface Figures {
   readonly any10: number;
 }
 
-async function measure(storage: Storage, set: RecallSet, model: string, embedder: Embedder): Promise<Record<SearchMode, Figures>> {
-  const projectPath = `/bench/recall/${set.name}/${process.pid}`;
+async function measure(
+  storage: Storage,
+  set: RecallSet,
+  model: string,
+  embedder: Embedder,
+  whole: boolean,
+): Promise<Record<SearchMode, Figures>> {
+  const projectPath = `/bench/recall/${set.name}/${model}/${process.pid}`;
   const store = (await storage.create(projectPath)).checkpoints;
-  await load(store, set, projectPath, embedder);
+  const versionId = await load(store, set, projectPath, embedder);
+  if (!whole) await fill(store.embeddings, versionId, embedder);
   const only = () => [model];
   const embedders = embedderRegistry({ entries: [{ name: model, open: async () => embedder }], preferred: only, best: only });
   const backfiller = { schedule() {}, scheduleOnce() {}, close: async () => {} };
@@ -120,23 +150,23 @@ async function measure(storage: Storage, set: RecallSet, model: string, embedder
 }
 
 /** Saves the documents in their order: neighbours of a dialogue are neighbours in the store. */
-async function load(store: CheckpointStore, set: RecallSet, projectPath: string, embedder: Embedder): Promise<void> {
+async function load(store: CheckpointStore, set: RecallSet, projectPath: string, embedder: Embedder): Promise<number> {
   const { versionId } = await store.embeddings.addVersion(embedder);
   for (let start = 0; start < set.docs.length; start += BATCH) {
     const batch = set.docs.slice(start, start + BATCH);
     const vectors = await embedder.embed(batch.map(({ text }) => text));
     const now = new Date().toISOString();
-    await Promise.all(
-      batch.map(({ id, text, at = now, session }, index) =>
-        store.put(
-          {
-            ...{ id, projectPath, summary: "", description: text, tags: [], tokenCount: 0, revision: 1 },
-            ...{ createdAt: at, updatedAt: at, createdOrder: at, updatedOrder: at },
-            context: session === undefined ? {} : { session_id: session },
-          },
-          [{ versionId, vector: vectors[index]! }],
-        ),
-      ),
-    );
+    const put = ({ id, text, at = now, session }: RecallSet["docs"][number], index: number) =>
+      store.put(
+        {
+          ...{ id, projectPath, summary: "", description: text, tags: [], tokenCount: 0, anchors: [], supersededBy: "", revision: 1 },
+          ...{ createdAt: at, updatedAt: at, createdOrder: at, updatedOrder: at },
+          context: session === undefined ? {} : { session_id: session },
+        },
+        [{ versionId, vector: vectors[index]! }],
+      );
+    // The connections of PostgreSQL would save concurrent records in any order, and neighbours count.
+    for (const [index, doc] of batch.entries()) await put(doc, index);
   }
+  return versionId;
 }

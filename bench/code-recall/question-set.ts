@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../frame.ts";
+import { readCommits } from "../scoring/commits.ts";
 
 /** Questions about one version of a repository, with the line ranges that answer them. Written by readers of the code. */
 export interface QuestionSet {
@@ -14,7 +15,7 @@ export interface QuestionSet {
   readonly folder: string;
   readonly language: string;
   /** `independent` questions were written from documentation, before the ranking was seen. Their figures have a prefix, so that the others stay comparable. */
-  readonly group?: "independent";
+  readonly group?: "independent" | "history";
   readonly questions: readonly Question[];
 }
 
@@ -49,6 +50,32 @@ export function questionSets(): QuestionSet[] {
       return { ...set, name: file.slice(0, -".json".length), questions };
     });
 }
+
+/** Most files that a commit changes if its subject asks for them, and fewest words of the subject. */
+const CHANGED_MAX = 2;
+const SUBJECT_WORDS = 4;
+const HISTORY_QUESTIONS = 150;
+
+/**
+ * Builds questions about this checkout from its history: the subject of a commit asks for the files in `folder` that the commit changed.
+ * Without a history there are none.
+ */
+export function historyQuestions(folder: string): Pick<QuestionSet, "name" | "language" | "group" | "questions"> {
+  const asked = readCommits(root).flatMap(({ subject, changed }) => {
+    const paths = changed.filter((path) => path.startsWith(`${folder}/`)).map((path) => path.slice(folder.length + 1));
+    const exist = paths.every((path) => existsSync(join(root, folder, path)));
+    if (paths.length === 0 || paths.length > CHANGED_MAX || !exist || subject.split(" ").length < SUBJECT_WORDS) return [];
+    return [{ ask: subject, answers: Object.fromEntries(paths.map((path) => [`${path}:1-${LAST_LINE}`, 3])) }];
+  });
+  const questions = asked.slice(-HISTORY_QUESTIONS).map((question, index) => ({
+    ...question,
+    ...{ kind: "behaviour" as const, part: index % 2 === 0 ? ("tuning" as const) : ("held_out" as const) },
+  }));
+  return { name: "cairn", language: "typescript", group: "history", questions };
+}
+
+/** The end of a whole file, as an answer. */
+const LAST_LINE = 1_000_000;
 
 export function answersOf({ answers }: Question): Answer[] {
   return Object.entries(answers).map(([place, grade]) => {

@@ -1,7 +1,7 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256Hex } from "../../src/model/ids.ts";
+import { readCommits } from "../scoring/commits.ts";
 
 /** Questions with the documents that answer them, for scoring a ranking. */
 export interface RecallSet {
@@ -20,7 +20,7 @@ export interface RecallDoc {
 
 /** Builds a set from the checkout's history: the subject of a commit asks for its message; `undefined` without a history. */
 export function historyMessages(root: string): RecallSet | undefined {
-  const commits = history(root).filter(({ body }) => body.split(/\s+/).length >= 15);
+  const commits = readCommits(root).filter(({ body }) => body.split(/\s+/).length >= 15);
   if (commits.length < 50) return undefined;
   return {
     name: "history",
@@ -38,41 +38,26 @@ export function historyDocs(root: string): RecallSet | undefined {
       .slice(0, 3_000),
   }));
   const known = new Set(docs.map(({ id }) => id));
-  const queries = history(root).flatMap(({ subject, changed }) => {
+  const queries = readCommits(root).flatMap(({ subject, changed }) => {
     const rel = changed.filter((path) => known.has(path));
     return rel.length > 0 && rel.length <= 3 ? [{ text: subject, rel: Object.fromEntries(rel.map((path) => [path, 1])) }] : [];
   });
   return queries.length < 30 ? undefined : { name: "history-docs", docs, queries: queries.slice(0, QUERIES_MAX) };
 }
 
-interface Commit {
-  readonly hash: string;
-  readonly subject: string;
-  readonly body: string;
-  readonly changed: readonly string[];
-}
-
-/** Returns the commits, oldest first; none without git. */
-function history(root: string): Commit[] {
-  try {
-    const log = execFileSync("git", ["-C", root, "log", "--reverse", "--name-only", "--format=%x02%H%x01%s%x01%b%x01"], {
-      ...{ encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] },
-    } as const);
-    return log
-      .split("\x02")
-      .slice(1)
-      .map((entry) => {
-        const [hash = "", subject = "", body = "", names = ""] = entry.split("\x01");
-        return { hash, subject: subject.replace(/^[^:]*: /, ""), body: body.trim(), changed: names.trim().split("\n") };
-      });
-  } catch {
-    return [];
-  }
-}
-
 /** Reads a set from a file of the form { docs, queries }; `undefined` when the file is absent. */
 export function setFromFile(name: string, path: string): RecallSet | undefined {
   return existsSync(path) ? { name, ...JSON.parse(readFileSync(path, "utf8")) } : undefined;
+}
+
+/** Reads the Tatoeba sentences: a sentence in another language asks for its English translation. */
+export function tatoeba(path: string): RecallSet[] {
+  const pairs = JSON.parse(readFileSync(path, "utf8")) as Record<string, readonly (readonly [string, string])[]>;
+  return Object.entries(pairs).map(([language, sentences]) => ({
+    name: `tatoeba_${language}`,
+    docs: sentences.map(([, english], index) => ({ id: String(index), text: english })),
+    queries: sentences.map(([text], index) => ({ text, rel: { [index]: 1 } })),
+  }));
 }
 
 const DOCS_MAX = 1_200;
@@ -90,6 +75,14 @@ export function dependencyProse(root: string): RecallSet {
     sections(readFileSync(path, "utf8")),
   );
   return fromPairs("deps-prose", pairs);
+}
+
+/** Builds a set from this project's documentation: the first sentence of a section asks for the rest of it. */
+export function projectProse(root: string): RecallSet {
+  return fromPairs(
+    "docs-prose",
+    files(join(root, "docs"), /\.md$/).flatMap((path) => sections(readFileSync(path, "utf8"))),
+  );
 }
 
 interface Pair {
