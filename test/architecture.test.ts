@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 import { describe, expect, it } from "vitest";
 
 /** The folders (or single files) of src/ that each folder may import from, besides itself. Anything not listed is a violation. */
-const CAPABILITIES = ["checkpoints", "code", "knowledge", "runs", "systems"];
+const CAPABILITIES = ["checkpoints", "code", "events", "freshness", "knowledge", "review", "runs", "systems"];
 /** Files of operations/ are listed one by one: capabilities build on operation(), and the list builds on the capabilities. */
 const OPERATION = ["operations/operation.ts", "operations/schemas.ts", "operations/describe-issue.ts", "operations/database-selection.ts"];
 const EDGE = ["operations/operation.ts", "operations/wire.ts", "operations/cairn.ts", "operations/schemas.ts", "operations/zod-schema.ts"];
@@ -15,11 +15,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   scheduling: ["model", "files"],
   telemetry: ["model", "ports", "text"],
   recall: ["model", "ports", "text", "scheduling", ...OPERATION],
-  checkpoints: ["model", "ports", "text", "scheduling", "recall", ...OPERATION],
+  freshness: ["model", "ports", "text", "scheduling", ...OPERATION],
+  checkpoints: ["model", "ports", "text", "scheduling", "recall", "freshness", ...OPERATION],
   code: ["model", "ports", "text", "scheduling", "recall", "files/built-file.ts", ...OPERATION],
-  knowledge: ["model", "ports", "text", "scheduling", "recall", ...OPERATION],
+  knowledge: ["model", "ports", "text", "scheduling", "recall", "freshness", ...OPERATION],
+  review: ["model", "checkpoints", "knowledge", "freshness", ...OPERATION],
   runs: ["model", "ports", "text", "scheduling", ...OPERATION],
   systems: ["model", "ports", "text", "scheduling", ...OPERATION],
+  events: ["model", "ports"],
   admin: ["model", "ports", "text", "scheduling", "recall", ...OPERATION],
   migrate: ["model", "ports", "text", "scheduling", ...OPERATION],
   "stores/rows": ["model", "ports", "text"],
@@ -39,7 +42,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "operations/cairn.ts": ["model", ...CAPABILITIES, "recall", "admin", "migrate", "client"],
   "operations/list.ts": ["model", "operations/operation.ts", ...CAPABILITIES, "recall", "admin", "migrate"],
   "operations/invoke.ts": ["model", "ports", "text", "scheduling", "telemetry", ...OPERATION, ...EDGE],
-  "operations/validate-library.ts": ["model", "text", "checkpoints", "knowledge", "runs", ...OPERATION, ...EDGE],
+  "operations/validate-library.ts": ["model", "text", "checkpoints", "knowledge", "review", "runs", ...OPERATION, ...EDGE],
   open: ["*"],
   "systems.ts": ["model", "ports", "systems", "open", "stores/memory"],
   "runs.ts": ["model", "ports", "text", "runs", "open", "stores/memory"],
@@ -51,6 +54,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "text",
     "scheduling",
     "code",
+    "freshness",
     "admin",
     "config",
     "open",
@@ -72,6 +76,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...EDGE,
   ],
   http: [
+    "events",
     "model",
     "ports",
     "text",
@@ -91,6 +96,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 };
 
 const src = resolve(import.meta.dirname, "../src");
+const consoleFolder = resolve(import.meta.dirname, "../console");
 
 describe("the architecture", () => {
   const files = sourceFiles(src);
@@ -125,8 +131,30 @@ describe("the architecture", () => {
     expect([...new Set(files.map((file) => folder(file)))].filter((name) => !(name in MAY_IMPORT))).toEqual([]);
   });
 
-  it("keeps files small: median at most 80 lines, 90 % at most 220, none over 400", () => {
-    const sizes = files.map((file) => ({ file: relative(src, file), lines: readFileSync(file, "utf8").split("\n").length - 1 }));
+  it("lets the console import its own files, pure text functions and three packages, because it runs in a browser", () => {
+    const browserFiles = sourceFiles(consoleFolder);
+    const outside = browserFiles.flatMap(importsOf).filter((target) => !target.startsWith(consoleFolder + sep));
+    expect([...new Set(outside.map((target) => folder(target)))]).toEqual(["text"]);
+    const packages = browserFiles.flatMap((file) =>
+      [...readFileSync(file, "utf8").matchAll(/from "([^."][^"]*)"/g)].map(([, name]) => name),
+    );
+    expect([...new Set(packages)].sort()).toEqual(["@dagrejs/dagre", "@preact/signals", "preact", "preact/hooks"]);
+    const layers = ["generated", "api", "state", "parts", "pages", "shell", "main.tsx"];
+    const layerOf = (file: string) => layers.indexOf(relative(consoleFolder, file).split(sep)[0]!);
+    const upwards = browserFiles.flatMap((file) =>
+      importsOf(file)
+        .filter((target) => target.startsWith(consoleFolder) && layerOf(target) > layerOf(file))
+        .map((target) => `${relative(consoleFolder, file)} imports ${relative(consoleFolder, target)}`),
+    );
+    expect(upwards).toEqual([]);
+  });
+
+  it.each([
+    ["src", src],
+    ["console", consoleFolder],
+  ])("keeps files of %s small: median at most 80 lines, 90 % at most 220, none over 400", (_, root) => {
+    const own = sourceFiles(root).filter((file) => !file.includes(`${sep}generated${sep}`));
+    const sizes = own.map((file) => ({ file: relative(root, file), lines: readFileSync(file, "utf8").split("\n").length - 1 }));
     sizes.sort((a, b) => a.lines - b.lines);
     const quantile = (share: number) => sizes[Math.ceil(share * sizes.length) - 1]!.lines;
     expect(quantile(0.5)).toBeLessThanOrEqual(80);
@@ -155,13 +183,13 @@ function sourceFiles(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return sourceFiles(path);
-    return path.endsWith(".ts") ? [path] : [];
+    return /\.tsx?$/.test(path) ? [path] : [];
   });
 }
 
 /** Static and dynamic imports of files in the tree; those of packages do not count. */
 function importsOf(file: string): string[] {
   const code = readFileSync(file, "utf8");
-  const found = code.matchAll(/(?:from\s+|import\s*\(\s*|import\s+|new URL\(\s*)["'](\.[^"']+\.ts)["']/g);
+  const found = code.matchAll(/(?:from\s+|import\s*\(\s*|import\s+|new URL\(\s*)["'](\.[^"']+\.tsx?)["']/g);
   return [...found].map((match) => resolve(dirname(file), match[1]!));
 }

@@ -4,10 +4,10 @@ import { sha256Hex } from "../../src/model/ids.ts";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import type { Folders } from "./server.ts";
 
-/** Digests of everything stored, one per database and table, and the key file byte for byte. Files whose name contains `except` are left out. */
+/** Digests of everything stored, one per database and table, and the API keys without their last use. Files whose name contains `except` are left out. */
 export async function digests({ dataDir, stateDir }: Folders, except: string): Promise<Record<string, string>> {
   const { DatabaseSync } = await loadEngine();
-  const found: Record<string, string> = { keys: sha256Hex(readFileSync(join(dataDir, "keys.json"))) };
+  const found: Record<string, string> = { keys: sha256Hex(keysWithoutUse(join(dataDir, "keys.json"))) };
   for (const folder of [dataDir, stateDir])
     for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
       (name) => name.endsWith(".db") && !name.includes(except),
@@ -32,4 +32,10 @@ function rowText(row: unknown): string {
   return JSON.stringify(Object.values(row as Record<string, unknown>), (_, value) =>
     typeof value === "bigint" ? String(value) : value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value,
   );
+}
+
+/** Returns the keys without the times of their last use, which every call may change. */
+function keysWithoutUse(path: string): string {
+  const { keys } = JSON.parse(readFileSync(path, "utf8")) as { readonly keys: readonly { readonly lastUsedAt?: string }[] };
+  return JSON.stringify(keys.map(({ lastUsedAt: _, ...key }) => key));
 }

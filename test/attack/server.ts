@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { killProcess } from "../support/processes.ts";
 
-const MAIN = join(import.meta.dirname, "../../dist/cli/main.js");
+const MAIN = join(import.meta.dirname, "../../dist/bundle/main.cjs");
 const LOOP_DELAY = join(import.meta.dirname, "loop-delay.mjs");
 
 export interface Folders {

@@ -115,8 +115,8 @@ describe("any command line at all", () => {
       "--offset=-0",
     ),
   );
-  // Servers would stay, and a hook never fails its agent, whatever it has to say on stderr; they have tests of their own.
-  const apart = (argv: readonly string[]) => ["serve", "mcp", "tour", "hook"].some((word) => argv.includes(word));
+  // Servers and watchers would stay, and a hook never fails its agent, whatever it has to say on stderr; they have tests of their own.
+  const apart = (argv: readonly string[]) => ["serve", "ui", "work", "mcp", "tour", "hook", "watch"].some((word) => argv.includes(word));
 
   it("ends with a known exit code and never prints a stack trace", async () => {
     const known = new Set([0, ...Object.values(EXIT_CODE)].filter((code) => code !== EXIT_CODE.internal));

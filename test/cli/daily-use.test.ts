@@ -131,12 +131,31 @@ describe("a command", () => {
     for (const argv of [
       ["checkpoint", "delete", "no-such-id"],
       ["knowledge", "delete", "no-such-id"],
+      ["checkpoint", "restore", "no-such-id"],
+      ["checkpoint", "purge", "no-such-id"],
+      ["knowledge", "restore", "no-such-id"],
       ["run", "delete", "no-such-run"],
       ["key", "revoke", "0f3a9c27b1d4"],
     ]) {
       const { code, stdout } = await s.cairn(argv);
       expect({ argv, code, stdout }).toEqual({ argv, code: 3, stdout: "" });
     }
+  });
+
+  it("deletes, lists, restores and purges by a short id", async () => {
+    const { id } = JSON.parse((await s.cairn(["checkpoint", "save", "Deleted by mistake", "--json"])).stdout);
+    const deleted = await s.cairn(["checkpoint", "delete", id.slice(0, 8)]);
+    expect(deleted.stdout).toMatch(new RegExp(`^Deleted\\. Undo it until \\d{4}-\\d\\d-\\d\\d with: cairn checkpoint restore ${id}\n$`));
+    expect((await s.cairn(["checkpoint", "list"])).stdout).not.toContain("Deleted by mistake");
+    expect((await s.cairn(["checkpoint", "list", "--deleted"])).stdout).toContain("Deleted by mistake");
+    expect((await s.cairn(["checkpoint", "restore", id.slice(0, 8)])).stdout).toContain(`Restored checkpoint ${id}`);
+    expect((await s.cairn(["checkpoint", "list"])).stdout).toContain("Deleted by mistake");
+    await s.cairn(["checkpoint", "delete", "latest"]);
+    expect(JSON.parse((await s.cairn(["deleted", "purge", "--older-than", "0d", "--json"])).stdout)).toEqual({
+      checkpoints: 1,
+      knowledge: 0,
+    });
+    expect((await s.cairn(["checkpoint", "restore", id])).code).toBe(3);
   });
 
   it("does not overwrite a file with an export, unless asked", async () => {

@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { testRepository } from "../freshness/repository.ts";
 import { plantedSecrets } from "../redaction/planted.ts";
 import { stage } from "./stage.ts";
 
@@ -103,6 +104,36 @@ describe("cairn hook", () => {
       /that an agent saved:\n\n# Parser: error recovery next\n.*Start in recover\(\)\..*Saved automatically by hooks:\n- .*End of session/s,
     );
     expect(additionalContext).not.toMatch(/# End of session/);
+  });
+
+  it("anchors what it saves to the files and the commit, and marks at the start what has changed since", async () => {
+    const repository = testRepository();
+    try {
+      repository.write("src/a.js", "export const a = 1;\n");
+      repository.commit();
+      const at = { cwd: repository.root, session_id: "anchored" };
+      writeFileSync(
+        transcript,
+        lines(user("Fix src/a.js"), agent({ type: "text", text: "Done." }, wrote(join(repository.root, "src/a.js")))),
+      );
+      await hook("session-end", at);
+      const args = ["checkpoint", "list", "--project", repository.root, "--json"];
+      const [saved] = JSON.parse((await cairn(args, { env })).stdout).checkpoints;
+      expect(saved.anchors.map(({ kind, value }: { kind: string; value: string }) => [kind, value])).toEqual([
+        ["head", repository.git("rev-parse", "HEAD")],
+        ["branch", "main"],
+        ["file", "src/a.js"],
+      ]);
+      const start = async () => JSON.parse((await hook("session-start", { ...at, source: "startup" })).stdout).hookSpecificOutput;
+      expect((await start()).additionalContext).not.toContain("changed:");
+      repository.write("src/a.js", "export const a = 2;\n");
+      await cairn(["checkpoint", "save", "Unrelated note", "--project", repository.root], { env });
+      expect((await start()).additionalContext).toMatch(
+        /- .* End of session: Fix src\/a\.js \([^)]*\) \(changed: src\/a\.js since [0-9a-f]{7}\)/,
+      );
+    } finally {
+      repository.dispose();
+    }
   });
 
   it("leaves no checkpoint of a session without a request, and keeps at most ten automatic ones", async () => {

@@ -26,8 +26,13 @@ describe("cairn init", () => {
     expect((await cairn(["init", "--launch", "npx"])).stdout).toMatch(/unchanged/);
     const { files, other_clients } = JSON.parse((await cairn(["init", "--json"])).stdout);
     expect(files[0].change).toBe("changed"); // a checkout is started by its path
-    expect(content(mcp).mcpServers.cairn).toMatchObject({ command: "node", args: [expect.stringMatching(/main\.js$/), "mcp"] });
+    expect(content(mcp).mcpServers.cairn).toMatchObject({ command: "node", args: [expect.stringMatching(/main\.cjs$/), "mcp"] });
     expect(other_clients).toHaveLength(7);
+  });
+
+  it("writes nothing where the configuration is invalid", async () => {
+    expect(await cairn(["init", "--set", "http=1"])).toMatchObject({ code: 2, stdout: "" });
+    expect(existsSync(join(project, ".mcp.json"))).toBe(false);
   });
 
   it("keeps other content, and --remove restores the files byte for byte", async () => {

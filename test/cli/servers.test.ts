@@ -52,7 +52,7 @@ async function saveGetListDelete(connected: Client, extra: Record<string, string
   expect(await call("checkpoint_list", {})).toMatchObject({ total: 1 });
   // The command line sees what the agent saved.
   expect(JSON.parse((await s.cairn(["checkpoint", "list", "--json"])).stdout).checkpoints).toMatchObject([{ id }]);
-  expect(await call("checkpoint_delete", { id })).toEqual({ deleted: true });
+  expect(await call("checkpoint_delete", { id })).toMatchObject({ deleted: true });
 }
 
 describe("cairn mcp", () => {
@@ -119,7 +119,7 @@ describe("cairn serve", () => {
     const { code, stdout, stderr } = await s.cairn(["serve", "--port", "0"], { signal: stop.signal });
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /Cairn is serving on http:\/\/127\.0\.0\.1:\d+\n\n {2}API page {2}http\S+\/docs\n {2}MCP {7}http\S+\/mcp\n {2}Call it {3}curl -H "Authorization: Bearer \$\(cairn token\)" http\S+\n/,
+      /Cairn is serving on http:\/\/127\.0\.0\.1:\d+\n\n {2}Console {3}http\S+\/ \(cairn ui opens it and signs you in\)\n {2}API page {2}http\S+\/docs\n {2}MCP {7}http\S+\/mcp\n {2}Call it {3}curl -H "Authorization: Bearer \$\(cairn token\)" http\S+\n/,
     );
     const token = (await s.cairn(["token"])).stdout.trim();
     expect(stdout + stderr).not.toContain(token);

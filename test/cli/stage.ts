@@ -69,5 +69,5 @@ const root = resolve(import.meta.dirname, "../..");
 export function builtCommand(): string {
   const { status, stderr } = spawnSync(process.execPath, [join(root, "scripts", "build.mjs")], { encoding: "utf8" });
   if (status !== 0) throw new Error(`The build failed: ${stderr}`);
-  return join(root, "dist", "cli", "main.js");
+  return join(root, "dist", "bundle", "main.cjs");
 }

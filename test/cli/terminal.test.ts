@@ -34,7 +34,7 @@ describe("output on a terminal", () => {
     for (const columns of [60, 80, 120, 200]) {
       const { stdout } = await s.cairn(["checkpoint", "list"], { terminal: true, columns, env: { NO_COLOR: "1" } });
       for (const line of stdout.trimEnd().split("\n")) expect(textWidth(line)).toBeLessThanOrEqual(columns);
-      expect(stdout).toMatch(/^[0-9a-f]{8} {2}just now {2}A summary/m);
+      expect(stdout).toMatch(/^[0-9a-f]{8} {2}just now {2}(?:unknown {4})?A summary/m);
     }
   });
 
@@ -65,6 +65,13 @@ describe("output on a terminal", () => {
       expect(stdout).toContain("The lexer knows numbers");
       expect(stdout).toContain(`Skipped 1 damaged: ${id} (its content does not match its checksum). Run cairn doctor --repair.`);
     }
+  });
+
+  it("prints the weights of a search that is asked to explain them", async () => {
+    await s.cairn(["checkpoint", "save", "lexer handles nested quotes"]);
+    const { stdout } = await s.cairn(["checkpoint", "search", "nested quotes of the lexer", "--explain"]);
+    expect(stdout).toMatch(/Weights: semantic 0\.\d\d, keyword 0\.\d\d \(coverage .*keyword_lead .*\)\./);
+    expect((await s.cairn(["checkpoint", "search", "nested quotes of the lexer"])).stdout).not.toContain("Weights");
   });
 
   it("prints the hits of a search, and why it was degraded", async () => {

@@ -34,14 +34,17 @@ export function installClient(name: ClientPackage): string {
   const modules = join(folder, "node_modules");
   const command = COMMANDS[name];
   if (command !== undefined) return join(modules, ".bin", command);
-  return join(modules, `@anthropic-ai/claude-code-${process.platform}-${process.arch}`, "claude");
+  // The command of these packages is written by their install script; the program itself is in a package of its platform.
+  const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+  return name === "opencode-ai"
+    ? join(modules, `opencode-${platform}`, "bin", "opencode")
+    : join(modules, `@anthropic-ai/claude-code-${process.platform}-${process.arch}`, "claude");
 }
 
 /** Commands of packages that run without their install script. */
 const COMMANDS: Partial<Record<ClientPackage, string>> = {
   "@openai/codex": "codex",
   "@google/gemini-cli": "gemini",
-  "opencode-ai": "opencode",
 };
 
 export interface ClientRun {

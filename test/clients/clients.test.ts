@@ -39,6 +39,9 @@ interface Client {
 const PROMPT = "Save, search and resume.";
 const textOf = (content: Body): string => (typeof content === "string" ? content : content.map(({ text }: Body) => text ?? "").join("\n"));
 
+/** Without these, Claude Code sends its first request without the tools of a server that takes more than five seconds to start. */
+const WAIT_FOR_SERVER = { MCP_TIMEOUT: "120000", MCP_CONNECT_TIMEOUT_MS: "120000", MCP_CONNECTION_NONBLOCKING: "0" };
+
 const TESTED: readonly Client[] = [
   {
     name: "@anthropic-ai/claude-code",
@@ -47,7 +50,7 @@ const TESTED: readonly Client[] = [
       writeFileSync(config, JSON.stringify({ mcpServers: { cairn: { type: "stdio", ...server } } }));
       return {
         args: ["-p", PROMPT, "--mcp-config", config, "--strict-mcp-config", "--allowedTools", "mcp__cairn"],
-        env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "mock", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", MCP_TIMEOUT: "120000" },
+        env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "mock", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", ...WAIT_FOR_SERVER },
       };
     },
     toolsIn: ({ tools }) => tools.map(({ name }: Body) => name),

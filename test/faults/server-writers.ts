@@ -16,7 +16,7 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const main = join(import.meta.dirname, "../../dist/cli/main.js");
+const main = join(import.meta.dirname, "../../dist/bundle/main.cjs");
 
 function start(args: readonly string[], { home, project, env }: ServerOptions, stdin: "pipe" | "ignore"): ChildProcess {
   return spawn(process.execPath, [main, ...args], {

@@ -18,7 +18,16 @@ const installed = Object.entries(packages).filter(([path, { dev, devOptional, pe
 
 describe("the package", () => {
   it("contains the command, the docs and the licences", () => {
-    const wanted = ["dist/cli/main.js", "dist/index.d.ts", "README.md", "docs/cli.md", "docs/mcp.md", "CHANGELOG.md", "LICENSE", "NOTICE"];
+    const wanted = [
+      "dist/bundle/main.cjs",
+      "dist/index.d.ts",
+      "README.md",
+      "docs/cli.md",
+      "docs/mcp.md",
+      "CHANGELOG.md",
+      "LICENSE",
+      "NOTICE",
+    ];
     for (const file of [...wanted, "dist/sqlite/LICENSE"]) expect(files).toContain(file);
   });
 

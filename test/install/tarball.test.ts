@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "cairn-tarball-")));
-const main = join(folder, "node_modules/cairn-memory/dist/cli/main.js");
+const main = join(folder, "node_modules/cairn-memory/dist/bundle/main.cjs");
 const project = join(folder, "project");
 const env = { ...process.env, CAIRN_DATA_DIR: join(folder, "data"), CAIRN_EMBEDDER_KIND: "static" };
 

@@ -156,9 +156,11 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("damaged reco
       if (page.nextCursor !== undefined) expect(page.checkpoints).toHaveLength(3);
       cursor = page.nextCursor;
     } while (cursor !== undefined);
-    const sound = [...ids, ...more].filter((id) => !damaged.has(id)).reverse();
+    const sound = [...ids, ...more].filter((id) => !damaged.has(id));
     expect(damaged.size).toBe(5);
-    expect(seen).toEqual(sound);
+    expect([...seen].sort()).toEqual(sound.sort());
+    // Records of the same millisecond are ordered by id, so the order of the saves is not that of the list.
+    expect(seen).toEqual((await cairn.checkpoints.list({ projectPath, limit: 100 })).checkpoints.map(({ id }) => id));
   });
 
   it("skips damaged knowledge in lists and searches, refuses feedback on it, and quarantines it", async () => {
@@ -177,6 +179,28 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("damaged reco
     ]);
     expect(await cairn.knowledge.list({ projectPath })).toMatchObject({ damaged: [], total: 1 });
     await cairn.knowledge.save({ projectPath, id: "release", question: "How do we release?", answer: "Push the tag." });
+  });
+
+  it("reports a damaged deleted record, refuses to restore it, and quarantines it", async () => {
+    const [first, second] = ids as [string, string];
+    for (const id of [first, second]) await cairn.checkpoints.delete({ projectPath, id });
+    await sql(`UPDATE deleted_records SET record = replace(record, 'first', 'worst') WHERE id = '${first}'`);
+    const { checkpoints, damaged, total } = await cairn.checkpoints.list({ projectPath, deleted: true });
+    expect([checkpoints.map(({ id }) => id), damaged.map(({ id }) => id), total]).toEqual([[second], [first], 2]);
+    await expect(cairn.checkpoints.restore({ projectPath, id: first })).rejects.toMatchObject({ code: "conflict" });
+    const { repairs } = await cairn.doctor.examine({ repair: true });
+    expect(repairs).toMatchObject([{ quarantined: [{ collection: "checkpoints", id: first }] }]);
+    expect(await cairn.checkpoints.list({ projectPath, deleted: true })).toMatchObject({ damaged: [], total: 1 });
+    await expect(cairn.checkpoints.restore({ projectPath, id: first })).rejects.toMatchObject({ code: "not_found" });
+    expect(await cairn.checkpoints.restore({ projectPath, id: second })).toMatchObject({ id: second });
+  });
+
+  it("refuses to delete a damaged record softly, and purges it", async () => {
+    const id = ids[0]!;
+    await sql(`UPDATE checkpoints SET summary = 'x' ${damageOf(id)}`);
+    await expect(cairn.checkpoints.delete({ projectPath, id })).rejects.toMatchObject({ code: "conflict" });
+    expect(await cairn.checkpoints.purge({ projectPath, id })).toEqual({ purged: true });
+    expect(await cairn.checkpoints.list({ projectPath })).toMatchObject({ damaged: [], total: 2 });
   });
 
   it("counts feedback in the checksum, so that a count which was changed by hand is noticed", async () => {

@@ -60,13 +60,27 @@ function expectGone(words: readonly string[]): void {
 }
 
 describe("deleting for good", () => {
-  it("leaves no word of a deleted checkpoint in any file, its full-text index and its log included", async () => {
+  it("leaves no word of a purged checkpoint in any file, its full-text index and its log included", async () => {
     await saveFillers(40);
     const { id, words } = await saveSecret("a");
     await saveFillers(20);
     expect(holding(words[0]!)).not.toEqual([]);
-    await cairn.checkpoints.delete({ projectPath, id });
+    await cairn.checkpoints.purge({ projectPath, id });
     expectGone(words);
+  });
+
+  it("leaves no word of a checkpoint that was deleted first and purged later, nor of one whose retention ended", async () => {
+    await saveFillers(10);
+    const [one, two] = [await saveSecret("h"), await saveSecret("i")];
+    for (const { id, words } of [one, two]) {
+      await cairn.checkpoints.delete({ projectPath, id });
+      expect(holding(words[0]!)).not.toEqual([]); // it can be restored
+    }
+    await cairn.checkpoints.purge({ projectPath, id: one.id });
+    expectGone(one.words);
+    expect(holding(two.words[0]!)).not.toEqual([]);
+    await cairn.retention.purgeDeleted({ database: projectPath, before: new Date(Date.now() + 1_000).toISOString() });
+    expectGone(two.words);
   });
 
   it("leaves no word of the text that an update replaced", async () => {
@@ -96,16 +110,16 @@ describe("deleting for good", () => {
     const signs = [Buffer.from(vector), Buffer.from(code.buffer, code.byteOffset, code.byteLength)];
     for (const sign of signs) expect(holding(sign)).not.toEqual([]);
     await saveFillers(520); // moves the code into a pack
-    await cairn.checkpoints.delete({ projectPath, id });
+    await cairn.checkpoints.purge({ projectPath, id });
     for (const sign of signs) expect(holding(sign)).toEqual([]);
   });
 
-  it("leaves nothing of a deleted or replaced knowledge record, its copy for readers of SQL included", async () => {
+  it("leaves nothing of a purged knowledge record, its copy for readers of SQL included", async () => {
     const words = secretWords("e");
     const record = { projectPath, kind: "faq", category: "general", question: `What is ${words[0]}?`, answer: words.join(" ") } as const;
     const { id } = await cairn.knowledge.save(record);
     expect(holding(words[5]!)).not.toEqual([]);
-    await cairn.knowledge.delete({ projectPath, id });
+    await cairn.knowledge.purge({ projectPath, id });
     expectGone(words);
   });
 
@@ -145,7 +159,7 @@ describe("deleting for good", () => {
     reader.exec("BEGIN; SELECT count(*) FROM checkpoints");
     const statement = reader.prepare("SELECT count(*) AS count FROM checkpoints");
     statement.get();
-    await cairn.checkpoints.delete({ projectPath, id });
+    await cairn.checkpoints.purge({ projectPath, id });
     expect(await cairn.checkpoints.list({ projectPath })).toMatchObject({ total: 0 });
     reader.exec("COMMIT");
     reader.close();

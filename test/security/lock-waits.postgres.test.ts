@@ -33,8 +33,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-function opened(url = database.url, poolSize = 30): Promise<Cairn> {
-  return open({ storage: url, embedder: [], postgres: { poolSize } });
+function opened(url = database.url, poolMax = 30): Promise<Cairn> {
+  return open({ storage: url, embedder: [], postgres: { poolMax } });
 }
 
 /** Locks all tables of a schema, as a long migration or a careless administrator would. */

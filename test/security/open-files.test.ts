@@ -47,7 +47,7 @@ describe("open files", () => {
   it.each([["serve", "--port", "0"], ["mcp"]])(
     "refuses to start `cairn %s` under a very low limit, and reports which limit to raise",
     (...args) => {
-      const { status, stderr } = spawnSync("bash", underLimit(32, [join(root, "dist/cli/main.js"), ...args]), {
+      const { status, stderr } = spawnSync("bash", underLimit(32, [join(root, "dist/bundle/main.cjs"), ...args]), {
         encoding: "utf8",
         input: "",
         env: { ...process.env, CAIRN_DATA_DIR: join(folder, "low") },
@@ -59,7 +59,7 @@ describe("open files", () => {
   );
 
   it("starts and answers under the lowest limit that it accepts", async () => {
-    const server = spawn("bash", underLimit(OPEN_FILES_MIN, [join(root, "dist/cli/main.js"), "serve", "--port", "0", "--json"]), {
+    const server = spawn("bash", underLimit(OPEN_FILES_MIN, [join(root, "dist/bundle/main.cjs"), "serve", "--port", "0", "--json"]), {
       env: { ...process.env, CAIRN_DATA_DIR: join(folder, "lowest") },
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -82,7 +82,12 @@ describe("open files", () => {
   });
 
   it("waits for an idle database to close, and refuses with a reason when none does", async () => {
-    const slots = openSlots(1, 50);
+    const impatient = openSlots(1, 50);
+    const other = { lastUse: 0, closeIfIdle: () => false };
+    await impatient.take(other);
+    await expect(impatient.take(other)).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("ulimit -n") });
+
+    const slots = openSlots(1, 60_000);
     const busy = {
       idle: false,
       lastUse: 0,
@@ -91,9 +96,7 @@ describe("open files", () => {
         return busy.idle;
       },
     };
-    const other = { lastUse: 0, closeIfIdle: () => false };
     await slots.take(busy);
-    await expect(slots.take(other)).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("ulimit -n") });
     const waiting = slots.take(other);
     busy.idle = true;
     await waiting;

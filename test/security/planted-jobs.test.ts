@@ -29,6 +29,7 @@ const target: IndexTarget = {
   },
   finish: async () => ({ removed: 0, renamed: 0 }),
   counts: async () => ({ files: sent.length, chunks: sent.length }),
+  report: async () => ({ cancelRequested: false }),
 };
 const openTarget = async () => ({ target, close: async () => {} });
 
@@ -111,7 +112,7 @@ describe("a planted index job", () => {
   });
 
   it("is checked again by the process that runs it", async () => {
-    const work = toCamel(JobRecord, JobRecord.parse(job({ project_path: join(folder, "link") })));
+    const work = toCamel(JobRecord(), JobRecord().parse(job({ project_path: join(folder, "link") })));
     symlinkSync(elsewhere, join(folder, "link"));
     const lease = await leases(dataDir).acquire(work.projectPath, work.jobId);
     if (!("token" in lease)) throw new Error("The lease is taken.");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openClient } from "../../src/client/open-client.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { currentBranch, gitDataFolder, identifyProject } from "../../src/files/git-repository.ts";
+import { gitDataFolder, identifyProject } from "../../src/files/git-repository.ts";
 import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { stage } from "../cli/stage.ts";
 
@@ -53,7 +53,6 @@ describe("a folder and the project it belongs to", () => {
 
   it("gives a linked working tree the memory of its repository and a code index of its own", () => {
     for (const path of [linked, join(linked, "deep")]) expect(identifyProject(path)).toEqual({ repository: main, tree: linked });
-    expect(currentBranch(linked)).toBe("feature");
     expect(gitDataFolder(linked)).toBe(join(main, ".git"));
   });
 

@@ -13,7 +13,8 @@ export default function setup(): () => Promise<void> {
   // Test workers inherit these variables.
   process.env.CAIRN_TEST_RUN = randomBytes(4).toString("hex");
   process.env.CAIRN_TEST_HOLDER = String(process.pid);
-  if (!postgresWanted) console.log("Fast run: the suites that need PostgreSQL, nginx or Caddy are not run. `npm test` runs them.");
+  if (!postgresWanted)
+    console.log("Fast run: the suites that need PostgreSQL, nginx, Caddy or a browser are not run. `npm test` runs them.");
   return async () => {
     await dropDatabasesOfRun();
     await releaseServer();

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { estimateTokens } from "../../src/text/estimate-tokens.ts";
+import { cutText, estimateTokens, tokensAtMost } from "../../src/text/estimate-tokens.ts";
 import { countTokens } from "../support/o200k.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -45,6 +45,21 @@ describe("the estimate of tokens", () => {
     ["Chinese", "合同的审查需要几个星期，因为主管部门会逐一确认每一项修改，并以书面形式说明理由。"],
     ["Japanese", "契約の確認には数週間かかります。担当の役所が変更を一つずつ確認し、書面で理由を示すためです。"],
   ])("is within a third for a sentence in %s", (_, text) => expect(Math.abs(error(text))).toBeLessThan(0.34));
+
+  it.each([
+    [
+      "Russian",
+      "Панель управления Kubernetes перезапускает под, если проверка готовности трижды завершилась ошибкой; увеличили таймаут до тридцати секунд. Сериализатор экранирует спецсимволы, поэтому десериализация вложенных объектов расходилась с ожидаемой; добавлен регрессионный тест. Хэшируем пароли алгоритмом Argon2id, рефреш-токены храним зашифрованными, куки помечаем флагом HttpOnly. ",
+    ],
+    [
+      "Chinese",
+      "修复了并发写入时的死锁：先获取行锁再更新索引，并为重试增加指数退避。鉴权中间件缓存了过期的令牌，吊销后仍可访问；改为每次校验签名与黑名单。把嵌套的闭包重构为纯函数，剔除冗余的拷贝，序列化耗时骤降。",
+    ],
+  ])("keeps a technical text in %s within the tolerance of a budget", (_, text) => {
+    const record = text.repeat(10);
+    expect(countTokens(record)).toBeLessThanOrEqual(1.1 * tokensAtMost(record));
+    expect(countTokens(cutText(record, 300, "cut").text)).toBeLessThanOrEqual(330);
+  });
 
   it.each([
     ["", 0],
