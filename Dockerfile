@@ -22,7 +22,7 @@ WORKDIR /app
 COPY --from=build /app/package.json /app/LICENSE /app/NOTICE ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
-RUN mkdir /data && chown node:node /data && ln -s /app/dist/cli/main.js /usr/local/bin/cairn
+RUN mkdir /data && chown node:node /data && ln -s /app/dist/bundle/main.cjs /usr/local/bin/cairn
 USER node
 VOLUME /data
 EXPOSE 7483

@@ -2,7 +2,7 @@
 // Copies the SQLite engine for Node versions without a complete node:sqlite to dist/sqlite: the JavaScript of the npm package
 // @photostructure/sqlite and its binaries for all platforms. The package itself has an install script and 11 MB of C sources,
 // so it is needed for the build only. See NOTICE for authors and licences.
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,23 +10,24 @@ import { fileURLToPath } from "node:url";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const source = dirname(createRequire(import.meta.url).resolve("@photostructure/sqlite/package.json"));
 const target = join(root, "dist/sqlite");
-const LOADER = 'import nodeGypBuild from "node-gyp-build";';
+const LOADER = 'require("node-gyp-build")';
 const SOURCE_MAP = /\n\/\/# sourceMappingURL=.*$/;
 
 const { version } = JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
-const loader = readFileSync(join(root, "scripts/sqlite/load-binding.mjs"), "utf8");
+const loader = readFileSync(join(root, "scripts/sqlite/load-binding.cjs"), "utf8");
 const stamp = `${version}\n${loader}`;
 const stampFile = join(target, "built-from.txt");
 if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) build();
 
 function build() {
-  const script = readFileSync(join(source, "dist/index.mjs"), "utf8");
+  const script = readFileSync(join(source, "dist/index.cjs"), "utf8");
   if (script.split(LOADER).length !== 2)
     throw new Error(`@photostructure/sqlite ${version} loads its binary differently than this build expects.`);
+  rmSync(target, { recursive: true, force: true });
   for (const platform of readdirSync(join(source, "prebuilds"))) copyBinaries(platform);
   write("LICENSE", readFileSync(join(source, "LICENSE")));
-  write("load-binding.mjs", loader);
-  write("index.mjs", script.replace(LOADER, 'import nodeGypBuild from "./load-binding.mjs";').replace(SOURCE_MAP, ""));
+  write("load-binding.cjs", loader);
+  write("index.cjs", script.replace(LOADER, 'require("./load-binding.cjs")').replace(SOURCE_MAP, ""));
   write("built-from.txt", stamp);
 }
 

@@ -12,7 +12,7 @@ import { installSuites, root, runOrExit, suiteRunner } from "./conformance/suite
 const ERAS = ["legacy", "modern"];
 const LOAD_CALLS = 200;
 const TOOLSETS = ["core", "code", "knowledge", "runs", "systems", "admin"];
-const cli = join(root, "dist", "cli", "main.js");
+const cli = join(root, "dist", "bundle", "main.cjs");
 const failures = [];
 
 runOrExit(process.execPath, [join(root, "scripts", "build.mjs")]);

@@ -11,7 +11,9 @@ const COLUMNS = 88;
 const LINE_HEIGHT = 19;
 const CHARACTER_WIDTH = 7.83;
 
-const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "dist/cli/main.js"), "tour", "--once"], { encoding: "utf8" });
+const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "dist/bundle/main.cjs"), "tour", "--once"], {
+  encoding: "utf8",
+});
 if (status !== 0) throw new Error(`The tour failed.\n${stderr}`);
 const lines = ["$ npm install && npm start", "", ...STEPS.flatMap((title) => [...stepLines(stdout, title), ""])].slice(0, -1);
 writeFileSync(join(root, "docs/tour.svg"), draw(lines));

@@ -12,6 +12,6 @@ if (build.status !== 0) {
 }
 
 // Runs in this process, so that no child process is left when it is stopped.
-const main = join(root, "dist", "cli", "main.js");
+const main = join(root, "dist", "bundle", "main.cjs");
 process.argv = [process.execPath, main, "tour", ...process.argv.slice(2)];
 await import(`file://${main}`);

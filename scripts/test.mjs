@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm test, npm run test:fast (without PostgreSQL, nginx and Caddy), npm run test:soak (full counts), npm run test:attack (the whole attack
+// npm test, npm run test:fast (without PostgreSQL, nginx, Caddy and a browser), npm run test:soak (full counts), npm run test:attack (the whole attack
 // corpus and a long fuzz run; CAIRN_TEST_ATTACK_SEED and CAIRN_TEST_ATTACK_REQUESTS repeat or lengthen it). Further arguments are passed to vitest:
 //   npm test -- test/stores            only these files
 // npm run test:clients runs real agents from npm with a mock model on loopback.
@@ -25,6 +25,8 @@ if (env.CAIRN_TEST_FAST !== "1" && !env.CAIRN_TEST_POSTGRES_URL)
   run(join(root, "scripts/postgres.sh"), ["prepare"], "The tests need PostgreSQL. `npm run test:fast` omits tests that use it.");
 if (env.CAIRN_TEST_FAST !== "1")
   run(join(root, "scripts/proxies.sh"), ["prepare"], "The tests need nginx and Caddy. `npm run test:fast` omits tests that use them.");
+if (env.CAIRN_TEST_FAST !== "1" && process.platform !== "win32")
+  run(join(root, "scripts/chromium.sh"), ["prepare"], "The tests need Chromium. `npm run test:fast` omits tests that use it.");
 run(process.execPath, [
   join(dirname(createRequire(import.meta.url).resolve("vitest/package.json")), "vitest.mjs"),
   "run",

@@ -1,14 +1,12 @@
 // Loads the SQLite binary of this platform from dist/sqlite/prebuilds. Replaces node-gyp-build, which @photostructure/sqlite
 // runs when it is installed: an install script makes pnpm and npm warn, and it can start a compiler.
-import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+const { existsSync } = require("node:fs");
+const { join } = require("node:path");
 
-export default function loadBinding() {
-  const folder = fileURLToPath(new URL(`prebuilds/${process.platform}-${process.arch}/`, import.meta.url));
+module.exports = function loadBinding() {
+  const folder = join(__dirname, "prebuilds", `${process.platform}-${process.arch}`);
   const [first, second] = existsSync("/etc/alpine-release") ? ["musl", "glibc"] : ["glibc", "musl"];
-  const load = (libc) => createRequire(import.meta.url)(join(folder, `${libc}.node`));
+  const load = (libc) => require(join(folder, `${libc}.node`));
   try {
     return load(first);
   } catch (error) {
@@ -20,4 +18,4 @@ export default function loadBinding() {
     if (existsSync(join(folder, `${second}.node`)) && /musl|libc|GLIBC/.test(error.message)) return load(second);
     throw error;
   }
-}
+};
