@@ -9,6 +9,8 @@ export interface Session {
   readonly projects: readonly string[];
   readonly key_id?: string;
   readonly version: string;
+  /** The id to follow changes after, so that none between the first answer and the stream is missed. */
+  readonly event_id: string;
 }
 
 /** `undefined` while it is unknown, `null` while nobody is signed in. */

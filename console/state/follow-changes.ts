@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { send } from "../api/call.ts";
 import { emit, type StoreEvent } from "../api/events.ts";
 import { eventParser } from "../api/parse-events.ts";
+import { session } from "../api/session.ts";
 import { coalesce } from "./coalesce.ts";
 import { loadProjects, type ProjectEntry, projects } from "./projects.ts";
 
@@ -15,7 +16,7 @@ const RETRY = { firstMs: 500, maxMs: 30_000 };
 
 /** Follows the changes that other programs make, and passes them on as events, until the returned function is called. A hidden tab does not follow. */
 export function followChanges(): () => void {
-  let parser = eventParser();
+  let parser = eventParser(session.value?.event_id);
   let connection: AbortController | undefined;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let delayMs = RETRY.firstMs;

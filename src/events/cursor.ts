@@ -23,6 +23,14 @@ export function encodeCursor({ startedAt, positions }: StreamCursor): string {
   return [Date.parse(startedAt).toString(36), ...[...positions].map(([name, position]) => `${name}:${position}`)].join(",");
 }
 
+/** Milliseconds before the start of a stream that its first id includes: the clocks of servers and databases differ. */
+const START_MARGIN_MS = 5_000;
+
+/** Returns an id for a stream that starts now and received no event yet. Following after it may repeat events of the margin, and loses none. */
+export function startId(nowMs: number): string {
+  return encodeCursor({ startedAt: new Date(nowMs - START_MARGIN_MS).toISOString(), positions: new Map() });
+}
+
 /** Reads the id of an event; `undefined` if it is none of this server. */
 export function decodeCursor(id: string): StreamCursor | undefined {
   const [time = "", ...entries] = id.split(",");

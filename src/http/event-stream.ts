@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { decodeCursor, startId } from "../events/cursor.ts";
 import type { StreamMessage } from "../events/follower.ts";
 import type { EventStream, Events } from "../events/service.ts";
 import { CairnError } from "../model/errors.ts";
@@ -41,8 +42,9 @@ export async function openEventStream(request: Request, caller: Caller, options:
   const lastEventId = request.headers.get("last-event-id") ?? undefined;
   if (lastEventId !== undefined && lastEventId.length > ID_CHARS)
     throw new CairnError("invalid_input", "Last-Event-ID: is too long. Use the id of the last event, or leave it out.");
+  const openId = lastEventId !== undefined && decodeCursor(lastEventId) ? lastEventId : startId(Date.now());
   const stream = await options.events.follow({ projects, lastEventId });
-  return new Response(body(stream, request.signal, options), {
+  return new Response(body(stream, openId, request.signal, options), {
     headers: { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" },
   });
 }
@@ -60,14 +62,14 @@ function projectsOf(request: Request, caller: Caller): "all" | readonly string[]
 }
 
 /** Reads the next messages only when the client has taken the last ones, so a slow client costs a page and no more. */
-function body(stream: EventStream, client: AbortSignal, options: EventStreamOptions): ReadableStream<Uint8Array> {
+function body(stream: EventStream, openId: string, client: AbortSignal, options: EventStreamOptions): ReadableStream<Uint8Array> {
   const { closing, heartbeatMs = HEARTBEAT_MS, stalledMs = STALLED_MS, lifetimeMs = LIFETIME_MS } = options;
   const encoder = new TextEncoder();
   const ended = new AbortController();
   const end = () => ended.abort();
   const lifetime = setTimeout(end, lifetimeMs);
   let stalled: NodeJS.Timeout | undefined;
-  let lastId: string | undefined;
+  let lastId = openId;
 
   function release(): void {
     clearTimeout(lifetime);
@@ -81,7 +83,7 @@ function body(stream: EventStream, client: AbortSignal, options: EventStreamOpti
   /** Drops a client that does not ask for more. The last message names the id to resume after. */
   function watch(controller: ReadableStreamDefaultController<Uint8Array>): void {
     stalled = setTimeout(() => {
-      controller.enqueue(encoder.encode(`event: dropped\ndata: ${JSON.stringify({ resume_after: lastId ?? null })}\n\n`));
+      controller.enqueue(encoder.encode(`event: dropped\ndata: ${JSON.stringify({ resume_after: lastId })}\n\n`));
       release();
       controller.close();
     }, stalledMs);
@@ -93,7 +95,7 @@ function body(stream: EventStream, client: AbortSignal, options: EventStreamOpti
         closing?.addEventListener("abort", end, { once: true });
         client.addEventListener("abort", end, { once: true });
         if (closing?.aborted || client.aborted) end();
-        controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`));
+        controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\nevent: open\nid: ${openId}\ndata: {}\n\n`));
         watch(controller);
       },
       async pull(controller) {

@@ -1,5 +1,6 @@
 import type { Context, Hono } from "hono";
 import { z } from "zod";
+import { startId } from "../events/cursor.ts";
 import { CairnError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Caller } from "../operations/invoke.ts";
@@ -37,14 +38,19 @@ export function addSessionRoutes(
     if (!caller) throw refusal;
     const isSecure = c.req.header("origin")?.startsWith("https://") === true;
     const { pageKey, setCookie, expiresAt } = sealSession(credential, credentials.nowMs(), isSecure);
-    const response = json({ page_key: pageKey, expires_at: expiresAt.toISOString(), ...describe(caller) });
+    const response = json({
+      page_key: pageKey,
+      expires_at: expiresAt.toISOString(),
+      ...describe(caller),
+      event_id: startId(credentials.nowMs()),
+    });
     const ended = endSession(c.req.raw.headers);
     if (ended !== undefined) response.headers.append("set-cookie", ended);
     response.headers.append("set-cookie", setCookie);
     return response;
   });
 
-  app.get("/session", (c) => json(describe(callerOf(c))));
+  app.get("/session", (c) => json({ ...describe(callerOf(c)), event_id: startId(credentials.nowMs()) }));
 
   app.delete("/session", (c) => {
     const ended = endSession(c.req.raw.headers);

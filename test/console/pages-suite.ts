@@ -112,6 +112,27 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
       });
     });
 
+    it("shows what another program deletes before the page follows changes", async () => {
+      const { id } = await server.cairn.checkpoints.save({ projectPath: SHOP, summary: "Deleted before the stream is open" });
+      const tab: Tab = await openTab({});
+      try {
+        const card = tab.page.getByRole("article").filter({ hasText: "Deleted before the stream is open" });
+        const deleted = new Promise<void>((resolve) => {
+          void tab.page.route("**/v1/events", async (route) => {
+            await card.waitFor();
+            await server.cairn.checkpoints.delete({ projectPath: SHOP, id });
+            await route.continue();
+            resolve();
+          });
+        });
+        await server.visit(tab.page, `#/timeline?${IN_SHOP}`);
+        await deleted;
+        await card.waitFor({ state: "detached" });
+      } finally {
+        await tab.close();
+      }
+    });
+
     it("edits a checkpoint and copies its resume text", () =>
       visit(`#/timeline?${IN_SHOP}`, async (page) => {
         const card = page.getByRole("article").filter({ hasText: "Staging runs on the new cluster" });

@@ -57,6 +57,20 @@ describe("GET /v1/events", () => {
     await second.close();
   });
 
+  it("loses nothing between two streams of which the first received no event", async () => {
+    const { follow, save } = await server();
+    await save(P, "before");
+    const first = await follow();
+    const openId = (await first.untilOpen())!;
+    await first.close();
+    const { id } = await save(P, "between");
+    const second = await follow("", { ...bearer(TEST_TOKEN), "last-event-id": openId });
+    expect(await second.untilOpen()).toBe(openId);
+    const events = await second.take(2); // the id includes a few seconds before the stream
+    expect(events.map(({ data }) => data.id)).toContain(id);
+    await second.close();
+  });
+
   it("filters by project and refuses projects of other keys", async () => {
     const { cairn, follow, save } = await server();
     const { key } = await cairn.keys.create({ label: "reader", access: "read", projects: [P] });

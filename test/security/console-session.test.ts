@@ -55,6 +55,7 @@ describe("a session of the console", () => {
       projects: [project],
       key_id: id,
       version: expect.any(String),
+      event_id: expect.any(String),
     });
     expect((await list(both(reader))).status).toBe(200);
     expect((await call("POST", "/v1/checkpoint/save", { project_path: project, summary: "x" }, both(reader))).status).toBe(403);
