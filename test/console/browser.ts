@@ -38,7 +38,7 @@ export function browserForTests(): (options?: PageOptions) => Promise<Tab> {
       colorScheme: scheme,
       permissions: ["clipboard-read", "clipboard-write"],
     });
-    context.setDefaultTimeout(60_000); // a busy machine is many times slower than an idle one
+    context.setDefaultTimeout(200_000); // a busy machine is many times slower than an idle one
     const page = await context.newPage();
     await countCalls(page);
     return tabOf(context, page);
