@@ -30,7 +30,13 @@ function isCurrent() {
 /** Writes the input, output, access and route of every operation, as the OpenAPI description has them. */
 async function writeTypes() {
   const load = (path) => import(pathToFileURL(join(root, "dist", path)).href);
-  const [{ operations }, { routeOf }, { z }] = await Promise.all([load("operations/list.js"), load("http/routes.js"), import("zod")]);
+  const [{ operations: common }, { servedCodeIndex }, { routeOf }, { z }] = await Promise.all([
+    load("operations/list.js"),
+    load("client/jobs/served-index.js"),
+    load("http/routes.js"),
+    import("zod"),
+  ]);
+  const operations = [...common, servedCodeIndex];
   const schema = (type, io) => typeOf(z.toJSONSchema(type, { io, unrepresentable: "any" }));
   const types = operations.map(
     ({ name, input, output }) => `  ${name}: { input: ${schema(input, "input")}; output: ${schema(output, "output")} };`,

@@ -8,6 +8,8 @@ export interface Session {
   readonly all_projects: boolean;
   readonly projects: readonly string[];
   readonly key_id?: string;
+  /** The server runs as this user, and may read the folders of projects for them. */
+  readonly indexes_folders?: boolean;
   readonly version: string;
   /** The id to follow changes after, so that none between the first answer and the stream is missed. */
   readonly event_id: string;

@@ -5,15 +5,16 @@ interface Question {
   readonly title: string;
   readonly text: string;
   readonly action: string;
+  readonly isSafe: boolean;
   readonly answer: (yes: boolean) => void;
 }
 
 const question = signal<Question | undefined>(undefined);
 
-/** Asks before an action that has no undo. */
-export function confirm(title: string, text: string, action: string): Promise<boolean> {
+/** Asks before an action that has no undo. A safe one destroys nothing. */
+export function confirm(title: string, text: string, action: string, { isSafe = false } = {}): Promise<boolean> {
   return new Promise((resolve) => {
-    question.value = { title, text, action, answer: resolve };
+    question.value = { title, text, action, isSafe, answer: resolve };
   });
 }
 
@@ -32,7 +33,7 @@ export function ConfirmDialog() {
         <button type="button" onClick={() => end(false)}>
           Cancel
         </button>
-        <button type="button" class="danger" onClick={() => end(true)}>
+        <button type="button" class={open.isSafe ? "primary" : "danger"} onClick={() => end(true)}>
           {open.action}
         </button>
       </footer>

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { CopyButton } from "./copy-button.tsx";
 
 interface EmptyProps {
@@ -5,14 +6,17 @@ interface EmptyProps {
   readonly text: string;
   /** The command that makes it appear. */
   readonly command?: string;
+  /** An action that makes it appear as well. */
+  readonly children?: ComponentChildren;
 }
 
 /** Says in one line what would appear here, and shows the command that makes it appear. */
-export function Empty({ text, command }: EmptyProps) {
+export function Empty({ text, command, children }: EmptyProps) {
   return (
     <div class="empty">
       <p>{text}</p>
       {command !== undefined && <Command text={command} />}
+      {children}
     </div>
   );
 }

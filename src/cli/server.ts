@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { IndexJobs } from "../client/jobs/index-jobs.ts";
 import type { Config } from "../config/schema.ts";
 import type { HttpServer } from "../http/serve.ts";
+import { LIMITS } from "../model/limits.ts";
 import { openFromConfig } from "../open/open-from-config.ts";
 import { storageKind } from "../open/open-options.ts";
+import type { Cairn } from "../operations/cairn.ts";
 import { localToken } from "../stores/file/local-token.ts";
 import { serverRecord } from "../stores/file/server-record.ts";
 
@@ -15,12 +18,13 @@ export interface LocalServer extends HttpServer {
 
 /** Starts the HTTP server: the console, the API, the API page, and MCP under `/mcp`. */
 export async function startServer(config: Config): Promise<LocalServer> {
-  const [{ serve }, { mcpHttpHandler }, { mcpServerFactory }, { operations }, { watch }] = await Promise.all([
+  const [{ serve }, { mcpHttpHandler }, { mcpServerFactory }, { operations }, { watch }, { servedCodeIndex }] = await Promise.all([
     import("../http/serve.ts"),
     import("../mcp/http.ts"),
     import("../mcp/server.ts"),
     import("../operations/list.ts"),
     import("./watch.ts"),
+    import("../client/jobs/served-index.ts"),
   ]);
   const { http } = config;
   const token = localToken(config);
@@ -28,6 +32,7 @@ export async function startServer(config: Config): Promise<LocalServer> {
   const { log, telemetry } = await watch(config, { prometheus: true });
   const cairn = await openFromConfig(config);
   await cairn.indexing.start(); // continues the jobs of a server that crashed
+  const indexJobs = await openIndexJobs(config, cairn);
   const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets, log }), {
     onError: (error) => log.warn({ err: error }, "An MCP connection failed."),
     allowedOrigins: http.allowedOrigins.map((origin) => new URL(origin).hostname),
@@ -35,8 +40,8 @@ export async function startServer(config: Config): Promise<LocalServer> {
   });
   try {
     const server = await serve({
-      cairn,
-      operations,
+      cairn: { ...cairn, indexJobs },
+      operations: [...operations, servedCodeIndex],
       host: http.host,
       port: http.port,
       localToken: () =>
@@ -63,6 +68,7 @@ export async function startServer(config: Config): Promise<LocalServer> {
         await Promise.race([closed, sleep(STREAM_GRACE_MS, undefined, { ref: false })]);
         await mcp.close();
         await closed;
+        await indexJobs.close();
         await cairn.close();
         await telemetry.close();
       },
@@ -73,6 +79,18 @@ export async function startServer(config: Config): Promise<LocalServer> {
     await telemetry.close();
     throw error;
   }
+}
+
+/** Returns the jobs that index folders of this machine for the user who runs the server. They write to the server's own storage. */
+async function openIndexJobs(config: Config, cairn: Cairn): Promise<IndexJobs> {
+  const [{ indexJobs }, { launcher }] = await Promise.all([import("../client/jobs/index-jobs.ts"), import("../client/jobs/launch.ts")]);
+  const own = { ...config, api: { ...config.api, url: undefined } };
+  return indexJobs({
+    dataDir: config.dataDir,
+    launch: launcher(config.storage === "memory" ? "here" : "thread", own, cairn), // no other thread can see storage in memory
+    counts: (projectPath) => cairn.code.stats({ projectPath }),
+    maxRunning: LIMITS.servedIndexJobs,
+  });
 }
 
 /** Returns the address for this machine's own browser: a server on all addresses also listens on loopback. */

@@ -165,7 +165,9 @@ function routes(options: HttpOptions): Hono<AppEnv> {
     }
   }
 
-  addSessionRoutes(app, { verifyKey: cairn.keys.verify, localToken: options.localToken, nowMs: options.nowMs ?? Date.now }, callerOf);
+  const indexesFolders = operations.some(({ name }) => name === "code_index");
+  const credentials = { verifyKey: cairn.keys.verify, localToken: options.localToken };
+  addSessionRoutes(app, { ...credentials, nowMs: options.nowMs ?? Date.now, indexesFolders }, callerOf);
   const pageFiles = consoleFiles();
   app.get("/", (c) => pageFiles.page(c.req.raw));
   app.get("/assets/:name", (c) => pageFiles.asset(c.req.raw, c.req.param("name")));

@@ -17,7 +17,7 @@ const SignIn = z.union([z.strictObject({ key: z.string().min(1).max(256) }), z.s
 /** Adds the sign-in of the console: a key or a one-time code becomes a cookie that the page's half opens. */
 export function addSessionRoutes(
   app: Hono<AppEnv>,
-  credentials: Credentials & { readonly nowMs: () => number },
+  credentials: Credentials & { readonly nowMs: () => number; readonly indexesFolders: boolean },
   callerOf: (c: Context<AppEnv>) => Caller,
 ): void {
   const codes = oneTimeCodes();
@@ -41,7 +41,7 @@ export function addSessionRoutes(
     const response = json({
       page_key: pageKey,
       expires_at: expiresAt.toISOString(),
-      ...describe(caller),
+      ...describe(caller, credentials),
       event_id: startId(credentials.nowMs()),
     });
     const ended = endSession(c.req.raw.headers);
@@ -50,7 +50,7 @@ export function addSessionRoutes(
     return response;
   });
 
-  app.get("/session", (c) => json({ ...describe(callerOf(c)), event_id: startId(credentials.nowMs()) }));
+  app.get("/session", (c) => json({ ...describe(callerOf(c), credentials), event_id: startId(credentials.nowMs()) }));
 
   app.delete("/session", (c) => {
     const ended = endSession(c.req.raw.headers);
@@ -66,12 +66,12 @@ export function addSessionRoutes(
 }
 
 /** What the console needs to know of its caller: which actions to offer, and in which projects. */
-function describe({ access, projects, keyId }: Caller) {
+function describe({ access, projects, keyId }: Caller, { indexesFolders }: { readonly indexesFolders: boolean }) {
   return {
     access,
     all_projects: projects === "all",
     projects: projects === "all" ? [] : projects,
-    ...(keyId !== undefined && { key_id: keyId }),
+    ...(keyId === undefined ? indexesFolders && { indexes_folders: true } : { key_id: keyId }),
     version: VERSION,
   };
 }

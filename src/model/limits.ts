@@ -93,6 +93,8 @@ export const LIMITS = {
   codeTreeFiles: 200_000,
   /** The maximum time that a call waits for an index job. */
   indexWaitMs: 24 * 60 * 60 * 1_000,
+  /** Index jobs that a server runs at once for its local user. Each is a thread with a heap of its own. */
+  servedIndexJobs: 2,
   codeBatchFiles: 1_000,
   codeBatchBytes: 2 * 1024 * 1024,
   /** Paths in one page of a manifest or one request for hashes: about 1 MB of JSON. */

@@ -52,7 +52,7 @@ export interface Cairn {
   readonly runs: Runs;
   /** Inboxes, offsets and snapshots: see `cairn-memory/systems` for the systems that make them. */
   readonly systems: Systems;
-  /** Jobs that index folders of this machine. Only the client side has them, never a server. */
+  /** Jobs that index folders of this machine. Only the client side has them, and `cairn serve` for its local user. */
   readonly indexJobs?: IndexJobs | undefined;
   /** The ids of all projects that have stored something. */
   projects(): Promise<readonly string[]>;

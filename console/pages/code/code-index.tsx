@@ -8,10 +8,11 @@ import { Time } from "../../parts/time.tsx";
 import { attempt, notify } from "../../state/toasts.ts";
 import { useCall } from "../../state/use-call.ts";
 import { FileList } from "./file-list.tsx";
+import { IndexButton } from "./index-button.tsx";
 import { IndexJobs } from "./index-jobs.tsx";
 import { TreeMap } from "./tree-map.tsx";
 
-/** What the index of a project holds. Only the command line reads files, so indexing is a command to copy. */
+/** What the index of a project holds. A server reads files for its own user only; everybody else gets the command to copy. */
 export function CodeIndex({ project }: { readonly project: string }) {
   const { data, error, reload } = useCall(
     "code_stats",
@@ -33,10 +34,13 @@ export function CodeIndex({ project }: { readonly project: string }) {
   if (!data) return null;
   const reported = jobs.data?.jobs ?? [];
   const list = <IndexJobs project={project} jobs={reported} reload={jobs.reload} />;
+  const button = <IndexButton project={project} jobs={reported} isFirst={data.files === 0} onStart={jobs.reload} />;
   if (data.files === 0)
     return (
       <>
-        <Empty text="No code is indexed in this project. This command reads its files and sends them:" command={command} />
+        <Empty text="No code is indexed in this project. This command reads its files and sends them:" command={command}>
+          {button}
+        </Empty>
         {reported.length > 0 && list}
       </>
     );
@@ -62,8 +66,9 @@ export function CodeIndex({ project }: { readonly project: string }) {
       </p>
       <section aria-label="Actions">
         <h2>Index again</h2>
-        <p class="soft">The command reads changed files only.</p>
+        <p class="soft">Only changed files are read.</p>
         <div class="row-actions">
+          {button}
           <Command text={command} />
           {may("code_reembed") && (
             <button type="button" disabled={isBusy} onClick={reembed}>

@@ -58,6 +58,8 @@ export interface IndexJobsDeps {
   readonly counts: (projectPath: string) => Promise<IndexCounts>;
   /** Cancels an awaited job when its caller aborts: Ctrl-C on the command line. */
   readonly cancelWithCaller?: boolean | undefined;
+  /** Jobs that this process may run at once; unlimited by default. Joining a running job is always possible. */
+  readonly maxRunning?: number | undefined;
 }
 
 /** Milliseconds between two reads of the file of an awaited job. */
@@ -69,7 +71,8 @@ const HAND_OVER_MS = 5_000;
 /** Milliseconds in which a job that is being cancelled may finish its batch. */
 const CANCEL_WAIT_MS = 10_000;
 
-export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }: IndexJobsDeps): IndexJobs {
+export function indexJobs(deps: IndexJobsDeps): IndexJobs {
+  const { dataDir, launch, counts, cancelWithCaller = false, maxRunning = Number.POSITIVE_INFINITY } = deps;
   const files = jobFiles(dataDir);
   const projectLeases = leases(dataDir);
   /** Jobs that run in this process. `settled` resolves when the lease is released as well. */
@@ -166,9 +169,10 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
       await projectLeases.release(lease);
       return startNow({ projectPath, includeIgnored, anywhere });
     }
-    if (closing) {
+    const refusal = closing ? closedError() : launched.size + starting.size > maxRunning ? tooManyError(maxRunning) : undefined;
+    if (refusal) {
       await projectLeases.release(lease);
-      throw closedError();
+      throw refusal;
     }
     await files.write(job);
     await launchJob(job, lease);
@@ -253,6 +257,12 @@ export function indexJobs({ dataDir, launch, counts, cancelWithCaller = false }:
 
 function closedError(): CairnError {
   return new CairnError("unavailable", "Cairn is closing. Index again after the next start.");
+}
+
+function tooManyError(maxRunning: number): CairnError {
+  return new CairnError("unavailable", `${maxRunning} index jobs are running. Wait until one of them has ended, then index again.`, {
+    retryAfterMs: 5_000,
+  });
 }
 
 /** Returns a job that no process runs, as it is reported. */

@@ -9,7 +9,7 @@ import { Id, ProjectPath } from "../../operations/schemas.ts";
 import type { IndexJobs } from "./index-jobs.ts";
 import { hasEnded } from "./job.ts";
 
-/** Operations of the client side: they read the disk, so a server does not have them. */
+/** Operations of the client side: they read the disk, so a server does not have them. `served-index.ts` has the exception for its local user. */
 
 export const codeIndex = operation({
   name: "code_index",
