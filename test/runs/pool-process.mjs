@@ -9,10 +9,16 @@ const { store: options, effects, paceMs } = JSON.parse(process.argv[2]);
 const step =
   (name) =>
   async (state, { idempotencyKey, runId }) => {
-    appendFileSync(effects, `${JSON.stringify({ pid: process.pid, runId, key: idempotencyKey })}\n`);
+    appendFileSync(effects, `${JSON.stringify({ pid: process.pid, runId, name, key: idempotencyKey })}\n`);
     await sleep(Math.random() * paceMs);
-    return { trail: [...state.trail, name] };
+    return { ...state, trail: [...state.trail, name] };
   };
+
+/** Asks in runs that want an answer, before its own effect, and records who answered. */
+const ask = async (state, context) => {
+  const answer = state.asks ? context.interrupt({ question: `Continue ${context.runId}?` }) : undefined;
+  return step("q")({ ...state, answer }, context);
+};
 
 export const pool = graph({ name: "pool" })
   .node("a", step("a"))
@@ -20,14 +26,16 @@ export const pool = graph({ name: "pool" })
   .fork("fan", {
     branches: { left: "l", right: "r" },
     join: "z",
-    merge: (before, { left, right }) => ({ trail: [...left.trail, ...right.trail.slice(before.trail.length)] }),
+    merge: (before, { left, right }) => ({ ...before, trail: [...left.trail, ...right.trail.slice(before.trail.length)] }),
   })
   .node("l", step("l"))
   .edge("l", "z")
   .node("r", step("r"))
   .edge("r", "z")
   .node("z", step("z"))
-  .edge("z", END)
+  .edge("z", "q")
+  .node("q", ask)
+  .edge("q", END)
   .entry("a")
   .compile();
 
