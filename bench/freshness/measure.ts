@@ -41,7 +41,7 @@ export async function measureFreshness({ from, to, records, searches, dataDir, l
   const clone = realpathSync(where.clone);
   runGit(clone, "checkout", "-q", "-B", "cairn-bench", from);
   const cairn = await open({ dataDir, embedder: [lengthEmbedder] });
-  const operations = decorateOperations(served, [], limitMs);
+  const operations = decorateOperations(served, { freshness: limitMs === undefined ? {} : { limitMs } });
   const call = (name: string, input: Record<string, unknown>) =>
     invoke(cairn, operations.find((one) => one.name === name)!, { project_path: clone, ...input }, { caller: LOCAL_CALLER });
   try {
@@ -92,7 +92,7 @@ export async function measureFreshness({ from, to, records, searches, dataDir, l
 
   /** Waits for the first comparison of the two commits, as a session does between two answers. */
   async function warmUp(id: string): Promise<void> {
-    const unhurried = decorateOperations(served, [], 60_000).find(({ name }) => name === "checkpoint_list")!;
+    const unhurried = decorateOperations(served, { freshness: { limitMs: 60_000 } }).find(({ name }) => name === "checkpoint_list")!;
     await invoke(cairn, unhurried, { project_path: clone, limit: 100 }, { caller: LOCAL_CALLER });
     await call("checkpoint_get", { id });
   }

@@ -1,4 +1,5 @@
 import type { MarkRecords } from "../freshness/mark-records.ts";
+import type { WithCodePath } from "../model/anchor.ts";
 import type { Checkpoint, CheckpointSort } from "../model/checkpoint.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
@@ -11,7 +12,7 @@ import { decodeCursor, encodeCursor, isCursorOf, nextCursor } from "../text/curs
 import { fitCheckpoints } from "./fit.ts";
 
 /** Selects and orders the checkpoints of a list. */
-export interface ListCheckpoints extends CheckpointFilter {
+export interface ListCheckpoints extends CheckpointFilter, WithCodePath {
   readonly projectPath: string;
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
@@ -59,7 +60,8 @@ export interface ListDeps {
 
 /** Returns a page of a project's checkpoints, or of its deleted ones. */
 export async function listCheckpoints({ storage, markRecords }: ListDeps, input: ListCheckpoints): Promise<CheckpointList> {
-  const { projectPath, limit = 10, offset = 0, cursor, sortBy = "created_at", deleted = false, maxTokens, ...filter } = input;
+  const { projectPath, codePath = projectPath, limit = 10, offset = 0, cursor, sortBy = "created_at", ...more } = input;
+  const { deleted = false, maxTokens, ...filter } = more;
   if (deleted) assertUnfiltered(filter, offset);
   const order = deleted ? "deleted_at" : sortBy;
   const after = cursor === undefined ? undefined : decodeCursor(cursor, order);
@@ -68,7 +70,7 @@ export async function listCheckpoints({ storage, markRecords }: ListDeps, input:
   const page = deleted
     ? await listDeleted(project.checkpoints, limit + 1, after)
     : await project.checkpoints.list({ filter: utcTimes(filter), limit: limit + 1, offset, sortBy, after });
-  const records = await markRecords<ListedCheckpoint>(projectPath, page.checkpoints.slice(0, limit));
+  const records = await markRecords<ListedCheckpoint>(codePath, page.checkpoints.slice(0, limit));
   const { records: shown, shortened } = fitCheckpoints(records, maxTokens ?? Number.POSITIVE_INFINITY);
   const orderOf = ({ createdOrder, updatedOrder, deletedAt }: ListedCheckpoint) =>
     deletedAt ?? (sortBy === "created_at" ? createdOrder : updatedOrder);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AnchorFields, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
+import { AnchorFields, CodePath, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
@@ -85,6 +85,7 @@ export const checkpointSearch = operation({
     fresh_only: FreshOnly,
     max_tokens: MaxTokens,
     explain: Explain,
+    code_path: CodePath,
   }),
   output: z.object({
     results: z.array(SearchResult),
@@ -127,7 +128,7 @@ export const checkpointSearch = operation({
 export const checkpointGet = operation({
   name: "checkpoint_get",
   summary: "Read one checkpoint in full.",
-  input: z.strictObject({ project_path: ProjectPath, id: Id, max_tokens: MaxTokens }),
+  input: z.strictObject({ project_path: ProjectPath, id: Id, max_tokens: MaxTokens, code_path: CodePath }),
   output: CheckpointOutput.extend({ note: z.string().optional() }),
   access: "read",
   toolset: "core",
@@ -182,6 +183,7 @@ export const checkpointList = operation({
     text: TextFilter,
     deleted: ListDeleted,
     max_tokens: MaxTokens,
+    code_path: CodePath,
   }),
   output: z.object({
     checkpoints: z.array(CheckpointOutput),
@@ -243,6 +245,7 @@ export const checkpointResume = operation({
     id: Id.optional().describe("Default: the newest."),
     level: z.enum(["summary", "context", "full"]).default("full").describe("context: without description."),
     max_tokens: MaxTokens,
+    code_path: CodePath,
   }),
   output: ResumedOutput,
   access: "read",

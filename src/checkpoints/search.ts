@@ -1,3 +1,4 @@
+import type { WithCodePath } from "../model/anchor.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { asCairnError } from "../model/errors.ts";
@@ -17,7 +18,7 @@ interface CheckpointQuery extends CheckpointFilter {
   readonly freshOnly?: boolean | undefined;
 }
 
-export interface SearchCheckpoints extends CheckpointQuery {
+export interface SearchCheckpoints extends CheckpointQuery, WithCodePath {
   readonly projectPath: string;
 }
 

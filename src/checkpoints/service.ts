@@ -2,7 +2,7 @@ import type { AnchorRecord } from "../freshness/anchor-record.ts";
 import { staleNote } from "../freshness/judge.ts";
 import { markHits, searchedTopK } from "../freshness/mark-hits.ts";
 import type { MarkRecords } from "../freshness/mark-records.ts";
-import { type Anchor, withHead } from "../model/anchor.ts";
+import { type Anchor, type WithCodePath, withHead } from "../model/anchor.ts";
 import { CHECKPOINT_TEXTS, type Checkpoint } from "../model/checkpoint.ts";
 import { type DamagedRecord, damagedRecordError } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
@@ -48,7 +48,7 @@ export interface CallOptions {
 }
 
 /** The content of a new checkpoint. */
-export interface SaveCheckpoint {
+export interface SaveCheckpoint extends WithCodePath {
   readonly projectPath: string;
   readonly summary: string;
   readonly description?: string | undefined;
@@ -83,7 +83,7 @@ export interface CountDays extends CheckpointFilter {
   readonly limit?: number | undefined;
 }
 
-export interface ResumeCheckpoint {
+export interface ResumeCheckpoint extends WithCodePath {
   readonly projectPath: string;
   /** Default: the newest. */
   readonly id?: string | undefined;
@@ -104,7 +104,7 @@ export interface CheckpointRef {
 export interface Checkpoints {
   save(input: SaveCheckpoint, options?: CallOptions): Promise<SavedCheckpoint>;
   search(input: SearchCheckpoints, options?: CallOptions): Promise<CheckpointAnswer>;
-  get(input: CheckpointRef): Promise<Checkpoint>;
+  get(input: CheckpointRef & WithCodePath): Promise<Checkpoint>;
   list(input: ListCheckpoints): Promise<CheckpointList>;
   /** Returns the tags of a project with the number of checkpoints that have them, the most frequent first. */
   tags(input: { readonly projectPath: string; readonly limit?: number | undefined }): Promise<{ readonly tags: readonly TagCount[] }>;
@@ -193,12 +193,13 @@ export function checkpoints({
 
   /** Saves must stay fast, so a text that cannot name code is not looked at. */
   async function anchorsOf(
-    { projectPath, summary, description, context }: Pick<Checkpoint, "projectPath" | "summary" | "description" | "context">,
+    codePath: string,
+    { summary, description, context }: Pick<Checkpoint, "summary" | "description" | "context">,
     given: readonly string[] | undefined,
   ): Promise<readonly Anchor[]> {
     const texts = [summary, description];
     const named = given ? given.length > 0 : [...texts, ...Object.values(context)].some(mayNameCode);
-    return named ? anchorRecord({ projectPath, given, texts, context }) : [];
+    return named ? anchorRecord({ projectPath: codePath, given, texts, context }) : [];
   }
 
   async function assertExist(to: CheckpointStore, ids: readonly string[]): Promise<void> {
@@ -209,10 +210,10 @@ export function checkpoints({
   }
 
   const service: Checkpoints = {
-    async save({ projectPath, anchors: given, supersedes, idempotencyKey: key, ...input }, { signal } = {}) {
+    async save({ projectPath, codePath = projectPath, anchors: given, supersedes, idempotencyKey: key, ...input }, { signal } = {}) {
       const { fields, redacted } = redactFields(input, CHECKPOINT_TEXTS, redact);
       const { summary, description = "", context = {}, tags = [] } = fields;
-      const anchors = await anchorsOf({ projectPath, summary, description, context }, given);
+      const anchors = await anchorsOf(codePath, { summary, description, context }, given);
       const at = now();
       const checkpoint: Checkpoint = {
         id: newId(),
@@ -239,19 +240,19 @@ export function checkpoints({
       return withRedacted(saved, redacted);
     },
 
-    async search({ freshOnly, ...input }, { signal } = {}) {
+    async search({ freshOnly, codePath, ...input }, { signal } = {}) {
       const { projectPath, topK } = input;
       const project = await storage.find(projectPath);
       if (!project) return { hits: [], match: "none", degraded: [], damaged: [] };
       const answer = await searchProject(deps, project.checkpoints, { ...input, topK: searchedTopK({ topK, freshOnly }) }, signal);
-      return { ...answer, hits: await markHits(markRecords, answer.hits, { projectOf: () => projectPath, topK, freshOnly }) };
+      return { ...answer, hits: await markHits(markRecords, answer.hits, { projectOf: () => codePath ?? projectPath, topK, freshOnly }) };
     },
 
-    async get({ projectPath, id }) {
+    async get({ projectPath, codePath = projectPath, id }) {
       const project = await storage.find(projectPath);
       const checkpoint = await project?.checkpoints.get(id);
       if (!checkpoint) throw missing(id);
-      return (await markRecords(projectPath, [checkpoint]))[0]!;
+      return (await markRecords(codePath, [checkpoint]))[0]!;
     },
 
     list: (input) => listCheckpoints({ storage, markRecords }, input),
@@ -267,7 +268,7 @@ export function checkpoints({
       return { tags: (await (await storage.find(projectPath))?.checkpoints.tags(limit)) ?? [] };
     },
 
-    async update({ projectPath, id, anchors: given, supersedes, ...input }, { signal } = {}) {
+    async update({ projectPath, codePath = projectPath, id, anchors: given, supersedes, ...input }, { signal } = {}) {
       assertWhole("description", input.description);
       const { fields, redacted } = redactFields(input, CHECKPOINT_TEXTS, redact);
       const { summary, description, context, tags } = fields;
@@ -284,7 +285,7 @@ export function checkpoints({
           context: context ?? before.context,
           tags: tags ? distinctTags(tags) : before.tags,
         };
-        const anchors = withHead(await anchorsOf(edited, given), given ? [] : before.anchors);
+        const anchors = withHead(await anchorsOf(codePath, edited, given), given ? [] : before.anchors);
         const at = now();
         const after: Checkpoint = {
           ...edited,
@@ -319,11 +320,11 @@ export function checkpoints({
       return purgeRecord((await storage.find(projectPath))?.checkpoints, id, missing);
     },
 
-    async resume({ projectPath, id, level = "full", maxTokens = RESUME_TOKENS }) {
+    async resume({ projectPath, codePath = projectPath, id, level = "full", maxTokens = RESUME_TOKENS }) {
       const project = await storage.find(projectPath);
       const newest = id === undefined ? await project?.checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }) : undefined;
       const checkpoint = id === undefined ? newest?.checkpoints[0] : await project?.checkpoints.get(id);
-      const [marked] = checkpoint ? await markRecords(projectPath, [checkpoint]) : [];
+      const [marked] = checkpoint ? await markRecords(codePath, [checkpoint]) : [];
       if (marked) return { ...resumeAt(marked, level, maxTokens), damaged: newest?.damaged ?? [] };
       if (id !== undefined) throw missing(id);
       if (newest?.damaged[0]) throw damagedRecordError(newest.damaged[0]);

@@ -1,3 +1,4 @@
+import type { WithCodePath } from "../model/anchor.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Checkpoints } from "./service.ts";
@@ -9,7 +10,7 @@ export const AUTOMATIC = "auto";
 const OFFERED_TOKENS = 1_500;
 const OFFERED_LINES = 3;
 
-export interface SessionStart {
+export interface SessionStart extends WithCodePath {
   readonly projectPath: string;
   /** Why the session starts: `compact` after its context was compacted. */
   readonly source?: string | undefined;
@@ -22,10 +23,10 @@ export type NoteRecords = (records: readonly Checkpoint[]) => Promise<readonly s
 /** Returns what a session of an agent receives at its start; `undefined` without checkpoints. */
 export async function sessionStartText(
   checkpoints: Pick<Checkpoints, "list" | "resume">,
-  { projectPath, source, sessionId }: SessionStart,
+  { projectPath, codePath, source, sessionId }: SessionStart,
   noteRecords: NoteRecords,
 ): Promise<string | undefined> {
-  const { checkpoints: newest, total } = await checkpoints.list({ projectPath, limit: LIMITS.listMax });
+  const { checkpoints: newest, total } = await checkpoints.list({ projectPath, codePath, limit: LIMITS.listMax });
   if (newest.length === 0) return undefined;
   const automatic = newest.filter(({ tags }) => tags.includes(AUTOMATIC));
   const deliberate = newest.filter(({ tags }) => !tags.includes(AUTOMATIC));
@@ -43,7 +44,7 @@ export async function sessionStartText(
   const texts = await Promise.all(
     shown.map(async (one) => {
       const maxTokens = Math.floor(OFFERED_TOKENS / shown.length);
-      const { text } = await checkpoints.resume({ projectPath, id: one.id, level, maxTokens });
+      const { text } = await checkpoints.resume({ projectPath, codePath, id: one.id, level, maxTokens });
       return [text, noteOf(one).trim()].filter(Boolean).join("\n\n");
     }),
   );

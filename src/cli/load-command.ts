@@ -42,9 +42,10 @@ export async function loadCommand(entry: CommandEntry): Promise<Command> {
 /** Loads the operations of a noun. The checkpoint operations load alone, because their commands run most often. */
 async function operationsOf(noun: string): Promise<readonly Operation[]> {
   if (noun !== "checkpoint") return (await import("../operations/list.ts")).operations;
-  const [{ checkpointOperations }, { upkeepOperations }] = await Promise.all([
+  const [{ checkpointOperations }, { upkeepOperations }, { freshnessOperations }] = await Promise.all([
     import("../checkpoints/operations.ts"),
     import("../checkpoints/upkeep-operations.ts"),
+    import("../freshness/operations.ts"), // a save resolves the symbols in its texts
   ]);
-  return [...checkpointOperations, ...upkeepOperations];
+  return [...checkpointOperations, ...upkeepOperations, ...freshnessOperations];
 }

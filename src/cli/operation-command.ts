@@ -1,5 +1,5 @@
 import { clientFindings } from "../client/client-findings.ts";
-import { COMMAND_FRESHNESS_MS, openClient } from "../client/open-client.ts";
+import { openClient } from "../client/open-client.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Operation } from "../operations/operation.ts";
@@ -22,7 +22,7 @@ import { viewText } from "./view.ts";
  */
 export function operationCommand(operation: Operation, served?: readonly Operation[]): Command {
   const usesProject = operation.hasProject;
-  const flags = schemaFlags(operation.input, usesProject ? ["project_path"] : []).map((flag) => fileFlag(operation, flag));
+  const flags = schemaFlags(operation.input, usesProject ? ["project_path", "code_path"] : []).map((flag) => fileFlag(operation, flag));
   const settings = Object.entries(operation.cli?.settings ?? {}).map(([name, about]): Flag => ({ name, kind: "text", ...about }));
   return {
     path: commandPath(operation),
@@ -59,7 +59,7 @@ async function runOperation(
     jobs: values.wait === true ? "here" : "process",
     findings: clientFindings(loaded, { home: host.home, tree: call.project().tree }),
     cancelWithCaller: true,
-    freshnessMs: COMMAND_FRESHNESS_MS,
+    answersOnce: true,
     ...(served && { operations: served }),
   });
   try {

@@ -3,8 +3,10 @@ import { isAbsolute, relative, sep } from "node:path";
 import { gitDataFolder, identifyProject, type ProjectIdentity } from "../files/git-repository.ts";
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
 import type { Operation } from "../operations/operation.ts";
 import { mayNameCode } from "../text/terms.ts";
+import type { TreeFreshnessOptions } from "./freshness/tree-freshness.ts";
 import { withFreshness } from "./freshness/with-freshness.ts";
 import { clientOperations } from "./jobs/operations.ts";
 import { withMergeTarget, withOldIdentities } from "./old-identities.ts";
@@ -17,8 +19,7 @@ import { withStaleness } from "./staleness.ts";
  */
 export function decorateOperations(
   operations: readonly Operation[],
-  findings: readonly Finding[] = [],
-  freshnessMs = FRESHNESS_MS,
+  { findings = [], freshness: { limitMs = LIMITS.freshnessMs, dataDir } = {} }: ClientSide = {},
 ): readonly Operation[] {
   const own = new Set(clientOperations.map(({ name }) => name));
   const served = operations
@@ -29,11 +30,15 @@ export function decorateOperations(
     .map(withMergeTarget);
   const identified = [...served, ...clientOperations].map(withIdentity);
   const find = (wanted: string) => identified.find(({ name }) => name === wanted);
-  return identified.map((operation) => skipAnchors(operation, withFreshness(operation, { treeOf, find, limitMs: freshnessMs })));
+  return identified.map((operation) => skipAnchors(operation, withFreshness(operation, { treeOf, find, limitMs, dataDir })));
 }
 
-/** Milliseconds that the marks of one answer may take, unless the process answers only once. */
-const FRESHNESS_MS = 5;
+/** What the client side adds to operations. */
+export interface ClientSide {
+  /** Findings of the client side that the doctor reports. */
+  readonly findings?: readonly Finding[] | undefined;
+  readonly freshness?: Partial<TreeFreshnessOptions> | undefined;
+}
 
 /** Adds findings of the client side to the report of the doctor, which may run on a server. */
 function withFindings(operation: Operation, added: readonly Finding[]): Operation {
@@ -71,7 +76,9 @@ export function withIdentity(operation: Operation): Operation {
       if (!folder) return operation.run(cairn, input, context);
       const { repository, tree } = identityOf(path, folder);
       const projectPath = concernsCode(operation, input) ? tree : repository;
-      return operation.run(cairn, { ...input, projectPath, ...fileIn(projectPath, input) }, context);
+      // Records belong to the repository; they are compared with the code of the working tree.
+      const codePath = tree !== repository && "code_path" in operation.input.shape && { codePath: tree };
+      return operation.run(cairn, { ...codePath, ...input, projectPath, ...fileIn(projectPath, input) }, context);
     },
   };
 }

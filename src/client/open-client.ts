@@ -17,22 +17,27 @@ export interface ClientOptions {
   readonly operations?: readonly Operation[];
   /** Findings of the client side that the doctor reports. */
   readonly findings?: readonly Finding[];
-  /** Milliseconds that the freshness of an answer may take; default 5. A command that answers once has nothing cached, and may take longer. */
-  readonly freshnessMs?: number | undefined;
+  /** The process answers once. It has no caches, so the freshness of its answer may take longer, up to `COMMAND_FRESHNESS_MS`. */
+  readonly answersOnce?: boolean | undefined;
   /** Cancels the awaited index job when the call is aborted (Ctrl-C). */
   readonly cancelWithCaller?: boolean | undefined;
 }
 
-/** Milliseconds that the freshness of an answer may take in a command: the process is new, so no answer of git is cached. */
+/**
+ * Milliseconds that the freshness of an answer may take in a command. Only the first command after a change of the head needs them, for git:
+ * later ones find its answers in the data folder.
+ */
 export const COMMAND_FRESHNESS_MS = 300;
 
 /** Opens Cairn for the command line and `cairn mcp`: on the storage of this machine, or on the server of `api.url`. Files are read here either way. */
-export async function openClient(config: Config, options: ClientOptions): Promise<OpenedClient> {
+export async function openClient(given: Config, options: ClientOptions): Promise<OpenedClient> {
+  const limitMs = Math.max(given.freshness.limitMs, options.answersOnce ? COMMAND_FRESHNESS_MS : 0);
+  const config = { ...given, freshness: { limitMs } };
   return config.api.url === undefined ? openEmbedded(config, options) : openRemote(config, config.api.url, options);
 }
 
 async function openEmbedded(config: Config, options: ClientOptions): Promise<OpenedClient> {
-  const { jobs: place, findings, freshnessMs, cancelWithCaller } = options;
+  const { jobs: place, findings, cancelWithCaller } = options;
   const [{ openFromConfig }, operations, { decorateOperations }] = await Promise.all([
     import("../open/open-from-config.ts"),
     operationsOf(options),
@@ -49,7 +54,7 @@ async function openEmbedded(config: Config, options: ClientOptions): Promise<Ope
     await jobs.close();
     await cairn.close();
   };
-  return { cairn: { ...cairn, indexJobs: jobs, close }, operations: decorateOperations(operations, findings, freshnessMs) };
+  return { cairn: { ...cairn, indexJobs: jobs, close }, operations: decorateOperations(operations, clientSide(config, findings)) };
 }
 
 async function operationsOf({ operations }: ClientOptions): Promise<readonly Operation[]> {
@@ -57,7 +62,7 @@ async function operationsOf({ operations }: ClientOptions): Promise<readonly Ope
 }
 
 async function openRemote(config: Config, url: string, options: ClientOptions): Promise<OpenedClient> {
-  const { jobs: place, findings, freshnessMs, cancelWithCaller } = options;
+  const { jobs: place, findings, cancelWithCaller } = options;
   const [{ configuredClient }, { remoteOperation }, { remoteService }, { remoteTarget }, operations, { decorateOperations }] =
     await Promise.all([
       import("./remote/configured-client.ts"),
@@ -78,5 +83,9 @@ async function openRemote(config: Config, url: string, options: ClientOptions): 
   const checkpoints = remoteService<Cairn["checkpoints"]>("checkpoint", operations, client);
   const cairn = { indexJobs: jobs, checkpoints, close: () => jobs.close() } as Cairn;
   const remote = operations.map((operation) => remoteOperation(operation, client));
-  return { cairn, operations: decorateOperations(remote, findings, freshnessMs) };
+  return { cairn, operations: decorateOperations(remote, clientSide(config, findings)) };
+}
+
+function clientSide({ freshness, dataDir }: Config, findings: readonly Finding[] | undefined) {
+  return { findings, freshness: { ...freshness, dataDir } };
 }

@@ -160,6 +160,12 @@ export const ConfigSchema = z.strictObject({
       "Days that deleted checkpoints and knowledge can be restored. Then they are erased.",
     ),
   }),
+  freshness: z.strictObject({
+    limit_ms: setting(
+      z.int().min(0).max(LIMITS.freshnessMsMax).default(LIMITS.freshnessMs),
+      "Milliseconds that the freshness of one answer may take. What is not compared by then is unknown.",
+    ),
+  }),
   backup: z.strictObject({
     dir: setting(z.string().min(1).optional(), "Folder of the backups. Default: backups in data_dir.", {
       path: true,

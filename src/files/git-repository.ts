@@ -68,10 +68,22 @@ export function branchCommit(root: string, branch: string): string | undefined {
   if (common === undefined || branch.split("/").some((part) => part === "" || part.startsWith("."))) return undefined;
   const loose = readPointer(join(common, "refs", "heads", branch));
   if (loose !== undefined) return COMMIT.test(loose) ? loose : undefined;
-  const packed = `\n${readText(join(common, "packed-refs"), PACKED_REFS_BYTES) ?? ""}`;
+  const packed = readPackedRefs(join(common, "packed-refs"));
   const end = packed.indexOf(` refs/heads/${branch}\n`);
   const commit = end < 0 ? "" : packed.slice(packed.lastIndexOf("\n", end) + 1, end);
   return COMMIT.test(commit) ? commit : undefined;
+}
+
+/** The last file of packed references that was read: an answer asks for several branches, and the file may have megabytes. */
+let packedRefs = { path: "", version: "", text: "" };
+
+function readPackedRefs(path: string): string {
+  const stats = statsOf(path);
+  if (!stats) return "";
+  const version = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+  if (packedRefs.path !== path || packedRefs.version !== version)
+    packedRefs = { path, version, text: `\n${readText(path, PACKED_REFS_BYTES) ?? ""}` };
+  return packedRefs.text;
 }
 
 /** Reads `.git`: a folder, or a file that names the folder. Anything else is not a repository. */

@@ -3,6 +3,7 @@ import type { DefinitionSite, IndexedFile } from "../model/code-index.ts";
 import type { CodeStore } from "../ports/code-store.ts";
 import { linesOf, range } from "./anchor-to-index.ts";
 import { definitionHash } from "./definition-text.ts";
+import type { Within } from "./time-budget.ts";
 
 type Index = Pick<CodeStore, "filesAt" | "filesWith" | "definitions" | "chunksOf" | "renames" | "counts">;
 
@@ -17,62 +18,83 @@ const RENAMES = 1_000;
 
 /**
  * Compares the anchors of records with the code index, with few queries for all of them. A file that the index read before the record was
- * saved is `unknown` if it differs: the record may describe the newer content.
+ * saved is `unknown` if it differs: the record may describe the newer content. `within` runs each query; an anchor whose queries did not end
+ * in time is `unknown`.
  */
-export async function checkIndex(index: Index, records: readonly CheckedRecord[]): Promise<AnchorMark[][]> {
+export async function checkIndex(index: Index, records: readonly CheckedRecord[], within: Within = always): Promise<AnchorMark[][]> {
+  const unknown = records.map(({ anchors }) => anchors.flatMap(unchecked));
   const all = records.flatMap(({ anchors }) => anchors);
   const paths = [...new Set(all.flatMap((anchor) => pathOf(anchor) ?? []))];
-  if (paths.length === 0) return records.map(({ anchors }) => anchors.flatMap(unchecked));
-  const files = new Map((await index.filesAt(paths)).map((file) => [file.path, file]));
+  const indexed = paths.length === 0 ? undefined : await within(() => index.filesAt(paths));
+  if (!indexed) return unknown;
+  const files = new Map(indexed.map((file) => [file.path, file]));
   const missing = paths.filter((path) => !files.has(path));
-  const isEmpty = files.size === 0 && (await index.counts()).files === 0;
-  const moved = missing.length > 0 && !isEmpty ? await findMoved(index, all, missing) : new Map<string, string>();
-  const names = all.filter(({ kind, content, path }) => kind === "symbol" && files.get(path ?? "")?.contentHash !== content);
-  const sites =
-    names.length > 0 && !isEmpty ? await index.definitions([...new Set(names.map(({ value }) => value))], {}, names.length * 20) : [];
+  if (files.size === 0 && ((await within(() => index.counts()))?.files ?? 0) === 0) return unknown;
+  const names = [...new Set(all.flatMap(({ kind, value, content, path }) => (isMoved(kind, content, path) ? [value] : [])))];
+  const [moved, sites] = await Promise.all([
+    missing.length > 0 ? within(() => findMoved(index, all, missing)) : new Map<string, string>(),
+    names.length > 0 ? within(() => index.definitions(names, {}, names.length * SITES)) : [],
+  ]);
   return Promise.all(
-    records.map(async ({ anchors, updatedAt }) => {
-      const marks: AnchorMark[] = [];
-      for (const anchor of anchors) {
-        if (isEmpty || pathOf(anchor) === undefined) marks.push(...unchecked(anchor));
-        else marks.push({ kind: anchor.kind, value: anchor.value, ...(await compare(anchor, updatedAt)) });
-      }
-      return marks;
-    }),
+    records.map(({ anchors, updatedAt }) =>
+      Promise.all(
+        anchors
+          .filter(({ kind }) => kind !== "head")
+          .map(async (anchor) => ({ kind: anchor.kind, value: anchor.value, ...(await compare(anchor, updatedAt)) })),
+      ),
+    ),
   );
 
-  async function compare(anchor: Anchor, updatedAt: string): Promise<Pick<AnchorMark, "state" | "to">> {
-    const path = pathOf(anchor)!;
+  /** Returns whether the definition of a symbol must be looked for: its file is another one now. */
+  function isMoved(kind: Anchor["kind"], content: string | undefined, path: string | undefined): boolean {
+    return kind === "symbol" && path !== undefined && files.get(path)?.contentHash !== content;
+  }
+
+  async function compare(anchor: Anchor, updatedAt: string): Promise<State> {
+    const path = pathOf(anchor);
+    if (path === undefined || anchor.hash === undefined) return UNKNOWN;
     const file = files.get(path);
-    if (anchor.hash === undefined) return { state: "unknown" };
     if (anchor.kind === "symbol") return compareSymbol(anchor, path, file, updatedAt);
     if (file) return { state: file.contentHash === anchor.hash ? "fresh" : isOlder(file, anchor, updatedAt) ? "unknown" : "changed" };
+    if (!moved) return UNKNOWN;
     const to = moved.get(path);
     if (to !== undefined) return { state: "renamed", to };
     return { state: anchor.generation === undefined ? "unknown" : "gone" };
   }
 
-  async function compareSymbol(
-    anchor: Anchor,
-    path: string,
-    file: IndexedFile | undefined,
-    updatedAt: string,
-  ): Promise<Pick<AnchorMark, "state" | "to">> {
+  async function compareSymbol(anchor: Anchor, path: string, file: IndexedFile | undefined, updatedAt: string): Promise<State> {
     if (file && file.contentHash === anchor.content) return { state: "fresh" };
+    if (!moved || !sites) return UNKNOWN;
     const home = file ? path : moved.get(path);
-    const here = sites.filter((site) => site.name === anchor.value && site.path === home);
-    for (const site of here) if ((await hashOf(index, site)) === anchor.hash) return renamedFrom(path, home!);
-    if (file && isOlder(file, anchor, updatedAt)) return { state: "unknown" };
+    const named = sites.filter(({ name }) => name === anchor.value);
+    const here = named.filter((site) => site.path === home);
+    const same = await findSame(here, anchor);
+    if (same === undefined) return UNKNOWN;
+    if (same) return home === path ? { state: "fresh" } : { state: "renamed", to: home! };
+    if (file && isOlder(file, anchor, updatedAt)) return UNKNOWN;
     if (here.length > 0) return { state: "changed" };
-    for (const site of sites.filter(({ name }) => name === anchor.value))
-      if ((await hashOf(index, site)) === anchor.hash) return { state: "renamed", to: site.path };
-    return { state: "gone" };
+    const elsewhere = await findSame(named, anchor);
+    if (elsewhere === undefined) return UNKNOWN;
+    return elsewhere ? { state: "renamed", to: elsewhere.path } : { state: "gone" };
+  }
+
+  /** Returns the definition with the text of the anchor, `null` if there is none, and `undefined` if not all were compared in time. */
+  async function findSame(of: readonly DefinitionSite[], { hash }: Anchor): Promise<DefinitionSite | null | undefined> {
+    for (const site of of) {
+      const found = await within(async () => ({ hash: await hashOf(index, site) }));
+      if (!found) return undefined;
+      if (found.hash === hash) return site;
+    }
+    return null;
   }
 }
 
-function renamedFrom(path: string, home: string): Pick<AnchorMark, "state" | "to"> {
-  return home === path ? { state: "fresh" } : { state: "renamed", to: home };
-}
+type State = Pick<AnchorMark, "state" | "to">;
+const UNKNOWN: State = { state: "unknown" };
+/** Definitions of each name that are compared. */
+const SITES = 20;
+
+const always: Within = (work) => work();
 
 /** Returns whether the index read the file before the record was anchored to something else than the index. */
 function isOlder(file: IndexedFile, anchor: Anchor, updatedAt: string): boolean {

@@ -2,6 +2,7 @@ import type { Anchored } from "../model/anchor.ts";
 import type { Storage } from "../ports/storage.ts";
 import { type CheckedRecord, checkIndex } from "./check-index.ts";
 import { judge } from "./judge.ts";
+import { timeBudget } from "./time-budget.ts";
 
 /** Returns the records of a project with their freshness, compared with its code index. Never fails: without an index it is unknown. */
 export type MarkRecords = <Record extends Anchored & CheckedRecord>(
@@ -9,35 +10,23 @@ export type MarkRecords = <Record extends Anchored & CheckedRecord>(
   records: readonly Record[],
 ) => Promise<Record[]>;
 
-/** Milliseconds within which the code index must answer. */
-const LIMIT_MS = 50;
-
-export function recordMarker({ storage }: { readonly storage: Storage }): MarkRecords {
+/** Returns the function that marks records. `limitMs`: milliseconds that the code index may take for one answer. */
+export function recordMarker({ storage, limitMs }: { readonly storage: Storage; readonly limitMs: number }): MarkRecords {
   return async (projectPath, records) => {
     const anchored = records.filter(({ anchors }) => anchors.length > 0);
-    if (anchored.length === 0 || projectPath === undefined)
-      return records.map((record) => ({ ...record, freshness: judge(record, { marks: [] }) }));
-    const marks = await within(LIMIT_MS, async () => {
-      const project = await storage.find(projectPath);
-      return project && (await checkIndex(project.code, anchored));
-    });
-    return records.map((record) => {
-      const own = marks?.[anchored.indexOf(record)];
-      const isChecked = own?.some(({ state }) => state !== "unknown") === true;
-      return { ...record, freshness: judge(record, { marks: own ?? [], ...(isChecked && { checked: "index" as const }) }) };
-    });
+    if (anchored.length === 0 || !projectPath) return records.map((record) => ({ ...record, freshness: judge(record, { marks: [] }) }));
+    const budget = timeBudget(limitMs);
+    try {
+      const project = await budget.within(() => storage.find(projectPath));
+      const marks = project && (await checkIndex(project.code, anchored, budget.within));
+      const marksOf = new Map(anchored.map((record, index) => [record, marks?.[index] ?? []] as const));
+      return records.map((record) => {
+        const own = marksOf.get(record) ?? [];
+        const isChecked = own.some(({ state }) => state !== "unknown");
+        return { ...record, freshness: judge(record, { marks: own, ...(isChecked && { checked: "index" as const }) }) };
+      });
+    } finally {
+      budget.end();
+    }
   };
-}
-
-/** Returns the result of the work, or `undefined` if it fails or takes longer: a damaged or busy index must not fail a search. */
-async function within<T>(limitMs: number, work: () => Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), limitMs);
-  });
-  try {
-    return await Promise.race([work().catch(() => undefined), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

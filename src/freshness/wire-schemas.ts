@@ -1,14 +1,21 @@
 import { z } from "zod";
 import { ANCHOR_KINDS, type Anchor, FRESHNESS_STATES } from "../model/anchor.ts";
 import { LIMITS } from "../model/limits.ts";
-import { Id, text } from "../operations/schemas.ts";
+import { Id, ProjectId, text } from "../operations/schemas.ts";
 import type { Redact } from "../text/redact.ts";
 import { freshnessText } from "./judge.ts";
 
 /** Wire schemas of anchors and freshness that checkpoints and knowledge share. */
 
+/** The project whose code index records are compared with: a linked working tree has an index of its own. */
+export const CodePath = z
+  .union([ProjectId, z.literal("")])
+  .optional()
+  .describe("Working tree whose code index is used. Default: project_path. Empty: none.");
+
 /** The fields of a save or update. */
 export const AnchorFields = {
+  code_path: CodePath,
   anchors: z
     .array(text(LIMITS.anchorChars, 1))
     .max(LIMITS.anchors, `at most ${LIMITS.anchors} anchors`)

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AnchoredOutput, AnchorFields, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
+import { AnchoredOutput, AnchorFields, CodePath, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
@@ -138,6 +138,7 @@ export const knowledgeSearch = operation({
     fresh_only: FreshOnly,
     max_tokens: MaxTokens,
     explain: Explain,
+    code_path: CodePath,
   }),
   output: z.object({
     results: z.array(
@@ -224,7 +225,7 @@ export const knowledgeSearch = operation({
 export const knowledgeGet = operation({
   name: "knowledge_get",
   summary: "Read one knowledge record in full.",
-  input: z.strictObject({ ...PlaceFields, id: Id }),
+  input: z.strictObject({ ...PlaceFields, id: Id, code_path: CodePath }),
   output: KnowledgeOutput,
   access: "read",
   toolset: "knowledge",
@@ -264,6 +265,7 @@ export const knowledgeList = operation({
     cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the previous page."),
     deleted: ListDeleted,
     max_tokens: MaxTokens,
+    code_path: CodePath,
   }),
   output: z.object({
     knowledge: z.array(KnowledgeOutput),

@@ -1,3 +1,4 @@
+import type { WithCodePath } from "../model/anchor.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { type Knowledge, successRate } from "../model/knowledge.ts";
@@ -12,7 +13,7 @@ import { errorSignature, normaliseError } from "../text/normalise-error.ts";
 import { splitQuestion } from "../text/split-question.ts";
 
 /** A query for knowledge, with its filters. */
-export interface SearchKnowledge extends KnowledgeFilter {
+export interface SearchKnowledge extends KnowledgeFilter, WithCodePath {
   readonly projectPath?: string | undefined;
   /** Default: the knowledge of the project and the shared knowledge. */
   readonly scope?: Scope | "both" | undefined;

@@ -1,7 +1,7 @@
 import type { AnchorRecord } from "../freshness/anchor-record.ts";
 import { markHits, searchedTopK } from "../freshness/mark-hits.ts";
 import type { MarkRecords } from "../freshness/mark-records.ts";
-import { withHead } from "../model/anchor.ts";
+import { type WithCodePath, withHead } from "../model/anchor.ts";
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
 import { idempotencyKey } from "../model/idempotency.ts";
@@ -30,7 +30,7 @@ export interface CallOptions {
 }
 
 /** The content of a new knowledge record. */
-export interface SaveKnowledge extends RecordScope {
+export interface SaveKnowledge extends RecordScope, WithCodePath {
   /** Default: generated. */
   readonly id?: string | undefined;
   /** Default: a skill. */
@@ -47,7 +47,10 @@ export interface SaveKnowledge extends RecordScope {
   readonly idempotencyKey?: string | undefined;
 }
 
-export interface UpdateKnowledge extends RecordScope, Partial<{ [Field in keyof KnowledgeContent]: KnowledgeContent[Field] | undefined }> {
+export interface UpdateKnowledge
+  extends RecordScope,
+    WithCodePath,
+    Partial<{ [Field in keyof KnowledgeContent]: KnowledgeContent[Field] | undefined }> {
   readonly id: string;
   readonly anchors?: readonly string[] | undefined;
   readonly supersedes?: readonly string[] | undefined;
@@ -57,7 +60,7 @@ export interface KnowledgeRef extends RecordScope {
   readonly id: string;
 }
 
-export interface ListKnowledge extends RecordScope, KnowledgeFilter {
+export interface ListKnowledge extends RecordScope, KnowledgeFilter, WithCodePath {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
   /** Approximate size of the answer in tokens: long texts are cut first, then the page ends earlier. */
@@ -110,7 +113,7 @@ export interface KnowledgeReadiness {
 export interface KnowledgeBase {
   save(input: SaveKnowledge, options?: CallOptions): Promise<SavedKnowledge>;
   search(input: SearchKnowledge, options?: CallOptions): Promise<KnowledgeAnswer>;
-  get(input: KnowledgeRef): Promise<Knowledge>;
+  get(input: KnowledgeRef & WithCodePath): Promise<Knowledge>;
   list(input: ListKnowledge): Promise<KnowledgeList>;
   /** Changes the fields that are present, and anchors the record again; the counts stay. A superseded record stands for itself again. */
   update(input: UpdateKnowledge, options?: CallOptions): Promise<SavedKnowledge>;
@@ -164,15 +167,13 @@ export function knowledge({
   const deps = { embedders, backfiller, redact };
   const collectionOf = (database: string, { embeddings }: KnowledgeStore): Collection => ({ name: "knowledge", database, embeddings });
 
-  const anchorsOf = (database: string, { question, answer }: KnowledgeContent, given: readonly string[] | undefined) =>
-    given?.length === 0
-      ? []
-      : anchorRecord({ projectPath: database === SHARED_PROJECT_ID ? undefined : database, given, texts: [question, answer] });
+  const anchorsOf = (projectPath: string | undefined, { question, answer }: KnowledgeContent, given: readonly string[] | undefined) =>
+    given?.length === 0 ? [] : anchorRecord({ projectPath, given, texts: [question, answer] });
 
   /** Returns the project whose code index the records of a scope refer to. */
-  const codeOf = (place: RecordScope) => {
+  const codeOf = ({ codePath, ...place }: RecordScope & WithCodePath) => {
     const database = resolveDatabase(place);
-    return database === SHARED_PROJECT_ID ? undefined : database;
+    return database === SHARED_PROJECT_ID ? undefined : (codePath ?? database);
   };
 
   async function assertExist(store: KnowledgeStore, ids: readonly string[]): Promise<void> {
@@ -194,6 +195,7 @@ export function knowledge({
         anchors: given,
         supersedes,
         idempotencyKey: key,
+        codePath,
         ...place
       } = input;
       const database = resolveDatabase(place);
@@ -204,7 +206,7 @@ export function knowledge({
       const first = once && (await readFirst(store, once));
       if (first) return { ...first, redacted };
       if (supersedes) await assertExist(store, supersedes);
-      const anchors = await anchorsOf(database, content, given);
+      const anchors = await anchorsOf(codeOf({ ...place, codePath }), content, given);
       const fresh = {
         successes: 0,
         uses: 0,
@@ -241,20 +243,21 @@ export function knowledge({
       return { imported: counts.imported + stored.imported, present: counts.present + stored.present, problems };
     },
 
-    async search({ freshOnly, ...input }, { signal } = {}) {
+    async search({ freshOnly, codePath, ...input }, { signal } = {}) {
       const { projectPath, topK } = input;
       const answer = await searchScopes(storage, deps, { ...input, topK: searchedTopK({ topK, freshOnly }) }, signal);
-      const projectOf = ({ scope }: KnowledgeHit) => (scope === "project" ? projectPath : undefined);
+      const projectOf = ({ scope }: KnowledgeHit) => (scope === "project" ? (codePath ?? projectPath) : undefined);
       return { ...answer, hits: await markHits(markRecords, answer.hits, { projectOf, topK, freshOnly }) };
     },
 
-    async get({ id, ...place }) {
+    async get({ id, codePath, ...place }) {
       const record = await (await find(place))?.get(id);
       if (!record) throw missing(id);
-      return (await markRecords(codeOf(place), [record]))[0]!;
+      return (await markRecords(codeOf({ ...place, codePath }), [record]))[0]!;
     },
 
-    async list({ projectPath, scope, limit = 10, cursor, deleted = false, maxTokens = Number.POSITIVE_INFINITY, ...filter }) {
+    async list(input) {
+      const { projectPath, scope, limit = 10, cursor, deleted = false, maxTokens = Number.POSITIVE_INFINITY, codePath, ...filter } = input;
       if (deleted && Object.values(filter).some((value) => value !== undefined))
         throw new CairnError("invalid_input", "deleted: cannot be combined with kind, category, subcategory and source.");
       const order = deleted ? "deleted knowledge" : "knowledge";
@@ -265,7 +268,7 @@ export function knowledge({
       const page = deleted
         ? await listDeleted(store, limit + 1, after)
         : await store.list({ filter: { ...filter, ...source }, limit: limit + 1, after });
-      const marked = await markRecords<ListedKnowledge>(codeOf({ projectPath, scope }), page.records.slice(0, limit));
+      const marked = await markRecords<ListedKnowledge>(codeOf({ projectPath, scope, codePath }), page.records.slice(0, limit));
       const { records: shown, shortened } = fitKnowledge(marked, maxTokens);
       const next = nextCursor<ListedKnowledge>(order, {
         ...{ read: page.records, shown },
@@ -274,7 +277,7 @@ export function knowledge({
       return { records: shown, damaged: page.damaged, total: page.total, shortened, nextCursor: next };
     },
 
-    async update({ id, projectPath, scope, anchors: given, supersedes, ...changes }, { signal } = {}) {
+    async update({ id, projectPath, scope, codePath, anchors: given, supersedes, ...changes }, { signal } = {}) {
       assertWhole("answer", changes.answer);
       const database = resolveDatabase({ projectPath, scope });
       const store = (await storage.find(database))?.knowledge;
@@ -286,7 +289,7 @@ export function knowledge({
         const before = await store.get(id);
         if (!before) throw missing(id);
         const edited = { ...before, ...fields };
-        const anchors = withHead(await anchorsOf(database, edited, given), given ? [] : before.anchors);
+        const anchors = withHead(await anchorsOf(codeOf({ projectPath, scope, codePath }), edited, given), given ? [] : before.anchors);
         const changed = { contentHash: knowledgeHash(edited), updatedAt: now(), revision: before.revision + 1 };
         const after: Knowledge = { ...edited, anchors, supersededBy: "", outdated: 0, ...changed };
         const sameText = knowledgeText(before) === knowledgeText(after);

@@ -35,7 +35,8 @@ function inputSchema(operation: Operation, defaultProject: string | undefined): 
   // Every tool accepts both; they are listed where answers are long.
   if (operation.mcp?.rows !== undefined || "max_tokens" in schema.properties) schema.properties.max_tokens = { type: "integer" };
   if (operation.mcp?.rows !== undefined) schema.properties.detail = { type: "string", enum: ["full"] };
-  for (const field of operation.mcp?.unlisted ?? []) delete schema.properties[field];
+  // The client side knows the working tree, so agents do not name it.
+  for (const field of ["code_path", ...(operation.mcp?.unlisted ?? [])]) delete schema.properties[field];
   if (!operation.hasProject) return schema;
   // The instructions of the server state which project is the default.
   schema.properties.project_path = { type: "string", ...(defaultProject === undefined && { description: "Absolute path, or a name." }) };

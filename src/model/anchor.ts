@@ -46,6 +46,12 @@ export interface Freshness {
   readonly anchors: readonly AnchorMark[];
 }
 
+/** A call whose records are anchored to code, or compared with it. */
+export interface WithCodePath {
+  /** The project whose code index is used. Default: the project of the records; empty: none. A linked working tree has an index of its own. */
+  readonly codePath?: string | undefined;
+}
+
 /** The fields of checkpoints and knowledge that freshness needs. */
 export interface Anchored {
   readonly anchors: readonly Anchor[];

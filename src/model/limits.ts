@@ -15,6 +15,11 @@ export const LIMITS = {
   anchorChars: 600,
   /** Names in one text that are looked up as anchors. Each costs a lookup in the code index. */
   anchorCandidates: 100,
+  /** Records whose names one call looks up: each costs a few queries. */
+  anchorRecords: 100,
+  /** Milliseconds that the freshness of one answer may take, and the most that can be set: a review compares all records in less. */
+  freshnessMs: 5,
+  freshnessMsMax: 60_000,
   /** Newest records of each kind that a review reads. Their anchors are compared in one call. */
   reviewRecords: 1_000,
   /** Records that one record replaces. */

@@ -12,6 +12,7 @@ export function openOptions(config: Config): OpenOptions {
     implicitStateDir: config.implicitStateDir,
     backupDir: config.backup.dir,
     retention: config.retention,
+    freshness: config.freshness,
     doctor: config.doctor,
     systems: {
       commitsPerSecond: config.systems.commitsPerSecond,

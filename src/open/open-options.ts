@@ -24,6 +24,8 @@ export interface OpenOptions {
   readonly implicitStateDir?: boolean | undefined;
   /** `deletedDays`: how long deleted records can be restored; default 30. */
   readonly retention?: { readonly deletedDays?: number | undefined } | undefined;
+  /** `limitMs`: how long the comparison of one answer with the code index may take; default 5. */
+  readonly freshness?: { readonly limitMs?: number | undefined } | undefined;
   /** Where backups are kept; default `backups` in `dataDir`. */
   readonly backupDir?: string | undefined;
   /** Thresholds of the doctor. Each has a default. */

@@ -14,7 +14,7 @@ import { parserPool } from "../code/parser-pool.ts";
 import { code } from "../code/service.ts";
 import { events } from "../events/service.ts";
 import { exposedPaths } from "../files/permissions.ts";
-import { recordAnchorer } from "../freshness/anchor-record.ts";
+import { anchors, recordAnchorer } from "../freshness/anchor-record.ts";
 import { recordMarker } from "../freshness/mark-records.ts";
 import { knowledge } from "../knowledge/service.ts";
 import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
@@ -107,7 +107,7 @@ async function openServices(context: OpenContext): Promise<Cairn> {
     newId: context.newId,
     redact,
     anchorRecord,
-    markRecords: recordMarker({ storage }),
+    markRecords: recordMarker({ storage, limitMs: options.freshness?.limitMs ?? LIMITS.freshnessMs }),
   };
   const checkpointService = checkpoints(shared);
   const knowledgeService = knowledge(shared);
@@ -133,6 +133,7 @@ async function openServices(context: OpenContext): Promise<Cairn> {
     knowledge: knowledgeService,
     reviews: reviews({ checkpoints: checkpointService, knowledge: knowledgeService }),
     code: codeService,
+    anchors: anchors(anchorRecord),
     indexing: indexing({ code: codeService, queue }),
     embeddings: embeddings({
       embedders,

@@ -10,6 +10,7 @@ import type { IndexJobs } from "../client/jobs/index-jobs.ts";
 import type { Indexing } from "../code/indexing.ts";
 import type { Code } from "../code/service.ts";
 import type { Events } from "../events/service.ts";
+import type { Anchors } from "../freshness/anchor-record.ts";
 import type { KnowledgeBase } from "../knowledge/service.ts";
 import type { MigrationRules, Migrations } from "../migrate/service.ts";
 import type { RecentCall } from "../model/recent-call.ts";
@@ -25,6 +26,8 @@ export interface Cairn {
   /** Records that no longer match the code. */
   readonly reviews: Reviews;
   readonly code: Code;
+  /** Names in records, resolved to the code index. */
+  readonly anchors: Anchors;
   /** Code that is accepted at once and indexed in the background. */
   readonly indexing: Indexing;
   /** API keys of the HTTP surface. */

@@ -58,18 +58,28 @@ async function perform(cairn: Cairn, operation: Operation, raw: unknown, invocat
   if (typeof project === "string" && !mayTouch(project))
     throw new CairnError("forbidden", "This key is not valid for that project. Use a key of the project.");
 
+  const allowed = withoutForeignCode(input, mayTouch);
   const context = { progress: progress ?? (() => {}), mayTouch, allProjects: caller.projects === "all", keyId: caller.keyId };
   try {
     const { timeoutMs } = operation.limits;
     const result = await withTimeLimit(timeoutMs, () =>
       untilAborted(timeoutMs, invocation.signal, (signal) =>
-        operation.run(cairn, toCamel(operation.input, input) as never, { ...context, signal }),
+        operation.run(cairn, toCamel(operation.input, allowed) as never, { ...context, signal }),
       ),
     );
     return operation.output.parse(toWire(operation.output, result), parsing(invocation)) as Record<string, unknown>;
   } catch (error) {
     throw asCairnError(error);
   }
+}
+
+/**
+ * Removes a code index that the caller may not read: records are then neither anchored to it nor compared with it. An error would make the
+ * records of a project depend on access to the index of a linked working tree.
+ */
+function withoutForeignCode(input: Record<string, unknown>, mayTouch: (projectId: string) => boolean): Record<string, unknown> {
+  const { code_path: path } = input;
+  return typeof path === "string" && !mayTouch(path) ? { ...input, code_path: "" } : input;
 }
 
 /** Ends the call when its time is up or its caller disconnects, also when the work ignores its signal. */

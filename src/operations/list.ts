@@ -15,6 +15,7 @@ import { codeJobOperations } from "../code/job-operations.ts";
 import { codeOperations } from "../code/operations.ts";
 import { codeStructureOperations } from "../code/structure/operations.ts";
 import { codeUpkeepOperations } from "../code/upkeep-operations.ts";
+import { freshnessOperations } from "../freshness/operations.ts";
 import { knowledgeDeletionOperations } from "../knowledge/deletion-operations.ts";
 import { knowledgeImport } from "../knowledge/import-operation.ts";
 import { knowledgeOperations } from "../knowledge/operations.ts";
@@ -35,6 +36,7 @@ export const operations: readonly Operation[] = [
   knowledgeImport,
   ...reviewOperations,
   ...codeOperations,
+  ...freshnessOperations,
   ...codeStructureOperations,
   ...codeUpkeepOperations,
   ...codeIndexOperations,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AnchoredOutput, AnchorFields, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
+import { AnchoredOutput, AnchorFields, CodePath, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { Id, ProjectPath, text } from "../operations/schemas.ts";
@@ -23,6 +23,7 @@ export const reviewList = operation({
     project_path: ProjectPath,
     limit: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
     all: z.boolean().default(false).describe("Return every anchored record, stale or not."),
+    code_path: CodePath,
   }),
   output: z.object({ records: z.array(ReviewItem), total: z.int(), scanned: z.int().describe("Newest records that were checked.") }),
   access: "read",
@@ -68,6 +69,7 @@ export const reviewResolve = operation({
     question: text(LIMITS.questionChars, 1).optional().describe("New question of a knowledge record."),
     answer: text(LIMITS.answerChars, 1).optional(),
     anchors: AnchorFields.anchors,
+    code_path: CodePath,
   }),
   output: z.object({ id: z.string(), action: z.enum(REVIEW_ACTIONS) }),
   access: "write",

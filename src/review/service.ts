@@ -1,7 +1,7 @@
 import type { CallOptions, Checkpoints } from "../checkpoints/service.ts";
 import { chooseStale } from "../freshness/judge.ts";
 import type { KnowledgeBase } from "../knowledge/service.ts";
-import type { Anchor, Freshness } from "../model/anchor.ts";
+import type { Anchor, Freshness, WithCodePath } from "../model/anchor.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 
@@ -36,14 +36,14 @@ export interface ReviewList {
   readonly scanned: number;
 }
 
-export interface ListReviews {
+export interface ListReviews extends WithCodePath {
   readonly projectPath: string;
   readonly limit?: number | undefined;
   /** Returns every anchored record, for a caller that compares them with the working tree itself. */
   readonly all?: boolean | undefined;
 }
 
-export interface ResolveReview {
+export interface ResolveReview extends WithCodePath {
   readonly projectPath: string;
   readonly collection: Reviewed;
   readonly id: string;
@@ -70,18 +70,18 @@ export function reviews({
   readonly knowledge: Pick<KnowledgeBase, "list" | "update" | "delete">;
 }): Reviews {
   return {
-    async list({ projectPath, limit = LIMITS.listDefault, all = false }, { signal } = {}) {
+    async list({ projectPath, codePath, limit = LIMITS.listDefault, all = false }, { signal } = {}) {
       const records: ReviewItem[] = [];
       const pages = [
         readPages(async (cursor) => {
-          const page = await checkpoints.list({ projectPath, limit: LIMITS.listMax, cursor });
+          const page = await checkpoints.list({ projectPath, codePath, limit: LIMITS.listMax, cursor });
           return {
             ...page,
             items: page.checkpoints.map((one) => ({ ...one, collection: "checkpoint" as const, title: one.summary, uses: 0, outdated: 0 })),
           };
         }, signal),
         readPages(async (cursor) => {
-          const page = await knowledge.list({ projectPath, scope: "project", limit: LIMITS.listMax, cursor });
+          const page = await knowledge.list({ projectPath, codePath, scope: "project", limit: LIMITS.listMax, cursor });
           return {
             ...page,
             items: page.records.map((one) => ({ ...one, collection: "knowledge" as const, title: firstLine(one.question) })),
@@ -99,7 +99,7 @@ export function reviews({
       return { records: stale.slice(0, limit), total: stale.length, scanned };
     },
 
-    async resolve({ projectPath, collection, id, action, summary, description, question, answer, anchors }, { signal } = {}) {
+    async resolve({ projectPath, codePath, collection, id, action, summary, description, question, answer, anchors }, { signal } = {}) {
       const given = collection === "checkpoint" ? { summary, description } : { question, answer };
       const isEmpty = Object.values(given).every((text) => text === undefined);
       if (action === "update" && isEmpty)
@@ -116,8 +116,8 @@ export function reviews({
         return { id, action };
       }
       const change = action === "update" ? given : {};
-      if (collection === "checkpoint") await checkpoints.update({ projectPath, id, anchors, ...change }, { signal });
-      else await knowledge.update({ projectPath, id, anchors, ...change }, { signal });
+      if (collection === "checkpoint") await checkpoints.update({ projectPath, codePath, id, anchors, ...change }, { signal });
+      else await knowledge.update({ projectPath, codePath, id, anchors, ...change }, { signal });
       return { id, action };
     },
   };

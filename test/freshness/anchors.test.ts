@@ -7,7 +7,7 @@ const projectPath = "/anchored/project";
 const source = "import x from 'x';\n\nexport function parse(text) {\n  return text.split(' ');\n}\n\nexport const other = 1;\n";
 
 describe("anchors of saved records", () => {
-  const opened = open({ storage: "memory", embedder: [testEmbedder()] });
+  const opened = open({ storage: "memory", embedder: [testEmbedder()], freshness: { limitMs: 60_000 } });
   afterAll(async () => (await opened).close());
 
   it("anchors files and symbols to the code index", async () => {

@@ -7,7 +7,7 @@ import { operations as served } from "../../src/operations/list.ts";
 import { testEmbedder } from "../support/embedders.ts";
 import { sampleSource, type TestRepository, testRepository } from "./repository.ts";
 
-const operations = decorateOperations(served, [], 30_000);
+const operations = decorateOperations(served, { freshness: { limitMs: 30_000 } });
 
 describe("a review", () => {
   let repository: TestRepository;
@@ -21,7 +21,7 @@ describe("a review", () => {
     repository = testRepository();
     for (const name of ["a", "b", "c", "d"]) repository.write(`src/${name}.js`, sampleSource(name));
     repository.commit();
-    cairn = await open({ storage: "memory", embedder: [testEmbedder()] });
+    cairn = await open({ storage: "memory", embedder: [testEmbedder()], freshness: { limitMs: 60_000 } });
     await knowledge("used", "In src/a.js.");
     await knowledge("unused", "In src/b.js.");
     await knowledge("right", "In src/c.js.");

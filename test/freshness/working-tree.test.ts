@@ -7,7 +7,7 @@ import { operations as served } from "../../src/operations/list.ts";
 import { testEmbedder } from "../support/embedders.ts";
 import { sampleSource, type TestRepository, testRepository } from "./repository.ts";
 
-const operations = decorateOperations(served, [], 30_000);
+const operations = decorateOperations(served, { freshness: { limitMs: 30_000 } });
 
 describe("records compared with the working tree", () => {
   let repository: TestRepository;
@@ -29,7 +29,7 @@ describe("records compared with the working tree", () => {
     repository.write("src/a.js", sampleSource("A"));
     repository.write("src/b.js", sampleSource("B"));
     repository.commit();
-    cairn = await open({ storage: "memory", embedder: [testEmbedder()] });
+    cairn = await open({ storage: "memory", embedder: [testEmbedder()], freshness: { limitMs: 60_000 } });
   });
   afterEach(async () => {
     await cairn.close();
@@ -132,7 +132,7 @@ describe("records compared with the working tree", () => {
   });
 
   it("says unknown within a time limit of nothing, and never fails", async () => {
-    const hurried = decorateOperations(served, [], 0);
+    const hurried = decorateOperations(served, { freshness: { limitMs: 0 } });
     const id = await save("Concerns src/a.js");
     repository.git("mv", "src/a.js", "src/c.js");
     repository.commit();

@@ -55,7 +55,7 @@ describe("every operation that searches", () => {
   const backfiller = { schedule: request, scheduleOnce: request, close: async () => {} };
   const parsers = parserPool();
   const storage = memoryStorage();
-  const markRecords = recordMarker({ storage });
+  const markRecords = recordMarker({ storage, limitMs: 60_000 });
   // No layer around the embedder redacts here, as `open` would: the search itself must.
   const freshness = { anchorRecord: async () => [], markRecords };
   const deps = { storage, embedders, backfiller, now: systemClock, newId, redact: redactor(), deletedDays: 30, ...freshness };

@@ -1,13 +1,14 @@
 import { statSync } from "node:fs";
 import { AUTOMATIC, sessionStartText } from "../../checkpoints/session-start.ts";
-import type { TreeFreshness } from "../../client/freshness/tree-freshness.ts";
-import { COMMAND_FRESHNESS_MS, openClient } from "../../client/open-client.ts";
+import { COMMAND_FRESHNESS_MS, type OpenedClient, openClient } from "../../client/open-client.ts";
+import type { Config } from "../../config/schema.ts";
 import type { ProjectIdentity } from "../../files/git-repository.ts";
 import { staleNote } from "../../freshness/judge.ts";
 import type { Checkpoint } from "../../model/checkpoint.ts";
 import { CairnError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Cairn } from "../../operations/cairn.ts";
+import { invoke, LOCAL_CALLER } from "../../operations/invoke.ts";
 import { type Redact, redactor } from "../../text/redact.ts";
 import { parseJson } from "../../text/untrusted.ts";
 import type { Call, Command } from "../command.ts";
@@ -57,18 +58,18 @@ async function runHook(call: Call): Promise<JsonObject | undefined> {
   const cwd = named && statSync(named, { throwIfNoEntry: false })?.isDirectory() ? named : host.cwd;
   const { repository, tree } = values.project === undefined ? findProject(undefined, cwd) : call.project();
   const { config } = call.config();
-  const { cairn } = await openClient(config, { jobs: "here" });
+  const client = await openClient(config, { jobs: "here", answersOnce: true });
   try {
-    if (event === "session-start") return (await offer(cairn, { repository, tree }, input)) ?? (await suggest(call, input));
-    await save(cairn, { repository, tree }, event, input, redactor(config.redaction));
+    if (event === "session-start") return (await offer(client.cairn, { repository, tree }, input, config)) ?? (await suggest(call, input));
+    await save(client, { repository, tree }, event, input, redactor(config.redaction));
     return undefined;
   } finally {
-    await cairn.close();
+    await client.cairn.close();
   }
 }
 
 async function save(
-  cairn: Cairn,
+  { cairn, operations }: OpenedClient,
   { repository: projectPath, tree }: ProjectIdentity,
   event: Exclude<HookName, "session-start">,
   input: JsonObject,
@@ -92,9 +93,10 @@ async function save(
   const { checkpoints: automatic } = await cairn.checkpoints.list({ projectPath, limit: LIMITS.listMax, tags: [AUTOMATIC] });
   // A session that ends right after a compaction would be saved twice.
   if (automatic[0]?.context.session_id === sessionId && automatic[0]?.description === redact(checkpoint.description ?? "").text) return;
-  const { summary, description = "", context = {} } = checkpoint;
-  const anchors = await (await treeFreshness()).anchor(tree, { texts: [summary, description], context });
-  await cairn.checkpoints.save({ ...checkpoint, anchors });
+  // The operation of the client side anchors the checkpoint to the working tree.
+  const operation = operations.find(({ name }) => name === "checkpoint_save")!;
+  const { projectPath: _, ...fields } = checkpoint;
+  await invoke(cairn, operation, { ...fields, project_path: tree }, { caller: LOCAL_CALLER, edge: "cli" });
   const replaced = (one: Checkpoint) => one.context.session_id === sessionId && isCompaction(one.tags) === isCompaction([event]);
   const surplus = automatic.filter((one, index) => replaced(one) || index >= AUTOMATIC_KEPT - 1);
   for (const { id } of surplus) await cairn.checkpoints.purge({ projectPath, id }).catch(ignoreMissing);
@@ -119,20 +121,17 @@ const AUTOMATIC_KEPT = 10;
 
 const isCompaction = (tags: readonly string[]) => tags.some((tag) => tag.endsWith("-compact"));
 
-/** Loads what reads files and git. */
-async function treeFreshness(): Promise<TreeFreshness> {
-  const { openTreeFreshness } = await import("../../client/freshness/tree-freshness.ts");
-  return openTreeFreshness(COMMAND_FRESHNESS_MS);
-}
-
 async function offer(
   cairn: Cairn,
   { repository: projectPath, tree }: ProjectIdentity,
   { source, session_id }: JsonObject,
+  { dataDir }: Config,
 ): Promise<JsonObject | undefined> {
-  const start = { projectPath, source: textOf(source), sessionId: textOf(session_id) };
+  const { openTreeFreshness } = await import("../../client/freshness/tree-freshness.ts");
+  const { check } = openTreeFreshness({ limitMs: COMMAND_FRESHNESS_MS, dataDir });
+  const start = { projectPath, codePath: tree, source: textOf(source), sessionId: textOf(session_id) };
   const additionalContext = await sessionStartText(cairn.checkpoints, start, async (records) =>
-    (await (await treeFreshness()).check(tree, records)).map((freshness) => staleNote({ freshness })),
+    (await check(tree, records)).map((freshness) => staleNote({ freshness })),
   );
   return additionalContext === undefined ? undefined : { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } };
 }

@@ -3,7 +3,7 @@ import { pathOf } from "../../freshness/check-index.ts";
 import { compareDefinition } from "../../freshness/definition-text.ts";
 import { type BranchMark, judge } from "../../freshness/judge.ts";
 import type { Anchor, Anchored, AnchorMark, Freshness } from "../../model/anchor.ts";
-import type { GitHistory, PathChanges } from "./git-history.ts";
+import type { GitHistory } from "./git-history.ts";
 import type { ReadTreeFile } from "./tree-files.ts";
 
 export interface TreeCheckDeps {
@@ -17,8 +17,7 @@ export interface TreeCheckDeps {
 interface Questions {
   readonly branch: (() => BranchMark | undefined) | undefined;
   /** Renames since the record was saved: without them a missing file may be renamed. */
-  readonly changes: (() => PathChanges | undefined) | undefined;
-  readonly commits: ReadonlyMap<string, () => boolean | undefined>;
+  readonly renames: (() => ReadonlyMap<string, string> | undefined) | undefined;
 }
 
 /**
@@ -51,7 +50,12 @@ export async function checkTree(
     pending.push(question.then(keep));
     return () => answer;
   };
-  const questions = records.map(({ anchors }) => questionsOf(anchors));
+  const elsewhere = records.map(({ anchors }) => savedElsewhere(anchors, head));
+  const named = records.flatMap(({ anchors }) => anchors.filter(({ kind }) => kind === "commit"));
+  const commits = [...named, ...elsewhere.flatMap((saved) => saved ?? [])].map(({ value }) => value);
+  // One call of git answers for all records.
+  const included = head && commits.length > 0 ? ask(history.includes(tree, head.commit, commits)) : () => undefined;
+  const questions = records.map(({ anchors }, index) => questionsOf(anchors, elsewhere[index]));
   await settle(pending, deadline);
   let compared = 0;
   return records.map((record, index) => {
@@ -67,30 +71,23 @@ export async function checkTree(
     return judge(record, { marks, checked: "working_tree", branch: branchMark });
   });
 
-  function questionsOf(anchors: readonly Anchor[]): Questions {
-    const saved = anchors.find(({ kind }) => kind === "head");
-    const moved = saved && head && saved.value !== head.commit;
+  function questionsOf(anchors: readonly Anchor[], saved: Anchor | undefined): Questions {
+    const start = anchors.find(({ kind }) => kind === "head");
     const isMissing = anchors.some((anchor) => pathOf(anchor) !== undefined && readFile(tree, pathOf(anchor)!) === "missing");
-    const changes = moved && isMissing ? ask(history.changes(tree, saved.value, head.commit)) : undefined;
-    const isElsewhere = moved && (saved.branch === undefined || saved.branch !== head.branch);
-    const branch = isElsewhere ? askBranch(saved, head) : undefined;
-    const commits = new Map(
-      anchors.flatMap(({ kind, value }) =>
-        kind === "commit" && head ? [[value, ask(history.includes(tree, head.commit, value))] as const] : [],
-      ),
-    );
-    return { branch, changes, commits };
+    const moved = start && head && start.value !== head.commit;
+    const renames = moved && isMissing ? ask(history.renames(tree, head.commit, start.value)) : undefined;
+    return { branch: saved && head ? askBranch(saved, head) : undefined, renames };
   }
 
   /** Asks whether the commit of a record is part of the current history and, if not, whether its branch exists and was merged otherwise. */
   function askBranch(saved: Anchor, { commit }: GitHead): () => BranchMark | undefined {
     const name = saved.branch;
     const tip = name === undefined ? undefined : branchCommit(tree, name);
-    const included = ask(history.includes(tree, commit, saved.value));
     const contained = ask(tip === undefined ? Promise.resolve(undefined) : isContained(commit, tip, saved.value));
     return () => {
-      if (included() === true) return undefined;
-      if (included() === undefined) return { state: "unknown", reason: "not checked in time" };
+      const isIncluded = included()?.get(saved.value);
+      if (isIncluded === true) return undefined;
+      if (isIncluded === undefined) return { state: "unknown", reason: included() ? missingText(saved) : "not checked in time" };
       if (name === undefined) return { state: "unknown", reason: `saved at ${saved.value.slice(0, 7)}, outside this history` };
       if (tip === undefined) return { state: "unknown", reason: `saved on ${name}, which is gone` };
       if (contained() === undefined) return { state: "unknown", reason: "not checked in time" };
@@ -100,15 +97,15 @@ export async function checkTree(
   }
 
   async function isContained(commit: string, tip: string, saved: string): Promise<boolean | undefined> {
+    // Most records are part of the history, and their patches need not be compared.
+    if ((await history.includes(tree, commit, [saved])).get(saved) !== false) return undefined;
     const whole = await history.containsPatch(tree, commit, tip);
     return whole === true || saved === tip ? whole : ((await history.containsPatch(tree, commit, saved)) ?? whole);
   }
 
-  function stateOf(anchor: Anchor, record: Pick<Anchored, "freshness">, { changes: askedChanges, commits }: Questions): State {
-    const wasAsked = askedChanges !== undefined;
-    const changes = askedChanges?.();
+  function stateOf(anchor: Anchor, record: Pick<Anchored, "freshness">, { renames }: Questions): State {
     if (anchor.kind === "branch") return { state: branchCommit(tree, anchor.value) === undefined ? "unknown" : "fresh" };
-    if (anchor.kind === "commit") return { state: commits.get(anchor.value)?.() === true ? "fresh" : "unknown" };
+    if (anchor.kind === "commit") return { state: included()?.get(anchor.value) === true ? "fresh" : "unknown" };
     const path = pathOf(anchor);
     if (path === undefined || anchor.hash === undefined) return UNKNOWN;
     const file = readFile(tree, path);
@@ -116,10 +113,10 @@ export async function checkTree(
     if (file !== "missing") return compareFile(anchor, file, undefined);
     // The index may know a rename that is not committed.
     const indexed = record.freshness?.anchors.find(({ kind, value }) => kind === anchor.kind && value === anchor.value)?.to;
-    const to = changes?.renamed.get(path) ?? indexed;
+    const to = renames?.()?.get(path) ?? indexed;
     const target = to === undefined ? undefined : readFile(tree, to);
     if (to !== undefined && typeof target === "object") return compareFile(anchor, target, to);
-    return wasAsked && changes === undefined ? UNKNOWN : { state: "gone" };
+    return renames && renames() === undefined ? UNKNOWN : { state: "gone" };
   }
 
   function compareFile(anchor: Anchor, file: Exclude<ReturnType<ReadTreeFile>, string>, to: string | undefined): State {
@@ -130,11 +127,22 @@ export async function checkTree(
   }
 }
 
+/** Returns the head of a record that was saved on another branch, or on none, at another commit than the current one. */
+function savedElsewhere(anchors: readonly Anchor[], head: GitHead | undefined): Anchor | undefined {
+  const saved = anchors.find(({ kind }) => kind === "head");
+  if (!saved || !head || saved.value === head.commit) return undefined;
+  return saved.branch === undefined || saved.branch !== head.branch ? saved : undefined;
+}
+
+function missingText({ value, branch }: Anchor): string {
+  return `saved at ${value.slice(0, 7)}${branch === undefined ? "" : ` on ${branch}`}, which git did not find`;
+}
+
 /** Waits until all questions are answered or the time is up. */
 async function settle(pending: readonly Promise<unknown>[], deadline: number): Promise<void> {
   if (pending.length === 0) return;
-  // Without time left only cached answers count, which are there after the next tick.
-  if (performance.now() >= deadline) return new Promise((resolve) => process.nextTick(resolve));
+  // Without time left only cached answers count, which are there before the next turn of the event loop.
+  if (performance.now() >= deadline) return new Promise((resolve) => setImmediate(resolve));
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, Math.max(0, deadline - performance.now()));

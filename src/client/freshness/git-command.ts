@@ -18,20 +18,44 @@ const ENVIRONMENT = {
   GIT_TERMINAL_PROMPT: "0",
   GIT_CONFIG_NOSYSTEM: "1",
   GIT_NO_REPLACE_OBJECTS: "1",
+  GIT_GRAFT_FILE: "/dev/null", // changes the history without changing ids
   LC_ALL: "C",
 };
 
-/** Runs git in a working tree and returns its output, or `undefined` if git is missing, fails or takes too long. */
-export function runGit(tree: string, args: readonly string[], input?: string): Promise<string | undefined> {
+/** Git took longer, or wrote more, than its limit. */
+export class GitLimitError extends Error {}
+
+/** Runs git in a working tree and returns its output, or `undefined` if git is missing or fails. Raises `GitLimitError` beyond a limit. */
+export async function runGit(tree: string, args: readonly string[], input?: string): Promise<string | undefined> {
+  while (running >= PROCESSES) await new Promise<void>((resolve) => waiting.push(resolve));
+  running++;
+  try {
+    return await startGit(tree, args, input);
+  } finally {
+    running--;
+    waiting.shift()?.();
+  }
+}
+
+/** Processes of git at the same time: an answer with many records must not start a hundred. */
+const PROCESSES = 4;
+let running = 0;
+const waiting: (() => void)[] = [];
+
+function startGit(tree: string, args: readonly string[], input: string | undefined): Promise<string | undefined> {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_"));
   const env = { ...Object.fromEntries(own), ...ENVIRONMENT, GIT_CEILING_DIRECTORIES: dirname(tree) };
   const settings = SETTINGS.flatMap((setting) => ["-c", setting]);
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const child = execFile(
       "git",
       ["--no-optional-locks", "--no-pager", ...settings, ...args],
       { cwd: tree, env, timeout: LIMIT_MS, maxBuffer: LIMIT_BYTES, windowsHide: true, encoding: "utf8" },
-      (error, stdout) => resolve(error ? undefined : stdout),
+      (error, stdout) => {
+        const isTooMuch = (error as NodeJS.ErrnoException | null)?.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER";
+        if (error?.killed || isTooMuch) reject(new GitLimitError(`git ${args[0]} exceeded its limit`));
+        else resolve(error ? undefined : stdout);
+      },
     );
     child.stdin?.on("error", () => {}); // git may end before it has read everything
     child.stdin?.end(input ?? "");

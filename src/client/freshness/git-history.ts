@@ -1,89 +1,119 @@
-import { runGit } from "./git-command.ts";
+import { GitLimitError, runGit } from "./git-command.ts";
+import { type GitFact, type GitFacts, gitFacts } from "./git-facts.ts";
 
-/** Paths of one commit that have another name, or none, in a later one. */
-export interface PathChanges {
-  readonly renamed: ReadonlyMap<string, string>;
-  readonly deleted: ReadonlySet<string>;
-}
-
-/** Questions about the commits of one repository. Answers never change, because they name commits; they are cached. */
+/** Questions about the commits of one repository, seen from a head. Answers are kept, because they name commits and never change. */
 export interface GitHistory {
-  /** Compares two commits as `git diff -M` does. Undefined: one of them is missing, or git is. */
-  changes(tree: string, from: string, to: string): Promise<PathChanges | undefined>;
-  /** Returns whether a commit is part of the history of another. */
-  includes(tree: string, head: string, commit: string): Promise<boolean | undefined>;
-  /** Returns whether the changes of a commit since it left the history of `head` are in that history, as one commit or one by one. */
+  /** Returns the paths of `from` that have another one in the head, as `git diff -M` finds them. Undefined: a commit is missing, or git is. */
+  renames(tree: string, head: string, from: string): Promise<ReadonlyMap<string, string> | undefined>;
+  /** Returns for each commit whether it is part of the history of the head; nothing for one that is missing. */
+  includes(tree: string, head: string, commits: readonly string[]): Promise<ReadonlyMap<string, boolean>>;
+  /** Returns whether the changes of a commit since it left the history of the head are in that history, as one commit or one by one. */
   containsPatch(tree: string, head: string, commit: string): Promise<boolean | undefined>;
   /** Returns the full ids of these commits, in order, and `undefined` for a missing one. */
   commits(tree: string, ids: readonly string[]): Promise<readonly (string | undefined)[]>;
 }
 
-/** Answers that are kept. */
-const CACHED = 1_000;
 /** Commits of a branch, or since it was left, that are compared by their patches. */
 const PATCHES = 500;
 
 const COMMIT = /^[0-9a-f]{7,64}$/;
 const DIFF = ["--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
 
-export function gitHistory(): GitHistory {
-  const cache = new Map<string, Promise<unknown>>();
-  const cached = <T>(key: string, ask: () => Promise<T>): Promise<T> => {
-    const known = cache.get(key);
-    if (known) return known as Promise<T>;
-    const answer = ask();
-    cache.set(key, answer);
-    if (cache.size > CACHED) cache.delete(cache.keys().next().value!);
-    return answer;
-  };
-  const areCommits = (...ids: readonly string[]) => ids.every((id) => COMMIT.test(id));
+export function gitHistory(facts: GitFacts = gitFacts()): GitHistory {
+  const pending = new Map<string, Promise<GitFact | undefined>>();
+
+  /** Returns facts that are known, and asks for the others at once. Callers that ask for the same fact meanwhile share the answer. */
+  async function ask(
+    { tree, head, kind, ids }: { readonly tree: string; readonly head: string; readonly kind: string; readonly ids: readonly string[] },
+    run: (ids: readonly string[]) => Promise<ReadonlyMap<string, GitFact | undefined>>,
+  ): Promise<ReadonlyMap<string, GitFact | undefined>> {
+    const valid = COMMIT.test(head) ? [...new Set(ids)].filter((id) => COMMIT.test(id)) : [];
+    const kept = facts.about(tree, head);
+    const known = new Map(valid.map((id) => [id, kept.get(`${kind} ${id}`)] as const));
+    const keyOf = (id: string) => `${kind} ${tree} ${head} ${id}`;
+    const open = valid.filter((id) => known.get(id) === undefined && !pending.has(keyOf(id)));
+    if (open.length > 0) {
+      const answers = answer(open, run).then((found) => {
+        const added = [...found].flatMap(([id, fact]) => (fact === undefined ? [] : [[`${kind} ${id}`, fact] as const]));
+        if (added.length > 0) facts.add(tree, head, new Map(added));
+        for (const id of open) pending.delete(keyOf(id));
+        return found;
+      });
+      for (const id of open) {
+        const one = answers.then((found) => found.get(id));
+        pending.set(keyOf(id), one);
+      }
+    }
+    const wanted = valid.map(async (id) => [id, known.get(id) !== undefined ? known.get(id) : await pending.get(keyOf(id))] as const);
+    return new Map(await Promise.all(wanted));
+  }
 
   return {
-    changes: async (tree, from, to) =>
-      areCommits(from, to) ? cached(`changes ${tree} ${from} ${to}`, async () => parseChanges(await diffTree(tree, from, to))) : undefined,
-    includes: async (tree, head, commit) =>
-      areCommits(head, commit) ? cached(`includes ${tree} ${head} ${commit}`, () => isAncestor(tree, head, commit)) : undefined,
-    containsPatch: async (tree, head, commit) =>
-      areCommits(head, commit) ? cached(`patch ${tree} ${head} ${commit}`, () => hasPatch(tree, head, commit)) : undefined,
-    async commits(tree, ids) {
-      const output = await runGit(
-        tree,
-        ["cat-file", "--batch-check=%(objecttype) %(objectname)"],
-        `${ids.filter((id) => areCommits(id)).join("\n")}\n`,
+    async renames(tree, head, from) {
+      const found = await ask(
+        { tree, head, kind: "renames", ids: [from] },
+        async () => new Map([[from, await readRenames(tree, from, head)]]),
       );
-      const lines = output?.split("\n") ?? [];
-      let line = 0;
-      return ids.map((id) => (areCommits(id) ? /^commit (\w+)$/.exec(lines[line++] ?? "")?.[1] : undefined));
+      const fact = found.get(from);
+      return typeof fact === "object" && fact !== null ? new Map(Object.entries(fact)) : undefined;
     },
+    async includes(tree, head, commits) {
+      const found = await ask({ tree, head, kind: "includes", ids: commits }, (ids) => areAncestors(tree, head, ids));
+      return new Map([...found].flatMap(([id, fact]) => (typeof fact === "boolean" ? [[id, fact] as const] : [])));
+    },
+    async containsPatch(tree, head, commit) {
+      const found = await ask(
+        { tree, head, kind: "patch", ids: [commit] },
+        async () => new Map([[commit, await hasPatch(tree, head, commit)]]),
+      );
+      const fact = found.get(commit);
+      return typeof fact === "boolean" ? fact : undefined;
+    },
+    commits: findCommits,
   };
 }
 
-function diffTree(tree: string, from: string, to: string): Promise<string | undefined> {
-  return runGit(tree, ["diff-tree", "-r", "-z", "-M", "--name-status", "--diff-filter=RD", "--no-ext-diff", from, to]);
-}
-
-/** Reads the output of `git diff-tree -z --name-status`. */
-function parseChanges(output: string | undefined): PathChanges | undefined {
-  if (output === undefined) return undefined;
-  const renamed = new Map<string, string>();
-  const deleted = new Set<string>();
-  const fields = output.split("\0");
-  for (let at = 0; at + 1 < fields.length; ) {
-    const status = fields[at]!;
-    if (status.startsWith("R")) {
-      renamed.set(fields[at + 1]!, fields[at + 2]!);
-      at += 3;
-    } else {
-      if (status === "D") deleted.add(fields[at + 1]!);
-      at += 2;
-    }
+/** Returns `null` for each fact if git exceeded a limit. */
+async function answer(
+  ids: readonly string[],
+  run: (ids: readonly string[]) => Promise<ReadonlyMap<string, GitFact | undefined>>,
+): Promise<ReadonlyMap<string, GitFact | undefined>> {
+  try {
+    return await run(ids);
+  } catch (error) {
+    return new Map(ids.map((id) => [id, error instanceof GitLimitError ? null : undefined]));
   }
-  return { renamed, deleted };
 }
 
-async function isAncestor(tree: string, head: string, commit: string): Promise<boolean | undefined> {
-  const outside = await runGit(tree, ["rev-list", "--no-walk=unsorted", commit, "--not", head]);
-  return outside === undefined ? undefined : outside.trim() === "";
+async function findCommits(tree: string, ids: readonly string[]): Promise<readonly (string | undefined)[]> {
+  const valid = ids.filter((id) => COMMIT.test(id));
+  const output = await runGit(tree, ["cat-file", "--batch-check=%(objecttype) %(objectname)"], `${valid.join("\n")}\n`).catch(
+    () => undefined,
+  );
+  const lines = output?.split("\n") ?? [];
+  let line = 0;
+  return ids.map((id) => (COMMIT.test(id) ? /^commit (\w+)$/.exec(lines[line++] ?? "")?.[1] : undefined));
+}
+
+async function readRenames(tree: string, from: string, to: string): Promise<Readonly<Record<string, string>> | undefined> {
+  const output = await runGit(tree, ["diff-tree", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-ext-diff", from, to]);
+  if (output === undefined) return undefined;
+  const fields = output.split("\0");
+  const renamed: [string, string][] = [];
+  for (let at = 0; at + 2 < fields.length; at += 3) renamed.push([fields[at + 1]!, fields[at + 2]!]);
+  return Object.fromEntries(renamed);
+}
+
+/** Asks for all commits in one call: the history of the others ends where that of the head begins. */
+async function areAncestors(tree: string, head: string, ids: readonly string[]): Promise<ReadonlyMap<string, boolean | null>> {
+  const [existing, outside] = await Promise.all([
+    findCommits(tree, [head, ...ids]),
+    runGit(tree, ["rev-list", "--ignore-missing", "--stdin"], `${ids.join("\n")}\n^${head}\n`),
+  ]);
+  if (outside === undefined || existing[0] === undefined) return new Map(); // git failed
+  const apart = new Set(outside.split("\n"));
+  const isIncluded = (commit: string | undefined) => (commit === undefined ? null : !apart.has(commit));
+  return new Map(ids.map((id, index) => [id, isIncluded(existing[index + 1])]));
 }
 
 /** Compares patch ids, which are equal for equal changes whatever their commits: a squash merge has the patch of the whole branch. */

@@ -1,20 +1,20 @@
 import { chooseStale, type Reviewable } from "../../freshness/judge.ts";
 import { chooseHits, searchedTopK } from "../../freshness/mark-hits.ts";
-import type { Anchored } from "../../model/anchor.ts";
+import type { Anchor, Anchored } from "../../model/anchor.ts";
 import { LIMITS } from "../../model/limits.ts";
-import type { Operation } from "../../operations/operation.ts";
-import type { TreeFreshness } from "./tree-freshness.ts";
+import type { Cairn } from "../../operations/cairn.ts";
+import type { CallContext, Operation } from "../../operations/operation.ts";
+import type { ResolveInIndex } from "./anchor-to-tree.ts";
+import type { TreeFreshness, TreeFreshnessOptions } from "./tree-freshness.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Recalled = Anchored & { readonly projectPath?: string; readonly updatedAt: string };
 
-export interface FreshnessOptions {
+export interface FreshnessOptions extends TreeFreshnessOptions {
   /** Returns the working tree of a project path; `undefined` if the folder is not on this machine. */
   readonly treeOf: (projectPath: string) => string | undefined;
   /** Returns an operation by its name. */
   readonly find: (name: string) => Operation | undefined;
-  /** Milliseconds that the marks of one answer may take. */
-  readonly limitMs: number;
 }
 
 /** Operations that store a record. */
@@ -49,7 +49,8 @@ export function withFreshness(operation: Operation, options: FreshnessOptions): 
   return place ? withMarks(operation, place, options) : operation;
 }
 
-function withAnchors(operation: Operation, { treeOf, find, limitMs }: FreshnessOptions): Operation {
+function withAnchors(operation: Operation, options: FreshnessOptions): Operation {
+  const { treeOf, find } = options;
   // An update names only the fields that change; the others are read, because their texts name code as well.
   return {
     ...operation,
@@ -67,9 +68,24 @@ function withAnchors(operation: Operation, { treeOf, find, limitMs }: FreshnessO
       );
       const pairs = (fields.context ?? {}) as Readonly<Record<string, string>>;
       if (tree === undefined) return operation.run(cairn, input, context);
-      const { anchor } = await treeFreshness(limitMs);
-      return operation.run(cairn, { ...input, anchors: await anchor(tree, { texts, context: pairs, given }) }, context);
+      const { anchor } = await treeFreshness(options);
+      const resolve = resolveInIndex(find, cairn, projectPath as string, context);
+      const [anchors] = await anchor(tree, [{ texts, context: pairs, given }], resolve);
+      return operation.run(cairn, { ...input, anchors }, context);
     },
+  };
+}
+
+/** Returns the function that asks the code index of the working tree. A save must not fail because the index cannot answer. */
+export function resolveInIndex(find: FreshnessOptions["find"], cairn: Cairn, projectPath: string, context: CallContext): ResolveInIndex {
+  const resolve = find("code_anchors");
+  return async (records) => {
+    try {
+      const answer = await resolve?.run(cairn, { projectPath, records } as never, context);
+      return (answer as { readonly records: readonly (readonly Anchor[])[] } | undefined)?.records;
+    } catch {
+      return undefined;
+    }
   };
 }
 
@@ -143,8 +159,9 @@ async function mark(
   items: readonly Fields[],
   recordOf: (item: Fields) => Recalled,
   projectPath: string | undefined,
-  { treeOf, limitMs }: FreshnessOptions,
+  options: FreshnessOptions,
 ) {
+  const { treeOf, limitMs } = options;
   // Records of another project than the one of the call come from a search of all projects; shared knowledge has no project.
   const treeFor = (item: Fields) => {
     const path = projectPath ?? recordOf(item).projectPath;
@@ -155,14 +172,14 @@ async function mark(
   for (const tree of trees) {
     if (tree === undefined) continue;
     const own = items.filter((item) => treeFor(item) === tree);
-    const { check } = await treeFreshness(limitMs / trees.size);
+    const { check } = await treeFreshness({ ...options, limitMs: limitMs / trees.size });
     for (const [index, freshness] of (await check(tree, own.map(recordOf))).entries()) marks.set(own[index]!, freshness);
   }
   return items.map((item) => ({ item, freshness: marks.get(item) }));
 }
 
 /** Loads what reads files and git with the first record that needs it: most commands do not. */
-async function treeFreshness(limitMs: number): Promise<TreeFreshness> {
+async function treeFreshness(options: TreeFreshnessOptions): Promise<TreeFreshness> {
   const { openTreeFreshness } = await import("./tree-freshness.ts");
-  return openTreeFreshness(limitMs);
+  return openTreeFreshness(options);
 }
