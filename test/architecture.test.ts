@@ -55,6 +55,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "scheduling",
     "code",
     "freshness",
+    "knowledge", // the files that it imports
     "admin",
     "config",
     "open",

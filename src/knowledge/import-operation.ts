@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { AnchorFields, CodePath } from "../freshness/wire-schemas.ts";
 import { KNOWLEDGE_KINDS } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import { PlaceFields, text } from "../operations/schemas.ts";
+import { Id, PlaceFields, text } from "../operations/schemas.ts";
 import { readLabelled, readRecords } from "./read-records.ts";
 
 export const knowledgeImport = operation({
@@ -25,6 +26,11 @@ export const knowledgeImport = operation({
     validate: text(LIMITS.importBytes, 1)
       .optional()
       .describe("File content with query and id: measures how often the search returns the right record."),
+    anchors: z
+      .record(Id, AnchorFields.anchors.unwrap())
+      .optional()
+      .describe("Files, symbols, commits or branches that records depend on, by their ids. Default: those in their texts."),
+    code_path: CodePath,
   }),
   output: z.object({
     added: z.int(),
@@ -74,11 +80,12 @@ export const knowledgeImport = operation({
           ]
         : []),
     ].join("\n"),
-  async run(cairn, { content, format, kind, validate, ...input }, context) {
+  async run(cairn, { content, format, kind, validate, anchors = {}, ...input }, context) {
     assertMayTouch(input, context.mayTouch);
     const { records, ignored } = await readRecords(content, format, kind);
     const labelled = validate === undefined ? undefined : await readLabelled(validate);
-    return { ...(await cairn.knowledge.import({ ...input, records, labelled }, context)), ignoredFields: ignored };
+    const anchored = records.map((record) => (Object.hasOwn(anchors, record.id) ? { ...record, anchors: anchors[record.id] } : record));
+    return { ...(await cairn.knowledge.import({ ...input, records: anchored, labelled }, context)), ignoredFields: ignored };
   },
 });
 

@@ -1,5 +1,7 @@
+import type { AnchorRecord } from "../freshness/anchor-record.ts";
+import { type Anchor, type WithCodePath, withHead } from "../model/anchor.ts";
 import { CairnError } from "../model/errors.ts";
-import type { Clock } from "../model/ids.ts";
+import { type Clock, SHARED_PROJECT_ID } from "../model/ids.ts";
 import { KNOWLEDGE_TEXTS, type Knowledge, type KnowledgeContent, knowledgeHash } from "../model/knowledge.ts";
 import { orderTime } from "../model/record-order.ts";
 import { type RecordScope, resolveDatabase } from "../model/record-scope.ts";
@@ -13,6 +15,7 @@ import { backfill } from "../recall/fill.ts";
 import { mapInSlices } from "../scheduling/map-in-slices.ts";
 import { knowledgeText } from "../text/knowledge-text.ts";
 import { type Redact, redactFields } from "../text/redact.ts";
+import { mayNameCode } from "../text/terms.ts";
 import { type LabelledQuery, type Validation, validateSearch } from "./validate.ts";
 
 export interface ImportRecord extends KnowledgeContent {
@@ -20,10 +23,12 @@ export interface ImportRecord extends KnowledgeContent {
   /** Original times, in ISO 8601. Default: the time of the import. */
   readonly createdAt?: string | undefined;
   readonly updatedAt?: string | undefined;
+  /** The code that it depends on, such as `src/a.ts#parse`. Default: what its texts name. */
+  readonly anchors?: readonly string[] | undefined;
 }
 
 /** The records of one import and how to apply them. */
-export interface ImportKnowledge extends RecordScope {
+export interface ImportKnowledge extends RecordScope, WithCodePath {
   /** Names the import, such as by its file. The source owns its records: the import deletes records that are gone from the file. */
   readonly source: string;
   readonly records: readonly ImportRecord[];
@@ -65,6 +70,7 @@ interface ImportDeps {
   readonly backfiller: Backfiller;
   readonly now: Clock;
   readonly redact: Redact;
+  readonly anchorRecord: AnchorRecord;
 }
 
 /** Texts per call of the embedder, and the milliseconds it may take. */
@@ -74,7 +80,7 @@ const BATCH_MS = 120_000;
 const ATTEMPTS = 5;
 
 export async function importKnowledge(deps: ImportDeps, request: ImportKnowledge, options: ImportOptions): Promise<ImportResult> {
-  const { storage, embedders, backfiller, now, redact } = deps;
+  const { storage, embedders, backfiller, now, redact, anchorRecord } = deps;
   const database = resolveDatabase(request);
   assertDistinct(request.records);
   const clean = await mapInSlices(request.records, (record) => redactFields(record, KNOWLEDGE_TEXTS, redact), options.signal);
@@ -105,9 +111,12 @@ export async function importKnowledge(deps: ImportDeps, request: ImportKnowledge
     };
     const texts = [...add, ...replace.filter(needsVector)].map(({ record }) => knowledgeText(record));
     await embed(texts);
+    const written = [...add, ...replace];
+    const anchored = await mapInSlices(written, ({ record }) => anchorsOf(record, before.get(record.id)), options.signal);
+    const anchors = new Map(written.map(({ record }, index) => [record.id, anchored[index]!]));
     const at = now();
     const write = (compared: Compared): KnowledgeWrite => ({
-      record: toRecord(compared, before.get(compared.record.id), input.source, at),
+      record: toRecord(compared, before.get(compared.record.id), { source: input.source, anchors: anchors.get(compared.record.id)!, at }),
       vectors: needsVector(compared) ? embed.vectorsOf(knowledgeText(compared.record)) : undefined,
     });
     if ((await store.apply({ add: add.map(write), replace: replace.map(write), remove, savedAt: at })) === "changed meanwhile") continue;
@@ -127,6 +136,15 @@ export async function importKnowledge(deps: ImportDeps, request: ImportKnowledge
   throw new CairnError("conflict", "Nothing was imported: other callers keep changing the same records. Try again.", {
     retryAfterMs: 1_000,
   });
+
+  /** Returns the anchors of a record that is written, as a save does. */
+  async function anchorsOf({ question, answer, anchors: given }: ImportRecord, stored: Knowledge | undefined): Promise<readonly Anchor[]> {
+    const projectPath = database === SHARED_PROJECT_ID ? undefined : (input.codePath ?? database);
+    const texts = [question, answer];
+    const named = given ? given.length > 0 : texts.some(mayNameCode);
+    const found = named ? await anchorRecord({ projectPath, given, texts }) : [];
+    return given ? found : withHead(found, stored?.anchors ?? []);
+  }
 
   async function validate(store: KnowledgeStore | undefined): Promise<{ validation?: Validation }> {
     if (!input.labelled) return {};
@@ -164,17 +182,14 @@ function compare({ records, source, force, keepMissing }: ImportKnowledge, marks
   };
 }
 
-function toRecord({ record, hash, revision }: Compared, before: Knowledge | undefined, source: string, at: string): Knowledge {
+function toRecord(
+  { record, hash, revision }: Compared,
+  before: Knowledge | undefined,
+  { source, anchors, at }: { readonly source: string; readonly anchors: readonly Anchor[]; readonly at: string },
+): Knowledge {
   const { id, kind, category, subcategory, question, answer } = record;
   const original = record.createdAt === undefined ? at : new Date(record.createdAt).toISOString();
-  const {
-    successes = 0,
-    uses = 0,
-    createdAt = original,
-    createdOrder = orderTime(original, at),
-    anchors = [],
-    supersededBy = "",
-  } = before ?? {};
+  const { successes = 0, uses = 0, createdAt = original, createdOrder = orderTime(original, at), supersededBy = "" } = before ?? {};
   const updatedAt = record.updatedAt === undefined ? at : new Date(record.updatedAt).toISOString();
   const content = { kind, category, subcategory, question, answer };
   const state = { successes, uses, outdated: 0, source, anchors, supersededBy };

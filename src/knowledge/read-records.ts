@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { AnchorFields } from "../freshness/wire-schemas.ts";
 import { CairnError } from "../model/errors.ts";
 import { framedHash } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type KnowledgeKind } from "../model/knowledge.ts";
@@ -31,7 +32,7 @@ const RecordFields = z.object({
 });
 
 /** A validated record of an import. */
-export const ImportedKnowledge = RecordFields.required({ id: true, kind: true });
+export const ImportedKnowledge = RecordFields.required({ id: true, kind: true }).extend({ anchors: AnchorFields.anchors });
 
 const LabelFields = z.object({ query: text(LIMITS.questionChars, 1), id: Id });
 

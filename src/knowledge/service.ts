@@ -333,7 +333,7 @@ export function knowledge({
       return record;
     },
 
-    import: (input, options = {}) => importKnowledge({ storage, embedders, backfiller, now, redact }, input, options),
+    import: (input, options = {}) => importKnowledge({ storage, embedders, backfiller, now, redact, anchorRecord }, input, options),
 
     async readiness() {
       const store = (await storage.find(SHARED_PROJECT_ID))?.knowledge;

@@ -20,7 +20,7 @@ const REVIEWS = inputsOf(reviewOperations, "review");
 const runInputs = inputsOf(runOperations, "run");
 
 const { project_path, keep_last, dry_run } = checkpointInputs.prune!.shape;
-const { content: _, format: __, kind: ___, validate: ____, ...importFields } = knowledgeImport.input.shape;
+const { content: _, format: __, kind: ___, validate: ____, anchors: ________, ...importFields } = knowledgeImport.input.shape;
 
 const CHECKPOINTS: Readonly<Record<string, z.ZodObject>> = {
   ...checkpointInputs,

@@ -4,6 +4,7 @@ import type { Anchor, Anchored } from "../../model/anchor.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Cairn } from "../../operations/cairn.ts";
 import type { CallContext, Operation } from "../../operations/operation.ts";
+import type { AnchorRecords, ImportedFile } from "./anchor-import.ts";
 import type { ResolveInIndex } from "./anchor-to-tree.ts";
 import type { TreeFreshness, TreeFreshnessOptions } from "./tree-freshness.ts";
 
@@ -44,6 +45,7 @@ const RECALLING: Readonly<Record<string, { readonly list?: string; readonly reco
  */
 export function withFreshness(operation: Operation, options: FreshnessOptions): Operation {
   if (SAVING.has(operation.name)) return withAnchors(operation, options);
+  if (operation.name === "knowledge_import") return withImportedAnchors(operation, options);
   if (operation.name === "review_list") return withReview(operation, options);
   const place = RECALLING[operation.name];
   return place ? withMarks(operation, place, options) : operation;
@@ -76,8 +78,33 @@ function withAnchors(operation: Operation, options: FreshnessOptions): Operation
   };
 }
 
+/** Makes an import anchor the records in the file to the working tree. A file that cannot be read is left to the operation, which says why. */
+function withImportedAnchors(operation: Operation, options: FreshnessOptions): Operation {
+  const { treeOf, find } = options;
+  return {
+    ...operation,
+    async run(cairn, input, context) {
+      const { projectPath, scope, content, format, kind, dryRun, anchors: given } = input as unknown as ImportFields;
+      const tree = typeof projectPath === "string" && scope !== "shared" && !dryRun ? treeOf(projectPath) : undefined;
+      if (tree === undefined || projectPath === undefined) return operation.run(cairn, input, context);
+      const [{ anchorImport }, tools] = await Promise.all([import("./anchor-import.ts"), treeFreshness(options)]);
+      const resolve = resolveInIndex(find, cairn, projectPath, context);
+      const anchor: AnchorRecords = (records) => tools.anchor(tree, records, resolve);
+      const anchors = await anchorImport(anchor, { content, format, kind, given }, context.signal);
+      return operation.run(cairn, { ...input, ...(anchors && { anchors }) }, context);
+    },
+  };
+}
+
+interface ImportFields extends Omit<ImportedFile, "given"> {
+  readonly anchors?: ImportedFile["given"];
+  readonly projectPath?: string;
+  readonly scope?: string;
+  readonly dryRun?: boolean;
+}
+
 /** Returns the function that asks the code index of the working tree. A save must not fail because the index cannot answer. */
-export function resolveInIndex(find: FreshnessOptions["find"], cairn: Cairn, projectPath: string, context: CallContext): ResolveInIndex {
+function resolveInIndex(find: FreshnessOptions["find"], cairn: Cairn, projectPath: string, context: CallContext): ResolveInIndex {
   const resolve = find("code_anchors");
   return async (records) => {
     try {
