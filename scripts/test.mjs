@@ -24,7 +24,11 @@ run(process.execPath, [join(root, "scripts/build.mjs")]);
 if (env.CAIRN_TEST_FAST !== "1" && !env.CAIRN_TEST_POSTGRES_URL)
   run(join(root, "scripts/postgres.sh"), ["prepare"], "The tests need PostgreSQL. `npm run test:fast` omits tests that use it.");
 if (env.CAIRN_TEST_FAST !== "1")
-  run(join(root, "scripts/proxies.sh"), ["prepare"], "The tests need nginx and Caddy. `npm run test:fast` omits tests that use them.");
+  run(
+    join(root, "scripts/proxies.sh"),
+    ["prepare"],
+    "The tests need nginx, Caddy and PgBouncer. `npm run test:fast` omits tests that use them.",
+  );
 if (env.CAIRN_TEST_FAST !== "1" && process.platform !== "win32")
   run(join(root, "scripts/chromium.sh"), ["prepare"], "The tests need Chromium. `npm run test:fast` omits tests that use it.");
 run(process.execPath, [

@@ -282,6 +282,10 @@ export const ConfigSchema = z.strictObject({
       z.int().min(1).max(1_000_000_000).default(POSTGRES_DEFAULTS.connectionMaxUses),
       "Transactions after which a connection is replaced.",
     ),
+    prepared_statements: setting(
+      z.boolean().optional(),
+      "Whether statements are prepared. Default: detected; a pooler such as PgBouncer turns them off.",
+    ),
   }),
   qdrant: z.strictObject({
     url: setting(

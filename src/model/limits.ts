@@ -182,3 +182,8 @@ export const LIMITS = {
 
 /** The connections of one process to a PostgreSQL database. A server process keeps some 86 kB for each schema it has used, so connections are renewed. */
 export const POSTGRES_DEFAULTS = { poolMax: 8, connectionLifetimeS: 1_800, connectionMaxUses: 50_000 } as const;
+
+/** Settings of the connections to PostgreSQL. `preparedStatements` is detected unless it is given. */
+export type PostgresSettings = Partial<Record<keyof typeof POSTGRES_DEFAULTS, number>> & {
+  readonly preparedStatements?: boolean | undefined;
+};

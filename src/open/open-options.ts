@@ -1,6 +1,6 @@
 import type { DoctorSettings } from "../model/doctor.ts";
 import type { Clock } from "../model/ids.ts";
-import type { POSTGRES_DEFAULTS } from "../model/limits.ts";
+import type { PostgresSettings } from "../model/limits.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { RunSettings } from "../runs/service.ts";
@@ -34,8 +34,8 @@ export interface OpenOptions {
   readonly runs?: RunSettings | undefined;
   /** Write budget and snapshots of the systems that `cairn.systems.open` opens. */
   readonly systems?: SystemSettings | undefined;
-  /** The connections of this process to PostgreSQL: how many, and after how long or how many transactions they are replaced. */
-  readonly postgres?: Partial<Record<keyof typeof POSTGRES_DEFAULTS, number>> | undefined;
+  /** The connections of this process to PostgreSQL: how many, when they are replaced, and whether statements are prepared. */
+  readonly postgres?: PostgresSettings | undefined;
   /** Which model to embed with, or embedders of your own in order of preference. */
   readonly embedder?: EmbedderChoice | readonly Embedder[];
   /** A Qdrant server that answers semantic searches. Its vectors are copies: the database keeps them all. */

@@ -1,4 +1,4 @@
-import type { POSTGRES_DEFAULTS } from "../model/limits.ts";
+import type { PostgresSettings } from "../model/limits.ts";
 import type { PostgresDatabase } from "../stores/postgres/driver/driver.ts";
 
 /** Returns the shared connections to the database of this URL. */
@@ -15,7 +15,7 @@ export interface PostgresPools {
 
 const INDEXING_POOL_MAX = 3;
 
-export function postgresPools(options: Partial<Record<keyof typeof POSTGRES_DEFAULTS, number>> = {}): PostgresPools {
+export function postgresPools(options: PostgresSettings = {}): PostgresPools {
   const opened = new Map<string, Promise<PostgresDatabase>>();
   const connect = (purpose: string, limits: typeof options) => (url: string) => {
     const key = `${purpose} ${url}`;
@@ -36,7 +36,7 @@ export function postgresPools(options: Partial<Record<keyof typeof POSTGRES_DEFA
   };
 }
 
-async function open(url: string, limits: Partial<Record<keyof typeof POSTGRES_DEFAULTS, number>>): Promise<PostgresDatabase> {
+async function open(url: string, limits: PostgresSettings): Promise<PostgresDatabase> {
   const { openPostgres } = await import("../stores/postgres/driver/driver.ts");
   return openPostgres({ url, ...limits });
 }

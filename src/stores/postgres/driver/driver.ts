@@ -4,12 +4,16 @@ import { sha256Hex } from "../../../model/ids.ts";
 import { POSTGRES_DEFAULTS } from "../../../model/limits.ts";
 import { waitLimitMs } from "../../../scheduling/calls.ts";
 import { retry } from "../../../scheduling/retry.ts";
-import { isCollision, isConnectionLoss, POOL_TIMEOUT, translatePostgresError } from "./errors.ts";
+import { isCollision, isConnectionLoss, isPreparedLoss, POOL_TIMEOUT, translatePostgresError } from "./errors.ts";
+import { assertManagesPrepared, localSettings, type SessionSettings, setUpSession } from "./session.ts";
 import { fromTimestamp } from "./time.ts";
 
 export type PgValue = string | number | boolean | null | Uint8Array | readonly (string | number | Uint8Array | null)[];
 
-/** Statements inside one transaction, with $1, $2 … as parameters. Each text is prepared once per connection, so texts must be few. */
+/**
+ * Statements inside one transaction, with $1, $2 … as parameters. Each text is prepared once per connection, so texts must be few.
+ * Through a pooler nothing is prepared.
+ */
 export interface PostgresTx {
   /** Returns the number of changed rows. */
   run(sql: string, ...params: readonly PgValue[]): Promise<number>;
@@ -51,6 +55,8 @@ export interface PostgresOptions {
   readonly connectionLifetimeS?: number;
   /** Transactions after which a connection is replaced. */
   readonly connectionMaxUses?: number;
+  /** Whether statements are prepared. Default: unless a pooler is between Cairn and the server. */
+  readonly preparedStatements?: boolean | undefined;
   readonly statementTimeoutMs?: number;
   /** Milliseconds that a call waits for a connection, new or pooled. */
   readonly connectTimeoutMs?: number;
@@ -72,6 +78,17 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
   const { poolMax = POSTGRES_DEFAULTS.poolMax, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000, reconnectMs = 15_000 } = options;
   const { connectionLifetimeS = POSTGRES_DEFAULTS.connectionLifetimeS, connectionMaxUses = POSTGRES_DEFAULTS.connectionMaxUses } = options;
   const where = nameOf(options.url);
+  const settings: SessionSettings = [
+    ["statement_timeout", String(statementTimeoutMs)],
+    ["lock_timeout", String(Math.ceil(0.9 * statementTimeoutMs))], // first, so that a lock is reported as a lock and not as a slow statement
+    ["idle_in_transaction_session_timeout", String(2 * statementTimeoutMs)],
+    // The formats that TYPES parses, whatever the server's configuration.
+    ["DateStyle", "ISO"],
+    ["TimeZone", "UTC"],
+  ];
+  const local = localSettings(settings);
+  /** A connection led through a pooler: transactions bring their settings with them. */
+  let pooled = false;
   const pool = new pg.Pool({
     connectionString: options.url,
     max: poolMax,
@@ -83,13 +100,14 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     allowExitOnIdle: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    statement_timeout: statementTimeoutMs,
-    lock_timeout: Math.ceil(0.9 * statementTimeoutMs), // first, so that a lock is reported as a lock and not as a slow statement
-    idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
     query_timeout: statementTimeoutMs + ANSWER_GRACE_MS,
-    // The formats that TYPES parses, whatever the server's configuration.
-    options: "-c DateStyle=ISO -c TimeZone=UTC",
     types: TYPES,
+    // No setting is a startup parameter: poolers refuse connections with such parameters, or ignore them.
+    async onConnect(client) {
+      if (!(await setUpSession(client, settings, connectTimeoutMs))) return;
+      pooled = true;
+      if (options.preparedStatements) await assertManagesPrepared(client, where);
+    },
   });
   pool.on("error", () => {}); // an idle connection that breaks is replaced; the next call fails if the server is down
   const connections = new Set<pg.PoolClient>();
@@ -117,12 +135,13 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     }
   }
 
-  /** Returns the server's time limits for a transaction of a call that must answer sooner than the connection's own limits. */
-  function timeouts(): string {
+  /** Returns settings for a transaction: time limits of a call that must answer sooner than usual, and through a pooler all settings. */
+  function transactionSettings(): string {
+    const inherited = pooled ? local : "";
     const lockMs = waitLimitMs(statementTimeoutMs);
-    if (lockMs >= statementTimeoutMs) return "";
+    if (lockMs >= statementTimeoutMs) return inherited;
     const statementMs = waitLimitMs(statementTimeoutMs, 0.3);
-    return `; SET LOCAL lock_timeout = ${Math.ceil(lockMs) + 1}; SET LOCAL statement_timeout = ${Math.ceil(statementMs) + 1}`;
+    return `${inherited}; SET LOCAL lock_timeout = ${Math.ceil(lockMs) + 1}; SET LOCAL statement_timeout = ${Math.ceil(statementMs) + 1}`;
   }
 
   /** Sends one query and gives up the connection rather than keep a call beyond its limit. The server's own limits come first. */
@@ -134,7 +153,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     return client.query(limited);
   }
 
-  async function attempt<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, committing: () => void): Promise<T> {
+  async function attempt<T>(frame: Frame, work: (tx: PostgresTx) => Promise<T>, committing: () => void): Promise<T> {
     if (closed) throw new CairnError("unavailable", `The connection to ${where} was closed. Open it again.`, { details: { where } });
     if (pool.waitingCount >= WAITING_MAX)
       throw new CairnError("unavailable", `${pool.waitingCount} calls already wait for a connection to ${where}. Try again later.`, {
@@ -147,13 +166,16 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
       broken = error;
     };
     client.on("error", onBreak);
+    const ownSettings = transactionSettings();
+    const begin = frame.single && ownSettings === "" ? undefined : frame.begin;
+    const tx = statements((query) => ask(client, query), options.preparedStatements ?? !pooled);
     try {
       if (begin === undefined) {
         committing(); // a statement on its own commits by itself
-        return await work(statements((query) => ask(client, query)));
+        return await work(tx);
       }
-      await ask(client, { text: begin + timeouts() });
-      const value = await work(statements((query) => ask(client, query)));
+      await ask(client, { text: begin + ownSettings });
+      const value = await work(tx);
       if (broken) throw broken; // known to have had no effect, since the commit was not sent
       committing();
       const { command } = await ask(client, { text: "COMMIT" });
@@ -170,14 +192,21 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     }
   }
 
-  async function transact<T>(begin: string | undefined, work: (tx: PostgresTx) => Promise<T>, idempotent: boolean): Promise<T> {
+  /** Returns whether a pooler that gave no sign of itself has lost a prepared statement. From then on nothing is prepared. */
+  function hasFoundPooler(error: unknown): boolean {
+    if (pooled || options.preparedStatements || !isPreparedLoss(error)) return false;
+    pooled = true;
+    return true;
+  }
+
+  async function transact<T>(frame: Frame, work: (tx: PostgresTx) => Promise<T>, idempotent: boolean): Promise<T> {
     let commitSent = false;
     const isEffectUnknown = (error: unknown) => isConnectionLoss(error) && commitSent && !idempotent;
     const isRetryable = (error: unknown) =>
-      !closed && (isCollision(error) || (isConnectionLoss(error) && reached && !isEffectUnknown(error)));
+      !closed && (isCollision(error) || hasFoundPooler(error) || (isConnectionLoss(error) && reached && !isEffectUnknown(error)));
     const once = () => {
       commitSent = false;
-      return attempt(begin, work, () => {
+      return attempt(frame, work, () => {
         commitSent = true;
       });
     };
@@ -190,11 +219,10 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
 
   return {
     where,
-    read: (schema, work) => transact(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${lookIn(schema)}`, work, true),
-    write: (schema, work, { idempotent = false } = {}) => transact(`BEGIN; ${lookIn(schema)}`, work, idempotent),
+    read: (schema, work) => transact({ begin: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${lookIn(schema)}` }, work, true),
+    write: (schema, work, { idempotent = false } = {}) => transact({ begin: `BEGIN; ${lookIn(schema)}` }, work, idempotent),
     statement<Row>(sql: string, params: readonly PgValue[], { idempotent = false, outsideTransaction = false }: WriteOptions = {}) {
-      const begin = !outsideTransaction && timeouts() !== "" ? "BEGIN" : undefined; // limits of its own need a transaction
-      return transact(begin, (tx) => tx.all<Row>(sql, ...params), idempotent);
+      return transact(outsideTransaction ? {} : { begin: "BEGIN", single: true }, (tx) => tx.all<Row>(sql, ...params), idempotent);
     },
     script<Row>(sql: string) {
       const runScript = async (tx: PostgresTx) => {
@@ -205,7 +233,7 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
           throw error;
         }
       };
-      return transact(undefined, runScript, false);
+      return transact({}, runScript, false);
     },
     async close() {
       if (closed) return;
@@ -214,6 +242,13 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
       await pool.end();
     },
   };
+}
+
+/** How a unit of work becomes a transaction. Without `begin` it controls its transactions itself. */
+interface Frame {
+  readonly begin?: string;
+  /** The work is one statement, so it needs a transaction only for settings of its own. */
+  readonly single?: boolean;
 }
 
 /** Delays between attempts of a transaction that met another one or lost its connection. */
@@ -238,8 +273,9 @@ export function quoteName(name: string): string {
   return `"${name}"`;
 }
 
-function statements(ask: (query: pg.QueryConfig) => Promise<pg.QueryResult>): PostgresTx {
-  const query = (text: string, values: readonly PgValue[]) => ask({ name: statementName(text), text, values: [...values] });
+function statements(ask: (query: pg.QueryConfig) => Promise<pg.QueryResult>, prepare: boolean): PostgresTx {
+  const query = (text: string, values: readonly PgValue[]) =>
+    ask({ ...(prepare && { name: statementName(text) }), text, values: [...values] });
   return {
     run: async (sql, ...params) => (await query(sql, params)).rowCount ?? 0,
     get: async <Row>(sql: string, ...params: readonly PgValue[]) => (await query(sql, params)).rows[0] as Row | undefined,

@@ -1,12 +1,24 @@
 import { CairnError } from "../../../model/errors.ts";
 import { abandonedOnServer, migratingError } from "../../../model/migration.ts";
+import { unpreparedError } from "./session.ts";
 
 /** The server went away, or this connection to it did; another connection may work. */
 export function isConnectionLoss(error: unknown): boolean {
   const code = codeOf(error);
-  if (code !== undefined) return LOST.has(code) || code.startsWith("08");
+  if (code !== undefined) return LOST.has(code) || (code.startsWith("08") && !isStatementPooling(error));
   // pg gives these no code.
   return error instanceof Error && /^Connection terminated|^Query read timeout|not queryable/.test(error.message);
+}
+
+/** Returns whether a prepared statement is missing or exists already: a pooler gave the connection to another server session. */
+export function isPreparedLoss(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === "26000" || code === "42P05";
+}
+
+/** PgBouncer reports with the code of a protocol violation that it refuses transactions. */
+function isStatementPooling(error: unknown): boolean {
+  return codeOf(error) === "08P01" && error instanceof Error && error.message.startsWith("transaction blocks not allowed");
 }
 
 /** Returns whether the transaction was rolled back by a deadlock or a serialization failure, and may be repeated. */
@@ -40,6 +52,9 @@ export function translatePostgresError(error: unknown, where: string, outcome: "
   if (error instanceof Error && error.message === POOL_TIMEOUT)
     return unavailable(`All connections to ${where} are busy. Nothing was stored; try again.`, 1_000);
   if (code === undefined) return error;
+  if (isPreparedLoss(error)) return unpreparedError(where, error);
+  if (isStatementPooling(error))
+    return unavailable(`The connection pooler at ${where} pools statements, so it refuses transactions. Set pool_mode = transaction.`);
   if (code.startsWith("23"))
     return new CairnError("conflict", "The record conflicts with a stored one.", { cause: error, details: { where, code } });
   if (code.startsWith("28")) return unavailable(`PostgreSQL at ${where} refused the user name or password. Correct the database URL.`);

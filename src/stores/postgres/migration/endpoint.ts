@@ -6,30 +6,47 @@ import type { Counters, DatabaseShape, Row, TableShape } from "../../../ports/mi
 import { retry } from "../../../scheduling/retry.ts";
 import { quoteName } from "../driver/driver.ts";
 import { isCollision, translatePostgresError } from "../driver/errors.ts";
+import { type SessionSettings, setUpSession } from "../driver/session.ts";
 import { rowDecoder } from "./binary.ts";
 
 /** Tables that hold rows of every collection. Those of the code index stay behind: it is derived, and SQLite keeps it in another file. */
 const WITH_COLLECTION = ["embedding_versions", "vectors", "vector_index", "vector_outbox"];
 
-/** Opens a connection with one schema in its search path and without time limits, because large tables take long. */
+const CONNECT_TIMEOUT_MS = 10_000;
+const SETTINGS: SessionSettings = [
+  ["statement_timeout", "0"],
+  ["DateStyle", "ISO"],
+  ["TimeZone", "UTC"],
+];
+
+/**
+ * Opens a connection with one schema in its search path and without time limits, because large tables take long. Refuses a pooler: a
+ * migration holds a lock of its session until it ends, so that the end of its process releases the lock.
+ */
 export async function connectTo(url: string, schema: string, where: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
     application_name: "cairn migrate",
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    statement_timeout: 0,
-    options: "-c DateStyle=ISO -c TimeZone=UTC -c client_encoding=UTF8",
   });
   client.on("error", () => {}); // the next statement raises it
   try {
     await client.connect();
+    if (await setUpSession(client, SETTINGS, CONNECT_TIMEOUT_MS)) throw pooledError(where);
     await client.query(`SET search_path TO ${quoteName(schema)}`);
   } catch (error) {
     await client.end().catch(() => {});
     throw translatePostgresError(error, where);
   }
   return client;
+}
+
+function pooledError(where: string): CairnError {
+  return new CairnError(
+    "unavailable",
+    `A migration needs a direct connection, and ${where} is behind a connection pooler. Use the address of PostgreSQL itself for the migration. Nothing was changed.`,
+  );
 }
 
 /** Reads the rows of a table in batches, by binary COPY. */
