@@ -6,7 +6,7 @@ import { drainInbox } from "./drain-inbox.ts";
 import { hasEnded, newOwner } from "./owner.ts";
 import { storeShape } from "./retrying-store.ts";
 import { workerLane } from "./worker-lane.ts";
-import { type WorkerEvent, type WorkerGraph, type WorkerOptions, workerSettings } from "./worker-options.ts";
+import { assertGraphLimits, type WorkerEvent, type WorkerGraph, type WorkerOptions, workerSettings } from "./worker-options.ts";
 
 /** A pool that executes queued, answered and abandoned runs of its graphs, and drains its inboxes. */
 export interface Worker {
@@ -161,9 +161,11 @@ export function worker(options: WorkerOptions): Worker {
 function assertGraphs(graphs: readonly WorkerGraph[], inboxes: number): void {
   if (graphs.length + inboxes === 0) throw new CairnError("invalid_input", "A worker needs a graph or an inbox.");
   const names = new Set<string>();
-  for (const { graph } of graphs) {
+  for (const one of graphs) {
+    const { graph } = one;
     const key = `${graph.name} ${graph.fingerprint}`;
     if (names.has(key)) throw new CairnError("invalid_input", `The graph ${JSON.stringify(graph.name)} is given twice.`);
     names.add(key);
+    assertGraphLimits(one);
   }
 }

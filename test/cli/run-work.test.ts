@@ -81,6 +81,29 @@ describe("cairn run work", () => {
     expect(JSON.parse(cairn("run", "get", "o3", "--json").stdout).run.status).toBe("queued");
   });
 
+  it("keeps the limits that the module exports with a graph", () => {
+    const module = (limits: string) => `
+      import { setTimeout as sleep } from "node:timers/promises";
+      import { END, graph } from "cairn-memory/runs";
+      let running = 0;
+      export const parcel = graph({ name: "parcel" })
+        .node("send", async (state) => {
+          const most = ++running;
+          await sleep(50);
+          running--;
+          return { ...state, most };
+        })
+        .edge("send", END).entry("send").compile();
+      export const work = [{ graph: parcel, ${limits} }];`;
+    writeFileSync(join(folder, "limited.mjs"), module("concurrency: 1"));
+    cairn("run", "work", "limited.mjs", "--until-idle");
+    for (const id of ["p1", "p2", "p3", "p4"]) cairn("run", "enqueue", "parcel", "{}", "--run-id", id);
+    expect(cairn("run", "work", "limited.mjs", "--until-idle").stdout.match(/completed/g)).toHaveLength(4);
+    for (const id of ["p1", "p2", "p3", "p4"]) expect(JSON.parse(cairn("run", "state", id, "--json").stdout).state_json).toBe('{"most":1}');
+    writeFileSync(join(folder, "limited.mjs"), module("perSecond: -1"));
+    expect(cairn("run", "work", "limited.mjs")).toMatchObject({ status: 2, stderr: expect.stringContaining("perSecond of the graph") });
+  });
+
   it("drains the systems that the module exports", async () => {
     const { system } = await import("../../src/systems.ts");
     const shop = system({ systemId: "shop", storage: { storage: "sqlite", stateDir: env.CAIRN_STATE_DIR } });

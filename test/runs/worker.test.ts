@@ -310,5 +310,9 @@ describe("a worker", () => {
     expect(() => worker({ store, graphs: [] })).toThrow("needs a graph or an inbox");
     expect(() => worker({ store, graphs: [ask, ask] })).toThrow("given twice");
     expect(() => worker({ store, graphs: [ask], concurrency: 0 })).toThrow("concurrency");
+    for (const concurrency of [0, 1.5, Number.NaN])
+      expect(() => worker({ store, graphs: [{ graph: ask, concurrency }] })).toThrow("concurrency of the graph");
+    for (const perSecond of [0, -1, Number.NaN])
+      expect(() => worker({ store, graphs: [{ graph: ask, perSecond }] })).toThrow("perSecond of the graph");
   });
 });

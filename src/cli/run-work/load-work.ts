@@ -3,12 +3,13 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CairnError } from "../../model/errors.ts";
 import type { CompiledGraph } from "../../runs/compiled.ts";
+import type { WorkerGraph } from "../../runs/worker-options.ts";
 import type { Handlers } from "../../systems/inboxes.ts";
 
 /** What a module gives a worker to do. */
 export interface Work {
   readonly path: string;
-  readonly graphs: readonly CompiledGraph<unknown>[];
+  readonly graphs: readonly WorkerGraph[];
   readonly systems: Readonly<Record<string, Handlers>>;
 }
 
@@ -16,7 +17,7 @@ export interface Work {
 const PATH_SHOWN = 200;
 const REASON_SHOWN = 1_000;
 
-/** Imports a module and returns the graphs that it exports, alone, in lists or in objects, and its `systems`. */
+/** Imports a module and returns the graphs that it exports, alone, with limits, in lists or in objects, and its `systems`. */
 export async function loadWork(file: string, cwd: string): Promise<Work> {
   const path = findFile(resolve(cwd, file));
   const shown = JSON.stringify(file.slice(0, PATH_SHOWN));
@@ -28,7 +29,7 @@ export async function loadWork(file: string, cwd: string): Promise<Work> {
     throw new CairnError("invalid_input", `${shown} could not be imported: ${reason}`, { cause });
   }
   const systems = { ...systemsOf(exported.systems), ...systemsOf((exported.default as { systems?: unknown } | undefined)?.systems) };
-  const graphs = [...new Set(Object.values(exported).flatMap((value) => graphsIn(value, 2)))];
+  const graphs = withoutRepeats(Object.values(exported).flatMap((value) => graphsIn(value, 2)));
   if (graphs.length + Object.keys(systems).length === 0)
     throw new CairnError(
       "invalid_input",
@@ -45,10 +46,18 @@ function findFile(path: string): string {
   }
 }
 
-function graphsIn(value: unknown, depth: number): readonly CompiledGraph<unknown>[] {
-  if (isGraph(value)) return [value];
+function graphsIn(value: unknown, depth: number): readonly WorkerGraph[] {
+  if (isGraph(value)) return [{ graph: value }];
   if (typeof value !== "object" || value === null || depth === 0) return [];
+  if (isGraph((value as { graph?: unknown }).graph)) return [value as WorkerGraph];
   return Object.values(value).flatMap((inner) => graphsIn(inner, depth - 1));
+}
+
+/** A module may export a graph alone, for programs, and with limits, for workers: the limits hold. */
+function withoutRepeats(found: readonly WorkerGraph[]): readonly WorkerGraph[] {
+  const byGraph = new Map<WorkerGraph["graph"], WorkerGraph>();
+  for (const one of found) if (!byGraph.has(one.graph) || Object.keys(one).length > 1) byGraph.set(one.graph, one);
+  return [...byGraph.values()];
 }
 
 /** Recognises graphs of another copy of this package too. */

@@ -14,7 +14,7 @@ export const workCommand: Command = {
   path: ["run", "work"],
   summary: "Execute queued, answered and abandoned runs of a module's graphs, until stopped.",
   description:
-    "The module exports compiled graphs, and may export systems: effects by system, component and port. Ctrl-C lets the current steps finish; other workers continue the runs.",
+    "The module exports compiled graphs, alone or with limits as { graph, concurrency, perSecond, retry }, and may export systems: effects by system, component and port. Ctrl-C lets the current steps finish; other workers continue the runs.",
   flags: [
     { name: "module", kind: "text", description: "JavaScript module that exports the graphs.", placeholder: "path", required: true },
     {
@@ -48,12 +48,12 @@ export const workCommand: Command = {
       onEvent: report,
     });
     try {
-      const names = [...graphs.map(({ name }) => name), ...Object.keys(systems)];
+      const names = [...graphs.map(({ graph }) => graph.name), ...Object.keys(systems)];
       if (json)
         printJson(host, {
           type: "listening",
           worker_id: worker.workerId,
-          graphs: graphs.map(({ name }) => name),
+          graphs: graphs.map(({ graph }) => graph.name),
           systems: Object.keys(systems),
         });
       else
