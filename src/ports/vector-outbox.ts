@@ -17,14 +17,16 @@ export interface VectorChange {
 export interface VectorOutbox {
   /** Starts recording changes, beginning with every existing vector. Returns the stable id of this database for the external index. */
   enable(): Promise<string>;
-  /** Returns the oldest changes of a version, at most `limit`. */
-  pending(versionId: number, limit: number): Promise<readonly VectorChange[]>;
+  /** Returns the oldest changes of a version with a number above `afterChange`, at most `limit`. */
+  pending(versionId: number, limit: number, afterChange: number): Promise<readonly VectorChange[]>;
   /** Deletes acknowledged changes. A vector that changed again meanwhile stays, with its new number. */
   done(versionId: number, changes: readonly VectorChange[]): Promise<void>;
   /** Returns the record ids of pending changes, at most `limit`. */
   pendingIds(versionId: number, limit: number): Promise<readonly string[]>;
-  /** Deletes the changes of deleted versions. */
-  forgetGone(): Promise<void>;
+  /** Returns the deleted versions whose vectors the external index may still have: their deletion is in the outbox. */
+  deletedVersions(): Promise<readonly number[]>;
+  /** Deletes the changes of these versions. */
+  forgetVersions(versionIds: readonly number[]): Promise<void>;
   /** Records these vectors as changed, because the external index differs from the database. */
   mark(versionId: number, keys: readonly number[]): Promise<void>;
   /** Returns the keys that have a vector, in order, after `afterKey`. */

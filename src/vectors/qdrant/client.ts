@@ -1,136 +1,170 @@
 import { z } from "zod";
-import { CairnError } from "../../model/errors.ts";
-import { waitLimitMs } from "../../scheduling/calls.ts";
-
-export interface QdrantOptions {
-  readonly url: string;
-  readonly apiKey?: string | undefined;
-  /** Milliseconds for one request; default five seconds. */
-  readonly timeoutMs?: number | undefined;
-}
+import { failure, type QdrantOptions, qdrantRequest, statusOf } from "./request.ts";
+import { keyOf, markerId, pointId } from "./tenant.ts";
 
 export interface QdrantPoint {
-  readonly id: number;
+  /** The key of the vector in its database. */
+  readonly key: number;
   readonly vector: Float32Array;
-  readonly payload: { readonly id: string };
+  /** The id of the record. */
+  readonly id: string;
 }
 
-/** The part of the REST API of Qdrant that Cairn uses (1.10 and newer: `/points/query`). */
+/** The points of one tenant in one Qdrant collection. */
+export interface TenantPoints {
+  readonly collection: string;
+  readonly tenant: string;
+}
+
+export interface CollectionState {
+  readonly dimension: number | undefined;
+  /** The indexed payload fields, and whether the index groups points by tenant. */
+  readonly indexes: ReadonlyMap<string, { readonly tenant: boolean }>;
+}
+
+/** The part of the REST API of Qdrant that Cairn uses (1.11 and newer). Each verb on points names a tenant and reaches no other. */
 export interface QdrantClient {
   /** Returns the names of all collections on the server. */
   collections(signal?: AbortSignal): Promise<readonly string[]>;
-  createCollection(name: string, dimension: number, signal?: AbortSignal): Promise<void>;
-  deleteCollection(name: string, signal?: AbortSignal): Promise<void>;
+  /** Returns `undefined` for a collection that does not exist. */
+  describe(collection: string, signal?: AbortSignal): Promise<CollectionState | undefined>;
+  createCollection(collection: string, dimension: number, signal?: AbortSignal): Promise<void>;
+  /** Creates an index of a payload field with keywords. Repetition is harmless. */
+  createIndex(collection: string, field: string, options: { readonly tenant: boolean }, signal?: AbortSignal): Promise<void>;
+  deleteCollection(collection: string, signal?: AbortSignal): Promise<void>;
   /** Resolves when the points are searchable. */
-  upsert(name: string, points: readonly QdrantPoint[], signal?: AbortSignal): Promise<void>;
-  remove(name: string, ids: readonly number[], signal?: AbortSignal): Promise<void>;
-  count(name: string, signal?: AbortSignal): Promise<number>;
-  /** Returns ids in order, and the start of the next page. */
+  upsert(at: TenantPoints, points: readonly QdrantPoint[], signal?: AbortSignal): Promise<void>;
+  remove(at: TenantPoints, keys: readonly number[], signal?: AbortSignal): Promise<void>;
+  /** Deletes all points of a tenant, with its marker. */
+  removeTenant(at: TenantPoints, signal?: AbortSignal): Promise<void>;
+  count(at: TenantPoints, signal?: AbortSignal): Promise<number>;
+  /** Returns keys in order, from `from` on, and the start of the next page. */
   scroll(
-    name: string,
-    offset: number | undefined,
+    at: TenantPoints,
+    from: number | undefined,
     limit: number,
     signal?: AbortSignal,
-  ): Promise<{ ids: number[]; next: number | undefined }>;
+  ): Promise<{ keys: number[]; next: number | undefined }>;
   /** Returns the record ids of the nearest points, best first, among the given records or all. */
-  query(name: string, vector: Float32Array, limit: number, among: readonly string[] | undefined, signal?: AbortSignal): Promise<string[]>;
+  query(
+    at: TenantPoints,
+    vector: Float32Array,
+    limit: number,
+    among: readonly string[] | undefined,
+    signal?: AbortSignal,
+  ): Promise<string[]>;
+  /** Returns whether the tenant was marked as copied. The mark disappears with the collection. */
+  isMarked(at: TenantPoints, signal?: AbortSignal): Promise<boolean>;
+  mark(at: TenantPoints, dimension: number, signal?: AbortSignal): Promise<void>;
 }
 
-const Done = z.object({ result: z.unknown() });
+const Accepted = z.object({ result: z.literal(true) });
+const Updated = z.object({ result: z.object({ status: z.string() }) });
 const Collections = z.object({ result: z.object({ collections: z.array(z.object({ name: z.string() })) }) });
+const Collection = z.object({
+  result: z.object({
+    config: z.object({ params: z.object({ vectors: z.unknown() }) }),
+    payload_schema: z.record(
+      z.string(),
+      z.object({ data_type: z.string(), params: z.object({ is_tenant: z.boolean().nullish() }).nullish() }),
+    ),
+  }),
+});
 const Count = z.object({ result: z.object({ count: z.int() }) });
 const Scroll = z.object({
-  result: z.object({ points: z.array(z.object({ id: z.int() })), next_page_offset: z.int().nullish() }),
+  result: z.object({ points: z.array(z.object({ id: z.string() })), next_page_offset: z.string().nullish() }),
 });
 const Query = z.object({ result: z.object({ points: z.array(z.object({ payload: z.object({ id: z.string() }) })) }) });
 
-const TIMEOUT_MS = 5_000;
+/** Links per point within a tenant. `m` is 0: no search spans tenants, so a graph of the whole collection would have no use. */
+const TENANT_GRAPH = { m: 0, payload_m: 16 };
 
-export function qdrantClient({ url, apiKey, timeoutMs = TIMEOUT_MS }: QdrantOptions): QdrantClient {
-  const base = url.replace(/(?<!\/)\/+$/, "");
+export function qdrantClient(options: QdrantOptions): QdrantClient {
+  const request = qdrantRequest(options);
+  const at = (collection: string) => `/collections/${encodeURIComponent(collection)}`;
 
-  async function call<Schema extends z.ZodType>(
-    schema: Schema,
-    method: "GET" | "PUT" | "POST" | "DELETE",
-    path: string,
-    body: unknown,
-    signal: AbortSignal | undefined,
-  ): Promise<z.output<Schema>> {
-    // The database can answer instead if the call has time left.
-    const limitMs = Math.floor(Math.min(timeoutMs, waitLimitMs(Number.POSITIVE_INFINITY) / 2));
-    const timeout = AbortSignal.timeout(limitMs);
-    let response: Response;
-    let text: string;
-    try {
-      response = await fetch(base + path, {
-        method,
-        headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...(apiKey ? { "api-key": apiKey } : {}) },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-        redirect: "error", // a key must not follow a redirect to another host
-      });
-      text = await response.text();
-    } catch (cause) {
-      signal?.throwIfAborted();
-      const why = timeout.aborted ? `no answer within ${limitMs} ms` : "it cannot be reached";
-      throw new CairnError("unavailable", `Qdrant does not answer: ${why}. Check qdrant.url.`, { cause });
-    }
-    if (!response.ok)
-      throw new CairnError("unavailable", `Qdrant refused the request: ${errorOf(text) ?? `status ${response.status}`}`, {
-        details: { status: response.status },
-      });
-    const parsed = schema.safeParse(readJson(text));
-    if (!parsed.success) throw new CairnError("unavailable", "Qdrant returned an unexpected response.");
-    return parsed.data;
+  /** Waits until an update is applied. Qdrant may also answer that it only recorded the update, which is not done. */
+  async function update(method: "PUT" | "POST", path: string, body: unknown, signal: AbortSignal | undefined): Promise<void> {
+    const { result } = await request(Updated, method, `${path}?wait=true`, body, signal);
+    if (result.status !== "completed") throw failure("tenant", `Qdrant has not applied an update yet: status ${result.status}.`);
   }
 
-  const at = (name: string) => `/collections/${encodeURIComponent(name)}`;
+  const upsert = (collection: string, points: readonly object[], signal: AbortSignal | undefined) =>
+    update("PUT", `${at(collection)}/points`, { points }, signal);
+  const removeWhere = (collection: string, filter: object, signal: AbortSignal | undefined) =>
+    update("POST", `${at(collection)}/points/delete`, { filter }, signal);
+  const scroll = async (collection: string, body: object, signal: AbortSignal | undefined) =>
+    (await request(Scroll, "POST", `${at(collection)}/points/scroll`, { ...body, with_payload: false, with_vector: false }, signal)).result;
+
   return {
     async collections(signal) {
-      const { result } = await call(Collections, "GET", "/collections", undefined, signal);
+      const { result } = await request(Collections, "GET", "/collections", undefined, signal);
       return result.collections.map(({ name }) => name);
     },
-    async createCollection(name, dimension, signal) {
-      await call(Done, "PUT", at(name), { vectors: { size: dimension, distance: "Cosine" } }, signal);
-      // Filtered searches select records by id.
-      await call(Done, "PUT", `${at(name)}/index?wait=true`, { field_name: "id", field_schema: "keyword" }, signal);
+    async describe(collection, signal) {
+      const found = await request(Collection, "GET", at(collection), undefined, signal).catch((error: unknown) => {
+        if (statusOf(error) === 404) return undefined;
+        throw error;
+      });
+      if (!found) return undefined;
+      const { result } = found;
+      const vectors = z.object({ size: z.int(), distance: z.literal("Cosine") }).safeParse(result.config.params.vectors);
+      const keywords = Object.entries(result.payload_schema).filter(([, { data_type }]) => data_type === "keyword");
+      return {
+        dimension: vectors.data?.size,
+        indexes: new Map(keywords.map(([field, { params }]) => [field, { tenant: params?.is_tenant === true }])),
+      };
     },
-    async deleteCollection(name, signal) {
-      await call(Done, "DELETE", at(name), undefined, signal);
+    async createCollection(collection, dimension, signal) {
+      await request(
+        Accepted,
+        "PUT",
+        at(collection),
+        { vectors: { size: dimension, distance: "Cosine" }, hnsw_config: TENANT_GRAPH },
+        signal,
+      );
     },
-    async upsert(name, points, signal) {
-      const body = { points: points.map(({ id, vector, payload }) => ({ id, vector: [...vector], payload })) };
-      await call(Done, "PUT", `${at(name)}/points?wait=true`, body, signal);
+    async createIndex(collection, field, { tenant }, signal) {
+      const schema = { type: "keyword", ...(tenant ? { is_tenant: true } : {}) };
+      await update("PUT", `${at(collection)}/index`, { field_name: field, field_schema: schema }, signal);
     },
-    async remove(name, ids, signal) {
-      await call(Done, "POST", `${at(name)}/points/delete?wait=true`, { points: ids }, signal);
+    async deleteCollection(collection, signal) {
+      await request(Accepted, "DELETE", at(collection), undefined, signal);
     },
-    async count(name, signal) {
-      return (await call(Count, "POST", `${at(name)}/points/count`, { exact: true }, signal)).result.count;
+    upsert: ({ collection, tenant }, points, signal) =>
+      upsert(
+        collection,
+        points.map(({ key, vector, id }) => ({ id: pointId(tenant, key), vector: [...vector], payload: { tenant, id } })),
+        signal,
+      ),
+    remove: ({ collection, tenant }, keys, signal) =>
+      removeWhere(collection, { must: [ofTenant(tenant), { has_id: keys.map((key) => pointId(tenant, key)) }] }, signal),
+    removeTenant: ({ collection, tenant }, signal) =>
+      removeWhere(collection, { should: [ofTenant(tenant), { has_id: [markerId(tenant)] }] }, signal),
+    async count({ collection, tenant }, signal) {
+      const body = { exact: true, filter: { must: [ofTenant(tenant)] } };
+      return (await request(Count, "POST", `${at(collection)}/points/count`, body, signal)).result.count;
     },
-    async scroll(name, offset, limit, signal) {
-      const body = { limit, with_payload: false, with_vector: false, ...(offset === undefined ? {} : { offset }) };
-      const { result } = await call(Scroll, "POST", `${at(name)}/points/scroll`, body, signal);
-      return { ids: result.points.map(({ id }) => id), next: result.next_page_offset ?? undefined };
+    async scroll({ collection, tenant }, from, limit, signal) {
+      const body = { limit, filter: { must: [ofTenant(tenant)] }, ...(from === undefined ? {} : { offset: pointId(tenant, from) }) };
+      const { points, next_page_offset } = await scroll(collection, body, signal);
+      return { keys: points.map(({ id }) => keyOf(id)), next: next_page_offset == null ? undefined : keyOf(next_page_offset) };
     },
-    async query(name, vector, limit, among, signal) {
-      const filter = among && { must: [{ key: "id", match: { any: among } }] };
-      const body = { query: [...vector], limit, with_payload: true, with_vector: false, ...(filter ? { filter } : {}) };
-      const { result } = await call(Query, "POST", `${at(name)}/points/query`, body, signal);
+    async query({ collection, tenant }, vector, limit, among, signal) {
+      const filter = { must: [ofTenant(tenant), ...(among ? [{ key: "id", match: { any: among } }] : [])] };
+      const body = { query: [...vector], limit, with_payload: ["id"], with_vector: false, filter };
+      const { result } = await request(Query, "POST", `${at(collection)}/points/query`, body, signal);
       return result.points.map(({ payload }) => payload.id);
+    },
+    async isMarked({ collection, tenant }, signal) {
+      const { points } = await scroll(collection, { limit: 1, filter: { must: [{ has_id: [markerId(tenant)] }] } }, signal);
+      return points.length > 0;
+    },
+    async mark({ collection, tenant }, dimension, signal) {
+      const vector = Array.from({ length: dimension }, (_, i) => (i === 0 ? 1 : 0));
+      await upsert(collection, [{ id: markerId(tenant), vector, payload: { copied: tenant } }], signal);
     },
   };
 }
 
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // not JSON, such as a page of a proxy
-  }
-}
-
-function errorOf(text: string): string | undefined {
-  const parsed = z.object({ status: z.object({ error: z.string() }) }).safeParse(readJson(text));
-  return parsed.success ? parsed.data.status.error.slice(0, 500) : undefined;
-}
+const ofTenant = (tenant: string) => ({ key: "tenant", match: { value: tenant } });

@@ -1,10 +1,19 @@
 import { retryDelayMs } from "../../scheduling/retry.ts";
-import type { QdrantClient } from "./client.ts";
-import { type Mirrored, sync } from "./sync.ts";
+import type { QdrantHealth } from "./health.ts";
+import { COMPARISONS, type Comparison } from "./sync.ts";
+
+/** Work for Qdrant, which is repeated until it succeeds. */
+export interface FeederTask {
+  /** Tasks with the same key never run at the same time; a newer one replaces one that waits. */
+  readonly key: string;
+  run(comparison: Comparison, signal: AbortSignal): Promise<void>;
+}
 
 /** Copies changes to Qdrant in the background. Runs one pass per collection at a time and never keeps the process alive. */
 export interface Feeder {
-  schedule(mirrored: Mirrored): void;
+  schedule(task: FeederTask, comparison: Comparison): void;
+  /** Forgets the task of this key. A pass that runs is not repeated. */
+  cancel(key: string): void;
   /** Copies pending changes for a short time; the rest stays in the outbox for the next process. */
   close(): Promise<void>;
 }
@@ -15,61 +24,113 @@ export interface FeederOptions {
   readonly closeMs?: number;
 }
 
-export function feeder(client: QdrantClient, { firstDelayMs = 100, longestDelayMs = 60_000, closeMs = 2_000 }: FeederOptions = {}): Feeder {
+/** Passes at the same time, so that a server with thousands of projects is not flooded after a restart. */
+const PASSES_MAX = 4;
+
+interface Entry {
+  task: FeederTask;
+  comparison: Comparison;
+  attempt: number;
+  running: boolean;
+  /** The comparison of a request that arrived during a pass, which may have missed its changes. */
+  again: Comparison | undefined;
+  timer: NodeJS.Timeout | undefined;
+}
+
+export function feeder(health: QdrantHealth, { firstDelayMs = 100, longestDelayMs = 60_000, closeMs = 2_000 }: FeederOptions = {}): Feeder {
   const backoff = { firstMs: firstDelayMs, maxMs: longestDelayMs };
   const stop = new AbortController();
-  const waiting = new Map<string, { readonly mirrored: Mirrored; readonly timer: NodeJS.Timeout }>();
-  const running = new Map<string, Promise<void>>();
-  /** Requests that arrived during a pass, which may have missed their changes. */
-  const again = new Map<string, Mirrored>();
+  const entries = new Map<string, Entry>();
+  const ready: Entry[] = [];
+  const passes = new Set<Promise<void>>();
   let closing = false;
 
-  function scheduleAfter(mirrored: Mirrored, attempt: number): void {
-    if (closing) return;
-    const before = waiting.get(mirrored.prefix);
-    if (before) return void waiting.set(mirrored.prefix, { ...before, mirrored: both(before.mirrored, mirrored) });
-    const timer = setTimeout(() => start(waiting.get(mirrored.prefix)!.mirrored, attempt), retryDelayMs(backoff, attempt));
-    timer.unref();
-    waiting.set(mirrored.prefix, { mirrored, timer });
+  function enqueue(entry: Entry): void {
+    entry.timer = undefined;
+    ready.push(entry);
+    startReady();
   }
 
-  function start(mirrored: Mirrored, attempt: number): void {
-    waiting.delete(mirrored.prefix);
-    const pass = sync(client, mirrored, stop.signal).then(
-      () => true,
-      () => false, // Qdrant or the database is unavailable: the next pass tries again
+  function startReady(): void {
+    while (passes.size < PASSES_MAX && ready.length > 0) {
+      const entry = ready.shift()!;
+      if (entries.get(entry.task.key) !== entry) continue;
+      const pauseMs = health.serverPauseMs();
+      if (pauseMs === 0 && !stop.signal.aborted) start(entry);
+      else if (!closing) wait(entry, pauseMs);
+    }
+  }
+
+  function wait(entry: Entry, delayMs: number): void {
+    entry.timer = setTimeout(() => enqueue(entry), delayMs);
+    entry.timer.unref();
+  }
+
+  function start(entry: Entry): void {
+    const { task, comparison } = entry;
+    entry.running = true;
+    const pass = task.run(comparison, stop.signal).then(
+      () => {
+        health.succeeded(task.key);
+        return true;
+      },
+      (error: unknown) => {
+        health.failed(task.key, error); // Qdrant or the database is unavailable: the next pass tries again
+        return false;
+      },
     );
-    running.set(
-      mirrored.prefix,
-      pass.then((done) => {
-        running.delete(mirrored.prefix);
-        const more = again.get(mirrored.prefix);
-        again.delete(mirrored.prefix);
-        if (!done) scheduleAfter(more ? both(mirrored, more) : mirrored, attempt + 1);
-        else if (more) scheduleAfter(more, 1);
-      }),
-    );
+    const ended = pass.then((done) => {
+      passes.delete(ended);
+      finish(entry, done);
+      startReady();
+    });
+    passes.add(ended);
+  }
+
+  function finish(entry: Entry, done: boolean): void {
+    const { task, again, comparison, attempt } = entry;
+    if (entries.get(task.key) !== entry) return; // cancelled
+    if (closing || (done && again === undefined)) return void entries.delete(task.key);
+    entry.running = false;
+    entry.again = undefined;
+    entry.attempt = done ? 1 : attempt + 1;
+    // A server that failed may have lost points.
+    entry.comparison = done ? again! : more(more(comparison, "count"), again ?? "none");
+    wait(entry, retryDelayMs(backoff, entry.attempt));
   }
 
   return {
-    schedule(mirrored) {
-      if (running.has(mirrored.prefix)) again.set(mirrored.prefix, both(again.get(mirrored.prefix), mirrored));
-      else scheduleAfter(mirrored, 1);
+    schedule(task, comparison) {
+      if (closing) return;
+      const entry = entries.get(task.key);
+      if (!entry) {
+        const added = { task, comparison, attempt: 1, running: false, again: undefined, timer: undefined };
+        entries.set(task.key, added);
+        return wait(added, retryDelayMs(backoff, 1));
+      }
+      entry.task = task;
+      if (entry.running) entry.again = more(entry.again ?? "none", comparison);
+      else entry.comparison = more(entry.comparison, comparison);
+    },
+    cancel(key) {
+      clearTimeout(entries.get(key)?.timer);
+      entries.delete(key);
     },
     async close() {
       closing = true;
-      for (const { mirrored, timer } of [...waiting.values()]) {
-        clearTimeout(timer);
-        start(mirrored, 1);
-      }
       const giveUp = setTimeout(() => stop.abort(), closeMs);
-      await Promise.all(running.values());
+      for (const entry of entries.values()) {
+        if (entry.timer === undefined) continue;
+        clearTimeout(entry.timer);
+        entry.timer = undefined;
+        ready.push(entry);
+      }
+      startReady();
+      while (passes.size > 0) await Promise.race(passes);
       clearTimeout(giveUp);
     },
   };
 }
 
-/** Merges two requests: the newer one, and thorough if either is. */
-function both(before: Mirrored | undefined, mirrored: Mirrored): Mirrored {
-  return before?.thorough ? { ...mirrored, thorough: true } : mirrored;
-}
+/** Returns the more thorough comparison. */
+const more = (a: Comparison, b: Comparison): Comparison => COMPARISONS[Math.max(COMPARISONS.indexOf(a), COMPARISONS.indexOf(b))]!;

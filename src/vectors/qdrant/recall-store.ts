@@ -1,8 +1,9 @@
 import { PIECES_MAX } from "../../model/stored-record.ts";
 import type { CandidateQuery, Candidates, RecallStore } from "../../ports/recall-store.ts";
-import type { VectorOutbox } from "../../ports/vector-outbox.ts";
-import type { QdrantClient } from "./client.ts";
-import { nameOf } from "./sync.ts";
+import type { QdrantClient, TenantPoints } from "./client.ts";
+import { reasonOf } from "./health.ts";
+import type { Comparison, Mirrored } from "./sync.ts";
+import { collectionName, tenantBase, tenantName } from "./tenant.ts";
 
 /** Pending changes above which Qdrant is too far behind to be queried. */
 const BEHIND_MAX = 500;
@@ -14,12 +15,11 @@ const ROUNDS_MAX = 4;
 
 export interface QdrantSearch {
   readonly client: QdrantClient;
-  readonly prefix: string;
-  readonly outbox: VectorOutbox;
+  readonly mirrored: Mirrored;
   /** Called when Qdrant is behind or lacks points. */
-  readonly onBehind: () => void;
+  readonly onBehind: (comparison: Comparison) => void;
   /** Returns why Qdrant is not queried now, and records failures. */
-  readonly pause: { reason(): string | undefined; failed(reason: string): void };
+  readonly pause: { reason(): string | undefined; failed(error: unknown): void };
 }
 
 /**
@@ -28,8 +28,10 @@ export interface QdrantSearch {
  */
 export function qdrantCandidates<Filter>(
   store: RecallStore<Filter>,
-  { client, prefix, outbox, onBehind, pause }: QdrantSearch,
+  { client, mirrored, onBehind, pause }: QdrantSearch,
 ): (query: CandidateQuery<Filter>) => Promise<Candidates> {
+  const { outbox } = mirrored;
+  const locate = pointsOfVersion(mirrored);
   const byDatabase = async (query: CandidateQuery<Filter>, reason: string): Promise<Candidates> => ({
     ...(await store.candidates(query)),
     degraded: `${reason}, so the database searched its own vectors`,
@@ -42,32 +44,48 @@ export function qdrantCandidates<Filter>(
   ): Promise<QueryOutcome> {
     const among = await store.matching?.(filter, AMONG_MAX);
     if (among === undefined || among === "many") return { answer: "database" };
+    const at = await locate(versionId);
     const changed = await outbox.pendingIds(versionId, BEHIND_MAX + 1);
     if (changed.length > BEHIND_MAX) {
-      onBehind();
+      onBehind("none");
       return { answer: "database", because: "Qdrant is still being filled" };
     }
-    let near: readonly string[];
+    let near: Nearest;
     try {
       near =
         among.length === 0
-          ? []
-          : await nearestRecords(limit, (wanted) =>
-              client.query(nameOf({ prefix }, versionId), vector, wanted, among === "all" ? undefined : among, signal),
-            );
+          ? { records: [], points: undefined }
+          : await nearestRecords(limit, (wanted) => client.query(at, vector, wanted, among === "all" ? undefined : among, signal));
     } catch (error) {
       signal?.throwIfAborted();
-      onBehind();
-      const because = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
-      pause.failed(because);
-      return { answer: "database", because };
+      pause.failed(error);
+      onBehind("none");
+      return { answer: "database", because: reasonOf(error) };
     }
     const allowed = among === "all" ? undefined : new Set(among);
-    const asked = new Set([...near, ...changed.filter((id) => !allowed || allowed.has(id))]);
-    const scores = await store.similarities(versionId, vector, [...asked]);
+    const known = new Set([...near.records, ...changed]);
+    if (near.points !== undefined && (await lacksPoints(versionId, near.points, changed.length, among, known))) {
+      onBehind("count");
+      return { answer: "database" };
+    }
+    const asked = [...known].filter((id) => !allowed || allowed.has(id));
+    const scores = await store.similarities(versionId, vector, asked);
     // Points of deleted records displaced others, which only the database can find.
-    if (near.length >= limit && near.some((id) => !scores.has(id))) return { answer: "database" };
-    return { answer: "scores", scores, gone: [...asked].filter((id) => !scores.has(id)).join() };
+    if (near.records.length >= limit && near.records.some((id) => !scores.has(id))) return { answer: "database" };
+    return { answer: "scores", scores, gone: asked.filter((id) => !scores.has(id)).join() };
+  }
+
+  /** Returns whether the database has vectors that Qdrant has not, where Qdrant returned all its points. */
+  async function lacksPoints(
+    versionId: number,
+    points: number,
+    changed: number,
+    among: "all" | readonly string[],
+    known: ReadonlySet<string>,
+  ): Promise<boolean> {
+    if (among !== "all") return among.some((id) => !known.has(id));
+    const atMost = points + changed * PIECES_MAX;
+    return (await outbox.keys(versionId, -1, atMost + 1)).length > atMost;
   }
 
   return async (query) => {
@@ -91,12 +109,33 @@ export function qdrantCandidates<Filter>(
   };
 }
 
+/** Finds the tenant of a version. The name is read each time: the project may have been deleted and created again by another process. */
+function pointsOfVersion({ projectPath, collection, embeddings, outbox }: Mirrored): (versionId: number) => Promise<TenantPoints> {
+  const collections = new Map<string, string>();
+  return async (versionId) => {
+    const tenant = tenantName(tenantBase(projectPath, await outbox.enable(), collection), versionId);
+    if (!collections.has(tenant)) {
+      const version = (await embeddings.versions()).find((one) => one.versionId === versionId);
+      if (version) collections.set(tenant, collectionName(version));
+    }
+    return { tenant, collection: collections.get(tenant) ?? "" };
+  };
+}
+
+interface Nearest {
+  readonly records: readonly string[];
+  /** The number of all matching points, where there were fewer than wanted. */
+  readonly points: number | undefined;
+}
+
 /** Returns the records of the nearest points, best first. A long record has a point per piece, so several points may be one record. */
-async function nearestRecords(limit: number, query: (wanted: number) => Promise<readonly string[]>): Promise<readonly string[]> {
+async function nearestRecords(limit: number, query: (wanted: number) => Promise<readonly string[]>): Promise<Nearest> {
   for (let wanted = limit; ; wanted = Math.min(PIECES_MAX * limit, 4 * wanted)) {
     const points = await query(wanted);
     const records = [...new Set(points)];
-    if (records.length >= limit || points.length < wanted || wanted >= PIECES_MAX * limit) return records.slice(0, limit);
+    const all = points.length < wanted;
+    if (records.length >= limit || all || wanted >= PIECES_MAX * limit)
+      return { records: records.slice(0, limit), points: all && records.length < limit ? points.length : undefined };
   }
 }
 

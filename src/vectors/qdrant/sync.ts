@@ -1,83 +1,110 @@
 import type { EmbeddingStore, EmbeddingVersion } from "../../ports/embedding-store.ts";
 import type { VectorOutbox } from "../../ports/vector-outbox.ts";
-import type { QdrantClient } from "./client.ts";
+import type { QdrantClient, TenantPoints } from "./client.ts";
+import type { Collections } from "./collections.ts";
+import { copyChanges, type RefusedChanges } from "./copy-changes.ts";
+import { statusOf } from "./request.ts";
+import { COLLECTION_PREFIX, tenantBase, tenantName } from "./tenant.ts";
 
-/** What a copy is made of. */
-interface Source {
+/**
+ * How thoroughly a pass compares both sides after it copied the changes: not at all if the tenant is marked as copied, by the number of
+ * points, or by copying every point again, because a vector may differ under the same key.
+ */
+export const COMPARISONS = ["none", "count", "points"] as const;
+export type Comparison = (typeof COMPARISONS)[number];
+
+/** One collection of one project, which is copied to Qdrant. */
+export interface Mirrored {
+  readonly projectPath: string;
+  readonly collection: string;
   readonly embeddings: EmbeddingStore;
   readonly outbox: VectorOutbox;
 }
 
-/** One collection of one project and its copy in Qdrant. */
-export interface Mirrored {
-  /** Prefix of its Qdrant collections, unique among all collections of all projects. */
-  readonly prefix: string;
-  /** Absent if the database is gone: its collections in Qdrant are deleted. */
-  readonly source: Source | undefined;
-  /** Compares point by point even where the counts agree. */
-  readonly thorough?: boolean | undefined;
+/** A Qdrant server, and what this process knows of its collections. */
+export interface QdrantServer {
+  readonly client: QdrantClient;
+  readonly collections: Collections;
+  readonly refused: RefusedChanges;
 }
 
-/** Returns the name of the Qdrant collection of a version. Each has its own, so that no search returns vectors of another project or model. */
-export const nameOf = ({ prefix }: Pick<Mirrored, "prefix">, versionId: number): string => `${prefix}${versionId}`;
+/** A tenant in the collection of its model. */
+interface Target extends TenantPoints {
+  readonly version: EmbeddingVersion;
+  readonly outbox: VectorOutbox;
+}
 
-const BATCH = 256;
 const PAGE = 1_000;
 
+/** Returns the names of the tenants of all versions, also of deleted ones whose points were not deleted yet. */
+export async function tenantsOf({ projectPath, collection, embeddings, outbox }: Mirrored): Promise<string[]> {
+  const base = tenantBase(projectPath, await outbox.enable(), collection);
+  const existing = (await embeddings.versions()).map(({ versionId }) => versionId);
+  return [...existing, ...(await outbox.deletedVersions())].map((versionId) => tenantName(base, versionId));
+}
+
 /**
- * Synchronises Qdrant with the database: deletes collections of deleted versions, creates missing ones, copies pending changes and,
- * where the counts still differ, finds and copies the differences. An interrupted pass is completed by the next one.
+ * Synchronises Qdrant with the database: deletes points of deleted versions, creates missing collections, copies pending changes and
+ * compares both sides as requested. An interrupted pass is completed by the next one.
  */
-export async function sync(client: QdrantClient, mirrored: Mirrored, signal: AbortSignal): Promise<void> {
-  const { source, prefix } = mirrored;
-  const versions = (await source?.embeddings.versions()) ?? [];
-  const names = new Set(versions.map(({ versionId }) => nameOf(mirrored, versionId)));
-  const there = (await client.collections(signal)).filter((name) => name.startsWith(prefix));
-  for (const name of there) if (!names.has(name)) await client.deleteCollection(name, signal);
-  if (!source) return;
-  await source.outbox.forgetGone();
-  for (const version of versions) {
-    const name = nameOf(mirrored, version.versionId);
-    if (!there.includes(name)) await client.createCollection(name, version.dimension, signal);
-    await copyChanges(client, name, source, version, signal);
-    const { vectors, partVectors } = await source.embeddings.counts(version.versionId);
-    if (!mirrored.thorough && (await client.count(name, signal)) === vectors + partVectors) continue;
-    await markDifferences(client, name, source, version, signal);
-    await copyChanges(client, name, source, version, signal);
+export async function sync(server: QdrantServer, mirrored: Mirrored, comparison: Comparison, signal: AbortSignal): Promise<void> {
+  const { embeddings, outbox } = mirrored;
+  const base = tenantBase(mirrored.projectPath, await outbox.enable(), mirrored.collection);
+  const deleted = await outbox.deletedVersions();
+  if (deleted.length > 0) {
+    await removeTenants(
+      server,
+      deleted.map((versionId) => tenantName(base, versionId)),
+      signal,
+    );
+    await outbox.forgetVersions(deleted);
+  }
+  for (const version of await embeddings.versions()) {
+    const collection = await server.collections.ensure(version, signal);
+    try {
+      const target = { collection, tenant: tenantName(base, version.versionId), version, outbox };
+      await syncVersion(server, target, embeddings, comparison, signal);
+    } catch (error) {
+      if (statusOf(error) === 404) server.collections.forget(collection);
+      throw error;
+    }
   }
 }
 
-/** Copies the current vectors of the database, so copying a change twice is harmless. */
-async function copyChanges(
-  client: QdrantClient,
-  name: string,
-  { outbox }: Source,
-  { versionId }: EmbeddingVersion,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    signal.throwIfAborted();
-    const changes = await outbox.pending(versionId, BATCH);
-    if (changes.length === 0) return;
-    const points = changes.flatMap(({ key, id, vector }) => (id !== undefined && vector ? [{ id: key, vector, payload: { id } }] : []));
-    const present = new Set(points.map(({ id }) => id));
-    const gone = changes.map(({ key }) => key).filter((key) => !present.has(key));
-    if (points.length > 0) await client.upsert(name, points, signal);
-    if (gone.length > 0) await client.remove(name, gone, signal);
-    await outbox.done(versionId, changes);
-  }
+/** Deletes the points of tenants in the collections of all models. */
+export async function removeTenants({ client }: QdrantServer, tenants: readonly string[], signal: AbortSignal): Promise<void> {
+  for (const collection of await client.collections(signal))
+    if (collection.startsWith(COLLECTION_PREFIX)) for (const tenant of tenants) await client.removeTenant({ collection, tenant }, signal);
 }
 
-/** Records keys that only one side has as changed; copying them adds missing points and removes orphans. */
-async function markDifferences(
-  client: QdrantClient,
-  name: string,
-  { outbox }: Source,
-  { versionId }: EmbeddingVersion,
+async function syncVersion(
+  { client, refused }: QdrantServer,
+  target: Target,
+  embeddings: EmbeddingStore,
+  comparison: Comparison,
   signal: AbortSignal,
 ): Promise<void> {
+  const { version } = target;
+  if (comparison !== "none") refused.clear();
+  const changes = await copyChanges(client, target, refused, signal);
+  if (changes === 0 && comparison === "none") return;
+  // Read after the changes were copied: if the collection was created again meanwhile, earlier points are missing.
+  const marked = await client.isMarked(target, signal);
+  if (marked && comparison === "none") return;
+  const { vectors, partVectors } = await embeddings.counts(version.versionId);
+  if (comparison === "points" || (await client.count(target, signal)) !== vectors + partVectors) {
+    await markDifferences(client, target, comparison === "points", signal);
+    await copyChanges(client, target, refused, signal);
+  }
+  if (!marked) await client.mark(target, version.dimension, signal);
+}
+
+/** Records keys that only one side has as changed, or all; copying them adds missing points and removes orphans. */
+async function markDifferences(client: QdrantClient, target: Target, all: boolean, signal: AbortSignal): Promise<void> {
+  const { outbox } = target;
+  const { versionId } = target.version;
   const truth = pages((after) => outbox.keys(versionId, after, PAGE));
-  const copied = points(client, name, signal);
+  const copied = points(client, target, signal);
   let left = await truth.next();
   let right = await copied.next();
   let differing: number[] = [];
@@ -89,6 +116,7 @@ async function markDifferences(
       differing.push(left.value);
       left = await truth.next();
     } else {
+      if (all) differing.push(left.value);
       left = await truth.next();
       right = await copied.next();
     }
@@ -109,11 +137,11 @@ async function* pages(read: (after: number) => Promise<readonly number[]>): Asyn
   }
 }
 
-async function* points(client: QdrantClient, name: string, signal: AbortSignal): AsyncGenerator<number, undefined> {
-  for (let offset: number | undefined; ; ) {
-    const { ids, next } = await client.scroll(name, offset, PAGE, signal);
-    yield* ids;
+async function* points(client: QdrantClient, target: TenantPoints, signal: AbortSignal): AsyncGenerator<number, undefined> {
+  for (let from: number | undefined; ; ) {
+    const { keys, next } = await client.scroll(target, from, PAGE, signal);
+    yield* keys;
     if (next === undefined) return undefined;
-    offset = next;
+    from = next;
   }
 }

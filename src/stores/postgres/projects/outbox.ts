@@ -55,16 +55,17 @@ export function postgresOutbox(
         { idempotent: true },
       ),
 
-    pending: (versionId, limit) =>
+    pending: (versionId, limit, afterChange) =>
       tables.read(async (tx) => {
         const rows = await tx.all<{ change: number; key: number; id: string | null; vector: string | null }>(
           `SELECT o.change, o.key, r.id, v.vector::text AS vector FROM vector_outbox o
              LEFT JOIN ${table} r ON r.key = o.key / ${slots}
              LEFT JOIN vectors v ON v.version_id = o.version_id AND v.key = o.key
-            WHERE o.collection = $1 AND o.version_id = $2 ORDER BY o.change LIMIT $3`,
+            WHERE o.collection = $1 AND o.version_id = $2 AND o.change > $4 ORDER BY o.change LIMIT $3`,
           collection,
           versionId,
           limit,
+          afterChange,
         );
         return rows.map(({ change, key, id, vector }) => ({
           change,
@@ -106,13 +107,18 @@ export function postgresOutbox(
         return rows.map(({ id }) => id);
       }),
 
-    async forgetGone() {
+    deletedVersions: () =>
+      tables.read(async (tx) => {
+        const rows = await tx.all<{ version_id: number }>(
+          "SELECT DISTINCT version_id FROM vector_outbox WHERE collection = $1 AND version_id NOT IN (SELECT version_id FROM embedding_versions)",
+          collection,
+        );
+        return rows.map(({ version_id }) => version_id);
+      }),
+
+    async forgetVersions(versionIds) {
       await tables.write(
-        (tx) =>
-          tx.run(
-            "DELETE FROM vector_outbox WHERE collection = $1 AND version_id NOT IN (SELECT version_id FROM embedding_versions)",
-            collection,
-          ),
+        (tx) => tx.run("DELETE FROM vector_outbox WHERE collection = $1 AND version_id = ANY ($2::integer[])", collection, [...versionIds]),
         { idempotent: true },
       );
     },

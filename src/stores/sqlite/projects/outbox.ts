@@ -50,7 +50,7 @@ export function sqliteOutbox(
       return find()!;
     },
 
-    async pending(versionId, limit) {
+    async pending(versionId, limit, afterChange) {
       return (await database()).read((tx) =>
         tx
           .all<{ change: number; key: number; id: string | null; vector: Uint8Array | null }>(
@@ -58,9 +58,10 @@ export function sqliteOutbox(
                LEFT JOIN ${table} r ON r.key = o.key / ${slots}
                LEFT JOIN vector_collections s ON s.collection = o.collection AND s.version_id = o.version_id
                LEFT JOIN vectors v ON v.collection_id = s.id AND v.key = o.key
-              WHERE o.collection = ? AND o.version_id = ? ORDER BY o.change LIMIT ?`,
+              WHERE o.collection = ? AND o.version_id = ? AND o.change > ? ORDER BY o.change LIMIT ?`,
             collection,
             versionId,
+            afterChange,
             limit,
           )
           .map(({ change, key, id, vector }) => ({ change, key, id: id ?? undefined, vector: vector ? toFloats(vector) : undefined })),
@@ -89,13 +90,22 @@ export function sqliteOutbox(
       );
     },
 
-    async forgetGone() {
-      await (await database()).write((tx) =>
-        tx.run(
-          "DELETE FROM vector_outbox WHERE collection = ? AND version_id NOT IN (SELECT version_id FROM embedding_versions)",
-          collection,
-        ),
+    async deletedVersions() {
+      return (await database()).read((tx) =>
+        tx
+          .all<{ version_id: number }>(
+            "SELECT DISTINCT version_id FROM vector_outbox WHERE collection = ? AND version_id NOT IN (SELECT version_id FROM embedding_versions)",
+            collection,
+          )
+          .map(({ version_id }) => version_id),
       );
+    },
+
+    async forgetVersions(versionIds) {
+      await (await database()).write((tx) => {
+        for (const versionId of versionIds)
+          tx.run("DELETE FROM vector_outbox WHERE collection = ? AND version_id = ?", collection, versionId);
+      });
     },
 
     async mark(versionId, keys) {
