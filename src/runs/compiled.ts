@@ -3,6 +3,7 @@ import { CairnError } from "../model/errors.ts";
 import { newId } from "../model/ids.ts";
 import type { Run, RunCheckpointInfo, RunLease, RunStatus } from "../model/run.ts";
 import type { ClaimedRun } from "../ports/run-queue.ts";
+import { hasEnded, newOwner } from "../scheduling/owner.ts";
 import { encodeText } from "../text/plain-data.ts";
 import { END, type GraphDefinition, START } from "./definition.ts";
 import { EventQueue, type RunEvent } from "./events.ts";
@@ -20,7 +21,6 @@ import type {
   RunOptions,
   RunResult,
 } from "./options.ts";
-import { hasEnded, newOwner } from "./owner.ts";
 import { type RecoverOptions, type Recovery, recoverRuns } from "./recover.ts";
 import { checkedState, pointOf, positionOf, runOfGraph, stateAt } from "./resume.ts";
 import { storeShape } from "./retrying-store.ts";

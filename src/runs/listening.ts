@@ -1,6 +1,6 @@
 import type { RunWorker, WorkerRegistry } from "../ports/run-queue.ts";
+import { hasEnded } from "../scheduling/owner.ts";
 import { shellWord } from "../text/shell-word.ts";
-import { hasEnded } from "./owner.ts";
 import type { MaySee } from "./service.ts";
 
 /** Whether a run will be continued without further action. */

@@ -1,9 +1,9 @@
 import { CairnError } from "../model/errors.ts";
 import type { Run } from "../model/run.ts";
 import type { RunStore } from "../ports/run-store.ts";
+import { hasEnded } from "../scheduling/owner.ts";
 import type { CompiledGraph } from "./compiled.ts";
 import type { ResumeOptions, RunResult } from "./options.ts";
-import { hasEnded } from "./owner.ts";
 import { isHeld } from "./run-error.ts";
 
 /** Options of taking over runs whose process ended. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../model/errors.ts";
 import { newId } from "../model/ids.ts";
+import { hasEnded, newOwner } from "../scheduling/owner.ts";
 import { retryDelayMs } from "../scheduling/retry.ts";
 import { drainInbox } from "./drain-inbox.ts";
-import { hasEnded, newOwner } from "./owner.ts";
 import { storeShape } from "./retrying-store.ts";
 import { workerLane } from "./worker-lane.ts";
 import { assertGraphLimits, type WorkerEvent, type WorkerGraph, type WorkerOptions, workerSettings } from "./worker-options.ts";

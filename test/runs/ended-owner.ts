@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { newOwner } from "../../src/runs/owner.ts";
+import { newOwner } from "../../src/scheduling/owner.ts";
 
 /** Returns an owner like that of a process of this machine which has ended. */
 export function endedOwner(): string {

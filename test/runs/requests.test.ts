@@ -6,8 +6,8 @@ import { open } from "../../src/open/open.ts";
 import type { Cairn } from "../../src/operations/cairn.ts";
 import { type Caller, invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { operations } from "../../src/operations/list.ts";
-import { newOwner } from "../../src/runs/owner.ts";
 import { END, graph, type RunStore } from "../../src/runs.ts";
+import { newOwner } from "../../src/scheduling/owner.ts";
 
 interface Order {
   readonly items: number;

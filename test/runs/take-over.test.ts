@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { hasEnded, newOwner } from "../../src/runs/owner.ts";
 import { END, graph, openRunStore, type RunStore } from "../../src/runs.ts";
+import { hasEnded, newOwner } from "../../src/scheduling/owner.ts";
 import { newRun } from "../../src/testing/run-samples.ts";
 import { endedOwner } from "./ended-owner.ts";
 
