@@ -3,6 +3,7 @@ import {
   CLIENT_CHECKS,
   type DoctorReport,
   type DoctorSettings,
+  type EmbeddingLeader,
   type ExposedPath,
   type Finding,
   HEALTH_CHECKS,
@@ -22,6 +23,7 @@ import {
   diskFindings,
   embedderFindings,
   embeddingFindings,
+  leaderFindings,
   leaseFindings,
   leftoverFindings,
   migratedFindings,
@@ -59,12 +61,14 @@ export interface DoctorDeps {
   readonly exposedPaths?: (() => readonly ExposedPath[]) | undefined;
   /** Returns why the configured embedding model cannot be opened. */
   readonly embedderProblem?: (() => Promise<string | undefined>) | undefined;
+  /** Returns the processes that embed with a local model for the others of the data folder. */
+  readonly leaders?: (() => readonly EmbeddingLeader[]) | undefined;
   /** Called with the systems of each report. */
   readonly onSystems?: ((reports: readonly SystemReport[]) => void) | undefined;
 }
 
 export function doctor(deps: DoctorDeps): Doctor {
-  const { storage, runs, probe, backups, settings, now, exposedPaths = () => [], embedderProblem, onSystems } = deps;
+  const { storage, runs, probe, backups, settings, now, exposedPaths = () => [], embedderProblem, leaders = () => [], onSystems } = deps;
   /** Seconds of the last trial restore, by system. */
   const restoreSeconds = new Map<string, number>();
   function systemReport(database: ProbedDatabase, rtoSeconds: number | undefined): SystemReport[] {
@@ -115,6 +119,7 @@ export function doctor(deps: DoctorDeps): Doctor {
       ...leftoverFindings((await probe?.leftovers(databases)) ?? [], (await backups?.unusable()) ?? []),
       ...permissionFindings(exposedPaths()),
       ...embedderFindings(await embedderProblem?.()),
+      ...leaderFindings(leaders()),
     ];
   }
 

@@ -1,5 +1,5 @@
 import { type DatabaseName, databaseLabel } from "../model/backup.ts";
-import type { DoctorSettings, ExposedPath, Finding } from "../model/doctor.ts";
+import type { DoctorSettings, EmbeddingLeader, ExposedPath, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { isAbandoned, migrationCommands } from "../model/migration.ts";
@@ -174,6 +174,16 @@ export async function leaseFindings(runs: RunCatalog, { staleLeaseSeconds }: Doc
 export function embedderFindings(problem: string | undefined): Finding[] {
   if (problem === undefined) return [];
   return [{ check: "embeddings", severity: "problem", subject: "embedder", message: problem }];
+}
+
+/** Says which process holds the model that others use. */
+export function leaderFindings(leaders: readonly EmbeddingLeader[]): Finding[] {
+  return leaders.map(({ model, pid }) => ({
+    check: "embeddings",
+    severity: "note",
+    subject: model,
+    message: `Process ${pid} embeds with this model for all processes of the data folder (embedder.share).`,
+  }));
 }
 
 /** Reports collections with more records without a vector than allowed; keyword search alone finds these. */

@@ -29,6 +29,7 @@ export const mcpCommand: Command = {
     const { log, telemetry } = await watch(settings);
     const { cairn, operations } = await openClient(settings, {
       jobs: "thread",
+      mayLead: true,
       findings: clientFindings(loaded, { home: call.host.home, tree: defaultProject }),
     });
     const watched = settings.code.watch ? watchInThread({ config: settings, watch: defaultProject }) : undefined;

@@ -30,7 +30,7 @@ export async function startServer(config: Config): Promise<LocalServer> {
   const token = localToken(config);
   await token.readOrCreate(); // the server does not start with a token that other users can read
   const { log, telemetry } = await watch(config, { prometheus: true });
-  const cairn = await openFromConfig(config);
+  const cairn = await openFromConfig(config, "lead");
   await cairn.indexing.start(); // continues the jobs of a server that crashed
   const indexJobs = await openIndexJobs(config, cairn);
   const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets, log }), {

@@ -15,6 +15,8 @@ export interface ClientOptions {
   readonly jobs: JobPlace;
   /** The operations of a server to offer; default all. A command that needs one starts faster with only that one. */
   readonly operations?: readonly Operation[];
+  /** Whether this process may embed for others; default: it only asks another. */
+  readonly mayLead?: boolean | undefined;
   /** Findings of the client side that the doctor reports. */
   readonly findings?: readonly Finding[];
   /** The process answers once. It has no caches, so the freshness of its answer may take longer, up to `COMMAND_FRESHNESS_MS`. */
@@ -37,13 +39,13 @@ export async function openClient(given: Config, options: ClientOptions): Promise
 }
 
 async function openEmbedded(config: Config, options: ClientOptions): Promise<OpenedClient> {
-  const { jobs: place, findings, cancelWithCaller } = options;
+  const { jobs: place, mayLead, findings, cancelWithCaller } = options;
   const [{ openFromConfig }, operations, { decorateOperations }] = await Promise.all([
     import("../open/open-from-config.ts"),
     operationsOf(options),
     import("./decorate-operations.ts"),
   ]);
-  const cairn = await openFromConfig(config);
+  const cairn = await openFromConfig(config, mayLead ? "lead" : "use");
   const jobs = indexJobs({
     dataDir: config.dataDir,
     launch: launcher(config.storage === "memory" ? "here" : place, config, cairn), // no other thread can see storage in memory

@@ -122,6 +122,10 @@ export const ConfigSchema = z.strictObject({
       z.enum(["auto", "minilm", "static", "onnx", "openai", "tei", "none"]).default("auto"),
       "What turns text into vectors. auto takes the best local model that is installed; onnx runs a model of your own; none offers keyword search only.",
     ),
+    share: setting(
+      z.boolean().default(true),
+      "One running process embeds with a local model for all others of the data folder, so that each need not load it.",
+    ),
     model: setting(z.string().min(1).max(200).optional(), "Model name, where the kind has several."),
     base_url: setting(url(/^https?$/).optional(), "Address of the embedding service (openai, tei)."),
     api_key: setting(z.string().min(1).optional(), "Key of the embedding service. OPENAI_API_KEY counts only for kind openai.", {

@@ -107,6 +107,12 @@ export interface ExposedPath {
   readonly chmod?: string | undefined;
 }
 
+/** A process that embeds with a local model for the others of the data folder. */
+export interface EmbeddingLeader {
+  readonly model: string;
+  readonly pid: number;
+}
+
 /** A result of a check. A problem makes the report unhealthy, a note does not. */
 export interface Finding {
   readonly check: HealthCheck;

@@ -8,3 +8,15 @@ export interface EmbeddingFigures {
   readonly savedTokens: number;
   readonly savedDollars: number;
 }
+
+/** What sharing local models with other processes has done in a process. */
+export interface SharingFigures {
+  /** Whether this process embeds for others. */
+  readonly leads: boolean;
+  /** Requests that another process answered. */
+  readonly sent: number;
+  /** Texts that this process embedded for others. */
+  readonly served: number;
+  /** Requests that no other process answered, so that this one embedded for itself. */
+  readonly fallbacks: number;
+}

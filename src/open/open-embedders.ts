@@ -1,9 +1,12 @@
 import { type EmbedderPipeline, embedderPipeline } from "../embedders/pipeline.ts";
 import { type EmbedderEntry, embedderRegistry } from "../embedders/registry.ts";
-import type { EmbeddingFigures } from "../model/embedding-figures.ts";
+import type { SharedEmbedder } from "../embedders/shared/shared-embedder.ts";
+import type { EmbeddingFigures, SharingFigures } from "../model/embedding-figures.ts";
 import { CairnError } from "../model/errors.ts";
+import { once } from "../model/once.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
+import type { LeaderLease } from "../ports/leader-lease.ts";
 import type { Redact } from "../text/redact.ts";
 
 /** Which model turns text into vectors. The bundled ones are always there too, for vectors they made before. */
@@ -31,6 +34,8 @@ export interface EmbedderChoice {
 export interface OpenedEmbedders {
   readonly embedders: Embedders;
   usage(): EmbeddingFigures;
+  /** Returns what this process did for others, and others for it, all models together. */
+  sharing(): SharingFigures;
   /** Returns why the files of the configured model cannot be used, or `undefined` if they can. */
   problem(): Promise<string | undefined>;
 }
@@ -39,19 +44,35 @@ export interface OpenEmbeddersOptions {
   readonly choice?: EmbedderChoice | readonly Embedder[] | undefined;
   /** Applied to every text before any embedder sees it. */
   readonly redact: Redact;
+  /** Shares the local models with other processes; absent: this process loads its own. */
+  readonly share?: ShareOptions | undefined;
   readonly onNotice?: ((message: string) => void) | undefined;
 }
 
+export interface ShareOptions {
+  /** Whether this process may embed for others. A command that ends soon only asks. */
+  readonly mayLead: boolean;
+  readonly leaseOf: (embedder: Embedder) => LeaderLease;
+}
+
 /** Opens the embedders of this process, each behind redaction, a cache, a cost meter and a concurrency limit. */
-export function openEmbedders({ choice = {}, redact, onNotice = () => {} }: OpenEmbeddersOptions): OpenedEmbedders {
+export function openEmbedders({ choice = {}, redact, share, onNotice = () => {} }: OpenEmbeddersOptions): OpenedEmbedders {
   const pipelines: EmbedderPipeline[] = [];
+  const shared: SharedEmbedder[] = [];
+  const withSharing = async <Local extends Embedder>(embedder: Local): Promise<Embedder> => {
+    if (!share) return embedder;
+    const { sharedEmbedder } = await import("../embedders/shared/shared-embedder.ts");
+    const opened = sharedEmbedder(embedder, { lease: share.leaseOf(embedder), mayLead: share.mayLead });
+    shared.push(opened);
+    return opened;
+  };
   const withPipeline = (embedder: Embedder): Embedder => {
     const pipeline = embedderPipeline(embedder, redact);
     pipelines.push(pipeline);
     return pipeline;
   };
   const sum = (figure: keyof EmbeddingFigures) => pipelines.reduce((total, { usage }) => total + usage()[figure], 0);
-  const { entries, ...order } = isList(choice) ? ownEmbedders(choice) : bundled(choice, onNotice);
+  const { entries, ...order } = isList(choice) ? ownEmbedders(choice) : bundled(choice, onNotice, withSharing);
   return {
     async problem() {
       const own = entries.find(({ name }) => name === "onnx" && !isList(choice));
@@ -70,6 +91,16 @@ export function openEmbedders({ choice = {}, redact, onNotice = () => {} }: Open
         },
       })),
     }),
+    sharing() {
+      const figures = shared.map((embedder) => embedder.figures());
+      const total = (figure: "sent" | "served" | "fallbacks") => figures.reduce((all, each) => all + each[figure], 0);
+      return {
+        leads: figures.some(({ leads }) => leads),
+        sent: total("sent"),
+        served: total("served"),
+        fallbacks: total("fallbacks"),
+      };
+    },
     usage: () => ({
       cacheHits: sum("cacheHits"),
       cacheMisses: sum("cacheMisses"),
@@ -99,16 +130,18 @@ function ownEmbedders(embedders: readonly Embedder[]): Choice {
 }
 
 /** Modules are loaded when their embedder is first used: most calls need none of them. */
-function bundled({ kind = "auto", path, ...choice }: EmbedderChoice, onNotice: (message: string) => void): Choice {
+function bundled(
+  { kind = "auto", path, ...choice }: EmbedderChoice,
+  onNotice: (message: string) => void,
+  withSharing: (embedder: Embedder) => Promise<Embedder>,
+): Choice {
   const { model, baseUrl, apiKey, dimensions } = choice;
-  let made: Promise<Embedder> | undefined;
-  /** One process for all that use the model. */
-  const minilm = () => {
-    made ??= import("../embedders/local/minilm.ts").then(({ minilmEmbedder }) => minilmEmbedder());
-    return made;
-  };
-  const table = async () => (await import("../embedders/local/static.ts")).staticEmbedder();
+  // One model for all that use it.
+  const minilm = once(async () => withSharing((await import("../embedders/local/minilm.ts")).minilmEmbedder()));
+  const table = once(async () => withSharing((await import("../embedders/local/static.ts")).staticEmbedder()));
   const usable = async () => {
+    // The model is needed next, so it is tried out where it will run. Only its failure needs a process that finds out the reason.
+    if (await runs(minilm)) return true;
     const embedder = await (await import("../embedders/local/local.ts")).minilmIfPossible({ onNotice });
     await embedder?.close();
     return embedder !== undefined;
@@ -139,7 +172,10 @@ function bundled({ kind = "auto", path, ...choice }: EmbedderChoice, onNotice: (
     if (path === undefined) throw new CairnError("invalid_input", "embedder.path: name the folder of the model's files");
     entries.unshift({
       name: "onnx",
-      open: reportFirstFailure(async () => (await import("../embedders/local/onnx/onnx.ts")).onnxEmbedder({ ...choice, path }), onNotice),
+      open: reportFirstFailure(async () => {
+        const { onnxEmbedder } = await import("../embedders/local/onnx/onnx.ts");
+        return withSharing(await onnxEmbedder({ ...choice, path }));
+      }, onNotice),
     });
   }
   const chosen = (byItself: readonly string[]) => (kind === "none" ? [] : kind === "auto" ? byItself : [kind]);
@@ -150,6 +186,15 @@ function bundled({ kind = "auto", path, ...choice }: EmbedderChoice, onNotice: (
     preferred: (collection) => chosen(collection === "code" ? ["static"] : prose),
     best: (collection) => chosen(collection === "code" ? ["paired", "static"] : prose),
   };
+}
+
+async function runs(open: () => Promise<Embedder>): Promise<boolean> {
+  return open()
+    .then((embedder) => embedder.embed(["ready"], { purpose: "query" }))
+    .then(
+      () => true,
+      () => false,
+    );
 }
 
 /** Reports the first failure to open: saves and searches continue without vectors then. */

@@ -3,8 +3,12 @@ import { CairnError } from "../model/errors.ts";
 import type { Cairn } from "../operations/cairn.ts";
 import type { OpenOptions } from "./open.ts";
 
+/** How a process uses local models: it may embed for others (`lead`), may ask another process (`use`), or loads its own (`own`). */
+export type ModelRole = "lead" | "use" | "own";
+
 /** Translates the configuration to options of the library. */
-export function openOptions(config: Config): OpenOptions {
+export function openOptions(config: Config, role: ModelRole = "use"): OpenOptions {
+  const { share, ...embedder } = config.embedder;
   return {
     storage: config.storage,
     dataDir: config.dataDir,
@@ -25,7 +29,8 @@ export function openOptions(config: Config): OpenOptions {
       graceMs: config.runs.workerGraceSeconds * 1_000,
     },
     postgres: config.postgres,
-    embedder: config.embedder,
+    embedder,
+    shareModels: share && role !== "own" ? { role, runtimeDir: process.env.XDG_RUNTIME_DIR } : undefined,
     code: config.code,
     qdrant: config.qdrant,
     redaction: config.redaction,
@@ -34,12 +39,12 @@ export function openOptions(config: Config): OpenOptions {
 }
 
 /** Opens Cairn on the storage of this machine, for a surface that validates its calls. Rejects a configuration that names a server: `openClient` uses the server. */
-export async function openFromConfig(config: Config): Promise<Cairn> {
+export async function openFromConfig(config: Config, role?: ModelRole): Promise<Cairn> {
   if (config.api.url !== undefined)
     throw new CairnError(
       "invalid_input",
       "This command works on the storage of its machine, but api.url names a server. Run it on the machine of the server, or unset api.url (--api-url, CAIRN_API_URL).",
     );
   const { openUnvalidated } = await import("./open.ts");
-  return openUnvalidated(openOptions(config));
+  return openUnvalidated(openOptions(config, role));
 }

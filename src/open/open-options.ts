@@ -38,6 +38,11 @@ export interface OpenOptions {
   readonly postgres?: PostgresSettings | undefined;
   /** Which model to embed with, or embedders of your own in order of preference. */
   readonly embedder?: EmbedderChoice | readonly Embedder[];
+  /**
+   * Shares the local embedding models with other processes that use the same `dataDir`: a process that may `lead` can be elected to embed
+   * for the others, one that may `use` only asks it. Default: this process loads its own models.
+   */
+  readonly shareModels?: { readonly role: "lead" | "use"; readonly runtimeDir?: string | undefined } | undefined;
   /** A Qdrant server that answers semantic searches. Its vectors are copies: the database keeps them all. */
   readonly qdrant?: { readonly url?: string | undefined; readonly apiKey?: string | undefined } | undefined;
   /**

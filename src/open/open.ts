@@ -30,6 +30,7 @@ import { reviews } from "../review/service.ts";
 import { runs } from "../runs/service.ts";
 import { backgroundTasks } from "../scheduling/background-tasks.ts";
 import { runPeriodically } from "../scheduling/run-periodically.ts";
+import { leaderLease, readLeaders } from "../stores/file/leader-lease.ts";
 import { memorySystemStorage } from "../stores/memory/systems.ts";
 import { sqliteProjectFiles } from "../stores/sqlite/projects/project-files.ts";
 import { systems } from "../systems/service.ts";
@@ -37,7 +38,7 @@ import { observeSystems } from "../telemetry/doctor-metrics.ts";
 import { observeEmbedding } from "../telemetry/embedding-metrics.ts";
 import { recentCalls } from "../telemetry/observe.ts";
 import { redactor } from "../text/redact.ts";
-import { openEmbedders } from "./open-embedders.ts";
+import { openEmbedders, type ShareOptions } from "./open-embedders.ts";
 import { openKeyStores } from "./open-key-store.ts";
 import { openMigrationService } from "./open-migration-service.ts";
 import { type OpenContext, type OpenOptions, storageKind } from "./open-options.ts";
@@ -81,6 +82,13 @@ function deletedDays({ retention: { deletedDays: days = LIMITS.deletedDays } = {
   throw new CairnError("invalid_input", `retention.deletedDays: must be a whole number from 1 to ${LIMITS.deletedDaysMax}.`);
 }
 
+/** Storage in memory is of one process, and leaves no files. */
+function shareOptions({ options, dataDir }: OpenContext): ShareOptions | undefined {
+  if (options.shareModels === undefined || storageKind(options) === "memory") return undefined;
+  const { role, runtimeDir } = options.shareModels;
+  return { mayLead: role === "lead", leaseOf: (model) => leaderLease({ dataDir, runtimeDir, model }) };
+}
+
 async function openServices(context: OpenContext): Promise<Cairn> {
   const { options, dataDir, now } = context;
   const kind = storageKind(options);
@@ -90,7 +98,12 @@ async function openServices(context: OpenContext): Promise<Cairn> {
   const runStore = await openRuns(context);
   const systemStorage = await openSystems(context);
   const maintenance = await openMaintenance({ databases, runStore, systemStorage }, context);
-  const { embedders, usage, problem: embedderProblem } = openEmbedders({ choice: options.embedder, redact, onNotice: context.onNotice });
+  const {
+    embedders,
+    usage,
+    sharing,
+    problem: embedderProblem,
+  } = openEmbedders({ choice: options.embedder, redact, share: shareOptions(context), onNotice: context.onNotice });
 
   const parsers = parserPool(); // its threads start with the first file that needs one
   const backfill = backfiller({ embedders });
@@ -115,10 +128,10 @@ async function openServices(context: OpenContext): Promise<Cairn> {
   const queue = await openIndexQueue(context, (work, signal) => codeService.perform(work, { signal }));
 
   const eventService = events({ storage, runs: runStore, now });
-  const stopEmbeddingMetrics = observeEmbedding(usage);
+  const stopEmbeddingMetrics = observeEmbedding(usage, sharing);
   const systemMetrics = observeSystems(() => doctorService.systems());
   const doctorService: Doctor = doctor({
-    ...{ storage, runs: runStore, ...maintenance, now, embedderProblem },
+    ...{ storage, runs: runStore, ...maintenance, now, embedderProblem, leaders: () => (kind === "memory" ? [] : readLeaders(dataDir)) },
     settings: {
       ...DOCTOR_DEFAULTS,
       ...options.doctor,

@@ -12,6 +12,8 @@ export interface Embedder {
   readonly model: string;
   readonly version: string;
   readonly dimension: number;
+  /** Characters of a text that the model reads at most. What follows them changes no vector. Absent: unknown. */
+  readonly textChars?: number | undefined;
   /** Returns one unit-length vector per text, in order. */
   embed(texts: readonly string[], options?: EmbedOptions): Promise<Float32Array[]>;
   /**

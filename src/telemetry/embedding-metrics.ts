@@ -1,5 +1,5 @@
 import { metrics } from "@opentelemetry/api";
-import type { EmbeddingFigures } from "../model/embedding-figures.ts";
+import type { EmbeddingFigures, SharingFigures } from "../model/embedding-figures.ts";
 import { VERSION } from "../model/version.ts";
 
 const COUNTERS: readonly (readonly [name: string, description: string, figure: keyof EmbeddingFigures])[] = [
@@ -12,15 +12,26 @@ const COUNTERS: readonly (readonly [name: string, description: string, figure: k
   ["embedding.saved_dollars", "Dollars that the cache saved", "savedDollars"],
 ];
 
+const SHARING: readonly (readonly [name: string, description: string, figure: Exclude<keyof SharingFigures, "leads">])[] = [
+  ["embedding.shared.requests", "Requests that another process answered with its model", "sent"],
+  ["embedding.shared.served_texts", "Texts that this process embedded for others", "served"],
+  ["embedding.shared.fallbacks", "Requests that no other process answered, so that this one embedded for itself", "fallbacks"],
+];
+
 /** Reports the figures whenever metrics are collected; costs nothing when they are not. Returns what ends it. */
-export function observeEmbedding(usage: () => EmbeddingFigures): () => void {
+export function observeEmbedding(usage: () => EmbeddingFigures, sharing: () => SharingFigures): () => void {
   const meter = metrics.getMeter("cairn", VERSION);
-  const stops = COUNTERS.map(([name, description, figure]) => {
-    const counter = meter.createObservableCounter(name, { description });
-    const report = (result: { observe(value: number): void }) => result.observe(usage()[figure]);
-    counter.addCallback(report);
-    return () => counter.removeCallback(report);
-  });
+  const observe = (kind: "createObservableCounter" | "createObservableGauge", name: string, description: string, value: () => number) => {
+    const instrument = meter[kind](name, { description });
+    const report = (result: { observe(value: number): void }) => result.observe(value());
+    instrument.addCallback(report);
+    return () => instrument.removeCallback(report);
+  };
+  const stops = [
+    ...COUNTERS.map(([name, description, figure]) => observe("createObservableCounter", name, description, () => usage()[figure])),
+    ...SHARING.map(([name, description, figure]) => observe("createObservableCounter", name, description, () => sharing()[figure])),
+    observe("createObservableGauge", "embedding.shared.leads", "1 if this process embeds for others", () => (sharing().leads ? 1 : 0)),
+  ];
   return () => {
     for (const stop of stops) stop();
   };

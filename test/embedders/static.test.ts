@@ -85,6 +85,23 @@ describe("the static embedder", () => {
     rmSync(modelDir, { recursive: true });
   });
 
+  it("releases an idle table, and reads it again", async () => {
+    const modelDir = mkdtempSync(join(tmpdir(), "cairn-table-"));
+    cpSync(builtFile("models/static"), modelDir, { recursive: true });
+    const idle = staticEmbedder({ modelDir, idleMs: 1 });
+    await idle.embed(["hello"]);
+    rmSync(join(modelDir, "static.bin"));
+    const outcome = () =>
+      idle.embed(["hello"]).then(
+        () => "embedded",
+        (error) => error.code,
+      );
+    await expect.poll(outcome).toBe("unavailable");
+    cpSync(builtFile("models/static/static.bin"), join(modelDir, "static.bin"));
+    expect(await idle.embed(["hello"])).toEqual(await embedder.embed(["hello"]));
+    rmSync(modelDir, { recursive: true });
+  });
+
   it("ships the table that is described beside it", () => {
     const { words, dimension } = JSON.parse(readFileSync(builtFile("models/static/static.json"), "utf8"));
     expect(readFileSync(builtFile("models/static/static.bin"))).toHaveLength((30_522 + words.length) * (4 + dimension));

@@ -35,7 +35,7 @@ export const workCommand: Command = {
     const { config: settings } = config();
     const { openFromConfig } = await import("../../open/open-from-config.ts");
     const { path, graphs, systems } = await loadWork(values.module, host.cwd);
-    const cairn = await openFromConfig(settings);
+    const cairn = await openFromConfig(settings, "lead");
     const { inboxes } = await import("../../systems/inboxes.ts");
     const opened = Object.entries(systems).map(([systemId, handlers]) => ({ system: cairn.systems.open(systemId), handlers }));
     const command = `cairn run work ${shellWord(relative(host.cwd, path) || path)}`;

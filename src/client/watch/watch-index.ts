@@ -29,7 +29,7 @@ export interface WatchIndexOptions {
 export async function watchIndex(config: Config, projectPath: string, options: WatchIndexOptions): Promise<void> {
   const { includeIgnored, signal, onChange = () => {}, onProblem = () => {} } = options;
   await resolveRoot(projectPath);
-  const cairn = config.api.url === undefined ? await openFromConfig(config) : undefined;
+  const cairn = config.api.url === undefined ? await openFromConfig(config, "own") : undefined;
   const jobs = jobFiles(config.dataDir);
   let enter: OnFolder = () => {};
   const runner = indexJobs({

@@ -19,6 +19,8 @@ export interface ModelQueueOptions {
 /** Texts per request to the process, few enough that a query never waits long for an index run. */
 const SLICE_TEXTS = 16;
 const SLICE_CHARS = 8_000;
+/** A stream of queries of many processes must not stop all saves. */
+const QUERIES_IN_A_ROW = 4;
 const MAX_WAITING_TEXTS = 100_000;
 
 interface Job {
@@ -29,17 +31,32 @@ interface Job {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Queues the texts of all callers for one model process. A query goes first; other calls are served in turn, in slices. */
-export function modelQueue({ process, dimension, textChars }: ModelQueueOptions): Pick<ProcessEmbedder, "embed" | "pid" | "close"> {
-  const jobs: Job[] = [];
+/**
+ * Queues the texts of all callers for one model process. Queries go first, but not more than a few in a row while other calls wait;
+ * those are served in turn, in slices.
+ */
+export function modelQueue({
+  process,
+  dimension,
+  textChars,
+}: ModelQueueOptions): Pick<ProcessEmbedder, "embed" | "pid" | "close" | "textChars"> {
+  const queries: Job[] = [];
+  const documents: Job[] = [];
+  let queriesInARow = 0;
   let working = false;
   let waitingTexts = 0;
   let closed = false;
 
+  function next(): Job | undefined {
+    const query = queriesInARow < QUERIES_IN_A_ROW || documents.length === 0 ? queries.shift() : undefined;
+    queriesInARow = query ? queriesInARow + 1 : 0;
+    return query ?? documents.shift();
+  }
+
   /** Serves the requests round-robin, one slice each, so that a small one does not wait for a large one. */
   async function work(): Promise<void> {
     working = true;
-    for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) {
+    for (let job = next(); job !== undefined; job = next()) {
       if (job.settled) continue;
       const texts = nextSlice(job, textChars);
       try {
@@ -50,11 +67,11 @@ export function modelQueue({ process, dimension, textChars }: ModelQueueOptions)
           throw new CairnError("internal", "The local embedding process returned a wrong number of values.");
         for (let start = 0; start < reply.vectors.length; start += dimension)
           job.vectors.push(reply.vectors.slice(start, start + dimension));
-        if (job.vectors.length < job.texts.length) jobs.push(job);
+        if (job.vectors.length < job.texts.length) documents.push(job);
         else job.resolve(job.vectors);
       } catch (error) {
         // The failure affects every request; each caller decides whether to retry.
-        for (const failed of [job, ...jobs.splice(0)]) failed.reject(error);
+        for (const failed of [job, ...queries.splice(0), ...documents.splice(0)]) failed.reject(error);
       }
     }
     working = false;
@@ -83,14 +100,14 @@ export function modelQueue({ process, dimension, textChars }: ModelQueueOptions)
       }
       waitingTexts += texts.length;
       signal?.addEventListener("abort", abort);
-      if (purpose === "query") jobs.unshift(job);
-      else jobs.push(job);
+      (purpose === "query" ? queries : documents).push(job);
       if (!working) void work();
     });
   }
 
   return {
     embed,
+    textChars,
     pid: process.pid,
     async close() {
       closed = true;

@@ -12,6 +12,8 @@ export interface StaticOptions {
   readonly modelDir?: string;
   /** Folder of tokenizer.json; default: that of MiniLM, from the build. */
   readonly tokenizerFile?: string;
+  /** Milliseconds that an idle table stays in memory; default five minutes. */
+  readonly idleMs?: number;
 }
 
 /** static.json: the parameters of the table in static.bin. */
@@ -37,23 +39,37 @@ export const STATIC_TOKENS = 512;
 const TEXT_CHARS = 16_000;
 // Texts per turn of the event loop: a few milliseconds of work.
 const SLICE_TEXTS = 16;
+const IDLE_MS = 5 * 60_000;
 const MODEL = "cairn-static";
 const VERSION = "1";
 const DIMENSION = 256;
 
 /** Opens a table of token vectors distilled from MiniLM, in plain JavaScript: thousands of texts per second, less accurate. */
-export function staticEmbedder({ modelDir, tokenizerFile }: StaticOptions = {}): Embedder {
+export function staticEmbedder({
+  modelDir = builtFile("models/static"),
+  tokenizerFile = builtFile("models/minilm/tokenizer.json"),
+  idleMs = IDLE_MS,
+}: StaticOptions = {}): Embedder {
   let table: Promise<Table> | undefined;
   let closed = false;
+  let idle: NodeJS.Timeout | undefined;
+  const use = (): Promise<Table> => {
+    table ??= load(modelDir, tokenizerFile);
+    idle ??= setTimeout(() => {
+      table = undefined;
+    }, idleMs).unref();
+    idle.refresh();
+    return table;
+  };
   return {
     model: MODEL,
     version: VERSION,
     dimension: DIMENSION,
+    textChars: TEXT_CHARS,
     async embed(texts, { signal }: EmbedOptions = {}) {
       if (closed) throw new CairnError("unavailable", "The static embedder is closed.");
       signal?.throwIfAborted();
-      table ??= load(modelDir ?? builtFile("models/static"), tokenizerFile ?? builtFile("models/minilm/tokenizer.json"));
-      const loaded = await table.catch((error: unknown) => {
+      const loaded = await use().catch((error: unknown) => {
         table = undefined; // the next call reads the files again
         throw new CairnError("unavailable", "The static embedding table cannot be read. Run the build again.", { cause: error });
       });
@@ -69,12 +85,12 @@ export function staticEmbedder({ modelDir, tokenizerFile }: StaticOptions = {}):
       return vectors;
     },
     async coverage(text) {
-      table ??= load(modelDir ?? builtFile("models/static"), tokenizerFile ?? builtFile("models/minilm/tokenizer.json"));
-      return (await table).tokenizer.coverage(splitIdentifiers(text));
+      return (await use()).tokenizer.coverage(splitIdentifiers(text));
     },
     async close() {
       closed = true;
       table = undefined;
+      clearTimeout(idle);
     },
   };
 }

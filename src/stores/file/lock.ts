@@ -9,13 +9,13 @@ const STALE_MS = 10_000;
 const WAIT_MS = 20_000;
 
 /** Runs short work that no other process runs at the same time. The lock is a file, made exclusively; one left by a dead process is cleared. */
-export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+export async function withFileLock<T>(path: string, work: () => Promise<T>, waitMs = WAIT_MS): Promise<T> {
   const attempt = async () => {
     if (await tryLock(path)) return true;
     await clearStale(path);
     return undefined;
   };
-  if (!(await poll(attempt, { everyMs: 15, limitMs: waitLimitMs(WAIT_MS) })))
+  if (!(await poll(attempt, { everyMs: 15, limitMs: waitLimitMs(waitMs) })))
     throw new CairnError("unavailable", `Another process holds ${path}. Try again; if none runs, remove the file.`, {
       retryAfterMs: 1_000,
     });

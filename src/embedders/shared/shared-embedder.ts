@@ -1,0 +1,145 @@
+import type { SharingFigures } from "../../model/embedding-figures.ts";
+import { CairnError } from "../../model/errors.ts";
+import type { Embedder } from "../../ports/embedder.ts";
+import type { HeldLease, Leader, LeaderLease } from "../../ports/leader-lease.ts";
+import { CLIENT_TIMING, type ClientTiming, type EmbeddingClient, embeddingClient, type Reply } from "./embedding-client.ts";
+import { type EmbeddingServer, embeddingServer } from "./embedding-server.ts";
+
+export interface SharedEmbedderOptions {
+  readonly lease: LeaderLease;
+  /** Whether this process may be elected. A command that ends soon may not: it only uses a leader. */
+  readonly mayLead: boolean;
+  readonly timing?: ClientTiming | undefined;
+}
+
+export interface SharedEmbedder extends Embedder {
+  figures(): SharingFigures;
+}
+
+/** Attempts to reach a leader, each after another election, before a process embeds for itself. */
+const ELECTIONS = 4;
+
+/**
+ * Lets one process of a data folder embed for the others, so that they need not load the model. The first process that needs a vector is
+ * elected. Without a leader that answers, each process embeds for itself: sharing saves memory and is never a condition of an answer.
+ */
+export function sharedEmbedder(inner: Embedder, { lease, mayLead, timing = CLIENT_TIMING }: SharedEmbedderOptions): SharedEmbedder {
+  let client: EmbeddingClient | undefined;
+  let led: { readonly server: EmbeddingServer; readonly held: HeldLease } | undefined;
+  let reaching: Promise<EmbeddingClient | undefined> | undefined;
+  /** A leader that is not asked: for good if it refused, until it renews its lease if it was silent. */
+  let avoided: string | undefined;
+  let closed = false;
+  let [sent, served, fallbacks] = [0, 0, 0];
+
+  const isAvoided = ({ owner, renewedAtMs }: Leader) => avoided === owner || avoided === `${owner} ${renewedAtMs}`;
+
+  /** Returns a connection to the leader; `undefined` if this process embeds for itself or leads. */
+  async function reach(): Promise<EmbeddingClient | undefined> {
+    if (closed || led) return undefined;
+    if (client?.isOpen()) return client;
+    reaching ??= elect()
+      .catch(() => undefined) // such as a full disk or a folder that cannot be written
+      .finally(() => {
+        reaching = undefined;
+      });
+    client = await reaching;
+    return client;
+  }
+
+  async function elect(): Promise<EmbeddingClient | undefined> {
+    let ended: string | undefined;
+    for (let attempt = 0; attempt < ELECTIONS && !closed; attempt++) {
+      const leader = lease.read();
+      if (leader && isAvoided(leader)) return undefined;
+      if (leader && leader.owner !== ended) {
+        const reply = await embeddingClient(leader, inner, timing);
+        if ("value" in reply) return reply.value;
+        if (reply.lost !== "ended") return void avoid(leader, reply.lost === "refused");
+        ended = leader.owner;
+      } else if (!mayLead || (await lead(ended))) return undefined;
+    }
+    return undefined;
+  }
+
+  /** Returns whether this process was elected. */
+  async function lead(despite: string | undefined): Promise<boolean> {
+    let server: EmbeddingServer | undefined;
+    const stepDown = () => {
+      if (led && led.server === server) led = undefined;
+      void server?.close();
+    };
+    const held = await lease
+      .acquire({
+        async listen(place) {
+          const onServed = (texts: number) => {
+            served += texts;
+          };
+          server = await embeddingServer({ ...place, embedder: inner, onServed });
+        },
+        onLost: stepDown,
+        despite,
+      })
+      .catch(async (error: unknown) => {
+        await server?.close();
+        throw error;
+      });
+    if (held && server) led = { server, held };
+    return held !== undefined;
+  }
+
+  function avoid({ owner, renewedAtMs }: Leader, forGood: boolean): void {
+    avoided = forGood ? owner : `${owner} ${renewedAtMs}`;
+  }
+
+  /** Asks the leader, and the next one if that ends. Returns `undefined` when this process has to embed for itself. */
+  async function ask<T>(request: (client: EmbeddingClient) => Promise<Reply<T>>): Promise<T | undefined> {
+    for (let attempt = 0; attempt < ELECTIONS; attempt++) {
+      const reached = await reach();
+      if (!reached) return undefined;
+      const reply = await request(reached);
+      if ("value" in reply) {
+        sent++;
+        return reply.value;
+      }
+      if (reply.lost === "ended") continue;
+      if (reply.lost !== "failed") {
+        reached.close();
+        const leader = lease.read();
+        if (leader) avoid(leader, reply.lost === "refused");
+      }
+      break;
+    }
+    fallbacks++;
+    return undefined;
+  }
+
+  const { coverage } = inner;
+  return {
+    model: inner.model,
+    version: inner.version,
+    dimension: inner.dimension,
+    textChars: inner.textChars,
+    async embed(texts, options = {}) {
+      if (closed) throw new CairnError("unavailable", "The embedder is closed.");
+      options.signal?.throwIfAborted();
+      if (texts.length === 0) return [];
+      const vectors = await ask((reached) => reached.embed(texts, options));
+      options.signal?.throwIfAborted();
+      return vectors ?? inner.embed(texts, options);
+    },
+    coverage: coverage && (async (text) => (await ask((reached) => reached.coverage(text))) ?? coverage(text)),
+    figures: () => ({ leads: led !== undefined, sent, served, fallbacks }),
+    async close() {
+      if (closed) return;
+      closed = true;
+      await reaching;
+      client?.close();
+      const ending = led;
+      led = undefined;
+      await ending?.held.release().catch(() => {}); // it expires
+      await ending?.server.close();
+      await inner.close();
+    },
+  };
+}
