@@ -1,3 +1,4 @@
+import { servedCodeIndex } from "../../src/client/jobs/served-index.ts";
 import { serve } from "../../src/http/serve.ts";
 import type { Cairn } from "../../src/index.ts";
 import { mcpHttpHandler } from "../../src/mcp/http.ts";
@@ -10,7 +11,8 @@ const TOKEN = `cairn_local_${"0".repeat(43)}`;
 export async function serveConsole(cairn: Cairn) {
   const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: ["core", "code", "knowledge"] }));
   const mount = { "/mcp": (request: Request, { caller }: { caller: Parameters<typeof mcp.fetch>[1] }) => mcp.fetch(request, caller) };
-  const server = await serve({ cairn, port: 0, localToken: async () => TOKEN, rateLimit: false, mount });
+  const all = [...operations, servedCodeIndex]; // the console shows what it shows in cairn ui
+  const server = await serve({ cairn, operations: all, port: 0, localToken: async () => TOKEN, rateLimit: false, mount });
   return {
     url: server.url,
     async link(hash: string): Promise<string> {

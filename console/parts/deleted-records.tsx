@@ -23,13 +23,13 @@ interface DeletedRecordsProps {
 /** Deleted records, the latest deletion first, each of which can be restored or erased. */
 export function DeletedRecords({ rows, total, error, reload, restore, purge }: DeletedRecordsProps) {
   const bringBack = async (id: string) => {
-    if (await attempt(async () => restore!(id))) notify("Restored.");
+    if (await attempt(async () => restore!(id))) notify("Record restored.");
     reload();
   };
   const erase = async ({ id, title }: DeletedRow) => {
     const text = `«${title.slice(0, 120)}» is erased at once, also from the files on disk. This cannot be undone.`;
     if (!(await confirm("Erase this record?", text, "Erase"))) return;
-    if (await attempt(async () => purge!(id))) notify("Erased.");
+    if (await attempt(async () => purge!(id))) notify("Record erased for good.");
     reload();
   };
   return (

@@ -19,7 +19,7 @@ export function Toasts() {
               Undo
             </button>
           )}
-          <button type="button" class="quiet icon" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
+          <button type="button" class="quiet icon" aria-label="Dismiss this message" onClick={() => dismiss(toast.id)}>
             <Icon name="close" />
           </button>
         </div>
@@ -30,5 +30,5 @@ export function Toasts() {
 
 async function undoToast({ id, undo }: Toast): Promise<void> {
   dismiss(id);
-  if (undo && (await attempt(undo))) notify("Restored.");
+  if (undo && (await attempt(undo.run))) notify(undo.done);
 }

@@ -19,7 +19,8 @@ export function coalesce(events: readonly StoreEvent[]): StoreEvent[] {
   return [...groups.values()].flatMap((group) => {
     const { kind, project } = group[0]!;
     if (group.length <= SINGLE_MAX) return group;
-    if (kind === "run") return group.slice(-2 * SINGLE_MAX);
-    return [{ kind, action: "many", ...(project !== undefined && { project }) }];
+    const many = { kind, action: "many", ...(project !== undefined && { project }) };
+    // A list of runs is read by the latest change, where deleted runs do not appear.
+    return kind === "run" ? [many, ...group.filter(({ action }) => action === "deleted")] : [many];
   });
 }

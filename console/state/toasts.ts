@@ -1,10 +1,16 @@
 import { signal } from "@preact/signals";
 
+/** The way back from an action, and the message when it was taken. */
+export interface Undo {
+  readonly run: () => Promise<unknown>;
+  readonly done: string;
+}
+
 export interface Toast {
   readonly id: number;
   readonly text: string;
   readonly isError: boolean;
-  readonly undo?: (() => Promise<unknown>) | undefined;
+  readonly undo?: Undo | undefined;
 }
 
 export const toasts = signal<readonly Toast[]>([]);
@@ -15,7 +21,7 @@ const STAY_UNDO_MS = 12_000;
 let lastId = 0;
 
 /** Reports the result of an action, with a way back where there is one. */
-export function notify(text: string, undo?: () => Promise<unknown>): void {
+export function notify(text: string, undo?: Undo): void {
   show({ id: ++lastId, text, isError: false, undo }, undo ? STAY_UNDO_MS : STAY_MS);
 }
 

@@ -62,7 +62,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         await page.getByRole("button", { name: "Remove filter tag login" }).click();
         await page.getByLabel("Filter by text").fill("idempotency");
         await expect.poll(summaries).toEqual([expect.stringContaining("Payment webhooks arrive twice")]);
-        await page.getByRole("img", { name: "1 checkpoint in 60 days" }).waitFor();
+        await page.getByRole("slider", { name: "1 checkpoint in 60 days" }).waitFor();
         await page.getByLabel("Filter by text").fill("");
         await page.getByLabel("To", { exact: true }).fill(new Date(Date.now() - 6 * 86_400_000).toISOString().slice(0, 10));
         await expect
@@ -72,7 +72,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
 
     it("counts the checkpoints of each day, and selects days by dragging over them", () =>
       visit(`#/timeline?${IN_SHOP}`, async (page) => {
-        const chart = page.getByRole("img", { name: "10 checkpoints in 60 days" });
+        const chart = page.getByRole("slider", { name: "10 checkpoints in 60 days" });
         await chart.waitFor();
         const { x, y, width } = (await chart.boundingBox())!;
         await page.mouse.move(x + width - 2, y + 20);
@@ -81,6 +81,25 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         await page.mouse.up();
         await expect.poll(() => page.url()).toMatch(/from=\d{4}-\d\d-\d\d&to=/);
         await expect.poll(() => page.getByText("Invoices are rendered on the server").count()).toBe(0);
+        await page.getByRole("button", { name: "All days" }).click();
+        await page.getByText("Invoices are rendered on the server").waitFor();
+        expect(page.url()).not.toContain("from=");
+      }));
+
+    it("selects days of the chart by keyboard", () =>
+      visit(`#/timeline?${IN_SHOP}`, async (page) => {
+        const chart = page.getByRole("slider", { name: "10 checkpoints in 60 days" });
+        await chart.focus();
+        for (const key of ["ArrowLeft", "Shift+ArrowRight", "Shift+ArrowLeft", "Shift+ArrowLeft"]) await page.keyboard.press(key);
+        expect(await chart.getAttribute("aria-valuetext")).toMatch(/^\w+ \d+ \w+ to Yesterday: \d+ checkpoints?$/);
+        await chart.getByText("Enter selects").waitFor();
+        await page.keyboard.press("Enter");
+        await expect.poll(() => page.url()).toMatch(/from=\d{4}-\d\d-\d\d&to=/);
+        const { from, to } = Object.fromEntries(new URLSearchParams(page.url().split("?")[1]));
+        expect((Date.parse(to!) - Date.parse(from!)) / 86_400_000).toBe(1);
+        await expect.poll(() => page.getByText("Invoices are rendered on the server").count()).toBe(0);
+        await page.keyboard.press("Escape");
+        await expect.poll(() => page.url()).not.toContain("from=");
       }));
 
     it("shows what another program saves, without a reload", () =>
@@ -109,6 +128,11 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         await row.getByText("failed", { exact: true }).waitFor();
         await store.deleteRun("live-1");
         await row.waitFor({ state: "detached" });
+        const burst = Array.from({ length: 30 }, (_, index) => `burst-${index}`);
+        await Promise.all(burst.map((id) => store.start(newRun(id, { leaseMs: 60_000 }))));
+        await expect.poll(() => page.getByRole("article").filter({ hasText: "burst-" }).count()).toBe(30);
+        for (const id of burst) await store.deleteRun(id);
+        await expect.poll(() => page.getByRole("article").filter({ hasText: "burst-" }).count()).toBe(0);
       });
     });
 
@@ -185,6 +209,23 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         expect(await stored()).toBe(1);
       }));
 
+    it("brings back a deleted record by the key u, in a page that is used by keyboard alone", () =>
+      visit(`#/timeline?${IN_SHOP}`, async (page) => {
+        const { total } = await server.cairn.checkpoints.list({ projectPath: SHOP });
+        const card = page.getByRole("article").filter({ hasText: "Payment webhooks arrive twice" });
+        await card.getByRole("button", { name: "Delete" }).focus();
+        await page.keyboard.press("Enter");
+        await page.getByText("Checkpoint deleted.").waitFor();
+        await card.waitFor({ state: "detached" });
+        expect((await server.cairn.checkpoints.list({ projectPath: SHOP })).total).toBe(total - 1);
+        await page.keyboard.press("u");
+        await page.getByText("Checkpoint restored.").waitFor();
+        await card.waitFor();
+        expect((await server.cairn.checkpoints.list({ projectPath: SHOP })).total).toBe(total);
+        await page.keyboard.press("u"); // the message is gone, so nothing is left to undo
+        expect((await server.cairn.checkpoints.list({ projectPath: SHOP })).total).toBe(total);
+      }));
+
     it("lists deleted records, restores one and erases one", async () => {
       const saved: { readonly id: string }[] = [];
       for (const summary of ["Deleted by mistake", "Deleted for good"])
@@ -205,6 +246,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         await row("Deleted for good").getByRole("button", { name: "Erase" }).click();
         await page.getByRole("dialog").getByRole("button", { name: "Erase" }).click();
         await row("Deleted for good").waitFor({ state: "detached" });
+        await page.getByText("Record erased for good.").waitFor();
         await row("Deleted by mistake").getByRole("button", { name: "Restore" }).click();
         await row("Deleted by mistake").waitFor({ state: "detached" });
         const { checkpoints } = await server.cairn.checkpoints.list({ projectPath: SHOP, tags: ["deleted"] });
@@ -241,6 +283,9 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         expect(await hit.locator("mark").allTextContents()).toEqual(expect.arrayContaining(["totals", "rounding"]));
         expect(await hit.getByTitle(/^keyword: rank/).count()).toBe(1);
         expect(await hit.getByTitle(/^semantic: rank/).count()).toBe(1);
+        await page.getByText("Keyword bars show the share of the best keyword score").waitFor();
+        expect(await hit.getByTitle(/^keyword: rank 1,/).textContent()).toBe("keywordrank 1, 100 % of the best");
+        expect(await hit.getByTitle(/^semantic: rank/).textContent()).toMatch(/^semanticrank \d+, 0\.\d\d of 1$/);
         const agent = page.getByRole("region", { name: "What an agent receives" });
         await agent.getByText("Cart totals are computed in cents").waitFor();
         await agent.getByText(/about \d+ tokens/).waitFor();
@@ -277,7 +322,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         await page.getByText("Knowledge deleted.").waitFor();
         await expect(server.cairn.knowledge.get({ projectPath: SHOP, id: "certificate" })).rejects.toThrow();
         await page.getByRole("button", { name: "Undo" }).click();
-        await page.getByText("Restored.").waitFor();
+        await page.getByText("Knowledge restored.").waitFor();
         expect(await server.cairn.knowledge.get({ projectPath: SHOP, id: "certificate" })).toMatchObject({ successes: 1 });
         await page.getByRole("link", { name: "shared" }).click();
         await page.getByRole("link", { name: "team-faq.csv" }).click();
@@ -341,6 +386,9 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         await page.getByRole("img", { name: /assess 3 times/ }).waitFor();
         await page.getByText("Refund 250 to customer 17?").first().waitFor();
         await page.getByText("State after step 5").waitFor();
+        const steps = page.getByRole("region", { name: "Steps" });
+        expect(await steps.locator("a > b").allTextContents()).toEqual(["approve", "assess", "assess", "assess", "Run"]);
+        await steps.getByText("asked a question").waitFor();
         await page.getByRole("slider", { name: "Time" }).press("ArrowLeft");
         await page.getByText("State after step 4").waitFor();
         await page.getByRole("group", { name: "State" }).locator("li.changed", { hasText: "checks" }).waitFor();
@@ -355,6 +403,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         await page.getByLabel("Answer for approve").fill('{"by": "support", "ok": true}');
         await page.getByText("sent as JSON").waitFor();
         await page.getByRole("button", { name: "Answer", exact: true }).click();
+        await page.getByText("Answer stored. A worker that has the graph continues the run.").waitFor();
         await page.getByText("answered", { exact: true }).first().waitFor();
         const { store } = server.cairn.runs;
         expect((await store.getRun("refund-17"))?.status).toBe("answered");
@@ -365,7 +414,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
     it("forks a run from an earlier step, and resumes a failed one", () =>
       visit("#/runs?run=refund-15&at=3", async (page) => {
         await page.getByRole("button", { name: "Fork from step 3" }).click();
-        await page.getByRole("link", { name: "forked from refund-15 at 3" }).waitFor();
+        await page.getByRole("link", { name: "forked from refund-15 at step 3" }).waitFor();
         const { runs } = await server.cairn.runs.list({ status: "queued" });
         expect(runs).toMatchObject([{ parent: { runId: "refund-15", sequence: 3 } }]);
         await page.goto(`${server.url}/#/runs?run=refund-16`);
@@ -383,13 +432,17 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         await page.getByText("Run deleted.").waitFor();
         const { runs } = await server.cairn.runs.list({});
         expect(runs.map(({ runId }) => runId)).not.toContain("refund-16");
+        await page.goto(`${server.url}/#/runs?run=refund-15`);
+        await page.getByRole("heading", { name: "refund-15" }).waitFor();
+        await server.cairn.runs.store.deleteRun("refund-15");
+        await page.getByText("The run refund-15 was deleted.").waitFor();
       }));
 
     it("requeues a dead letter, and takes, verifies and restores snapshots", () =>
       visit("#/systems", async (page) => {
         await page.getByText("-1 cents cannot be booked").waitFor();
         await page.getByRole("button", { name: "Requeue" }).click();
-        await page.getByText("Message pay-7 is pending again.").waitFor();
+        await page.getByText("Message pay-7 requeued. It is pending again.").waitFor();
         const [component] = (await server.cairn.systems.get({ systemId: "bank" })).components;
         expect(component?.ports).toMatchObject([{ dead: 0, pending: 1 }]);
         await page.getByRole("button", { name: "Take a snapshot" }).click();
@@ -444,7 +497,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         } else await page.getByText("pg_dump --format=custom").waitFor();
         await page.goto(`${server.url}/#/code?${IN_SHOP}`);
         await page.getByRole("button", { name: "Re-embed" }).click();
-        await page.getByText("The code is embedded again in the background.").waitFor();
+        await page.getByText("Re-embedding started. It runs in the background.").waitFor();
         const { embeddings, chunks } = await server.cairn.code.stats({ projectPath: SHOP });
         expect(embeddings).toMatchObject([{ model: "hash", isCurrent: true, vectors: chunks }]);
       }));

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { eventParser } from "../../console/api/parse-events.ts";
 import { answerOf } from "../../console/pages/runs/answer-of.ts";
 import { questionText } from "../../console/pages/runs/step-note.ts";
+import { moveDays } from "../../console/pages/timeline/move-days.ts";
 import { changeOf, childrenOf } from "../../console/parts/compare-values.ts";
 import { diffLines } from "../../console/parts/diff-lines.ts";
 import { formatBytes, formatDay, formatPlural, isShortened } from "../../console/parts/format.ts";
@@ -129,6 +130,24 @@ describe("a feed", () => {
   });
 });
 
+describe("moveDays", () => {
+  it("stays within the days, moves both ends together, and one end with Shift", () => {
+    const range = fc.record({ from: fc.nat(59), to: fc.nat(59) });
+    const key = fc.constantFrom("ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End");
+    fc.assert(
+      fc.property(range, key, fc.boolean(), (before, pressed, isExtended) => {
+        const { from, to } = moveDays(before, pressed, isExtended, 60)!;
+        expect(to).toBeGreaterThanOrEqual(0);
+        expect(to).toBeLessThan(60);
+        expect(from).toBe(isExtended ? before.from : to);
+      }),
+    );
+    expect(moveDays({ from: 5, to: 9 }, "ArrowLeft", true, 60)).toEqual({ from: 5, to: 8 });
+    expect(moveDays({ from: 5, to: 9 }, "Home", false, 60)).toEqual({ from: 0, to: 0 });
+    expect(moveDays({ from: 5, to: 9 }, "a", false, 60)).toBeUndefined();
+  });
+});
+
 describe("values of a state", () => {
   it("are compared field by field, also when one is absent", () => {
     expect(childrenOf({ a: 1, b: 2 }, { b: 3, c: 4 })?.map(({ name, value, before }) => [name, changeOf(value, before)])).toEqual([
@@ -202,7 +221,12 @@ describe("coalesce", () => {
   it("reports a burst in one project as one change of the project", () => {
     const burst = Array.from({ length: 500 }, (_, index) => saved(String(index)));
     expect(coalesce([...burst, saved("x", "/q")])).toEqual([{ kind: "checkpoint", action: "many", project: "/p" }, saved("x", "/q")]);
-    expect(coalesce(burst.map((event) => ({ ...event, kind: "run" })))).toHaveLength(20);
+  });
+
+  it("keeps which runs were deleted in a burst", () => {
+    const burst = Array.from({ length: 500 }, (_, index) => ({ ...saved(String(index)), kind: "run" }));
+    const deleted = { ...saved("499"), kind: "run", action: "deleted" };
+    expect(coalesce([...burst, deleted])).toEqual([{ kind: "run", action: "many", project: "/p" }, deleted]);
   });
 });
 

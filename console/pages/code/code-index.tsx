@@ -25,7 +25,7 @@ export function CodeIndex({ project }: { readonly project: string }) {
   const reembed = async () => {
     setBusy(true);
     if (await attempt(() => call("code_reembed", { project_path: project, wait: false }))) {
-      notify("The code is embedded again in the background.");
+      notify("Re-embedding started. It runs in the background.");
       reload();
     }
     setBusy(false);

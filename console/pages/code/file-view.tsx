@@ -3,6 +3,7 @@ import { CodeBlock } from "../../parts/code-block.tsx";
 import { CopyButton } from "../../parts/copy-button.tsx";
 import { Failure } from "../../parts/failure.tsx";
 import { formatPlural } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
 import { Time } from "../../parts/time.tsx";
 import { hrefWith, param } from "../../state/route.ts";
 import { useCall } from "../../state/use-call.ts";
@@ -24,12 +25,14 @@ export function FileView({ project, path }: { readonly project: string; readonly
   return (
     <section class="file" aria-label="Code view">
       <p class="row-actions">
-        <a href={hrefWith({ file: undefined, line: undefined, end: undefined })}>← Back</a>
+        <a href={hrefWith({ file: undefined, line: undefined, end: undefined })}>
+          <Icon name="back" /> Back
+        </a>
         <b dir="auto">{path}</b>
         <CopyButton text={() => path} label="Copy path" />
         {found && (
           <span class="soft">
-            {found.language}, lines {found.start_line}–{found.end_line}, indexed <Time at={found.indexed_at} />
+            {found.language}, lines {found.start_line} to {found.end_line}, indexed <Time at={found.indexed_at} />
           </span>
         )}
         {found?.stale && <span class="badge warn">changed since indexing</span>}

@@ -21,7 +21,7 @@ export function IndexJobs({ project, jobs, reload }: IndexJobsProps) {
   return (
     <section aria-label="Index jobs">
       <h2>Index jobs</h2>
-      {jobs.length === 0 && <p class="soft">Jobs appear here when the command above runs, with the files that they skip and the reason.</p>}
+      {jobs.length === 0 && <p class="soft">Jobs appear here, with the files that they skip and the reason.</p>}
       <ul class="list">
         {jobs.map((job, index) => (
           <JobRow key={job.job_id} project={project} job={job} reload={reload} isNewest={index === 0} />
@@ -45,7 +45,7 @@ function JobRow({ project, job, reload, isNewest }: JobRowProps) {
   const { failed = 0 } = job.counts;
   const cancel = async () => {
     if (await attempt(() => call("code_cancel", { project_path: project, job_id: job.job_id })))
-      notify("The job ends after its current batch.");
+      notify("Cancel requested. The job ends after its current batch.");
     reload();
   };
   return (

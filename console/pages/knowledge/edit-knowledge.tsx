@@ -42,7 +42,7 @@ function KnowledgeForm({ record, place, onClose, onSaved }: EditKnowledgeProps) 
     };
     if (Object.keys(changes).length === 0) return onClose();
     if (!(await attempt(() => call("knowledge_update", { ...place, id: record.id, ...changes })))) return;
-    notify("Knowledge saved. Its counts stay.");
+    notify("Knowledge saved. Its uses and successes are unchanged.");
     onSaved();
   };
   return (

@@ -20,15 +20,16 @@ export function KnowledgeDetails({ record, place }: { readonly record: Knowledge
   const changed = (action: string) => emit({ kind: "knowledge", action, id });
   const feedback = async (success: boolean) => {
     if (!(await attempt(() => call("knowledge_feedback", { ...place, id, success })))) return;
-    notify(success ? "Recorded: it helped." : "Recorded: it did not help.");
+    notify(success ? "Feedback recorded: it helped." : "Feedback recorded: it did not help.");
     changed("updated");
   };
   const remove = async () => {
     if (!(await attempt(() => call("knowledge_delete", { ...place, id })))) return;
-    notify("Knowledge deleted.", async () => {
+    const restore = async () => {
       await call("knowledge_restore", { ...place, id });
       changed("restored");
-    });
+    };
+    notify("Knowledge deleted.", { run: restore, done: "Knowledge restored." });
     changed("deleted");
   };
   return (

@@ -2,6 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import { Empty } from "../../parts/empty.tsx";
 import { Failure } from "../../parts/failure.tsx";
 import { formatPlural, projectName } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
 import { hrefWith, param, project } from "../../state/route.ts";
 import { useListKeys } from "../../state/use-list-keys.ts";
 import { DeletedKnowledge } from "./deleted-knowledge.tsx";
@@ -36,7 +37,15 @@ export default function KnowledgePage() {
         <span class="soft">{scope === "shared" ? "shared by all projects" : projectName(selected!)}</span>
         <span class="end">
           <span class="soft">{!isDeleted && total !== undefined && formatPlural(total, "record")}</span>{" "}
-          <a href={hrefWith({ deleted: isDeleted ? undefined : "1" })}>{isDeleted ? "← Knowledge" : "Deleted"}</a>
+          <a href={hrefWith({ deleted: isDeleted ? undefined : "1" })}>
+            {isDeleted ? (
+              <>
+                <Icon name="back" /> Knowledge
+              </>
+            ) : (
+              "Deleted"
+            )}
+          </a>
         </span>
       </div>
       <nav class="filters" aria-label="Kinds">
@@ -58,8 +67,8 @@ export default function KnowledgePage() {
           ))}
         </span>
         {param("source") !== undefined && (
-          <a class="chip" href={hrefWith({ source: undefined })}>
-            source <b>{param("source")}</b> ×
+          <a class="chip" aria-label={`Remove filter source ${param("source")}`} href={hrefWith({ source: undefined })}>
+            source <b dir="auto">{param("source")}</b> <Icon name="close" />
           </a>
         )}
       </nav>

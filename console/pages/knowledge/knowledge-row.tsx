@@ -27,7 +27,7 @@ export function KnowledgeRow({ record, place, isOpen }: KnowledgeRowProps) {
         </td>
         <td class="number">{usage_count}</td>
         <td class="number" title={`${successes} of ${usage_count} uses helped; smoothed rate ${success_rate.toFixed(2)}`}>
-          {usage_count === 0 ? <span class="soft">–</span> : <Rate value={success_rate} />}
+          {usage_count === 0 ? <span class="soft">not used</span> : <Rate value={success_rate} />}
         </td>
         <td class="soft">
           <Time at={updated_at} />

@@ -17,13 +17,13 @@ export function RunActions({ run, at, onChange }: RunActionsProps) {
   const { run_id, status } = run;
   const resume = async () => {
     if (!(await attempt(() => call("run_resume", { run_id })))) return;
-    notify("The run waits for a worker.");
+    notify("Run queued. A worker that has its graph continues it.");
     onChange();
   };
   const fork = () =>
     attempt(async () => {
       const { run: forked } = await call("run_fork", { run_id, sequence: at!.sequence });
-      notify(`Forked from step ${at!.sequence}.`);
+      notify(`New run created from step ${at!.sequence}.`);
       go(hrefOf("runs", { run: forked.run_id }));
     });
   const remove = async () => {

@@ -2,6 +2,7 @@ import { useMemo } from "preact/hooks";
 import { Failure } from "../../parts/failure.tsx";
 import { formatPlural } from "../../parts/format.ts";
 import { useCall } from "../../state/use-call.ts";
+import { isChangeOf } from "./run-events.ts";
 import { type PlacedEdge, type PlacedNode, placeGraph } from "./run-layout.ts";
 
 interface RunGraphProps {
@@ -14,7 +15,9 @@ interface RunGraphProps {
 
 /** Draws the graph of a run: the path taken with its loops, failed attempts, and where the run is. */
 export function RunGraph({ runId, sequence, last }: RunGraphProps) {
-  const { data, error, reload } = useCall("run_graph", { run_id: runId, ...(sequence < last && { sequence }) }, ({ id }) => id === runId);
+  const { data, error, reload } = useCall("run_graph", { run_id: runId, ...(sequence < last && { sequence }) }, (event) =>
+    isChangeOf(runId, event),
+  );
   const placed = useMemo(() => data && placeGraph(data), [data]);
   if (error) return <Failure error={error} retry={reload} />;
   if (!data || !placed) return <div class="graph" aria-busy="true" />;

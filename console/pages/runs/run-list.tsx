@@ -1,15 +1,14 @@
-import { useEffect, useMemo } from "preact/hooks";
-import { call, type Output } from "../../api/call.ts";
-import { onEvent } from "../../api/events.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { call } from "../../api/call.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { FeedList } from "../../parts/feed-list.tsx";
 import { projectName } from "../../parts/format.ts";
 import { Time } from "../../parts/time.tsx";
 import { feed, type NextPage } from "../../state/feed.ts";
 import { hrefOf, hrefWith, param, project } from "../../state/route.ts";
+import { followRuns, type Run, type RunFilter } from "./follow-runs.ts";
 import { RunStatus } from "./run-status.tsx";
 
-export type Run = Output<"run_list">["runs"][number];
 const STATUSES = ["running", "paused", "queued", "answered", "failed", "completed", "cancelled"] as const;
 const PAGE = 50;
 
@@ -17,29 +16,21 @@ const PAGE = 50;
 export function RunList() {
   const status = param("status");
   const selected = project.value;
+  const filter: RunFilter = { ...(status && { status: status as Run["status"] }), ...(selected && { project: selected }) };
+  const [version, setVersion] = useState(0);
   const [list, controller] = useMemo(() => {
     const controller = new AbortController();
     return [
-      feed(runPages(status, selected), {
+      feed(runPages(filter), {
         keyOf: ({ run_id }: Run) => run_id,
         orderOf: ({ updated_at }) => updated_at,
         signal: controller.signal,
       }),
       controller,
     ] as const;
-  }, [status, selected]);
+  }, [status, selected, version]);
   useEffect(() => () => controller.abort(), [controller]);
-  useEffect(
-    () =>
-      onEvent(async ({ kind, id, action }) => {
-        if (kind !== "run" || id === undefined) return;
-        if (action === "deleted") return list.remove(id);
-        const { run } = await call("run_get", { run_id: id });
-        if ((status === undefined || run.status === status) && (selected === undefined || run.project === selected)) list.put(run);
-        else list.remove(id);
-      }),
-    [list],
-  );
+  useEffect(() => followRuns(list, filter, () => setVersion((count) => count + 1)), [list]);
   return (
     <>
       <div class="page-head">
@@ -101,12 +92,11 @@ function RunRow({ run: { run_id, graph, status, project: of, reason, last_sequen
   );
 }
 
-function runPages(status: string | undefined, selected: string | undefined): NextPage<Run> {
+function runPages(filter: RunFilter): NextPage<Run> {
   let cursor: string | undefined;
   let isEnd = false;
   return async (signal) => {
     if (isEnd) return [];
-    const filter = { ...(status && { status: status as Run["status"] }), ...(selected && { project: selected }) };
     const page = await call("run_list", { ...filter, limit: PAGE, ...(cursor && { cursor }) }, signal);
     cursor = page.next_cursor;
     isEnd = cursor === undefined;

@@ -42,7 +42,7 @@ function AnswerForm({ runId, question, onChange }: { readonly runId: string; rea
   const submit = async (event: Event) => {
     event.preventDefault();
     if (!(await attempt(() => call("run_answer", { run_id: runId, node: question.node, sequence: question.sequence, ...answer })))) return;
-    notify("Answered.");
+    notify("Answer stored. A worker that has the graph continues the run.");
     onChange();
   };
   return (

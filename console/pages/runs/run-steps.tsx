@@ -2,16 +2,17 @@ import { useRef } from "preact/hooks";
 import { Time } from "../../parts/time.tsx";
 import { hrefWith } from "../../state/route.ts";
 import { useListKeys } from "../../state/use-list-keys.ts";
-import { noteOf } from "./step-note.ts";
+import { noteOf, sequenceOf } from "./step-note.ts";
 import type { Step } from "./use-steps.ts";
 
+/** What happened in a step, in the past tense: the list is a history, and an answered pause waits no longer. */
 const VERB: Record<Step["kind"], string> = {
   start: "started",
-  node: "finished",
+  node: "completed",
   failed: "failed",
-  pause: "waits for an answer",
-  answer: "was answered",
-  rewind: "went back",
+  pause: "asked a question",
+  answer: "received the answer",
+  rewind: "was set back",
 };
 
 /** The steps of a run, newest first, with attempts and reasons of failures. */
@@ -29,7 +30,7 @@ export function RunSteps({ steps, at }: { readonly steps: readonly Step[]; reado
             aria-current={sequence === at ? "step" : undefined}
           >
             <span class="number">{sequence}</span>
-            <b>{node_id.replace(/^__(.*)__$/, "$1")}</b>
+            <b>{kind === "start" || kind === "rewind" ? "Run" : node_id}</b>
             <span>{VERB[kind]}</span>
             {attempt > 1 && <span class="badge warn">attempt {attempt}</span>}
             {branch !== "" && <span class="soft">in {branch}</span>}
@@ -39,7 +40,7 @@ export function RunSteps({ steps, at }: { readonly steps: readonly Step[]; reado
           </a>
           {note !== undefined && (
             <p class="soft" dir="auto">
-              {noteOf(note)}
+              {kind === "rewind" ? `to the state after step ${sequenceOf(note)}` : noteOf(note)}
             </p>
           )}
         </li>

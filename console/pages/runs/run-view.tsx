@@ -1,9 +1,13 @@
+import { useEffect, useState } from "preact/hooks";
+import { onEvent } from "../../api/events.ts";
 import { Failure } from "../../parts/failure.tsx";
 import { projectName } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
 import { Time } from "../../parts/time.tsx";
 import { hrefOf, hrefWith, param } from "../../state/route.ts";
 import { useCall } from "../../state/use-call.ts";
 import { RunActions } from "./run-actions.tsx";
+import { isChangeOf, isDeletionOf } from "./run-events.ts";
 import { RunGraph } from "./run-graph.tsx";
 import { RunQuestions } from "./run-questions.tsx";
 import { RunState } from "./run-state.tsx";
@@ -14,8 +18,16 @@ import { useSteps } from "./use-steps.ts";
 
 /** One run: its graph with the path taken, its steps in time, and the state at each of them. */
 export function RunView({ runId }: { readonly runId: string }) {
-  const { data, error, reload } = useCall("run_get", { run_id: runId }, (event) => event.kind === "run" && event.id === runId);
+  const [isDeleted, setDeleted] = useState(false);
+  useEffect(() => onEvent((event) => isDeletionOf(runId, event) && setDeleted(true)), [runId]);
+  const { data, error, reload } = useCall("run_get", { run_id: runId }, (event) => isChangeOf(runId, event));
   const steps = useSteps(runId, data?.run.last_sequence);
+  if (isDeleted)
+    return (
+      <p class="empty">
+        The run {runId} was deleted. <a href={hrefWith({ run: undefined, at: undefined })}>All runs</a>
+      </p>
+    );
   if (error) return <Failure error={error} retry={reload} />;
   if (!data || !steps) return <div class="loading" aria-busy="true" />;
   const { run } = data;
@@ -25,7 +37,9 @@ export function RunView({ runId }: { readonly runId: string }) {
   return (
     <>
       <nav aria-label="Back">
-        <a href={hrefWith({ run: undefined, at: undefined })}>← Runs</a>
+        <a href={hrefWith({ run: undefined, at: undefined })}>
+          <Icon name="back" /> Runs
+        </a>
       </nav>
       <div class="page-head">
         <h1>{run.run_id}</h1>
@@ -37,7 +51,7 @@ export function RunView({ runId }: { readonly runId: string }) {
         </span>
         {run.parent && (
           <a href={hrefOf("runs", { run: run.parent.run_id, at: String(run.parent.sequence) })}>
-            forked from {run.parent.run_id} at {run.parent.sequence}
+            forked from {run.parent.run_id} at step {run.parent.sequence}
           </a>
         )}
       </div>

@@ -7,6 +7,12 @@ export function noteOf(note: string): string {
   return note;
 }
 
+/** Returns the step to which a rewind set the run back. */
+export function sequenceOf(note: string): string {
+  const parsed = parse(note);
+  return typeof parsed === "object" && parsed !== null && "sequence" in parsed ? String(parsed.sequence) : "?";
+}
+
 /** Returns the question of a pause as text: programs ask with a text, or with an object that has one. */
 export function questionText(question: unknown): string {
   if (typeof question === "string") return question;

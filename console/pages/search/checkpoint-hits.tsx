@@ -5,7 +5,7 @@ import { Time } from "../../parts/time.tsx";
 import { hrefOf, project } from "../../state/route.ts";
 import { type Loaded, useCall } from "../../state/use-call.ts";
 import { HitList } from "./hit-list.tsx";
-import { ScoreBars } from "./score-bars.tsx";
+import { ScaleNote, ScoreBars } from "./score-bars.tsx";
 import { searchMode, TOP_K } from "./search-input.ts";
 
 type Answer = Output<"checkpoint_search_all">;
@@ -22,7 +22,7 @@ export function CheckpointHits({ query }: { readonly query: string }) {
       empty={{ text: "No checkpoint here. Agents save them; you can too.", command: 'cairn save "Parser done, lexer next"' }}
       draw={({ results }) => {
         const bestKeyword = Math.max(0, ...results.map(({ found }) => found.keyword?.score ?? 0));
-        return results.map(({ checkpoint, found }) => (
+        const cards = results.map(({ checkpoint, found }) => (
           <article key={checkpoint.id} class="hit-card">
             <h3>
               <a data-row href={hrefOf("timeline", { project: checkpoint.project_path, id: checkpoint.id })} dir="auto">
@@ -46,6 +46,12 @@ export function CheckpointHits({ query }: { readonly query: string }) {
             <ScoreBars found={found} bestKeyword={bestKeyword} />
           </article>
         ));
+        return (
+          <>
+            <ScaleNote />
+            {cards}
+          </>
+        );
       }}
     />
   );

@@ -29,8 +29,8 @@ export function CodeHits({ query }: { readonly query: string }) {
                 {kind} {symbol}
               </span>
               {found.definition && <span class="badge good">definition</span>}
-              {found.keyword !== undefined && <span>keyword #{found.keyword}</span>}
-              {found.semantic !== undefined && <span>semantic #{found.semantic}</span>}
+              {found.keyword !== undefined && <span>keyword rank {found.keyword}</span>}
+              {found.semantic !== undefined && <span>semantic rank {found.semantic}</span>}
               {stale && <span class="badge warn">changed since indexing</span>}
             </div>
             <CodeBlock text={text} firstLine={text_start_line} query={query} />

@@ -2,7 +2,7 @@ import { Marked } from "../../parts/marked.tsx";
 import { hrefOf, project } from "../../state/route.ts";
 import { useCall } from "../../state/use-call.ts";
 import { HitList } from "./hit-list.tsx";
-import { ScoreBars } from "./score-bars.tsx";
+import { ScaleNote, ScoreBars } from "./score-bars.tsx";
 import { searchMode, TOP_K } from "./search-input.ts";
 
 export function KnowledgeHits({ query }: { readonly query: string }) {
@@ -18,7 +18,7 @@ export function KnowledgeHits({ query }: { readonly query: string }) {
       }}
       draw={({ results }) => {
         const bestKeyword = Math.max(0, ...results.map(({ found }) => found.keyword?.score ?? 0));
-        return results.map(({ knowledge, scope: from, found, confidence, warning }) => (
+        const cards = results.map(({ knowledge, scope: from, found, confidence, warning }) => (
           <article key={from + knowledge.id} class="hit-card">
             <h3>
               <a data-row href={hrefOf("knowledge", { project: from === "shared" ? undefined : selected, id: knowledge.id })} dir="auto">
@@ -37,6 +37,12 @@ export function KnowledgeHits({ query }: { readonly query: string }) {
             <ScoreBars found={found} bestKeyword={bestKeyword} />
           </article>
         ));
+        return (
+          <>
+            <ScaleNote />
+            {cards}
+          </>
+        );
       }}
     />
   );

@@ -10,8 +10,8 @@ export function MatchNote({
     <>
       <p class="match">
         <span class={match === "none" || match === "low" ? "badge warn" : "badge good"}>{LABELS[match]}</span>
-        {match === "low" && <span class="soft">The first hit may be right. An agent is told that it is uncertain.</span>}
-        {match === "none" && <span class="soft">Nothing matches well. These are the nearest; an agent is told so.</span>}
+        {match === "low" && <span class="soft">The first hit may be right. The answer for agents marks it as uncertain.</span>}
+        {match === "none" && <span class="soft">Nothing matches well. These are the nearest records; the answer for agents says so.</span>}
       </p>
       {degraded.map((reason) => (
         <p key={reason} class="badge warn">

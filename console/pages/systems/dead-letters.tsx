@@ -17,7 +17,7 @@ export function DeadLetters({ systemId, onChange }: { readonly systemId: string;
   );
   const requeue = async ({ component, port, id }: DeadLetter) => {
     if (!(await attempt(() => call("system_requeue", { system_id: systemId, component, port, ids: [id] })))) return;
-    notify(`Message ${id} is pending again.`);
+    notify(`Message ${id} requeued. It is pending again.`);
     reload();
     onChange();
   };

@@ -20,10 +20,11 @@ export function CheckpointActions({ checkpoint, onChange }: CheckpointActionsPro
   const remove = async () => {
     if (!(await attempt(() => call("checkpoint_delete", record)))) return;
     onChange("deleted");
-    notify("Checkpoint deleted.", async () => {
+    const restore = async () => {
       await call("checkpoint_restore", record);
       onChange("restored");
-    });
+    };
+    notify("Checkpoint deleted.", { run: restore, done: "Checkpoint restored." });
   };
   return (
     <div class="actions">

@@ -5,7 +5,6 @@ import { useCall } from "../../state/use-call.ts";
 import type { TimelineFilter } from "./checkpoint-feed.ts";
 
 const TYPING_MS = 300;
-const DAY_MS = 86_400_000;
 /** Parameters of the address that narrow the timeline and are shown as chips. */
 const CHIPS = ["tag", "branch", "session"];
 
@@ -21,10 +20,17 @@ export function currentFilter(): TimelineFilter {
   return {
     ...(tags.length > 0 && { tags }),
     ...(from !== undefined && { created_from: new Date(`${from}T00:00:00`).toISOString() }),
-    ...(to !== undefined && { created_before: new Date(new Date(`${to}T00:00:00`).getTime() + DAY_MS).toISOString() }),
+    ...(to !== undefined && { created_before: nextDay(to).toISOString() }),
     ...(Object.keys(context).length > 0 && { context }),
     ...(text !== undefined && { text }),
   };
+}
+
+/** Returns the start of the day after a day, which may be 23 or 25 hours later. */
+function nextDay(day: string): Date {
+  const date = new Date(`${day}T00:00:00`);
+  date.setDate(date.getDate() + 1);
+  return date;
 }
 
 /** Fields that narrow the timeline, and the filters that are set. */
@@ -53,6 +59,11 @@ export function TimelineFilters() {
           {name} <b dir="auto">{value}</b> <Icon name="close" />
         </button>
       ))}
+      {(param("from") ?? param("to")) !== undefined && (
+        <button type="button" class="chip" onClick={() => setParams({ from: undefined, to: undefined })}>
+          All days <Icon name="close" />
+        </button>
+      )}
     </form>
   );
 }

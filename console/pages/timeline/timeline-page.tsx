@@ -3,6 +3,7 @@ import { emit, onEvent } from "../../api/events.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { FeedList } from "../../parts/feed-list.tsx";
 import { dayOf, formatDay, projectName } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
 import { feed } from "../../state/feed.ts";
 import { hrefOf, hrefWith, param, project } from "../../state/route.ts";
 import { CheckpointCard } from "./checkpoint-card.tsx";
@@ -25,7 +26,9 @@ export default function TimelinePage() {
         <span class="soft">{selected === undefined ? "all projects" : projectName(selected)}</span>
         <span class="end">
           {isDeleted ? (
-            <a href={hrefWith({ deleted: undefined })}>← Timeline</a>
+            <a href={hrefWith({ deleted: undefined })}>
+              <Icon name="back" /> Timeline
+            </a>
           ) : (
             <a href={hrefOf("timeline", { deleted: "1" })}>Deleted</a>
           )}

@@ -11,7 +11,6 @@ export interface DayCount {
 
 /** Days of the chart, today included. */
 export const SHOWN_DAYS = 60;
-const DAY_MS = 86_400_000;
 
 /** Counts the checkpoints of each day, with the filter of the page except for its days. */
 export function useDays(): readonly DayCount[] | undefined {
@@ -34,8 +33,10 @@ export function useDays(): readonly DayCount[] | undefined {
 /** Puts in the days without any, oldest first. */
 function fillDays(counts: readonly DayCount[]): DayCount[] {
   const sums = new Map(counts.map(({ day, count }) => [day, count]));
+  const today = new Date();
   return Array.from({ length: SHOWN_DAYS }, (_, index) => {
-    const day = dayOf(new Date(Date.now() - (SHOWN_DAYS - 1 - index) * DAY_MS));
+    // By calendar, because a day has 23 or 25 hours when the clock is changed.
+    const day = dayOf(new Date(today.getFullYear(), today.getMonth(), today.getDate() - (SHOWN_DAYS - 1 - index), 12));
     return { day, count: sums.get(day) ?? 0 };
   });
 }
