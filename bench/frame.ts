@@ -9,6 +9,8 @@ export interface Benchmark {
   readonly summary: string;
   /** Options that it accepts, such as `--million`. */
   readonly flags?: readonly string[];
+  /** Options that it accepts with a value, such as `--repo`. */
+  readonly values?: readonly string[];
   run(bench: Bench): Promise<void>;
 }
 
@@ -26,6 +28,8 @@ export interface Metric {
 export interface Bench {
   /** Returns whether the command line has this option. */
   hasFlag(flag: string): boolean;
+  /** Returns the value of an option. */
+  value(option: string): string | undefined;
   /** Adds one metric to the report. */
   record(metric: Metric): void;
   /**
@@ -55,11 +59,16 @@ export interface TimesOptions {
 /** The checkout. Compiled files run elsewhere, so this is the working directory. */
 export const root = resolve(process.cwd());
 
-export async function runBenchmark(benchmark: Benchmark, flags: readonly string[] = []): Promise<Metric[]> {
+export async function runBenchmark(
+  benchmark: Benchmark,
+  flags: readonly string[] = [],
+  values: ReadonlyMap<string, string> = new Map(),
+): Promise<Metric[]> {
   const metrics: Metric[] = [];
   const deferred: (() => void | Promise<void>)[] = [];
   const bench: Bench = {
     hasFlag: (flag) => flags.includes(flag),
+    value: (option) => values.get(option),
     record: (metric) => void metrics.push(metric),
     times,
     log: (line) => void process.stderr.write(`${line}\n`),

@@ -7,7 +7,7 @@ const NOT_BENCHMARKS = ["frame.ts", "main.ts", "runs-postgres.ts", "runs-support
 
 const args = process.argv.slice(2);
 const json = args.includes("--json");
-const [name, ...flags] = args.filter((argument) => argument !== "--json");
+const [name, ...rest] = args.filter((argument) => argument !== "--json");
 const names = readdirSync(join(root, "bench"))
   .filter((file) => file.endsWith(".ts") && !NOT_BENCHMARKS.includes(file))
   .map((file) => file.slice(0, -3))
@@ -18,8 +18,12 @@ if (name === undefined || !names.includes(name)) refuse(`Benchmarks: ${names.joi
 const { default: benchmark } = (await import(`./${name}.js`)) as { default: Benchmark };
 if (!json) process.stderr.write(`${name}: ${benchmark.summary}\n`);
 const known = benchmark.flags ?? [];
-if (!flags.every((flag) => known.includes(flag))) refuse(`Options of ${name}: ${known.join(", ") || "none"}`);
-const metrics = await runBenchmark(benchmark, flags);
+const valued = benchmark.values ?? [];
+const values = new Map(rest.flatMap((one, index) => (valued.includes(one) ? [[one, rest[index + 1] ?? ""] as const] : [])));
+const flags = rest.filter((one, index) => !valued.includes(one) && !valued.includes(rest[index - 1] ?? ""));
+const options = [...known, ...valued.map((one) => `${one} VALUE`)].join(", ") || "none";
+if (!flags.every((flag) => known.includes(flag)) || [...values.values()].includes("")) refuse(`Options of ${name}: ${options}`);
+const metrics = await runBenchmark(benchmark, flags, values);
 const about = { name, node: process.version, cpus: availableParallelism() };
 process.stdout.write(
   json

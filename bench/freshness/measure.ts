@@ -1,5 +1,10 @@
 import { realpathSync } from "node:fs";
+import { join } from "node:path";
 import { decorateOperations } from "../../src/client/decorate-operations.ts";
+import { checkTree } from "../../src/client/freshness/check-tree.ts";
+import { gitFacts } from "../../src/client/freshness/git-facts.ts";
+import { gitHistory } from "../../src/client/freshness/git-history.ts";
+import { treeFiles } from "../../src/client/freshness/tree-files.ts";
 import { open } from "../../src/open/open.ts";
 import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { operations as served } from "../../src/operations/list.ts";
@@ -17,6 +22,9 @@ export interface Measured {
   /** Milliseconds of each answer with anchored records, and of the same answer with records without anchors. */
   readonly anchoredMs: readonly number[];
   readonly plainMs: readonly number[];
+  /** Milliseconds of the marks of one answer in a new process: the first one at this head, and a later one. */
+  readonly coldMs: readonly number[];
+  readonly warmMs: readonly number[];
   readonly mistakes: readonly string[];
 }
 
@@ -33,6 +41,7 @@ export interface MeasureOptions {
 }
 
 const FILES = 2_000;
+const COMMANDS = 20;
 const BATCH_BYTES = 1_000_000;
 const STALE: ReadonlySet<string> = new Set(["changed", "gone", "renamed"]);
 
@@ -71,8 +80,9 @@ export async function measureFreshness({ from, to, records, searches, dataDir, l
         mistakes.push(`${quotes[index]!.path} ${quotes[index]!.symbol ?? ""}: ${freshness.state}, not ${verdict}`);
     }
     const searched = await search(expected);
+    const commands = await timeCommands(ids);
     const { right, marked, stale } = counts;
-    return { records: ids.length, stale, precision: right / marked, recall: right / stale, ...searched, mistakes };
+    return { records: ids.length, stale, precision: right / marked, recall: right / stale, ...searched, ...commands, mistakes };
   } finally {
     await cairn.close();
   }
@@ -95,6 +105,24 @@ export async function measureFreshness({ from, to, records, searches, dataDir, l
     const unhurried = decorateOperations(served, { freshness: { limitMs: 60_000 } }).find(({ name }) => name === "checkpoint_list")!;
     await invoke(cairn, unhurried, { project_path: clone, limit: 100 }, { caller: LOCAL_CALLER });
     await call("checkpoint_get", { id });
+  }
+
+  /** Times the marks of five hits as a new process computes them, without and with the answers of git that another process left. */
+  async function timeCommands(ids: readonly string[]): Promise<Pick<Measured, "coldMs" | "warmMs">> {
+    const coldMs: number[] = [];
+    const warmMs: number[] = [];
+    for (let round = 0; round < COMMANDS; round++) {
+      const folder = join(dataDir, "git", String(round));
+      const hits = Array.from({ length: 5 }, (_, index) => ids[(round * 211 + index * 97) % ids.length]!);
+      const found = await Promise.all(hits.map((id) => cairn.checkpoints.get({ projectPath: clone, id })));
+      for (const times of [coldMs, warmMs]) {
+        const deps = { readFile: treeFiles(), history: gitHistory(gitFacts(folder)), limitMs: 60_000 };
+        const start = performance.now();
+        await checkTree(deps, clone, found);
+        times.push(performance.now() - start);
+      }
+    }
+    return { coldMs, warmMs };
   }
 
   async function search(expected: ReadonlyMap<string, Verdict>): Promise<Pick<Measured, "unmarked" | "anchoredMs" | "plainMs">> {
