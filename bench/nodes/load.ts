@@ -41,12 +41,14 @@ export async function measureLoad(bench: Bench, nodes: number, calls: number): P
   };
   await run(Math.ceil(calls / 5)); // warm-up
   const watch = database.watch();
+  const refusedBefore = servers.refusals();
   const cpuBefore = servers.cpuMs();
   const start = performance.now();
   const ms = await run(calls);
   const seconds = (performance.now() - start) / 1_000;
   const cpu = servers.cpuMs() - cpuBefore;
   const { connectionsMax, cpuMs } = await watch.stop();
+  bench.record({ name: `refusals_${nodes}`, value: servers.refusals() - refusedBefore, unit: "" });
   await servers.stop();
   // One call in five reads a record after it has saved it.
   const made = calls * 1.2;

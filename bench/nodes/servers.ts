@@ -3,15 +3,18 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { open } from "../../src/open/open.ts";
 import { type Bench, root } from "../frame.ts";
 
 /** Server processes on one database, and what they cost. */
 export interface Servers {
-  /** Calls the next node. Throws if the answer is not a success. */
+  /** Calls the next node, again if it is too busy. Throws if the answer is another refusal. */
   call(path: string, body: object): Promise<Record<string, unknown>>;
   /** CPU milliseconds of all nodes so far. Linux only. */
   cpuMs(): number;
+  /** Calls that a node was too busy for, so far. */
+  refusals(): number;
   stop(): Promise<void>;
 }
 
@@ -27,15 +30,23 @@ export async function startServers(bench: Bench, storage: string, nodes: number)
   };
   bench.defer(stop);
   let turn = 0;
+  let refusals = 0;
+  const call: Servers["call"] = async (path, body) => {
+    const { url } = started[turn++ % nodes]!;
+    const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
+    const response = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
+    const answer = (await response.json()) as Record<string, unknown>;
+    if (response.status === 503) {
+      refusals++;
+      await sleep(1_000);
+      return call(path, body);
+    }
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
+    return answer;
+  };
   return {
-    async call(path, body) {
-      const { url } = started[turn++ % nodes]!;
-      const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
-      const response = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
-      const answer = (await response.json()) as Record<string, unknown>;
-      if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
-      return answer;
-    },
+    call,
+    refusals: () => refusals,
     cpuMs: () => started.reduce((sum, { child }) => sum + cpuMsOf(child.pid!), 0),
     stop,
   };

@@ -11,7 +11,7 @@ import { startTeam } from "./processes.ts";
 
 const NODES = 5;
 /** Calls at the same time on each node: more than it has connections. */
-const CLIENTS_PER_NODE = 16;
+const CLIENTS_PER_NODE = 12;
 const CALLS_PER_CLIENT = 8;
 /** Projects that the clients use in turn. */
 const PROJECTS = 5;
