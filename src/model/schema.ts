@@ -3,6 +3,16 @@ export interface DatabaseSchema {
   readonly version: number;
   readonly name: string;
   readonly sql: string;
+  /** Tables that the first use creates. They belong to the version: its checksum covers them. */
+  readonly parts?: Readonly<Record<string, SchemaPart>> | undefined;
+}
+
+/** Tables of a database that are created together, when one of them is first written. */
+export interface SchemaPart {
+  readonly sql: string;
+  readonly tables: readonly string[];
+  /** Parts whose tables this one refers to. They are created first. */
+  readonly needs?: readonly string[] | undefined;
 }
 
 /** The schema that a database records about itself. */

@@ -5,7 +5,7 @@ import { threadSchema as threadsOnSqlite } from "../../src/adapters/langgraph/sq
 import { PROJECT_SHAPE, RUNS_SHAPE, SYSTEM_SHAPE, THREADS_SHAPE } from "../../src/migrate/shapes.ts";
 import { openPostgres, type PostgresDatabase } from "../../src/stores/postgres/driver/driver.ts";
 import { ensurePgvector } from "../../src/stores/postgres/driver/pgvector.ts";
-import { ensureSchema } from "../../src/stores/postgres/driver/schema-version.ts";
+import { ensurePart, ensureSchema } from "../../src/stores/postgres/driver/schema-version.ts";
 import { projectSchema as projectOnPostgres } from "../../src/stores/postgres/projects/project-schema.ts";
 import { runSchema as runsOnPostgres } from "../../src/stores/postgres/runs/schema.ts";
 import { systemSchema as systemOnPostgres } from "../../src/stores/postgres/systems/schema.ts";
@@ -71,6 +71,7 @@ beforeAll(async () => {
   ];
   for (const { shape, sqlite, postgres, typesIn } of kinds) {
     await ensureSchema(storage, `of_${shape.kind}`, postgres, typesIn);
+    for (const part of Object.keys(postgres.parts ?? {})) await ensurePart(storage, `of_${shape.kind}`, postgres, part, typesIn);
     compared.set(shape.kind, {
       sqlite: await sqliteCatalog(...sqlite),
       postgres: await postgresCatalog(client, `of_${shape.kind}`),
@@ -92,6 +93,20 @@ describe("the SQLite schema, the PostgreSQL schema and the migration", () => {
     expect(schemas.sqlite.size).toBeGreaterThan(1);
     expect(schemas.postgres.size).toBeGreaterThan(1);
     expect(compareSchemas(schemas)).toEqual([]);
+  });
+
+  it("create exactly the tables that each part of a project's schema names", async () => {
+    const { parts } = projectOnPostgres;
+    const tablesIn = async (schema: string) => new Set((await postgresCatalog(client, schema)).keys());
+    for (const [name, part] of Object.entries(parts)) {
+      const schema = `only_${name}`;
+      await ensureSchema(storage, schema, projectOnPostgres, await ensurePgvector(storage));
+      const base = await tablesIn(schema);
+      await ensurePart(storage, schema, projectOnPostgres, name, await ensurePgvector(storage));
+      const needed = (part.needs ?? []).flatMap((other) => parts[other as keyof typeof parts].tables);
+      const added = [...(await tablesIn(schema))].filter((table) => !base.has(table));
+      expect(added.sort(), name).toEqual([...part.tables, ...needed].sort());
+    }
   });
 
   it("disagree when one of them alone gets a column, or another type", () => {

@@ -4,7 +4,6 @@ import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { renameSchema, schemaProblems } from "./driver/damage.ts";
 import { databaseOf, type PostgresSource, type PostgresTx, quoteName } from "./driver/driver.ts";
-import { isGone } from "./driver/errors.ts";
 import { ensurePgvector } from "./driver/pgvector.ts";
 import { ensureSchema, tableExists } from "./driver/schema-version.ts";
 import { toTimestamp } from "./driver/time.ts";
@@ -14,9 +13,9 @@ import { postgresCheckpoints } from "./projects/checkpoints.ts";
 import { postgresCode } from "./projects/code/store.ts";
 import { postgresProjectEvents } from "./projects/events.ts";
 import { postgresKnowledge } from "./projects/knowledge.ts";
+import { openProjectTables } from "./projects/open-project-tables.ts";
 import { projectSchema } from "./projects/project-schema.ts";
 import type { ProjectTables } from "./projects/project-tables.ts";
-import { termStatistics } from "./projects/term-statistics.ts";
 
 export type PostgresStorageOptions = PostgresSource & {
   readonly now: () => string;
@@ -87,41 +86,12 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
   }
 
   async function tablesOf(projectId: string): Promise<ProjectTables> {
-    const schema = projectDatabaseName(projectId);
-    return {
-      pgvector: await pgvector(),
-      exactMax,
-      statistics: termStatistics(),
-      async read(work) {
-        try {
-          return await database.read(schema, work);
-        } catch (error) {
-          if (isGone(error)) known.delete(projectId);
-          throw error;
-        }
-      },
-      async vacuum(names) {
-        const tableNames = names.map((name) => `${quoteName(schema)}.${quoteName(name)}`);
-        const size = async () => {
-          const sql = "SELECT coalesce(sum(pg_total_relation_size(name::regclass)), 0)::bigint AS bytes FROM unnest($1::text[]) AS name";
-          return (await database.statement<{ bytes: number }>(sql, [tableNames], { idempotent: true }))[0]!.bytes;
-        };
-        const before = await size();
-        for (const name of tableNames)
-          await database.statement(`VACUUM (ANALYZE) ${name}`, [], { idempotent: true, outsideTransaction: true });
-        return Math.max(0, before - (await size()));
-      },
-      async write(work, writeOptions) {
-        try {
-          return await database.write(schema, work, writeOptions);
-        } catch (error) {
-          if (!isGone(error)) throw error;
-          // The schema was dropped or quarantined: this write creates a new one.
-          await remember(projectId, () => make(projectId));
-          return database.write(schema, work, writeOptions);
-        }
-      },
-    };
+    return openProjectTables({
+      ...{ database, projectId, exactMax, pgvector: await pgvector() },
+      announceWrite: async () => {},
+      forget: () => known.delete(projectId),
+      recreate: () => remember(projectId, () => make(projectId)),
+    });
   }
 
   async function stores(projectId: string): Promise<ProjectStore> {

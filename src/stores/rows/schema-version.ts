@@ -3,8 +3,8 @@ import { sha256Hex } from "../../model/ids.ts";
 import { TOMBSTONE_VERSION } from "../../model/migration.ts";
 import type { DatabaseSchema, RecordedSchema, SchemaState } from "../../model/schema.ts";
 
-export function schemaChecksum({ sql }: DatabaseSchema): string {
-  return sha256Hex(sql);
+export function schemaChecksum({ sql, parts = {} }: DatabaseSchema): string {
+  return sha256Hex([sql, ...Object.values(parts).map((part) => part.sql)].join("\n"));
 }
 
 /** Compares the schema of this version with the rows of `schema_migrations`. */

@@ -1,4 +1,4 @@
-import type { DatabaseSchema, RecordedSchema } from "../../../model/schema.ts";
+import type { DatabaseSchema, RecordedSchema, SchemaPart } from "../../../model/schema.ts";
 import { assertSchema, schemaChecksum } from "../../rows/schema-version.ts";
 import { type PostgresDatabase, type PostgresTx, quoteName } from "./driver.ts";
 
@@ -19,7 +19,7 @@ export async function ensureSchema(
   await database.write(
     schema,
     async (tx) => {
-      await tx.run("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", `cairn schema of ${schema}`);
+      await tx.run(LOCK_DEFINITION, definitionLockName(schema));
       await createVersionTable(tx, schema);
       if ((await stateIn(tx)) === "absent") await createTables(tx, schema, definition, typesIn);
     },
@@ -27,15 +27,63 @@ export async function ensureSchema(
   );
 }
 
+/** Statement that no other process may create tables of a schema until the transaction ends. Its parameter is `definitionLockName`. */
+export const LOCK_DEFINITION = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
+
+export function definitionLockName(schema: string): string {
+  return `cairn schema of ${schema}`;
+}
+
+/**
+ * Creates the missing tables of a part, and of the parts that it needs, in one transaction. Any number of processes may call it at the
+ * same time. The schema must exist; a schema that is being migrated refuses it.
+ */
+export async function ensurePart(
+  database: PostgresDatabase,
+  schema: string,
+  definition: DatabaseSchema,
+  part: string,
+  typesIn?: string,
+): Promise<void> {
+  await database.write(
+    schema,
+    async (tx) => {
+      await tx.run(LOCK_DEFINITION, definitionLockName(schema));
+      // The fence of a migration refuses this statement. New tables would have no fence.
+      await tx.run("UPDATE schema_migrations SET checksum = checksum");
+      if (typesIn) await tx.exec(`SET LOCAL search_path TO ${quoteName(schema)}, ${typesIn}`);
+      const existing = new Set(await tableNames(tx, schema));
+      for (const { sql, tables } of partsNeededBy(definition, part)) if (!existing.has(tables[0]!)) await tx.exec(sql);
+    },
+    { idempotent: true },
+  );
+}
+
+/** Returns a part after the parts that it needs. */
+export function partsNeededBy({ parts = {} }: DatabaseSchema, name: string): readonly SchemaPart[] {
+  const part = parts[name]!;
+  return [...(part.needs ?? []).map((needed) => parts[needed]!), part];
+}
+
+/** Reads the catalog by SQL: what the server cached before this process held the lock may be old. */
+async function tableNames(tx: PostgresTx, schema: string): Promise<string[]> {
+  const rows = await tx.all<{ name: string }>(
+    "SELECT c.relname AS name FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'",
+    schema,
+  );
+  return rows.map(({ name }) => name);
+}
+
 /** Comes before the schema is read: creating the table makes the server see what another process committed under the lock. */
 async function createVersionTable(tx: PostgresTx, schema: string): Promise<void> {
   // Not IF NOT EXISTS, which may answer from what the server cached before this process held the lock.
   if (!(await tx.get("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", schema)))
     await tx.exec(`CREATE SCHEMA ${quoteName(schema)}`);
+  // Columns of bounded length need no TOAST table: there is one table like this per project.
   await tx.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
     migration_id integer PRIMARY KEY,
-    migration_name text NOT NULL UNIQUE,
-    checksum text NOT NULL,
+    migration_name varchar(100) NOT NULL,
+    checksum varchar(64) NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT now()
   )`);
 }

@@ -49,8 +49,9 @@ function pooledError(where: string): CairnError {
   );
 }
 
-/** Reads the rows of a table in batches, by binary COPY. */
+/** Reads the rows of a table in batches, by binary COPY. A table that was never used does not exist, and has none. */
 export async function* postgresRows(client: pg.Client, table: TableShape): AsyncGenerator<readonly Row[]> {
+  if (!(await hasTable(client, table.name))) return;
   const columns = table.columns.map(({ name }) => quoteName(name));
   const isShared = table.kind === "project" && WITH_COLLECTION.includes(table.name);
   const select = `SELECT ${columns.join(", ")} FROM ${quoteName(table.name)} ${isShared ? "WHERE collection <> 'code'" : ""}`;
@@ -63,11 +64,20 @@ export async function* postgresRows(client: pg.Client, table: TableShape): Async
   decoder.end();
 }
 
-/** Returns the last value of each sequence. */
+/** Returns whether the search path has a table of this name. */
+export async function hasTable(client: pg.Client, name: string): Promise<boolean> {
+  return (await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [quoteName(name)])).rows[0]!.found;
+}
+
+/** Returns the last value of each sequence; zero where the table does not exist. */
 export async function postgresCounters(client: pg.Client, schema: string, shape: DatabaseShape): Promise<Counters> {
   const found: Record<string, string> = {};
   for (const { name, counter } of shape.tables) {
     if (counter === undefined) continue;
+    if (!(await hasTable(client, name))) {
+      found[name] = "0";
+      continue;
+    }
     const { rows } = await client.query<{ last: string }>(
       "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass), 0)::text AS last",
       [`${quoteName(schema)}.${quoteName(name)}`, counter],

@@ -2,6 +2,7 @@ import type pg from "pg";
 import { CairnError } from "../../../model/errors.ts";
 import { poll } from "../../../scheduling/retry.ts";
 import { quoteName } from "../driver/driver.ts";
+import { definitionLockName, LOCK_DEFINITION } from "../driver/schema-version.ts";
 
 /** Holds the id of the migration that fenced the schema. */
 export const FENCE_TABLE = "cairn_migration_fence";
@@ -15,6 +16,8 @@ const ABANDONED_STATE = "CR002";
  * Call it in a transaction.
  */
 export async function createFence(client: pg.Client, schema: string, { migrationId, role }: Fence): Promise<void> {
+  // Nobody may create a table between the list of tables and the end of this transaction: it would have no fence.
+  await client.query(LOCK_DEFINITION, [definitionLockName(schema)]);
   await client.query(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id text NOT NULL, role text NOT NULL)`);
   await client.query(`DELETE FROM ${FENCE_TABLE}`);
   await client.query(`INSERT INTO ${FENCE_TABLE} (migration_id, role) VALUES ($1, $2)`, [migrationId, role]);

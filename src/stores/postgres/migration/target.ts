@@ -6,11 +6,11 @@ import { type DatabaseShape, type MigrationTarget, namedValues, type Row, type T
 import { recordTerms } from "../../../text/terms.ts";
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector, indexedType, vectorIndexSql } from "../driver/pgvector.ts";
-import { ensureSchema } from "../driver/schema-version.ts";
+import { definitionLockName, ensureSchema, LOCK_DEFINITION, partsNeededBy } from "../driver/schema-version.ts";
 import { tsvectorOf } from "../projects/full-text.ts";
 import { FILL_MIRROR } from "../projects/mirror.ts";
 import { COPY_HEADER, COPY_TRAILER, encodeRows } from "./binary.ts";
-import { connectTo, isTombstone, postgresCounters, postgresRows, schemaExists, transaction } from "./endpoint.ts";
+import { connectTo, hasTable, isTombstone, postgresCounters, postgresRows, schemaExists, transaction } from "./endpoint.ts";
 import { createFence, dropFence, lockSchema, readFence, tablesOf } from "./fence.ts";
 
 export interface PostgresMigrationOptions {
@@ -105,21 +105,38 @@ export function postgresMigrationTarget({
       trace("target made");
       await transaction(db, where, async () => {
         await db.query(`SET LOCAL cairn.migration = '${migrationId}'`);
-        const tables = await tablesOf(db, schema);
+        await db.query(LOCK_DEFINITION, [definitionLockName(schema)]);
+        let tables = await tablesOf(db, schema);
         await db.query(`LOCK TABLE ${tables.map(quoteName).join(", ")} IN ACCESS EXCLUSIVE MODE`);
         if ((await state()) === "occupied") throw occupiedError(where);
-        await createFence(db, schema, { migrationId, role: "target" });
-        await db.query(`TRUNCATE ${shape.tables.map(({ name }) => quoteName(name)).join(", ")} CASCADE`);
-        // The import writes what the triggers would write.
-        for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} DISABLE TRIGGER USER`);
+        /** Fences the tables, and stops their triggers: the import writes what they would write. */
+        const prepare = async () => {
+          tables = await tablesOf(db, schema);
+          await createFence(db, schema, { migrationId, role: "target" });
+          for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} DISABLE TRIGGER USER`);
+        };
+        await prepare();
+        const ensureTable = async (name: string) => {
+          if (tables.includes(name)) return;
+          await createPartOf(db, { schema, definition, pgvector }, name);
+          await prepare();
+        };
+        const stored = shape.tables.filter(({ name }) => tables.includes(name));
+        await db.query(`TRUNCATE ${stored.map(({ name }) => quoteName(name)).join(", ")} CASCADE`);
         const staged = new Set<string>();
         const counters = await feed(async (table, rows) => {
+          await ensureTable(table.name);
           await put(db, table, rows, staged);
           trace(`filled ${table.name}`);
         });
-        if (shape.kind === "project") await db.query(FILL_MIRROR);
+        if (tables.includes("embedding_records")) await db.query(FILL_MIRROR);
+        for (const table of shape.tables) {
+          const last = counters[table.name] ?? "0";
+          if (!table.counter || (last === "0" && !tables.includes(table.name))) continue;
+          await ensureTable(table.name); // its rows were deleted, and their numbers must not be used again
+          await setCounter(db, table, last);
+        }
         for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} ENABLE TRIGGER USER`);
-        for (const table of shape.tables) if (table.counter) await setCounter(db, table, counters[table.name] ?? "0");
         if (pgvector) for (const sql of await vectorIndexes(db, pgvector)) await db.query(sql);
         trace("before the commit");
       });
@@ -138,7 +155,7 @@ export function postgresMigrationTarget({
       const db = await connect();
       const found: string[] = [];
       for (const { name, fullText } of shape.tables) {
-        if (!fullText) continue;
+        if (!fullText || !(await hasTable(db, name))) continue;
         const { rows } = await db.query<{ count: string }>(`SELECT count(*) FROM ${quoteName(name)} WHERE terms IS NULL`);
         if (rows[0]!.count !== "0") found.push(`${rows[0]!.count} rows of ${name} are missing in the full-text index.`);
       }
@@ -157,7 +174,7 @@ export function postgresMigrationTarget({
       if ((await readFence(db, schema))?.migrationId !== migrationId) return; // already done before a crash
       await transaction(db, where, () => dropFence(db));
       trace("target opened");
-      await db.query(shape.tables.map(({ name }) => `ANALYZE ${quoteName(name)}`).join("; "));
+      for (const { name } of shape.tables) if (await hasTable(db, name)) await db.query(`ANALYZE ${quoteName(name)}`);
     },
 
     async discard(migrationId) {
@@ -181,6 +198,21 @@ export function occupiedError(where: string): CairnError {
     "conflict",
     `${where} already contains data, and a migration never merges two databases. Choose another target, or rename the existing one. Nothing was changed.`,
   );
+}
+
+/** Creates the tables of the part that this table belongs to, and the parts that it needs, inside a transaction. */
+async function createPartOf(
+  db: pg.Client,
+  { schema, definition, pgvector }: Pick<PostgresMigrationOptions, "schema" | "definition"> & { readonly pgvector: string | undefined },
+  table: string,
+): Promise<void> {
+  const found = Object.entries(definition.parts ?? {}).find(([, { tables }]) => tables.includes(table));
+  if (!found) throw new CairnError("internal", `The schema ${definition.name} has no table ${table}.`);
+  const missing: string[] = [];
+  for (const { sql, tables } of partsNeededBy(definition, found[0])) if (!(await hasTable(db, tables[0]!))) missing.push(sql);
+  if (pgvector) await db.query(`SET LOCAL search_path TO ${quoteName(schema)}, ${pgvector}`);
+  for (const sql of missing) await db.query(sql);
+  await db.query(`SET LOCAL search_path TO ${quoteName(schema)}`);
 }
 
 /** Inserts rows by binary COPY. Rows with full text pass through a staging table, because only the server parses a tsvector. */
@@ -224,6 +256,7 @@ async function setCounter(db: pg.Client, { name, counter }: TableShape, last: st
 }
 
 async function versionsOf(db: pg.Client): Promise<{ version: number; dimension: number }[]> {
+  if (!(await hasTable(db, "embedding_versions"))) return [];
   const { rows } = await db.query("SELECT version_id AS version, embedding_dimension AS dimension FROM embedding_versions ORDER BY 1");
   return rows;
 }

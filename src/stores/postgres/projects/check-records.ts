@@ -38,8 +38,9 @@ interface Found {
   readonly mirror: number;
 }
 
-const SURPLUS = `FROM vectors v WHERE v.collection <> 'code' AND NOT EXISTS (
-  SELECT 1 FROM (SELECT 'checkpoints' AS collection, key, pieces FROM checkpoints UNION ALL SELECT 'knowledge', key, pieces FROM knowledge) AS r
+/** Selects the vectors that belong to no piece of a record in these collections. */
+const surplusOf = (collections: readonly RecordCollection[]) => `FROM vectors v WHERE v.collection <> 'code' AND NOT EXISTS (
+  SELECT 1 FROM (${collections.map((name) => `SELECT '${name}' AS collection, key, pieces FROM ${name}`).join(" UNION ALL ")}) AS r
    WHERE r.collection = v.collection AND r.key = v.key / ${PIECES_MAX} AND r.pieces > v.key % ${PIECES_MAX})`;
 
 const PAGE = 500;
@@ -47,7 +48,9 @@ const PAGE = 500;
 /** Verifies every record of a project and the data derived from it. */
 export async function checkRecords(tables: ProjectTables): Promise<RecordReport> {
   const { damaged, deleted, stale, surplus, mirror } = await find(tables);
-  const { count } = (await tables.read((tx) => tx.get<{ count: number }>("SELECT count(*) FROM quarantined_records")))!;
+  const quarantined = await tables.part("deletion").read(0, async (tx) => {
+    return (await tx.get<{ count: number }>("SELECT count(*) FROM quarantined_records"))!.count;
+  });
   return {
     damaged: [...damaged.map(({ collection, id, reason }) => ({ collection, id, reason })), ...deleted],
     stale: [
@@ -58,7 +61,7 @@ export async function checkRecords(tables: ProjectTables): Promise<RecordReport>
       ...(surplus > 0 ? [`${surplus} vectors belong to no piece of a record`] : []),
       ...(mirror > 0 ? [`${mirror} rows of embedding_records do not match the knowledge and its vectors`] : []),
     ],
-    quarantined: count,
+    quarantined,
   };
 }
 
@@ -67,7 +70,7 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
   const found = await find(tables);
   const problems = found.damaged.length + found.deleted.length + found.stale.length + found.surplus + found.mirror;
   if (problems === 0) return { quarantined: [], rebuilt: [] };
-  return tables.write(async (tx) => {
+  return tables.part("deletion").write(async (tx) => {
     const quarantined: DamagedRecord[] = [];
     for (const { key, collection, id, reason } of found.damaged) {
       const row = await readStored(tx, collection, key);
@@ -81,11 +84,12 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
         reason,
         toTimestamp(now),
       );
-      await tx.run(
-        `DELETE FROM vectors WHERE collection = $2 AND key BETWEEN $1 * ${PIECES_MAX} AND $1 * ${PIECES_MAX} + ${PIECES_MAX - 1}`,
-        key,
-        collection,
-      );
+      if (await tables.has(tx, "vectors"))
+        await tx.run(
+          `DELETE FROM vectors WHERE collection = $2 AND key BETWEEN $1 * ${PIECES_MAX} AND $1 * ${PIECES_MAX} + ${PIECES_MAX - 1}`,
+          key,
+          collection,
+        );
       if (collection === "knowledge")
         await tx.run("DELETE FROM embedding_records WHERE template_id = (SELECT id FROM knowledge WHERE key = $1)", key);
       await tx.run(`DELETE FROM ${collection} WHERE key = $1`, key);
@@ -116,8 +120,8 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
       await derive(tx, key, row.record);
       rebuilt.add(`derived columns of ${collection}`);
     }
-    if ((await tx.run(`DELETE ${SURPLUS}`)) > 0) rebuilt.add("vectors");
-    if ((await repairMirror(tx)) > 0) rebuilt.add("embedding_records");
+    if (found.surplus > 0 && (await tx.run(`DELETE ${surplusOf(await collectionsOf(tx, tables))}`)) > 0) rebuilt.add("vectors");
+    if (found.mirror > 0 && (await repairMirror(tx)) > 0) rebuilt.add("embedding_records");
     return { quarantined, rebuilt: [...rebuilt] };
   });
 }
@@ -125,7 +129,7 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
 async function find(tables: ProjectTables): Promise<Found> {
   const damaged: DamagedRow[] = [];
   const stale: Found["stale"] = [];
-  for (const collection of ["checkpoints", "knowledge"] as const) {
+  for (const collection of await tables.read((tx) => collectionsOf(tx, tables))) {
     for (let after = -1; ; ) {
       const rows = await tables.read((tx) =>
         tx.all<RawRow>(`SELECT ${COLUMNS[collection]} FROM ${collection} WHERE key > $1 ORDER BY key LIMIT ${PAGE}`, after),
@@ -139,20 +143,30 @@ async function find(tables: ProjectTables): Promise<Found> {
       after = rows.at(-1)!.key as number;
     }
   }
-  const { count } = (await tables.read((tx) => tx.get<{ count: number }>(`SELECT count(*) ${SURPLUS}`)))!;
+  const surplus = await tables.part("vectors").read(0, async (tx) => {
+    const sql = `SELECT count(*) ${surplusOf(await collectionsOf(tx, tables))}`;
+    return (await tx.get<{ count: number }>(sql))!.count;
+  });
   const deleted = await findDeleted(tables);
-  return { damaged, deleted, stale, surplus: count, mirror: await tables.read(mirrorDifferences) };
+  return { damaged, deleted, stale, surplus, mirror: await tables.part("knowledge").read(0, mirrorDifferences) };
+}
+
+/** Returns the collections whose tables exist. */
+async function collectionsOf(tx: PostgresTx, tables: ProjectTables): Promise<readonly RecordCollection[]> {
+  return (await tables.has(tx, "knowledge")) ? ["checkpoints", "knowledge"] : ["checkpoints"];
 }
 
 async function findDeleted(tables: ProjectTables): Promise<DamagedRecord[]> {
   const found: DamagedRecord[] = [];
   for (let after = ["", ""]; ; ) {
-    const rows = await tables.read((tx) =>
-      tx.all<RawRow>(
-        `SELECT ${DELETED_LIST} FROM deleted_records WHERE (collection, id) > ($1, $2) ORDER BY collection, id LIMIT ${PAGE}`,
-        ...after,
-      ),
-    );
+    const rows = await tables
+      .part("deletion")
+      .read<RawRow[]>([], (tx) =>
+        tx.all(
+          `SELECT ${DELETED_LIST} FROM deleted_records WHERE (collection, id) > ($1, $2) ORDER BY collection, id LIMIT ${PAGE}`,
+          ...after,
+        ),
+      );
     for (const row of rows) {
       const stored = readDeletedRow(row);
       if ("damaged" in stored) found.push(stored.damaged);

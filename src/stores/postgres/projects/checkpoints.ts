@@ -38,6 +38,7 @@ const RECORDS: EmbeddedRecords = {
   textColumns: ["summary", "description"],
   textOf: ({ summary = "", description = "" }) => checkpointText({ summary, description }),
   slots: PIECES_MAX,
+  parts: [],
 };
 
 /** The checkpoints of one project in its PostgreSQL schema. */
@@ -60,10 +61,11 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
     ...postgresDeletable({
       collection: "checkpoints",
       tables,
+      parts: [],
       columns: COLUMNS,
       read,
       add: (tx, checkpoint, vectors) => add(tx, tables, checkpoint, vectors),
-      remove,
+      remove: (tx, ids) => remove(tx, tables, ids),
     }),
 
     put: (checkpoint, vectors = [], { savedAt, supersedes, once } = {}) =>
@@ -87,7 +89,7 @@ export function postgresCheckpoints(projectPath: string, tables: ProjectTables):
           ...editable(checkpoint),
         );
         if (changed === 0) return false;
-        await removeRecordVectors(tx, RECORDS, [checkpoint.id]);
+        await removeRecordVectors(tx, tables, RECORDS, [checkpoint.id]);
         await putRecordVectors(tx, tables, checkpoint.id, "checkpoints", vectors);
         await markSuperseded(tx, supersedes, checkpoint.id);
         return true;
@@ -218,9 +220,9 @@ export function checkpointTerms(checkpoint: Checkpoint): string {
 /** Maps the caller's sort order to SQL; no other text reaches the statement. */
 const SORT_COLUMN: Record<CheckpointSort, string> = { created_at: "created_order", updated_at: "updated_order" };
 
-async function remove(tx: PostgresTx, ids: readonly string[]): Promise<number> {
+async function remove(tx: PostgresTx, tables: ProjectTables, ids: readonly string[]): Promise<number> {
   await tx.run("SELECT 1 FROM checkpoints WHERE id = ANY ($1::text[]) ORDER BY key FOR UPDATE", ids); // no vector is filled in meanwhile
-  await removeRecordVectors(tx, RECORDS, ids);
+  await removeRecordVectors(tx, tables, RECORDS, ids);
   return tx.run("DELETE FROM checkpoints WHERE id = ANY ($1::text[])", ids);
 }
 

@@ -1,10 +1,11 @@
 import { damagedRecordError, type RecordCollection } from "../../../model/damaged-record.ts";
 import { deletedRow, readDeleted } from "../../../model/deleted-record.ts";
 import type { RawRow, StoredRecord } from "../../../model/stored-record.ts";
-import type { DeletableRecords } from "../../../ports/deletable-records.ts";
+import type { DeletableRecords, DeletedPage } from "../../../ports/deletable-records.ts";
 import type { VersionedVector } from "../../../ports/embedding-store.ts";
 import type { PostgresTx } from "../driver/driver.ts";
 import { toTimestamp } from "../driver/time.ts";
+import type { ProjectPart } from "./project-schema.ts";
 import type { ProjectTables } from "./project-tables.ts";
 import { readPage } from "./record-rows.ts";
 
@@ -24,6 +25,8 @@ CREATE INDEX deleted_records_time ON deleted_records (collection, deleted_at DES
 export interface Deletable<RecordType> {
   readonly collection: RecordCollection;
   readonly tables: ProjectTables;
+  /** The parts with the table of visible records; none where every project has it. */
+  readonly parts: readonly ProjectPart[];
   /** The columns of a visible record, for `read`. */
   readonly columns: string;
   readonly read: (row: RawRow) => StoredRecord<RecordType>;
@@ -37,7 +40,8 @@ export interface Deletable<RecordType> {
 export function postgresDeletable<RecordType extends { readonly id: string; readonly revision: number }>(
   deletable: Deletable<RecordType>,
 ): DeletableRecords<RecordType> {
-  const { collection, tables, columns, read, add, remove } = deletable;
+  const { collection, tables, parts, columns, read, add, remove } = deletable;
+  const deletion = tables.part("deletion");
   const readRow = (row: RawRow) => readDeleted(collection, row, read);
   const select = `SELECT ${COLUMNS} FROM deleted_records WHERE collection = '${collection}' AND id = $1`;
 
@@ -67,10 +71,10 @@ export function postgresDeletable<RecordType extends { readonly id: string; read
   }
 
   return {
-    delete: (ids, deletedAt) => tables.write((tx) => moveToDeleted(tx, ids, deletedAt)),
+    delete: (ids, deletedAt) => deletion.write(async (tx) => ((await tables.has(tx, ...parts)) ? moveToDeleted(tx, ids, deletedAt) : 0)),
 
     restore: (deleted, vectors = []) =>
-      tables.write(async (tx) => {
+      deletion.change(false, async (tx) => {
         const row = await tx.get<RawRow>(`${select} FOR UPDATE`, deleted.record.id);
         const found = row && requireSound(row);
         if (found?.deletedAt !== deleted.deletedAt || found.record.revision !== deleted.record.revision) return false;
@@ -79,12 +83,13 @@ export function postgresDeletable<RecordType extends { readonly id: string; read
 
     purge: (ids) =>
       tables.write(async (tx) => {
-        const deleted = await tx.run(`DELETE FROM deleted_records WHERE collection = '${collection}' AND id = ANY ($1::text[])`, ids);
-        return deleted + (await remove(tx, ids));
+        const sql = `DELETE FROM deleted_records WHERE collection = '${collection}' AND id = ANY ($1::text[])`;
+        const deleted = (await tables.has(tx, "deletion")) ? await tx.run(sql, ids) : 0;
+        return deleted + ((await tables.has(tx, ...parts)) ? await remove(tx, ids) : 0);
       }),
 
     purgeDeleted: (before, limit) =>
-      tables.write((tx) =>
+      deletion.change(0, (tx) =>
         tx.run(
           `DELETE FROM deleted_records WHERE collection = '${collection}' AND id IN
              (SELECT id FROM deleted_records WHERE collection = '${collection}' AND deleted_at < $1
@@ -95,7 +100,7 @@ export function postgresDeletable<RecordType extends { readonly id: string; read
       ),
 
     listDeleted: ({ limit, after }) =>
-      tables.read(async (tx) => {
+      deletion.read<DeletedPage<RecordType>>({ records: [], damaged: [], total: 0 }, async (tx) => {
         const counted = await tx.get<{ total: number }>(`SELECT count(*) AS total FROM deleted_records WHERE collection = '${collection}'`);
         const page = await readPage(
           limit,
@@ -113,12 +118,12 @@ export function postgresDeletable<RecordType extends { readonly id: string; read
       }),
 
     async getDeleted(id) {
-      const row = await tables.read((tx) => tx.get<RawRow>(select, id));
+      const row = await deletion.read(undefined, (tx) => tx.get<RawRow>(select, id));
       return row && requireSound(row);
     },
 
     putDeleted: (record, deletedAt) =>
-      tables.write(async (tx) => {
+      tables.part(...parts, "deletion").write(async (tx) => {
         if (await tx.get(`${select} FOR UPDATE`, record.id)) return false;
         return (await add(tx, record, [])) && (await moveToDeleted(tx, [record.id], deletedAt)) > 0;
       }),

@@ -10,6 +10,7 @@ import { toTimestamp } from "../driver/time.ts";
 import type { WhereFrom } from "./full-text.ts";
 import { repairMirror } from "./mirror.ts";
 import { postgresOutbox } from "./outbox.ts";
+import type { ProjectPart } from "./project-schema.ts";
 import type { ProjectTables } from "./project-tables.ts";
 
 /** A table (or view) of records with the columns key, id and revision, and the columns of the text to embed. */
@@ -25,6 +26,8 @@ export interface EmbeddedRecords {
    * each record is locked instead.
    */
   readonly queue?: (tx: PostgresTx) => Promise<unknown>;
+  /** The parts with the records; none where every project has them. */
+  readonly parts: readonly ProjectPart[];
 }
 
 /** The hnsw.ef_search of a query; an iterative scan returns further neighbours. */
@@ -42,8 +45,11 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
     slots === 1
       ? 0
       : (await tx.get<{ pieces: number }>(`SELECT coalesce(max(pieces), 1) AS pieces FROM ${table} WHERE pieces > 1`))!.pieces - 1;
+  const stored = tables.part("vectors");
+  const versionsIn = async (tx: PostgresTx) => ((await tables.has(tx, "vectors")) ? readVersions(tx, collection) : []);
+  const hasRecords = (tx: PostgresTx) => tables.has(tx, ...records.parts);
   const assertVersion = async (tx: PostgresTx, versionId: number): Promise<EmbeddingVersion> => {
-    const found = (await readVersions(tx, collection)).find((version) => version.versionId === versionId);
+    const found = (await versionsIn(tx)).find((version) => version.versionId === versionId);
     if (!found) throw new CairnError("not_found", `There is no embedding version ${versionId}. List the versions to see which there are.`);
     return found;
   };
@@ -61,12 +67,12 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
   return {
     outbox: postgresOutbox(records, tables),
 
-    ...(collection === "knowledge" && { repairMirror: () => tables.write(repairMirror) }),
+    ...(collection === "knowledge" && { repairMirror: () => tables.part("knowledge").change(0, repairMirror) }),
 
-    versions: () => tables.read((tx) => readVersions(tx, collection)),
+    versions: () => tables.read(versionsIn),
 
     addVersion: ({ model, version, dimension }) =>
-      tables.write(
+      stored.write(
         async (tx) => {
           // Serialized: two processes that save the first record concurrently must agree on one current version.
           await tx.run("LOCK TABLE embedding_versions IN SHARE ROW EXCLUSIVE MODE");
@@ -95,6 +101,7 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
       tables.read(async (tx) => {
         await assertVersion(tx, versionId);
         const found: Unembedded[] = [];
+        if (!(await hasRecords(tx))) return found;
         const last = await lastPiece(tx);
         for (let { piece, id } = after; piece <= last && found.length < limit; piece++, id = "") {
           const rows = await tx.all<{ id: string; revision: number } & Record<string, string>>(
@@ -110,16 +117,18 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
 
     counts: (versionId) =>
       tables.read(async (tx) => {
+        if (!(await hasRecords(tx))) return { records: 0, vectors: 0, parts: 0, partVectors: 0 };
         const parts = slots === 1 ? "0" : `(SELECT coalesce(sum(pieces - 1), 0) FROM ${table} WHERE pieces > 1)`;
         const { records: count, parts: wanted } = (await tx.get<{ records: number; parts: number }>(
           `SELECT count(*) AS records, ${parts}::bigint AS parts FROM ${table}`,
         ))!;
-        const stored = (await tx.get<{ vectors: number; parts: number }>(
+        if (!(await tables.has(tx, "vectors"))) return { records: count, vectors: 0, parts: wanted, partVectors: 0 };
+        const existing = (await tx.get<{ vectors: number; parts: number }>(
           `SELECT count(*) FILTER (WHERE key % ${slots} = 0) AS vectors, count(*) FILTER (WHERE key % ${slots} > 0) AS parts
              FROM vectors WHERE version_id = $1`,
           versionId,
         ))!;
-        return { records: count, vectors: stored.vectors, parts: wanted, partVectors: stored.parts };
+        return { records: count, vectors: existing.vectors, parts: wanted, partVectors: existing.parts };
       }),
 
     putVectors: (versionId, vectors) =>
@@ -127,6 +136,7 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
         async (tx) => {
           const { dimension } = await assertVersion(tx, versionId);
           assertDimensions(vectors, dimension);
+          if (!(await hasRecords(tx))) return 0;
           await records.queue?.(tx);
           const unchanged = slots === 1 ? vectors : await keepUnchanged(tx, vectors);
           return tx.run(
@@ -149,11 +159,14 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
       tables.write(
         async (tx) => {
           // Blocks writers of records, so that none adds a record without a vector between the check and the switch.
-          await tx.run("LOCK TABLE embedding_versions IN SHARE ROW EXCLUSIVE MODE");
-          await tx.run(`LOCK TABLE ${records.collection === "code" ? "vectors" : table} IN SHARE ROW EXCLUSIVE MODE`);
           await assertVersion(tx, versionId);
-          for (let piece = await lastPiece(tx); piece >= 0; piece--)
-            if (await tx.get(`SELECT 1 ${missingFrom(piece)} LIMIT 1`, versionId)) return "incomplete";
+          await tx.run("LOCK TABLE embedding_versions IN SHARE ROW EXCLUSIVE MODE");
+          if (await hasRecords(tx)) {
+            await tx.run(`LOCK TABLE ${records.collection === "code" ? "vectors" : table} IN SHARE ROW EXCLUSIVE MODE`);
+            for (let piece = await lastPiece(tx); piece >= 0; piece--)
+              if (await tx.get(`SELECT 1 ${missingFrom(piece)} LIMIT 1`, versionId)) return "incomplete";
+          }
+          await assertVersion(tx, versionId);
           await tx.run("UPDATE embedding_versions SET is_current = false WHERE collection = $1 AND is_current", collection);
           await tx.run("UPDATE embedding_versions SET is_current = true WHERE version_id = $1", versionId);
           return "switched";
@@ -174,6 +187,7 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
     dropDamaged: (versionId) =>
       tables.write(async (tx) => {
         const { dimension } = await assertVersion(tx, versionId);
+        if (!(await hasRecords(tx))) return [];
         const rows = await tx.all<{ id: string }>(
           `DELETE FROM vectors v USING ${table} r
             WHERE v.version_id = $1 AND r.key = v.key / ${slots}
@@ -190,9 +204,11 @@ export function postgresEmbeddings(records: EmbeddedRecords, tables: ProjectTabl
 /** Removes the vectors of all pieces of these records from every version. */
 export async function removeRecordVectors(
   tx: PostgresTx,
+  tables: ProjectTables,
   { collection, table, slots }: EmbeddedRecords,
   ids: readonly string[],
 ): Promise<void> {
+  if (!(await tables.has(tx, "vectors"))) return;
   await tx.run(
     `DELETE FROM vectors v USING ${table} r
       WHERE r.id = ANY ($1::text[]) AND v.collection = '${collection}' AND v.key BETWEEN r.key * ${slots} AND r.key * ${slots} + ${slots - 1}`,
@@ -208,7 +224,7 @@ export async function putRecordVectors(
   table: string,
   vectors: readonly VersionedVector[],
 ): Promise<void> {
-  if (vectors.length === 0) return;
+  if (vectors.length === 0 || !(await tables.has(tx, "vectors"))) return;
   await tx.run(
     `INSERT INTO vectors (collection, version_id, key, vector)
      SELECT e.collection, e.version_id, r.key * ${PIECES_MAX}, given.vector::${tables.pgvector}.vector FROM unnest($1::int[], $2::text[]) AS given (version_id, vector)
@@ -238,6 +254,7 @@ export async function nearest(
   query: NearestQuery,
 ): Promise<Ranked[]> {
   const { versionId, limit } = query;
+  if (!(await tables.has(tx, "vectors"))) return [];
   const version = (await readVersions(tx, collection)).find((known) => known.versionId === versionId);
   if (!version) return [];
   const vector = toPgvector(query.vector);
@@ -303,7 +320,7 @@ export async function cosines(
   query: Float32Array,
   ids: readonly string[],
 ): Promise<Map<string, number>> {
-  if (ids.length === 0) return new Map();
+  if (ids.length === 0 || !(await tables.has(tx, "vectors"))) return new Map();
   const rows = await tx.all<Ranked>(
     `SELECT r.id, max(1 - (v.vector OPERATOR(${tables.pgvector}.<=>) $1::${tables.pgvector}.vector)) AS score
        FROM ${table} r JOIN vectors v ON v.version_id = $2 AND v.key BETWEEN r.key * ${slots} AND r.key * ${slots} + ${slots - 1}

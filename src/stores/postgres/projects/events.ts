@@ -12,11 +12,11 @@ export function postgresProjectEvents(tables: ProjectTables): ProjectEvents {
   return {
     ...log,
     async codeMark() {
-      const found = await tables.read((tx) =>
-        tx.get<{ last: number; reported: string | null }>(
-          "SELECT last, (SELECT max(updated_at) FROM index_reports) AS reported FROM code_generation WHERE id = 1",
-        ),
-      );
+      const found = await tables
+        .part("code")
+        .read<{ last: number; reported: string | null } | undefined>(undefined, (tx) =>
+          tx.get("SELECT last, (SELECT max(updated_at) FROM index_reports) AS reported FROM code_generation WHERE id = 1"),
+        );
       return `${found?.last ?? 0} ${found?.reported ?? ""}`;
     },
   };

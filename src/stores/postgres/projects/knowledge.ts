@@ -10,7 +10,8 @@ import {
   readKnowledge,
   splitStored,
 } from "../../../model/stored-record.ts";
-import type { KnowledgeFilter, KnowledgeMark, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
+import type { KnowledgeFilter, KnowledgeMark, KnowledgePage, KnowledgeStore, KnowledgeWrite } from "../../../ports/knowledge-store.ts";
+import type { Candidates } from "../../../ports/recall-store.ts";
 import { knowledgeTerms, knowledgeText } from "../../../text/knowledge-text.ts";
 import { errorSignature } from "../../../text/normalise-error.ts";
 import { recordTerms } from "../../../text/terms.ts";
@@ -37,25 +38,28 @@ const RECORDS: EmbeddedRecords = {
   textColumns: ["kind", "question"],
   textOf: ({ kind = "", question = "" }) => knowledgeText({ kind, question }),
   slots: PIECES_MAX,
+  parts: ["knowledge"],
 };
 
 /** The knowledge in one PostgreSQL schema: a project's, or the shared one. */
 export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
+  const part = tables.part("knowledge");
   return {
     embeddings: postgresEmbeddings(RECORDS, tables),
 
     ...postgresDeletable({
       collection: "knowledge",
       tables,
+      parts: RECORDS.parts,
       columns: COLUMNS,
       read: readKnowledge,
       add: (tx, record, vectors) => add(tx, tables, { record, vectors }),
-      remove,
+      remove: (tx, ids) => remove(tx, tables, ids),
     }),
 
     // Without a key it is unknown after a lost answer whether this call took the id, so the call is not repeated.
     put: (record, vectors = [], { savedAt, supersedes, once } = {}) =>
-      tables.write(
+      part.write(
         async (tx) => {
           const claim = once && (await claimKey(tx, once, record.id));
           if (claim === "used" || claim === "repeated") return claim === "repeated";
@@ -69,27 +73,27 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
       ),
 
     replace: (record, vectors, { supersedes } = {}) =>
-      tables.write(async (tx) => {
+      part.change(false, async (tx) => {
         const replaced = await replace(tx, tables, { record, vectors });
         if (replaced) await markSuperseded(tx, supersedes, record.id);
         return replaced;
       }),
 
     async get(id) {
-      const row = await tables.read((tx) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1`, id));
+      const row = await part.read(undefined, (tx) => tx.get<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = $1`, id));
       return row && requireSound(row);
     },
 
     recordOfKey: (key) => tables.read((tx) => recordOfKey(tx, key)),
 
     async getMany(ids) {
-      const rows = await tables.read((tx) => tx.all<RawRow>(`SELECT ${COLUMNS} FROM knowledge WHERE id = ANY ($1::text[])`, ids));
+      const rows = await part.read<RawRow[]>([], (tx) => tx.all(`SELECT ${COLUMNS} FROM knowledge WHERE id = ANY ($1::text[])`, ids));
       const found = new Map(rows.map((row) => [row.id, readKnowledge(row)]));
       return splitStored(ids.flatMap((id) => found.get(id) ?? []));
     },
 
     async list({ filter = {}, limit, after }) {
-      return tables.read(async (tx) => {
+      return part.read<KnowledgePage>({ records: [], damaged: [], total: 0 }, async (tx) => {
         const counting = whereOf(filter, 1);
         const counted = await tx.get<{ total: number }>(
           `SELECT count(*) AS total FROM knowledge r WHERE ${counting?.sql ?? "true"}`,
@@ -117,7 +121,8 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
 
     // Without a key, a use whose commit was cut off is reported instead of being counted twice.
     feedback: (id, report, once) =>
-      tables.write(
+      part.change<Knowledge | undefined>(
+        undefined,
         async (tx) => {
           const sql = `SELECT ${COLUMNS} FROM knowledge WHERE id = $1 FOR UPDATE`;
           const row = await tx.get<RawRow>(sql, id);
@@ -143,8 +148,8 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
 
     async withSignature(signature, filter, limit) {
       const where = whereOf(filter, 3);
-      const rows = await tables.read((tx) =>
-        tx.all<{ id: string }>(
+      const rows = await part.read<{ id: string }[]>([], (tx) =>
+        tx.all(
           `SELECT r.id FROM knowledge r WHERE r.signature = $1 AND r.signature <> '' AND ${where?.sql ?? "true"} ORDER BY r.created_order, r.id DESC LIMIT $2`,
           signature,
           limit,
@@ -155,10 +160,12 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
     },
 
     marks: () =>
-      tables.read((tx) => tx.all<KnowledgeMark>('SELECT id, source, content_hash AS "contentHash", revision FROM knowledge ORDER BY id')),
+      part.read<KnowledgeMark[]>([], (tx) =>
+        tx.all('SELECT id, source, content_hash AS "contentHash", revision FROM knowledge ORDER BY id'),
+      ),
 
     apply: (batch) =>
-      tables
+      part
         .write(async (tx) => {
           const ids = [...batch.add, ...batch.replace].map(({ record }) => record.id).concat(batch.remove.map(({ id }) => id));
           const rows = await tx.all<{ id: string; revision: number }>(
@@ -177,6 +184,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
           for (const write of batch.replace) await replace(tx, tables, write);
           await remove(
             tx,
+            tables,
             batch.remove.map(({ id }) => id),
           );
           return "applied" as const;
@@ -187,7 +195,7 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
         }),
 
     async candidates({ filter, limit, semanticLimit = limit, text, semantic }) {
-      return tables.read(async (tx) => ({
+      return part.read<Candidates>({ keyword: [], semantic: [] }, async (tx) => ({
         keyword: text === undefined ? [] : await rankByKeywords(tx, tables, "knowledge", text, (first) => whereOf(filter, first), limit),
         semantic: semantic
           ? await nearest(tx, tables, RECORDS, { ...semantic, limit: semanticLimit, where: (first) => whereOf(filter, first) })
@@ -195,9 +203,10 @@ export function postgresKnowledge(tables: ProjectTables): KnowledgeStore {
       }));
     },
 
-    matching: (filter, limit) => tables.read((tx) => matchingIds(tx, RECORDS, (first) => whereOf(filter, first), limit)),
+    matching: (filter, limit) =>
+      part.read<"all" | "many" | readonly string[]>([], (tx) => matchingIds(tx, RECORDS, (first) => whereOf(filter, first), limit)),
 
-    similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, RECORDS, versionId, vector, ids)),
+    similarities: (versionId, vector, ids) => part.read(new Map(), (tx) => cosines(tx, tables, RECORDS, versionId, vector, ids)),
   };
 }
 
@@ -241,7 +250,7 @@ async function replace(tx: PostgresTx, tables: ProjectTables, { record, vectors 
     ...valuesOf({ ...record, successes, uses, createdAt, createdOrder }),
   );
   if (vectors) {
-    await removeRecordVectors(tx, RECORDS, [record.id]);
+    await removeRecordVectors(tx, tables, RECORDS, [record.id]);
     await putRecordVectors(tx, tables, record.id, "knowledge", vectors);
   }
   return true;
@@ -280,9 +289,9 @@ function valuesOf(record: Knowledge): PgValue[] {
   ];
 }
 
-async function remove(tx: PostgresTx, ids: readonly string[]): Promise<number> {
+async function remove(tx: PostgresTx, tables: ProjectTables, ids: readonly string[]): Promise<number> {
   await tx.run("SELECT 1 FROM knowledge WHERE id = ANY ($1::text[]) ORDER BY key FOR UPDATE", ids); // no vector is filled in meanwhile
-  await removeRecordVectors(tx, RECORDS, ids);
+  await removeRecordVectors(tx, tables, RECORDS, ids);
   return tx.run("DELETE FROM knowledge WHERE id = ANY ($1::text[])", ids);
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { VectorOutbox } from "../../../ports/vector-outbox.ts";
+import type { VectorChange, VectorOutbox } from "../../../ports/vector-outbox.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 import type { ProjectTables } from "./project-tables.ts";
 
@@ -27,13 +27,15 @@ CREATE TRIGGER vectors_outbox AFTER INSERT OR UPDATE OR DELETE ON vectors FOR EA
 
 /** Returns the outbox of one collection: the changes of its vectors, for an external index. */
 export function postgresOutbox(
-  { collection, table, slots }: Pick<EmbeddedRecords, "collection" | "table" | "slots">,
+  { collection, table, slots, parts }: Pick<EmbeddedRecords, "collection" | "table" | "slots" | "parts">,
   tables: ProjectTables,
 ): VectorOutbox {
+  const stored = tables.part("vectors");
+  const joined = tables.part("vectors", ...parts);
   const requeue = "ON CONFLICT (collection, version_id, key) DO UPDATE SET change = DEFAULT";
   return {
     enable: () =>
-      tables.write(
+      stored.write(
         async (tx) => {
           const find = () => tx.get<{ name: string }>("SELECT name FROM vector_index WHERE collection = $1", collection);
           const known = await find();
@@ -56,7 +58,7 @@ export function postgresOutbox(
       ),
 
     pending: (versionId, limit, afterChange) =>
-      tables.read(async (tx) => {
+      joined.read<VectorChange[]>([], async (tx) => {
         const rows = await tx.all<{ change: number; key: number; id: string | null; vector: string | null }>(
           `SELECT o.change, o.key, r.id, v.vector::text AS vector FROM vector_outbox o
              LEFT JOIN ${table} r ON r.key = o.key / ${slots}
@@ -76,7 +78,7 @@ export function postgresOutbox(
       }),
 
     async done(versionId, changes) {
-      await tables.write(async (tx) => {
+      await stored.change(undefined, async (tx) => {
         const gone = await tx.all<{ key: number }>(
           "DELETE FROM vector_outbox WHERE collection = $1 AND version_id = $2 AND change = ANY ($3::bigint[]) RETURNING key",
           collection,
@@ -97,7 +99,7 @@ export function postgresOutbox(
     },
 
     pendingIds: (versionId, limit) =>
-      tables.read(async (tx) => {
+      joined.read<string[]>([], async (tx) => {
         const rows = await tx.all<{ id: string }>(
           `SELECT DISTINCT r.id FROM vector_outbox o JOIN ${table} r ON r.key = o.key / ${slots} WHERE o.collection = $1 AND o.version_id = $2 LIMIT $3`,
           collection,
@@ -108,7 +110,7 @@ export function postgresOutbox(
       }),
 
     deletedVersions: () =>
-      tables.read(async (tx) => {
+      stored.read<number[]>([], async (tx) => {
         const rows = await tx.all<{ version_id: number }>(
           "SELECT DISTINCT version_id FROM vector_outbox WHERE collection = $1 AND version_id NOT IN (SELECT version_id FROM embedding_versions)",
           collection,
@@ -117,14 +119,16 @@ export function postgresOutbox(
       }),
 
     async forgetVersions(versionIds) {
-      await tables.write(
+      await stored.change(
+        0,
         (tx) => tx.run("DELETE FROM vector_outbox WHERE collection = $1 AND version_id = ANY ($2::integer[])", collection, [...versionIds]),
         { idempotent: true },
       );
     },
 
     async mark(versionId, keys) {
-      await tables.write(
+      await stored.change(
+        0,
         (tx) =>
           tx.run(
             "INSERT INTO vector_outbox (collection, version_id, key) SELECT $1, $2, unnest($3::bigint[]) ON CONFLICT DO NOTHING",
@@ -137,7 +141,7 @@ export function postgresOutbox(
     },
 
     keys: (versionId, afterKey, limit) =>
-      tables.read(async (tx) => {
+      stored.read<number[]>([], async (tx) => {
         const rows = await tx.all<{ key: number }>(
           "SELECT key FROM vectors WHERE collection = $1 AND version_id = $2 AND key > $3 ORDER BY key LIMIT $4",
           collection,

@@ -1,7 +1,7 @@
 import type { IndexedFile } from "../../../../model/code-index.ts";
 import { type IndexReport, REPORTS_KEPT, type StoredReport } from "../../../../model/index-report.ts";
 import type { CodeJobStore, FilePageQuery } from "../../../../ports/code-store.ts";
-import type { ProjectTables } from "../project-tables.ts";
+import type { PartTables } from "../project-tables.ts";
 import { conditions } from "./filter.ts";
 
 interface ReportRow {
@@ -20,10 +20,10 @@ const SELECT = "SELECT body, cancel_requested FROM index_reports";
 const OLD = 'SELECT job_id FROM index_reports ORDER BY started_at DESC, job_id COLLATE "C" OFFSET $1';
 
 /** The reports of index jobs in the schema of a project, and its list of indexed files. */
-export function postgresJobReports(tables: ProjectTables): CodeJobStore {
+export function postgresJobReports(part: PartTables): CodeJobStore {
   return {
     report: (report) =>
-      tables.write(
+      part.write(
         async (tx) => {
           const { jobId, startedAt, updatedAt, status } = report;
           const row = await tx.get<ReportRow>(
@@ -39,12 +39,13 @@ export function postgresJobReports(tables: ProjectTables): CodeJobStore {
       ),
 
     async reports() {
-      const rows = await tables.read((tx) => tx.all<ReportRow>(`${SELECT} ORDER BY started_at DESC, job_id COLLATE "C"`));
+      const rows = await part.read<ReportRow[]>([], (tx) => tx.all(`${SELECT} ORDER BY started_at DESC, job_id COLLATE "C"`));
       return rows.map(toReport);
     },
 
     requestCancel: (jobId) =>
-      tables.write(
+      part.change<StoredReport | undefined>(
+        undefined,
         async (tx) => {
           await tx.run("UPDATE index_reports SET cancel_requested = true WHERE job_id = $1 AND status IN ('pending', 'running')", jobId);
           const found = await tx.get<ReportRow>(`${SELECT} WHERE job_id = $1`, jobId);
@@ -54,7 +55,7 @@ export function postgresJobReports(tables: ProjectTables): CodeJobStore {
       ),
 
     filePage: ({ sortBy, limit, offset, ...filter }) =>
-      tables.read(async (tx) => {
+      part.read<{ total: number; files: IndexedFile[] }>({ total: 0, files: [] }, async (tx) => {
         const where = (await conditions(tx, filter))(1);
         const from = `FROM indexed_files r WHERE ${where?.sql ?? "true"}`;
         const params = where?.params ?? [];

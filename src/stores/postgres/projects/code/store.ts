@@ -1,20 +1,24 @@
 import {
   type CodeChunk,
   type CodeCounts,
+  type CodeOrphans,
   chunkFingerprint,
   chunkText,
+  type DefinitionSite,
   type FileRename,
+  type FileSymbols,
   type IndexedFile,
 } from "../../../../model/code-index.ts";
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
+import type { Candidates } from "../../../../ports/recall-store.ts";
 import { codeTerms } from "../../../../text/terms.ts";
 import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, unpack } from "../../../rows/chunk-row.ts";
 import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";
 import { quoteLexeme, rankByKeywords, type WhereFrom } from "../full-text.ts";
-import type { ProjectTables } from "../project-tables.ts";
+import type { PartTables, ProjectTables } from "../project-tables.ts";
 import { conditions } from "./filter.ts";
 import { FILE, postgresJobReports } from "./job-reports.ts";
 import { countOrphans, removeOrphans } from "./orphans.ts";
@@ -32,6 +36,7 @@ const RECORDS: EmbeddedRecords = {
   },
   queue: waitForCommits,
   slots: 1,
+  parts: ["code"],
 };
 /** The columns of a chunk without its terms, which are never read back, and without the text block, which several chunks share. */
 const CHUNK =
@@ -48,28 +53,44 @@ const STORED = [
   "vectors",
 ];
 
+const NO_CODE: CodeCounts = {
+  lastIndexedAt: undefined,
+  files: 0,
+  chunks: 0,
+  definitions: 0,
+  references: 0,
+  bytes: 0,
+  renames: 0,
+  generation: 0,
+  languages: [],
+};
+const NO_ORPHANS: CodeOrphans = { rows: 0, terms: 0, vectors: 0 };
+
+type VectorRow = NameColumns & TextColumns & { readonly version_id: number; readonly vector: string };
+
 /** The code of one project in its PostgreSQL schema. */
 export function postgresCode(projectId: string, tables: ProjectTables): CodeStore {
+  const part = tables.part("code");
   return {
-    ...postgresJobReports(tables),
+    ...postgresJobReports(part),
     embeddings: postgresEmbeddings(RECORDS, tables),
 
     // After a lost answer, a repeated removal or rename would report «not done»; the caller reads the files again in any case.
-    commit: (batch) => tables.write((tx) => commitCode(tx, tables, projectId, batch), { idempotent: true }),
+    commit: (batch) => part.write((tx) => commitCode(tx, tables, projectId, batch), { idempotent: true }),
 
-    filesAt: (paths) => readFiles(tables, "WHERE file_path = ANY ($1::text[])", paths),
-    filesWith: (hashes) => readFiles(tables, "WHERE content_hash = ANY ($1::text[])", hashes),
-    files: () => readFiles(tables, ""),
+    filesAt: (paths) => readFiles(part, "WHERE file_path = ANY ($1::text[])", paths),
+    filesWith: (hashes) => readFiles(part, "WHERE content_hash = ANY ($1::text[])", hashes),
+    files: () => readFiles(part, ""),
 
     async chunksOf(path, lines) {
       const having = lines ? "AND EXISTS (SELECT 1 FROM unnest($2::int[]) AS line WHERE line BETWEEN start_line AND end_line)" : "";
       const sql = `SELECT ${CHUNK} FROM current_chunks WHERE file_path = $1 ${having} ORDER BY chunk_index`;
-      return tables.read(async (tx) => readChunks(tx, await tx.all<ChunkRow>(sql, path, ...(lines ? [lines] : []))));
+      return part.read<CodeChunk[]>([], async (tx) => readChunks(tx, await tx.all<ChunkRow>(sql, path, ...(lines ? [lines] : []))));
     },
 
     async vectorsOf(path) {
-      const rows = await tables.read(async (tx) => {
-        const stored = await tx.all<NameColumns & TextColumns & { version_id: number; vector: string }>(
+      const rows = await part.read<(VectorRow & { text: string })[]>([], async (tx) => {
+        const stored = await tx.all<VectorRow>(
           `SELECT r.kind, r.name, r.parents, r.defines, r.text_key, r.text_start, r.text_length, v.version_id, v.vector::text AS vector
              FROM current_chunks r JOIN vectors v ON v.collection = 'code' AND v.key = r.key WHERE r.file_path = $1 ORDER BY v.version_id`,
           path,
@@ -88,22 +109,23 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
       return found;
     },
 
-    definitions: (names, filter, limit) => tables.read((tx) => findDefinitions(tx, names, filter, limit)),
-    references: (name, filter, limit) => tables.read((tx) => findReferences(tx, name, filter, limit)),
+    definitions: (names, filter, limit) => part.read<readonly DefinitionSite[]>([], (tx) => findDefinitions(tx, names, filter, limit)),
+    references: (name, filter, limit) => part.read({ sites: [], total: 0 }, (tx) => findReferences(tx, name, filter, limit)),
 
-    symbolsOf: (path, lines) => tables.read((tx) => readSymbols(tx, path, lines)),
-    pathsWith: (words, filter) => tables.read(async (tx) => findPaths(tx, words.flatMap(codeTerms), await conditions(tx, filter))),
+    symbolsOf: (path, lines) => part.read<FileSymbols>({ definitions: [], references: [] }, (tx) => readSymbols(tx, path, lines)),
+    pathsWith: (words, filter) =>
+      part.read<string[]>([], async (tx) => findPaths(tx, words.flatMap(codeTerms), await conditions(tx, filter))),
 
     renames: (limit) =>
-      tables.read((tx) =>
-        tx.all<FileRename>(
+      part.read<FileRename[]>([], (tx) =>
+        tx.all(
           'SELECT old_path AS "oldPath", new_path AS "newPath", detected_at AS "detectedAt" FROM file_moves ORDER BY move_id DESC LIMIT $1',
           limit,
         ),
       ),
 
     counts: () =>
-      tables.read(async (tx) => {
+      part.read<CodeCounts>(NO_CODE, async (tx) => {
         const languages = await tx.all<CodeCounts["languages"][number]>(
           `SELECT f.language, count(*) AS files, sum(g.chunks_count)::bigint AS chunks
              FROM indexed_files f JOIN chunk_generations g ON g.project_id = f.project_id AND g.file_path = f.file_path
@@ -119,20 +141,21 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
         return { ...totals!, lastIndexedAt: totals!.lastIndexedAt ?? undefined, languages };
       }),
 
-    reconcile: () => tables.write(removeOrphans),
+    reconcile: () => part.change(NO_ORPHANS, removeOrphans),
 
-    orphans: () => tables.read(countOrphans),
+    orphans: () => part.read(NO_ORPHANS, countOrphans),
     async dropDamaged() {},
 
     async compact(keepRenames) {
-      const forgottenRenames = await tables.write((tx) =>
+      const forgottenRenames = await part.change<number | undefined>(undefined, (tx) =>
         tx.run("DELETE FROM file_moves WHERE move_id NOT IN (SELECT move_id FROM file_moves ORDER BY move_id DESC LIMIT $1)", keepRenames),
       );
+      if (forgottenRenames === undefined) return { forgottenRenames: 0, freedBytes: 0 };
       return { forgottenRenames, freedBytes: await tables.vacuum(STORED) };
     },
 
     candidates: ({ filter, limit, semanticLimit = limit, text, semantic }) =>
-      tables.read(async (tx) => {
+      part.read<Candidates>({ keyword: [], semantic: [] }, async (tx) => {
         const where = await conditions(tx, filter);
         return {
           keyword: text === undefined ? [] : await rankByKeywords(tx, tables, "current_chunks", text, where, limit),
@@ -140,11 +163,12 @@ export function postgresCode(projectId: string, tables: ProjectTables): CodeStor
         };
       }),
 
-    matching: (filter, limit) => tables.read(async (tx) => matchingIds(tx, RECORDS, await conditions(tx, filter), limit)),
+    matching: (filter, limit) =>
+      part.read<"all" | "many" | readonly string[]>([], async (tx) => matchingIds(tx, RECORDS, await conditions(tx, filter), limit)),
 
-    similarities: (versionId, vector, ids) => tables.read((tx) => cosines(tx, tables, RECORDS, versionId, vector, ids)),
+    similarities: (versionId, vector, ids) => part.read(new Map(), (tx) => cosines(tx, tables, RECORDS, versionId, vector, ids)),
 
-    getMany: (ids) => tables.read(async (tx) => readChunks(tx, await rowsOf(tx, ids))),
+    getMany: (ids) => part.read<CodeChunk[]>([], async (tx) => readChunks(tx, await rowsOf(tx, ids))),
   };
 }
 
@@ -161,9 +185,9 @@ async function findPaths(tx: PostgresTx, terms: readonly string[], whereFrom: Wh
   return rows.map(({ path }) => path);
 }
 
-async function readFiles(tables: ProjectTables, where: string, ...params: readonly PgValue[]): Promise<IndexedFile[]> {
-  const rows = await tables.read((tx) =>
-    tx.all<IndexedFile & { notice: string | null }>(`SELECT ${FILE} FROM indexed_files ${where} ORDER BY file_path`, ...params),
+async function readFiles(part: PartTables, where: string, ...params: readonly PgValue[]): Promise<IndexedFile[]> {
+  const rows = await part.read<(IndexedFile & { notice: string | null })[]>([], (tx) =>
+    tx.all(`SELECT ${FILE} FROM indexed_files ${where} ORDER BY file_path`, ...params),
   );
   return rows.map(({ notice, ...file }) => (notice === null ? file : { ...file, notice }));
 }
