@@ -52,6 +52,7 @@ export const doctorExamine = operation({
       )
       .optional()
       .describe("The changes of a repair; absent without repair."),
+    partial: z.boolean().describe("True if some databases were not checked for lack of time."),
     checks: z.array(z.enum(HEALTH_CHECKS)),
   }),
   access: "admin",

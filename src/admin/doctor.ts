@@ -12,11 +12,13 @@ import {
 } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import type { Clock } from "../model/ids.ts";
+import { NO_TIME } from "../model/no-time.ts";
 import { VERSION } from "../model/version.ts";
 import type { BackupStore, LongCall } from "../ports/backup-store.ts";
 import type { HealthProbe, ProbedDatabase } from "../ports/health-probe.ts";
 import type { RunCatalog } from "../ports/run-store.ts";
 import type { Storage } from "../ports/storage.ts";
+import { forEachParallel } from "../scheduling/for-each-parallel.ts";
 import { redactMessage } from "../text/redact-message.ts";
 import {
   databaseFindings,
@@ -30,7 +32,7 @@ import {
   migrationFindings,
   permissionFindings,
 } from "./findings.ts";
-import { recordFindings, repairAll } from "./record-findings.ts";
+import { CHECKED_AT_ONCE, recordFindings, repairAll, subjectOf } from "./record-findings.ts";
 import { triggersOf } from "./triggers.ts";
 
 /** Options of one report. */
@@ -93,20 +95,21 @@ export function doctor(deps: DoctorDeps): Doctor {
   }
 
   /** Checks each database by itself. */
-  async function examineEach(databases: readonly ProbedDatabase[], options: DoctorOptions) {
-    const findings: Finding[] = [];
-    const systems: SystemReport[] = [];
-    for (const [index, database] of databases.entries()) {
-      options.progress?.(index, databases.length, databaseLabel(database));
-      options.signal?.throwIfAborted();
+  async function examineEach(databases: readonly ProbedDatabase[], options: DoctorOptions & LateDatabases) {
+    const checked = new Map<ProbedDatabase, { findings: Finding[]; systems: SystemReport[] }>();
+    const { signal } = options;
+    const late = await forEachParallel(databases, { concurrency: CHECKED_AT_ONCE, signal }, async (database) => {
+      options.progress?.(checked.size, databases.length, databaseLabel(database));
       const problems = options.quick || database.problem !== undefined ? [] : await probe!.check(database);
-      findings.push(...databaseFindings(database, problems, settings));
+      const findings = [...databaseFindings(database, problems, settings)];
       const restorable = !options.quick && database.activity !== undefined && problems.length === 0;
       const restored = restorable ? await tryRestore(database, options) : undefined;
       if (typeof restored === "object") findings.push(restored);
-      systems.push(...systemReport(database, typeof restored === "number" ? restored : undefined));
-    }
-    return { findings, systems };
+      checked.set(database, { findings, systems: systemReport(database, typeof restored === "number" ? restored : undefined) });
+    });
+    for (const database of late) options.onLate(databaseLabel(database));
+    const results = databases.flatMap((database) => checked.get(database) ?? []);
+    return { findings: results.flatMap(({ findings }) => findings), systems: results.flatMap(({ systems }) => systems) };
   }
 
   /** Checks what surrounds the databases: migrations, disks, leftover files, permissions and the embedding model. */
@@ -124,7 +127,7 @@ export function doctor(deps: DoctorDeps): Doctor {
   }
 
   /** Checks the content of databases that can be opened: leases, records and embeddings. */
-  async function examineContent(databases: readonly ProbedDatabase[], { quick, repair, signal }: DoctorOptions) {
+  async function examineContent(databases: readonly ProbedDatabase[], { quick, repair, signal, onLate }: DoctorOptions & LateDatabases) {
     const findings: Finding[] = [];
     // Listing runs would create their database.
     const hasRuns = !probe || databases.some(({ kind }) => kind === "runs");
@@ -133,9 +136,10 @@ export function doctor(deps: DoctorDeps): Doctor {
     const isUsable = ({ kind, problem, schema }: ProbedDatabase) =>
       kind === "project" && problem === undefined && (schema === "current" || schema === "absent");
     const projects = backups ? databases.filter(isUsable).map(({ id }) => id) : await storage.projects();
-    const repairs = repair ? await repairAll(storage, projects, signal) : [];
-    if (!quick) findings.push(...(await recordFindings(storage, projects, signal)));
-    findings.push(...(await embeddingFindings(storage, projects, settings, signal)));
+    const visit = { signal, onLate: (projectId: string) => onLate(subjectOf(projectId)) };
+    const repairs = repair ? await repairAll(storage, projects, visit) : [];
+    if (!quick) findings.push(...(await recordFindings(storage, projects, visit)));
+    findings.push(...(await embeddingFindings(storage, projects, settings, visit)));
     return { findings, repairs };
   }
 
@@ -144,11 +148,13 @@ export function doctor(deps: DoctorDeps): Doctor {
       const { quick = false, repair = false } = options;
       const unusable = await storageFinding(storage);
       const databases = unusable && !backups ? [] : ((await probe?.databases(settings.windowSeconds)) ?? []);
-      const each = await examineEach(databases, options);
+      const late = new Set<string>();
+      const bounded = { ...options, onLate: (subject: string) => void late.add(subject) };
+      const each = await examineEach(databases, bounded);
       onSystems?.(each.systems);
       const host = await examineHost(databases);
-      const content = unusable ? { findings: [], repairs: [] } : await examineContent(databases, options);
-      const findings = [...(unusable ? [unusable] : []), ...each.findings, ...host, ...content.findings];
+      const content = unusable ? { findings: [], repairs: [] } : await examineContent(databases, bounded);
+      const findings = [...(unusable ? [unusable] : []), ...each.findings, ...host, ...content.findings, ...lateFindings(late)];
       const fired = each.systems.some(({ triggers }) => triggers.some((trigger) => trigger.fired));
       return {
         healthy: !fired && !findings.some(({ severity }) => severity === "problem"),
@@ -158,6 +164,7 @@ export function doctor(deps: DoctorDeps): Doctor {
         systems: each.systems,
         findings: findings.map((finding) => ({ ...finding, message: redactMessage(finding.message) })),
         ...(repair && { repairs: content.repairs }),
+        partial: late.size > 0,
         checks: HEALTH_CHECKS.filter((check) => !CLIENT_CHECKS.includes(check) && !(quick && WHOLE_DATABASE_CHECKS.includes(check))),
       };
     },
@@ -168,6 +175,17 @@ export function doctor(deps: DoctorDeps): Doctor {
       );
     },
   };
+}
+
+interface LateDatabases {
+  /** Called with each database that was not checked for lack of time. */
+  readonly onLate: (subject: string) => void;
+}
+
+function lateFindings(late: ReadonlySet<string>): Finding[] {
+  if (late.size === 0) return [];
+  const message = `${late.size} databases were not checked: ${NO_TIME}. Check each project with: cairn database check`;
+  return [{ check: "storage", severity: "problem", subject: "databases", message }];
 }
 
 async function storageFinding(storage: Storage): Promise<Finding | undefined> {

@@ -1,7 +1,6 @@
 import { type DatabaseName, databaseLabel } from "../model/backup.ts";
 import type { DoctorSettings, EmbeddingLeader, ExposedPath, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
-import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { isAbandoned, migrationCommands } from "../model/migration.ts";
 import type { UnusableBackup } from "../ports/backup-store.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
@@ -11,7 +10,7 @@ import type { Storage } from "../ports/storage.ts";
 import { databaseFlags } from "../text/database-flags.ts";
 import { megabytes } from "../text/megabytes.ts";
 import { shellWord } from "../text/shell-word.ts";
-import { subjectOf } from "./record-findings.ts";
+import { subjectOf, type VisitOptions, visitDatabases } from "./record-findings.ts";
 
 /** Returns the problems of one database. The size of a system is a trigger, so it is not reported here. */
 export function databaseFindings(database: ProbedDatabase, problems: readonly string[], { sizeMaxBytes }: DoctorSettings): Finding[] {
@@ -191,22 +190,14 @@ export async function embeddingFindings(
   storage: Storage,
   projectIds: readonly string[],
   { embeddingBacklogMax }: DoctorSettings,
-  signal?: AbortSignal,
+  visit: VisitOptions = {},
 ): Promise<Finding[]> {
-  const found: Finding[] = [];
-  for (const projectId of [...projectIds, SHARED_PROJECT_ID]) {
-    signal?.throwIfAborted();
+  return visitDatabases<Finding>(projectIds, visit, async (projectId) => {
     const { records, parts } = await backlogOf(storage, projectId);
-    if (records + parts > embeddingBacklogMax)
-      found.push({
-        check: "embeddings",
-        severity: "problem",
-        subject: subjectOf(projectId),
-        message: `${records} records${parts > 0 ? ` and ${parts} parts of long records` : ""} have no vector yet; limit ${embeddingBacklogMax}. Only keyword search finds them.`,
-        command: "cairn embeddings upgrade",
-      });
-  }
-  return found;
+    if (records + parts <= embeddingBacklogMax) return [];
+    const message = `${records} records${parts > 0 ? ` and ${parts} parts of long records` : ""} have no vector yet; limit ${embeddingBacklogMax}. Only keyword search finds them.`;
+    return [{ check: "embeddings", severity: "problem", subject: subjectOf(projectId), message, command: "cairn embeddings upgrade" }];
+  });
 }
 
 async function backlogOf(storage: Storage, projectId: string): Promise<{ readonly records: number; readonly parts: number }> {

@@ -35,6 +35,8 @@ export const statsRead = operation({
       .optional()
       .describe("Shared knowledge."),
     total: z.int(),
+    partial: z.boolean().describe("True if some projects could not be read; degraded has the reasons."),
+    degraded: z.array(z.string()),
     embedding: z
       .object({
         cache_hits: z.int(),
@@ -54,7 +56,7 @@ export const statsRead = operation({
   toolset: "admin",
   http: { method: "GET", path: "/v1/stats" },
   cli: { examples: ["cairn stats", "cairn stats --of-project /home/me/app --json"] },
-  render: ({ projects, shared, total, embedding }) =>
+  render: ({ projects, shared, total, degraded, embedding }) =>
     [
       total === 0 && !shared
         ? "Nothing is stored yet."
@@ -63,6 +65,7 @@ export const statsRead = operation({
         ({ project_path, checkpoints, knowledge, ...figures }) =>
           `  ${project_path}: ${checkpoints} checkpoints, ${knowledge > 0 ? `${knowledge} knowledge records, ` : ""}${sizes(figures)}`,
       ),
+      ...degraded.map((part) => `Note: ${part}.`),
       ...(shared ? [`Shared: ${shared.knowledge} knowledge records, ${sizes(shared)}`] : []),
       ...(embedding
         ? [
@@ -84,26 +87,34 @@ export const projectList = operation({
         project_path: z.string(),
         checkpoints: z.int(),
         knowledge: z.int(),
+        code_files: z.int().describe("Files in the code index."),
         last_activity_at: z.iso.datetime().optional(),
       }),
     ),
     total: z.int(),
+    partial: z.boolean().describe("True if some projects could not be read; degraded has the reasons."),
+    degraded: z.array(z.string()),
   }),
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "admin",
   cli: {
     examples: ["cairn project list", "cairn projects --limit 5"],
-    view: { table: "projects", columns: ["project_path", "checkpoints", "knowledge", "last_activity_at"], optional: ["knowledge"] },
+    view: {
+      table: "projects",
+      columns: ["project_path", "checkpoints", "knowledge", "code_files", "last_activity_at"],
+      optional: ["code_files", "knowledge"],
+    },
   },
-  render: ({ projects, total }) =>
+  render: ({ projects, total, degraded }) =>
     [
       total === 0 ? "No projects." : "",
       ...projects.map(
-        ({ project_path, checkpoints, knowledge, last_activity_at }) =>
-          `${project_path}: ${checkpoints} checkpoints, ${knowledge} knowledge records${last_activity_at ? `, last change ${last_activity_at}` : ""}`,
+        ({ project_path, checkpoints, knowledge, code_files, last_activity_at }) =>
+          `${project_path}: ${checkpoints} checkpoints, ${knowledge} knowledge records, ${code_files} indexed files${last_activity_at ? `, last change ${last_activity_at}` : ""}`,
       ),
       total > projects.length ? `${total - projects.length} more` : "",
+      ...degraded.map((part) => `Note: ${part}.`),
     ]
       .filter(Boolean)
       .join("\n"),

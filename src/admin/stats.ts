@@ -1,8 +1,11 @@
 import type { EmbeddingFigures } from "../model/embedding-figures.ts";
+import { asCairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
-import { LIMITS } from "../model/limits.ts";
+import { NO_TIME } from "../model/no-time.ts";
+import type { ProjectEntry, UnreadProject } from "../ports/catalogue.ts";
 import type { EmbeddingStore } from "../ports/embedding-store.ts";
-import type { ProjectStore, Storage } from "../ports/storage.ts";
+import type { Storage } from "../ports/storage.ts";
+import { forEachParallel } from "../scheduling/for-each-parallel.ts";
 
 export interface ProjectFigures {
   readonly projectPath: string;
@@ -24,6 +27,9 @@ export interface StatsReport {
   readonly shared?: SharedFigures | undefined;
   /** Number of projects that the caller may see, beyond `limit` too. */
   readonly total: number;
+  /** True if some projects could not be read; `degraded` has the reasons. */
+  readonly partial: boolean;
+  readonly degraded: readonly string[];
   /** Sums over all projects; absent unless the caller may see all of them. */
   readonly embedding?: (EmbeddingFigures & { readonly cacheHitRatio?: number | undefined }) | undefined;
 }
@@ -33,16 +39,24 @@ export interface ListedProject {
   readonly projectPath: string;
   readonly checkpoints: number;
   readonly knowledge: number;
+  /** Files in the code index. */
+  readonly codeFiles: number;
   /** The last change of a checkpoint or knowledge record; absent without records. */
   readonly lastActivityAt?: string | undefined;
 }
 
+export interface ProjectList {
+  readonly projects: readonly ListedProject[];
+  /** Number of projects that the caller may see, beyond `limit` too. */
+  readonly total: number;
+  /** True if some projects could not be read; `degraded` has the reasons. */
+  readonly partial: boolean;
+  readonly degraded: readonly string[];
+}
+
 export interface Stats {
   /** Returns the projects that the caller may see, the most recently changed first. */
-  projects(input: {
-    readonly limit?: number | undefined;
-    readonly mayTouch: (projectPath: string) => boolean;
-  }): Promise<{ readonly projects: readonly ListedProject[]; readonly total: number }>;
+  projects(input: { readonly limit?: number | undefined; readonly mayTouch: (projectPath: string) => boolean }): Promise<ProjectList>;
   /** Returns counts and sizes of the projects that the caller may see, and the embedding costs of this process. */
   read(input: {
     readonly projectPath?: string | undefined;
@@ -59,14 +73,11 @@ export interface StatsDeps {
 }
 
 export function stats({ storage, usage }: StatsDeps): Stats {
-  async function figuresOf({ projectPath, checkpoints, knowledge }: ProjectStore): Promise<ProjectFigures> {
-    const [{ total }, records, vectors, bytes] = await Promise.all([
-      checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" }),
-      knowledge.list({ limit: 1 }),
-      vectorFigures(checkpoints.embeddings),
-      storage.sizeBytes(projectPath),
-    ]);
-    return { projectPath, bytes, checkpoints: total, knowledge: records.total, ...vectors };
+  async function figuresOf({ projectPath, checkpoints, knowledge }: ProjectEntry): Promise<ProjectFigures | undefined> {
+    const project = await storage.find(projectPath);
+    if (!project) return undefined;
+    const [vectors, bytes] = await Promise.all([vectorFigures(project.checkpoints.embeddings), storage.sizeBytes(projectPath)]);
+    return { projectPath, bytes, checkpoints, knowledge, ...vectors };
   }
 
   async function sharedFigures(): Promise<SharedFigures | undefined> {
@@ -80,38 +91,58 @@ export function stats({ storage, usage }: StatsDeps): Stats {
     return { bytes, knowledge: total, ...vectors };
   }
 
-  async function describeProject({ projectPath, checkpoints, knowledge }: ProjectStore): Promise<ListedProject> {
-    const [saved, records] = await Promise.all([
-      checkpoints.list({ limit: 1, offset: 0, sortBy: "updated_at" }),
-      knowledge.list({ limit: 1 }),
-    ]);
-    const times = [saved.checkpoints[0]?.updatedAt, records.records[0]?.updatedAt].filter((time) => time !== undefined).sort();
-    return { projectPath, checkpoints: saved.total, knowledge: records.total, lastActivityAt: times.at(-1) };
+  /** Reads the catalogue, the most recently changed project first. */
+  async function readCatalogue(isWanted: (projectPath: string) => boolean) {
+    const { projects, unread } = await storage.catalogue({ isWanted });
+    return { entries: [...projects].sort(byActivity), unread };
   }
 
   return {
     async projects({ limit = 20, mayTouch }) {
-      const paths = (await storage.projects()).filter((path) => mayTouch(path));
-      const projects: ListedProject[] = [];
-      for (const path of paths.slice(0, LIMITS.projectsListed)) {
-        const project = await storage.find(path);
-        if (project) projects.push(await describeProject(project));
-      }
-      projects.sort((a, b) => ((a.lastActivityAt ?? "") < (b.lastActivityAt ?? "") ? 1 : -1));
-      return { projects: projects.slice(0, limit), total: paths.length };
+      const { entries, unread } = await readCatalogue(mayTouch);
+      return { projects: entries.slice(0, limit), total: entries.length + unread.length, ...describeUnread(unread) };
     },
 
     async read({ projectPath, limit = 20, mayTouch, allProjects = false }) {
-      const paths = (projectPath === undefined ? await storage.projects() : [projectPath]).filter((path) => mayTouch(path));
-      const projects: ProjectFigures[] = [];
-      for (const path of paths.slice(0, limit)) {
-        const project = await storage.find(path);
-        if (project) projects.push(await figuresOf(project));
-      }
+      const { entries, unread } = await readCatalogue((path) => (projectPath === undefined || path === projectPath) && mayTouch(path));
+      const figures = new Map<string, ProjectFigures>();
+      const missed: UnreadProject[] = [...unread];
+      const shown = entries.slice(0, limit);
+      const late = await forEachParallel(shown, { concurrency: CONCURRENCY }, async (entry) => {
+        try {
+          const found = await figuresOf(entry);
+          if (found) figures.set(entry.projectPath, found);
+        } catch (error) {
+          missed.push({ projectPath: entry.projectPath, reason: asCairnError(error).message });
+        }
+      });
+      missed.push(...late.map((entry) => ({ projectPath: entry.projectPath, reason: NO_TIME })));
       const shared = projectPath === undefined && mayTouch(SHARED_PROJECT_ID) ? await sharedFigures() : undefined;
-      return { projects, ...(shared && { shared }), total: paths.length, ...(allProjects && { embedding: embeddingFigures(usage()) }) };
+      return {
+        projects: shown.flatMap((entry) => figures.get(entry.projectPath) ?? []),
+        ...(shared && { shared }),
+        total: entries.length + unread.length,
+        ...describeUnread(missed),
+        ...(allProjects && { embedding: embeddingFigures(usage()) }),
+      };
     },
   };
+}
+
+/** Projects whose figures are read at the same time. */
+const CONCURRENCY = 4;
+/** Projects that an answer names as not read. */
+const NAMED = 5;
+
+function byActivity(a: ProjectEntry, b: ProjectEntry): number {
+  const [first, second] = [a.lastActivityAt ?? "", b.lastActivityAt ?? ""];
+  return first === second ? (a.projectPath < b.projectPath ? -1 : 1) : first < second ? 1 : -1;
+}
+
+function describeUnread(unread: readonly UnreadProject[]): { readonly partial: boolean; readonly degraded: readonly string[] } {
+  const named = unread.slice(0, NAMED).map(({ projectPath, reason }) => `${projectPath} could not be read (${reason})`);
+  const more = unread.length - named.length;
+  return { partial: unread.length > 0, degraded: more > 0 ? [...named, `${more} more projects could not be read`] : named };
 }
 
 function embeddingFigures(used: EmbeddingFigures): StatsReport["embedding"] {

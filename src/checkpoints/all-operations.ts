@@ -17,6 +17,7 @@ export const checkpointListAll = operation({
   output: z.object({
     checkpoints: z.array(CheckpointOutput),
     total: z.int().describe("All matches."),
+    partial: z.boolean().describe("True if some projects could not be read; degraded has the reasons."),
     degraded: z.array(z.string()).describe("Projects that could not be read, with the reason."),
     next_cursor: z.string().optional(),
   }),
@@ -49,11 +50,15 @@ export const checkpointDaysAll = operation({
     utc_offset_minutes: UtcOffset,
     limit: z.int().min(1).max(LIMITS.daysListed).default(90),
   }),
-  output: DayCounts,
+  output: DayCounts.extend({
+    partial: z.boolean().describe("True if some projects could not be read; degraded has the reasons."),
+    degraded: z.array(z.string()),
+  }),
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "admin",
   cli: { examples: ["cairn checkpoint days-all"], view: { table: "days", columns: ["day", "count"] } },
-  render: ({ days }) => days.map(({ day, count }) => `${day}  ${count}`).join("\n") || "No checkpoints.",
+  render: ({ days, degraded }) =>
+    [...days.map(({ day, count }) => `${day}  ${count}`), ...degraded.map((part) => `Note: ${part}.`)].join("\n") || "No checkpoints.",
   run: (cairn, input, { mayTouch }) => cairn.checkpoints.daysAll({ ...input, mayTouch }),
 });

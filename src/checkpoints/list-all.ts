@@ -2,10 +2,12 @@ import type { MarkRecords } from "../freshness/mark-records.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { asCairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { NO_TIME } from "../model/no-time.ts";
 import { newestFirst } from "../model/record-order.ts";
 import type { CheckpointFilter, CheckpointStore, DayCount } from "../ports/checkpoint-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import { utcTimes } from "../recall/search.ts";
+import { forEachParallel } from "../scheduling/for-each-parallel.ts";
 import { decodeCursor, encodeCursor } from "../text/cursor.ts";
 
 interface OfAllProjects extends CheckpointFilter {
@@ -24,7 +26,15 @@ export interface AllCheckpoints {
   /** Matches in all projects. */
   readonly total: number;
   readonly nextCursor?: string | undefined;
-  /** Projects that could not be read, with the reason. */
+  /** True if some projects could not be read; `degraded` has the reasons. */
+  readonly partial: boolean;
+  readonly degraded: readonly string[];
+}
+
+export interface AllDays {
+  readonly days: readonly DayCount[];
+  /** True if some projects could not be read; `degraded` has the reasons. */
+  readonly partial: boolean;
   readonly degraded: readonly string[];
 }
 
@@ -55,7 +65,6 @@ export async function listAllCheckpoints({ storage, markRecords }: Deps, input: 
   const { limit = 10, cursor, mayTouch, ...given } = input;
   const filter = utcTimes(given);
   const start = cursor === undefined ? undefined : decodeCursor(cursor, ORDER);
-  const degraded: string[] = [];
   let total = 0;
   const read = async (source: Source, after: { at: string; id: string } | undefined) => {
     const page = await source.store.list({ filter, limit: READ_AT_ONCE + 1, offset: 0, sortBy: ORDER, after });
@@ -65,16 +74,11 @@ export async function listAllCheckpoints({ storage, markRecords }: Deps, input: 
   };
 
   const sources: Source[] = [];
-  for (const projectPath of await visibleProjects(storage, mayTouch))
-    try {
-      const store = (await storage.find(projectPath))?.checkpoints;
-      if (!store) continue;
-      const source: Source = { projectPath, store, buffer: [], hasMore: false };
-      total += await read(source, start);
-      sources.push(source);
-    } catch (error) {
-      degraded.push(`${projectPath}: ${asCairnError(error).message}`);
-    }
+  const degraded = await visitProjects(storage, mayTouch, async (projectPath, store) => {
+    const source: Source = { projectPath, store, buffer: [], hasMore: false };
+    total += await read(source, start);
+    sources.push(source);
+  });
 
   const taken: Checkpoint[] = [];
   for (let newest = newestSource(sources); newest && taken.length < limit; newest = newestSource(sources)) {
@@ -88,28 +92,48 @@ export async function listAllCheckpoints({ storage, markRecords }: Deps, input: 
   return {
     checkpoints: await markAll(markRecords, taken),
     total,
+    partial: degraded.length > 0,
     degraded,
     nextCursor: hasNext ? encodeCursor(ORDER, last.createdOrder, last.id) : undefined,
   };
 }
 
 /** Adds up the checkpoints of each day over all projects, the latest day first. */
-export async function countAllDays({ storage }: Deps, input: CountAllDays): Promise<{ readonly days: readonly DayCount[] }> {
+export async function countAllDays({ storage }: Pick<Deps, "storage">, input: CountAllDays): Promise<AllDays> {
   const { mayTouch, utcOffsetMinutes = 0, limit = 90, ...given } = input;
   const filter = utcTimes(given);
   const sums = new Map<string, number>();
-  for (const projectPath of await visibleProjects(storage, mayTouch)) {
-    const store = (await storage.find(projectPath))?.checkpoints;
-    // The list reports a project that cannot be read.
-    const days = (await store?.days({ filter, utcOffsetMinutes, limit }).catch(() => [])) ?? [];
-    for (const { day, count } of days) sums.set(day, (sums.get(day) ?? 0) + count);
-  }
+  const degraded = await visitProjects(storage, mayTouch, async (_, store) => {
+    for (const { day, count } of await store.days({ filter, utcOffsetMinutes, limit })) sums.set(day, (sums.get(day) ?? 0) + count);
+  });
   const days = [...sums].map(([day, count]) => ({ day, count })).sort((a, b) => (a.day < b.day ? 1 : -1));
-  return { days: days.slice(0, limit) };
+  return { days: days.slice(0, limit), partial: degraded.length > 0, degraded };
 }
 
-async function visibleProjects(storage: Storage, mayTouch: (projectPath: string) => boolean): Promise<readonly string[]> {
-  return (await storage.projects()).filter((path) => mayTouch(path)).slice(0, LIMITS.projectsListed);
+/** Projects that are read at the same time. */
+const CONCURRENCY = 4;
+
+/** Visits the projects that have checkpoints, the most recently changed first, and returns why others are missing. */
+async function visitProjects(
+  storage: Storage,
+  mayTouch: (projectPath: string) => boolean,
+  visit: (projectPath: string, store: CheckpointStore) => Promise<void>,
+): Promise<string[]> {
+  const { projects, unread } = await storage.catalogue({ isWanted: mayTouch });
+  const degraded = unread.map(({ projectPath, reason }) => `${projectPath}: ${reason}`);
+  const filled = projects.filter(({ checkpoints }) => checkpoints > 0);
+  const byActivity = filled.sort((a, b) => ((a.lastActivityAt ?? "") < (b.lastActivityAt ?? "") ? 1 : -1));
+  const late = await forEachParallel(byActivity.slice(0, LIMITS.projectsListed), { concurrency: CONCURRENCY }, async ({ projectPath }) => {
+    try {
+      const project = await storage.find(projectPath);
+      if (project) await visit(projectPath, project.checkpoints);
+    } catch (error) {
+      degraded.push(`${projectPath}: ${asCairnError(error).message}`);
+    }
+  });
+  const left = late.length + Math.max(0, byActivity.length - LIMITS.projectsListed);
+  if (left > 0) degraded.push(`${left} projects were not read: ${late.length > 0 ? NO_TIME : "there are too many"}`);
+  return degraded;
 }
 
 const placeOf = ({ createdOrder, id }: Checkpoint) => ({ at: createdOrder, id });

@@ -28,17 +28,18 @@ import {
   type ListCheckpoints,
   listCheckpoints,
 } from "./list.ts";
-import { type AllCheckpoints, type CountAllDays, countAllDays, type ListAllCheckpoints, listAllCheckpoints } from "./list-all.ts";
+import {
+  type AllCheckpoints,
+  type AllDays,
+  type CountAllDays,
+  countAllDays,
+  type ListAllCheckpoints,
+  listAllCheckpoints,
+} from "./list-all.ts";
 import { assertPruneRule, type Pruned, type PruneRules, prune } from "./prune.ts";
 import { type Resumed, type ResumeLevel, resumeAt } from "./resume.ts";
-import {
-  type CheckpointAnswer,
-  type SearchAllAnswer,
-  type SearchAllCheckpoints,
-  type SearchCheckpoints,
-  searchAllProjects,
-  searchProject,
-} from "./search.ts";
+import { type CheckpointAnswer, type SearchCheckpoints, searchProject } from "./search.ts";
+import { type SearchAllAnswer, type SearchAllCheckpoints, searchAllProjects } from "./search-all.ts";
 import { sessionStartText } from "./session-start.ts";
 import { listSessions, type SessionList } from "./sessions.ts";
 import { type Imported, readRecords } from "./transfer.ts";
@@ -129,7 +130,7 @@ export interface Checkpoints {
   /** Returns a page of the checkpoints of every project that the caller may access, newest first. */
   listAll(input: ListAllCheckpoints): Promise<AllCheckpoints>;
   /** Counts the checkpoints of every project that the caller may access per day. */
-  daysAll(input: CountAllDays): Promise<{ readonly days: readonly DayCount[] }>;
+  daysAll(input: CountAllDays): Promise<AllDays>;
   /** Returns a page of all checkpoints, and after them the deleted ones unless `withoutDeleted` is true. */
   export(input: ExportCheckpoints): Promise<ExportedPage>;
   /** Erases old checkpoints by age and count. This cannot be undone. */
@@ -337,7 +338,7 @@ export function checkpoints({
       return { text, tokens: text === undefined ? 0 : estimateTokens(text) };
     },
     listAll: (input) => listAllCheckpoints({ storage, markRecords }, input),
-    daysAll: (input) => countAllDays({ storage, markRecords }, input),
+    daysAll: (input) => countAllDays({ storage }, input),
 
     async searchAll({ freshOnly, ...input }, { signal } = {}) {
       const { topK } = input;

@@ -38,6 +38,7 @@ export const checkpointSearchAll = operation({
     degraded: z.array(z.string()),
     damaged: Damaged,
     projects: z.int().describe("Projects searched."),
+    partial: z.boolean().describe("True if some projects were not searched; degraded has the reason."),
     merged_by: z.enum(["score", "rank"]),
     note: z.string().optional(),
   }),

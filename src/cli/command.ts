@@ -34,6 +34,8 @@ export interface CommandEntry {
   readonly aliasOf?: readonly string[];
   /** Whether the command takes `--project`. */
   readonly usesProject: boolean;
+  /** --project may name a project without a folder on this machine. */
+  readonly storedProject?: boolean | undefined;
 }
 
 /** A command that can be run. */

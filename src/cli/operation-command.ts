@@ -32,6 +32,7 @@ export function operationCommand(operation: Operation, served?: readonly Operati
     positional: (operation.cli?.positional ?? []).map(flagName),
     examples: operation.cli?.examples ?? [],
     usesProject,
+    storedProject: operation.cli?.storedProject,
     run: (call) => runOperation(operation, flags, call, served),
   };
 }

@@ -1,6 +1,7 @@
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { ignoredLines } from "../config/show.ts";
 import type { ProjectIdentity } from "../files/git-repository.ts";
+import { isFolder } from "../files/is-folder.ts";
 import { shellWord } from "../text/shell-word.ts";
 import { usage } from "./argv.ts";
 import { type Call, type CommandEntry, flagsOf } from "./command.ts";
@@ -28,8 +29,13 @@ function lazyContext(command: CommandEntry, values: Readonly<Record<string, unkn
   let project: ProjectIdentity | undefined;
   let config: LoadedConfig | undefined;
   const findOnce = () => {
-    project ??= findProject(values.project as string | undefined, host.cwd);
+    project ??= findProject(values.project as string | undefined, host.cwd, { stored: command.storedProject === true });
     return project;
+  };
+  /** A project without a folder has no configuration file. */
+  const configFolder = () => {
+    const { tree } = findOnce();
+    return isFolder(tree) ? tree : findProject(undefined, host.cwd).tree;
   };
   return {
     project: findOnce,
@@ -38,11 +44,11 @@ function lazyContext(command: CommandEntry, values: Readonly<Record<string, unkn
       config = loadConfig({
         flags: configFlags(command, values),
         env: host.env,
-        projectDir: findOnce().tree,
+        projectDir: configFolder(),
         home: host.home,
         cwd: host.cwd,
       });
-      warn(config, findOnce().tree, values.json === true, host);
+      warn(config, configFolder(), values.json === true, host);
       return config;
     },
   };

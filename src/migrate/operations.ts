@@ -39,6 +39,7 @@ const migrate = operation({
   toolset: "none",
   http: { method: "POST", path: "/v1/migrate" },
   cli: {
+    storedProject: true,
     examples: [
       "cairn migrate --to postgres://cairn@db.example.com/cairn --dry-run",
       "cairn migrate --to postgres://cairn@db.example.com/cairn --all",

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { CairnError } from "../model/errors.ts";
+import { asCairnError, CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { isAbandoned, isMigrating } from "../model/migration.ts";
+import type { SearchBound } from "../ports/catalogue.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
 import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
 import { waitLimitMs } from "../scheduling/calls.ts";
@@ -130,12 +131,61 @@ interface Relocations<Place> {
 /** Returns the storage of projects in files, some of which were migrated to PostgreSQL, also while this process uses them. */
 export function relocateStorage(local: Storage, relocations: Relocations<Storage>): Storage {
   const databases = relocateDatabases<ProjectStore, Storage>(local, relocations);
+
+  /** Returns the migrated projects by the URL of their database. */
+  function placesOf(): ReadonlyMap<string, readonly string[]> {
+    const places = new Map<string, string[]>();
+    for (const id of new Set(relocations.listMigrated())) {
+      const url = id === SHARED_PROJECT_ID ? undefined : relocations.locate(id);
+      if (url !== undefined) places.set(url, [...(places.get(url) ?? []), id]);
+    }
+    return places;
+  }
+
+  /** Returns the migrated projects that were not deleted since; all of them while their database cannot be reached. */
+  async function remaining(url: string, ids: readonly string[]): Promise<readonly string[]> {
+    try {
+      const existing = new Set(await (await databases.openMigrated(url)).projects());
+      return ids.filter((id) => existing.has(id));
+    } catch (error) {
+      if (error instanceof CairnError && error.code === "unavailable") return ids;
+      throw error;
+    }
+  }
+
   return {
     create: databases.create,
     find: databases.find,
     async projects() {
-      const ids = new Set([...(await local.projects()), ...relocations.listMigrated()]);
-      return [...ids].filter((id) => id !== SHARED_PROJECT_ID);
+      const ids = new Set(await local.projects());
+      for (const [url, expected] of placesOf()) for (const id of await remaining(url, expected)) ids.add(id);
+      return [...ids];
+    },
+    async catalogue({ isWanted = () => true, signal } = {}) {
+      const migrated = placesOf();
+      const isMigrated = new Set([...migrated.values()].flat());
+      const found = [await local.catalogue({ isWanted: (id) => !isMigrated.has(id) && isWanted(id), signal })];
+      for (const [url, ids] of migrated) {
+        const expected = new Set(ids.filter(isWanted));
+        if (expected.size === 0) continue;
+        try {
+          found.push(await (await databases.openMigrated(url)).catalogue({ isWanted: (id) => expected.has(id), signal }));
+        } catch (error) {
+          const reason = asCairnError(error).message;
+          found.push({ projects: [], unread: [...expected].map((projectPath) => ({ projectPath, reason })) });
+        }
+      }
+      return { projects: found.flatMap(({ projects }) => projects), unread: found.flatMap(({ unread }) => unread) };
+    },
+    async searchBounds(query) {
+      const wanted = new Set(query.projectPaths);
+      const found: SearchBound[] = [];
+      for (const [url, ids] of placesOf()) {
+        const place = await databases.openMigrated(url);
+        const projectPaths = ids.filter((id) => wanted.has(id));
+        if (projectPaths.length > 0) found.push(...((await place.searchBounds?.({ ...query, projectPaths })) ?? []));
+      }
+      return found;
     },
     sizeBytes: (projectId) => databases.lookUp(projectId, (storage) => storage.sizeBytes(projectId)),
     checkProject: (projectId) => databases.lookUp(projectId, (storage) => storage.checkProject(projectId)),
@@ -218,6 +268,7 @@ function relocateDatabases<Store extends object, Place extends Databases<Store>>
         const found = await place.find(id);
         return found && relocate(id, place, found);
       }),
+    openMigrated: migrated.open,
     /** For rare calls that a missing file answers without an error: the record of the migration is read first. */
     lookUp<T>(id: string, work: (place: Place) => Promise<T>): Promise<T> {
       const url = locate(id);

@@ -68,9 +68,11 @@ export interface MigrationDeps {
   /** The PostgreSQL URL of the configured storage, if that is PostgreSQL. */
   readonly baseUrl?: string | undefined;
   readonly now: () => string;
+  /** Makes new projects begin at this URL; `undefined`: in SQLite. */
+  readonly placeNewProjects: (url: string | undefined) => void;
 }
 
-export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migrations {
+export function migrations({ find, all, baseUrl, now, placeNewProjects }: MigrationDeps): Migrations {
   async function one(database: MigratableDatabase, input: MigrateInput): Promise<MigratedDatabase> {
     const record = database.records.read();
     if (input.rollback) return rollBack(database, input, record);
@@ -138,6 +140,11 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
         return { name, outcome: "rolled_back", from: path, to: path, rows: 0, tables: [] };
       throw new CairnError("conflict", `${name} was not migrated, so there is nothing to undo.`);
     }
+    if (record.isNew)
+      throw new CairnError(
+        "conflict",
+        `${database.name} was created on PostgreSQL, so there is no migration to undo. Migrate it to SQLite with --to sqlite.`,
+      );
     if (record.state !== "migrated" && record.archive === undefined && !record.rollback)
       return withEndpoints(database, record.direction, record.url, input, async (migration) => {
         if (!input.dryRun) {
@@ -209,14 +216,19 @@ export function migrations({ find, all, baseUrl, now }: MigrationDeps): Migratio
     async migrate(input) {
       const selected = input.which === "all" ? await all() : [find(input.which)];
       const databases: MigratedDatabase[] = [];
+      const isForAll = input.which === "all" && !input.dryRun;
+      // First, so that none is created on PostgreSQL while the others leave it.
+      if (isForAll && (input.rollback || input.to === "sqlite")) placeNewProjects(undefined);
       const unfinishedError = selected.filter(({ records }) => unfinishedTarget(records.read()) !== undefined);
       const finishing = input.which === "all" && !input.rollback && input.to === undefined && unfinishedError.length > 0;
       for (const database of finishing ? unfinishedError : selected) {
         // With "all", databases that are already in place are skipped.
         const backwards = input.rollback || (input.to === "sqlite" && baseUrl === undefined);
-        if (input.which === "all" && backwards && !database.records.read()) continue;
+        const record = database.records.read();
+        if (input.which === "all" && ((backwards && !record) || (input.rollback && record?.isNew))) continue;
         databases.push(await one(database, input));
       }
+      if (isForAll && input.to !== undefined && input.to !== "sqlite") placeNewProjects(input.to);
       return { databases };
     },
   };

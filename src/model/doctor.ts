@@ -146,6 +146,8 @@ export interface DoctorReport {
   readonly findings: readonly Finding[];
   /** The changes of a repair, by database; absent without `repair`. */
   readonly repairs?: readonly DatabaseRepair[] | undefined;
+  /** True if some databases were not checked for lack of time. */
+  readonly partial: boolean;
   /** The checks that ran. */
   readonly checks: readonly HealthCheck[];
 }

@@ -20,6 +20,8 @@ export interface MigrationRecord {
   readonly direction: "up" | "down";
   /** Restores the archived file instead of copying, because nothing was written since. */
   readonly rollback?: boolean | undefined;
+  /** The project was created on PostgreSQL, because all databases of its folder had been migrated. It has no archive. */
+  readonly isNew?: boolean | undefined;
   /** Deleted records are not copied. */
   readonly withoutDeleted?: boolean | undefined;
   readonly state: MigrationState;

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { THREADS_SCHEMA, threadSchema as threadsOnPostgres } from "../adapters/langgraph/postgres-schema.ts";
 import { threadSchema as threadsOnSqlite } from "../adapters/langgraph/sqlite-schema.ts";
 import { type MigratableDatabase, type Migrations, migrations, type Which } from "../migrate/service.ts";
@@ -9,12 +9,14 @@ import { type Clock, projectDatabaseName, sha256Hex, systemDatabaseName } from "
 import type { DatabaseSchema } from "../model/schema.ts";
 import { assertSystemId } from "../model/system-rules.ts";
 import type { DatabaseShape } from "../ports/migration.ts";
+import { describeUrl } from "../stores/postgres/driver/driver.ts";
 import { postgresMigrationSource } from "../stores/postgres/migration/source.ts";
 import { postgresMigrationTarget } from "../stores/postgres/migration/target.ts";
 import { projectSchema as projectsOnPostgres } from "../stores/postgres/projects/project-schema.ts";
 import { RUNS_SCHEMA, runSchema as runsOnPostgres } from "../stores/postgres/runs/schema.ts";
 import { systemSchema as systemsOnPostgres } from "../stores/postgres/systems/schema.ts";
 import { databaseFiles } from "../stores/sqlite/driver/database-files.ts";
+import { writeNewProjects } from "../stores/sqlite/migration/new-projects.ts";
 import {
   createMigrationRecord,
   readMigrationRecord,
@@ -79,6 +81,10 @@ export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOp
     find,
     baseUrl,
     now,
+    placeNewProjects(url) {
+      const place = url === undefined ? undefined : { url, where: describeUrl(url), since: now() };
+      writeNewProjects(join(dataDir, "projects"), place);
+    },
     async all() {
       const listed = await files.list();
       const broken = listed.find(({ problem }) => problem !== undefined);

@@ -5,6 +5,7 @@ import { projectDatabaseName, SHARED_PROJECT_ID } from "../model/ids.ts";
 import type { Storage } from "../ports/storage.ts";
 import { memoryStorage } from "../stores/memory/storage.ts";
 import { findAbandonedMigration } from "../stores/sqlite/migration/lock.ts";
+import { placeNewProject } from "../stores/sqlite/migration/new-projects.ts";
 import { listMigrated, migratedTo } from "../stores/sqlite/migration/record.ts";
 import { type SqliteStorage, sqliteStorage } from "../stores/sqlite/storage.ts";
 import { databaseFlags } from "../text/database-flags.ts";
@@ -50,7 +51,14 @@ function openSqliteStorage(context: OpenContext): SqliteStorage {
     listMigrated: () => listMigrated(folder),
     openMigrated: (url) => openPostgresStorage(context, url),
   });
-  return { ...relocated, release: local.release };
+  return {
+    ...relocated,
+    async create(projectId) {
+      placeNewProject(folder, fileOf(projectId), projectId, now());
+      return relocated.create(projectId);
+    },
+    release: local.release,
+  };
 }
 
 async function openPostgresStorage({ now, pools }: OpenContext, url: string): Promise<Storage> {

@@ -6,6 +6,8 @@ export function ownStorage(own: Storage): Storage {
     create: (projectId) => own.create(projectId),
     find: (projectId) => own.find(projectId),
     projects: () => own.projects(),
+    catalogue: (options) => own.catalogue(options),
+    ...(own.searchBounds && { searchBounds: (query) => own.searchBounds!(query) }),
     sizeBytes: (projectId) => own.sizeBytes(projectId),
     checkProject: (projectId) => own.checkProject(projectId),
     checkRecords: (projectId) => own.checkRecords(projectId),

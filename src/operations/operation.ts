@@ -45,6 +45,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
     readonly hidden?: true;
     /** Fields that may be given without a flag, in this order. */
     readonly positional?: readonly string[];
+    /** --project may name a project that has a database and no folder on this machine, as on a server. */
+    readonly storedProject?: true;
     /** Whole command lines, shown under --help. */
     readonly examples?: readonly string[];
     /** Fields that take a file's content: the command line takes its path and reads it. Its name may fill another field. */

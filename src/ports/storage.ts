@@ -1,5 +1,6 @@
 import type { RecordRepair, RecordReport } from "../model/damaged-record.ts";
 import type { DatabaseReport, QuarantineReport } from "../model/database-report.ts";
+import type { BoundQuery, Catalogue, SearchBound } from "./catalogue.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import type { CodeStore } from "./code-store.ts";
 import type { ProjectEvents } from "./event-log.ts";
@@ -47,6 +48,11 @@ export interface ProjectMaintenance {
   importCode?(projectPath: string, file: string, options?: FileOptions): Promise<boolean>;
 }
 
+export interface CatalogueOptions {
+  readonly isWanted?: ((projectPath: string) => boolean) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * The databases of all projects. The first write creates a project's database; a read never does. The path "shared" names the
  * database that all projects share: it has knowledge only and is not listed.
@@ -58,6 +64,13 @@ export interface Storage extends ProjectMaintenance {
   find(projectPath: string): Promise<ProjectStore | undefined>;
   /** Returns the paths of all projects that have a database. */
   projects(): Promise<readonly string[]>;
+  /** Returns the counts of all projects, or of those that are wanted. Counts include every write that was acknowledged before the call. */
+  catalogue(options?: CatalogueOptions): Promise<Catalogue>;
+  /**
+   * Returns bounds of a search in these projects, in few queries. A project without a bound must be searched. Absent where a search of
+   * each project costs no more.
+   */
+  searchBounds?(query: BoundQuery): Promise<readonly SearchBound[]>;
   /** Raises `unavailable` with the reason when the storage cannot be used. */
   check(): Promise<void>;
   close(): Promise<void>;

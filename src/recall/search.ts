@@ -1,7 +1,8 @@
 import type { DamagedRecord } from "../model/damaged-record.ts";
 import { CairnError } from "../model/errors.ts";
+import type { Embedder } from "../ports/embedder.ts";
 import type { CollectionName, Embedders } from "../ports/embedders.ts";
-import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
+import type { EmbeddingStore, EmbeddingVersion, VectorSpace } from "../ports/embedding-store.ts";
 import type { CandidateQuery, Candidates, Ranked, RecallStore } from "../ports/recall-store.ts";
 import type { Redact } from "../text/redact.ts";
 import type { Backfiller } from "./backfiller.ts";
@@ -154,6 +155,23 @@ interface EmbeddedQuery {
   readonly version?: EmbeddingVersion | undefined;
   readonly vector?: QueryVector | undefined;
   readonly failure?: string | undefined;
+}
+
+/** A text with its vector in one space. */
+export interface EmbeddedText {
+  readonly space: VectorSpace;
+  readonly vector: Float32Array;
+}
+
+/** Embeds a query, without secrets and within a bounded time; `undefined` if the embedder does not answer. */
+export async function embedText(
+  { redact }: Pick<SearchDeps, "redact">,
+  embedder: Embedder,
+  query: string,
+  signal: AbortSignal | undefined,
+): Promise<EmbeddedText | undefined> {
+  const { vectors } = await embedWithin(embedder, [redact(query).text], { timeoutMs: QUERY_EMBED_MS, purpose: "query", signal });
+  return vectors && { space: embedder, vector: vectors[0]! };
 }
 
 /** Embeds the query for the current version, or returns the outcome of an earlier attempt for the same version. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { journalStorage } from "../../examples/own-store/journal-storage.ts";
 import { open } from "../../src/index.ts";
-import type { Storage } from "../../src/ports/storage.ts";
+import type { CatalogueOptions, Storage } from "../../src/ports/storage.ts";
 import { memoryStorage, storageContract } from "../../src/testing/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cairn-own-storage-"));
@@ -43,6 +43,9 @@ class ClassStorage implements Storage {
   }
   projects() {
     return this.#memory.projects();
+  }
+  catalogue(options?: CatalogueOptions) {
+    return this.#memory.catalogue(options);
   }
   sizeBytes(projectId: string) {
     return this.#memory.sizeBytes(projectId);

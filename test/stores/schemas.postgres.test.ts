@@ -103,7 +103,7 @@ describe("the SQLite schema, the PostgreSQL schema and the migration", () => {
       await ensureSchema(storage, schema, projectOnPostgres, await ensurePgvector(storage));
       const base = await tablesIn(schema);
       await ensurePart(storage, schema, projectOnPostgres, name, await ensurePgvector(storage));
-      const needed = (part.needs ?? []).flatMap((other) => parts[other as keyof typeof parts].tables);
+      const needed = (part.needs ?? []).flatMap((other) => parts[other as keyof typeof parts]!.tables);
       const added = [...(await tablesIn(schema))].filter((table) => !base.has(table));
       expect(added.sort(), name).toEqual([...part.tables, ...needed].sort());
     }

@@ -1,6 +1,7 @@
 import { CairnError } from "../../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
+import { countProject } from "../rows/count-project.ts";
 import { memoryCheckpoints } from "./checkpoints.ts";
 import { memoryCode } from "./code.ts";
 import { memoryEventLog } from "./event-log.ts";
@@ -24,6 +25,10 @@ export function memoryStorage(): Storage {
     },
     find: async (projectPath) => projects.get(projectPath),
     projects: async () => [...projects.keys()].filter((id) => id !== SHARED_PROJECT_ID),
+    async catalogue({ isWanted = () => true } = {}) {
+      const wanted = [...projects.values()].filter(({ projectPath }) => projectPath !== SHARED_PROJECT_ID && isWanted(projectPath));
+      return { projects: await Promise.all(wanted.map(countProject)), unread: [] };
+    },
     sizeBytes: async () => undefined,
     async checkProject(projectPath) {
       return { projectPath, location: MEMORY, state: projects.has(projectPath) ? "sound" : "absent", problems: [], ...SOUND };

@@ -2,6 +2,8 @@ import type { RecordReport } from "../../model/damaged-record.ts";
 import { CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
+import { findSearchBounds } from "./catalogue/search-bounds.ts";
+import { postgresCatalogue } from "./catalogue/store.ts";
 import { renameSchema, schemaProblems } from "./driver/damage.ts";
 import { databaseOf, type PostgresSource, type PostgresTx, quoteName } from "./driver/driver.ts";
 import { ensurePgvector } from "./driver/pgvector.ts";
@@ -27,8 +29,6 @@ export type PostgresStorageOptions = PostgresSource & {
 const KNOWN_MAX = 10_000;
 /** Up to this many vectors an exact scan is as fast as the index, and it misses nothing. */
 const EXACT_MAX = 20_000;
-/** Projects whose owners are read in one statement. */
-const OWNERS_AT_ONCE = 200;
 
 /** Projects as PostgreSQL schemas, one each, in one database. */
 export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: PostgresStorageOptions): Storage {
@@ -42,6 +42,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     return foundPgvector;
   };
   const known = new Map<string, Promise<ProjectStore | undefined>>();
+  const catalogue = postgresCatalogue(database);
 
   /** Caches the lookup while it runs, and permanently if the project exists. */
   function remember<T extends ProjectStore | undefined>(projectId: string, find: () => Promise<T>): Promise<T> {
@@ -71,6 +72,8 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
       { idempotent: true },
     );
     assertOwner(owner, projectId, schema);
+    catalogue.forget(projectId); // an announcement for an earlier schema of this project
+    await catalogue.announceWrite(projectId);
     return stores(projectId);
   }
 
@@ -88,7 +91,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
   async function tablesOf(projectId: string): Promise<ProjectTables> {
     return openProjectTables({
       ...{ database, projectId, exactMax, pgvector: await pgvector() },
-      announceWrite: async () => {},
+      announceWrite: () => catalogue.announceWrite(projectId),
       forget: () => known.delete(projectId),
       recreate: () => remember(projectId, () => make(projectId)),
     });
@@ -111,7 +114,10 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
 
   async function recordReport(projectId: string): Promise<RecordReport> {
     const there = (await find(projectId)) !== undefined;
-    return there ? checkRecords(await tablesOf(projectId)) : { damaged: [], stale: [], quarantined: 0 };
+    if (!there) return { damaged: [], stale: [], quarantined: 0 };
+    const found = await checkRecords(await tablesOf(projectId));
+    const difference = await catalogue.findDifference(projectId);
+    return difference === undefined ? found : { ...found, stale: [...found.stale, difference] };
   }
 
   return {
@@ -121,23 +127,9 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
 
     find,
 
-    async projects() {
-      return database.read("pg_catalog", async (tx) => {
-        const schemas = await tx.all<{ name: string }>(
-          `SELECT nspname AS name FROM pg_namespace
-           WHERE nspname ~ '^project_[0-9a-f]{16}$' AND to_regclass(quote_ident(nspname) || '.project_info') IS NOT NULL ORDER BY nspname`,
-        );
-        const owners: string[] = [];
-        for (let start = 0; start < schemas.length; start += OWNERS_AT_ONCE) {
-          const some = schemas.slice(start, start + OWNERS_AT_ONCE);
-          const rows = await tx.exec<{ project_id: string }>(
-            some.map(({ name }) => `SELECT project_id FROM ${quoteName(name)}.project_info`).join(" UNION ALL "),
-          );
-          owners.push(...rows.map((row) => row.project_id));
-        }
-        return owners;
-      });
-    },
+    projects: catalogue.projects,
+    catalogue: catalogue.read,
+    searchBounds: async (query) => findSearchBounds(database, await pgvector(), query),
 
     async sizeBytes(projectId) {
       const found = await database.read("pg_catalog", (tx) =>
@@ -163,14 +155,18 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     checkRecords: recordReport,
 
     async repairRecords(projectId) {
-      const there = (await find(projectId)) !== undefined;
-      return there ? repairRecords(await tablesOf(projectId), now()) : { quarantined: [], rebuilt: [] };
+      if ((await find(projectId)) === undefined) return { quarantined: [], rebuilt: [] };
+      const isWrong = (await catalogue.findDifference(projectId)) !== undefined;
+      if (isWrong) await catalogue.recount(projectId);
+      const repair = await repairRecords(await tablesOf(projectId), now());
+      return isWrong ? { ...repair, rebuilt: [...repair.rebuilt, "catalogue of projects"] } : repair;
     },
 
     async quarantine(projectId, problems) {
       const schema = projectDatabaseName(projectId);
       known.delete(projectId);
       const movedTo = await renameSchema(database, schema, { projectPath: projectId, at: now(), problems });
+      await catalogue.remove(projectId);
       return {
         projectPath: projectId,
         location: `${database.where} (schema ${schema})`,
@@ -187,6 +183,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
         await tx.run("UPDATE project_info SET project_id = project_id"); // refused while the schema is being migrated
         await tx.exec(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
       });
+      await catalogue.remove(projectId);
     },
 
     async check() {

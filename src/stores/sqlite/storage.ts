@@ -3,10 +3,14 @@ import { join } from "node:path";
 import { makeFolder } from "../../files/make-folder.ts";
 import type { RecordRepair, RecordReport } from "../../model/damaged-record.ts";
 import type { DatabaseReport } from "../../model/database-report.ts";
-import { CairnError } from "../../model/errors.ts";
+import { asCairnError, CairnError } from "../../model/errors.ts";
 import { projectDatabaseName } from "../../model/ids.ts";
-import type { Storage } from "../../ports/storage.ts";
+import { NO_TIME } from "../../model/no-time.ts";
+import type { ProjectEntry, UnreadProject } from "../../ports/catalogue.ts";
+import type { ProjectStore, Storage } from "../../ports/storage.ts";
+import { forEachParallel } from "../../scheduling/for-each-parallel.ts";
 import { runInThread } from "../../scheduling/run-in-thread.ts";
+import { countProject } from "../rows/count-project.ts";
 import { checkFile, quarantineFile, removeFiles } from "./driver/damage.ts";
 import { sqliteDatabases } from "./driver/databases.ts";
 import { deletionOf, describeDeletion, forgetDeletion } from "./driver/deleted-file.ts";
@@ -35,6 +39,9 @@ export interface SqliteStorage extends Storage {
 
 /** Projects whose stores are kept. More than one process uses at a time; those of the others are built again. */
 const KNOWN_MAX = 10_000;
+
+/** Projects that a list opens at the same time. They share the disk and the budget of open files. */
+const OPEN_AT_ONCE = 4;
 
 /** Leaves out keys, which mean nothing outside the file. */
 function withoutKeys({ damaged, stale, quarantined }: RecordReport): RecordReport {
@@ -82,6 +89,36 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
     releaseProject(databases, path);
   }
 
+  async function find(projectId: string): Promise<ProjectStore | undefined> {
+    const project = projectOf(projectId);
+    const { path } = project;
+    if (!existsSync(path) && !hasMigrationRecord(path) && !databases.isLost(path)) return undefined;
+    const database = await project.handle();
+    if (project.owned !== database) {
+      const owner = ownerOf(database);
+      if (owner === undefined) return undefined; // created by a process that died before its first write
+      assertOwner(owner, projectId, path);
+      project.owned = database;
+    }
+    return project.stores;
+  }
+
+  async function projects(): Promise<readonly string[]> {
+    if (!existsSync(folder)) return [];
+    const owners: string[] = [];
+    for (const file of readdirSync(folder).sort()) {
+      if (!/^project_[0-9a-f]{16}\.db$/.test(file)) continue;
+      try {
+        const owner = ownerOf(await handleOf(join(folder, file))());
+        if (owner !== undefined) owners.push(owner);
+      } catch (error) {
+        // The owner of a damaged file is unknown; it must not affect the others.
+        if (!(error instanceof CairnError && (error.details?.damaged || error.details?.deleted))) throw error;
+      }
+    }
+    return owners;
+  }
+
   return {
     release,
 
@@ -95,34 +132,26 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       return project.stores;
     },
 
-    async find(projectId) {
-      const project = projectOf(projectId);
-      const { path } = project;
-      if (!existsSync(path) && !hasMigrationRecord(path) && !databases.isLost(path)) return undefined;
-      const database = await project.handle();
-      if (project.owned !== database) {
-        const owner = ownerOf(database);
-        if (owner === undefined) return undefined; // created by a process that died before its first write
-        assertOwner(owner, projectId, path);
-        project.owned = database;
-      }
-      return project.stores;
-    },
+    find,
 
-    async projects() {
-      if (!existsSync(folder)) return [];
-      const owners: string[] = [];
-      for (const file of readdirSync(folder).sort()) {
-        if (!/^project_[0-9a-f]{16}\.db$/.test(file)) continue;
-        try {
-          const owner = ownerOf(await handleOf(join(folder, file))());
-          if (owner !== undefined) owners.push(owner);
-        } catch (error) {
-          // The owner of a damaged file is unknown; it must not affect the others.
-          if (!(error instanceof CairnError && (error.details?.damaged || error.details?.deleted))) throw error;
-        }
-      }
-      return owners;
+    projects,
+
+    async catalogue({ isWanted = () => true, signal } = {}) {
+      const entries: ProjectEntry[] = [];
+      const unread: UnreadProject[] = [];
+      const late = await forEachParallel(
+        (await projects()).filter(isWanted),
+        { concurrency: OPEN_AT_ONCE, signal },
+        async (projectPath) => {
+          try {
+            const project = await find(projectPath);
+            if (project) entries.push(await countProject(project));
+          } catch (error) {
+            unread.push({ projectPath, reason: asCairnError(error).message });
+          }
+        },
+      );
+      return { projects: entries, unread: [...unread, ...late.map((projectPath) => ({ projectPath, reason: NO_TIME }))] };
     },
 
     async sizeBytes(projectId) {

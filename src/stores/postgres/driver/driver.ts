@@ -19,8 +19,8 @@ export interface PostgresTx {
   run(sql: string, ...params: readonly PgValue[]): Promise<number>;
   get<Row>(sql: string, ...params: readonly PgValue[]): Promise<Row | undefined>;
   all<Row>(sql: string, ...params: readonly PgValue[]): Promise<Row[]>;
-  /** Without parameters and not prepared: for schemas (several statements at once) and for texts that vary. */
-  exec<Row>(sql: string): Promise<Row[]>;
+  /** Not prepared: for texts that vary and, without parameters, for several statements at once. */
+  exec<Row>(sql: string, ...params: readonly PgValue[]): Promise<Row[]>;
 }
 
 export interface WriteOptions {
@@ -77,7 +77,7 @@ const WAITING_MAX = 1_000;
 export function openPostgres(options: PostgresOptions): PostgresDatabase {
   const { poolMax = POSTGRES_DEFAULTS.poolMax, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000, reconnectMs = 15_000 } = options;
   const { connectionLifetimeS = POSTGRES_DEFAULTS.connectionLifetimeS, connectionMaxUses = POSTGRES_DEFAULTS.connectionMaxUses } = options;
-  const where = nameOf(options.url);
+  const where = describeUrl(options.url);
   const settings: SessionSettings = [
     ["statement_timeout", String(statementTimeoutMs)],
     ["lock_timeout", String(Math.ceil(0.9 * statementTimeoutMs))], // first, so that a lock is reported as a lock and not as a slow statement
@@ -280,7 +280,8 @@ function statements(ask: (query: pg.QueryConfig) => Promise<pg.QueryResult>, pre
     run: async (sql, ...params) => (await query(sql, params)).rowCount ?? 0,
     get: async <Row>(sql: string, ...params: readonly PgValue[]) => (await query(sql, params)).rows[0] as Row | undefined,
     all: async <Row>(sql: string, ...params: readonly PgValue[]) => (await query(sql, params)).rows as Row[],
-    exec: async <Row>(sql: string) => (await ask({ text: sql })).rows as Row[],
+    exec: async <Row>(sql: string, ...params: readonly PgValue[]) =>
+      (await ask(params.length > 0 ? { text: sql, values: [...params] } : { text: sql })).rows as Row[],
   };
 }
 
@@ -307,7 +308,7 @@ const TYPES: pg.CustomTypesConfig = {
 };
 
 /** Host and database of a URL, without user, password and options. A URL that cannot be read is not repeated: it may hold a password. */
-function nameOf(url: string): string {
+export function describeUrl(url: string): string {
   try {
     const { host, pathname, searchParams } = new URL(url);
     return `${host || searchParams.get("host") || "localhost"}${decodeURIComponent(pathname)}`;

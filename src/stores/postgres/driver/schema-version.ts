@@ -102,7 +102,8 @@ async function createTables(tx: PostgresTx, schema: string, definition: Database
 async function recordedSchemas(tx: PostgresTx, schema: string): Promise<RecordedSchema[]> {
   if (!(await tableExists(tx, schema, "schema_migrations"))) return [];
   return tx.all<RecordedSchema>(
-    "SELECT migration_id AS version, migration_name AS name, checksum FROM schema_migrations ORDER BY migration_id",
+    // A prepared statement needs the same types in every schema, and those of a tombstone have no length.
+    "SELECT migration_id AS version, migration_name::text AS name, checksum::text AS checksum FROM schema_migrations ORDER BY migration_id",
   );
 }
 

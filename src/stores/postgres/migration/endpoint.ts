@@ -4,6 +4,7 @@ import { CairnError } from "../../../model/errors.ts";
 import { TOMBSTONE_VERSION } from "../../../model/migration.ts";
 import type { Counters, DatabaseShape, Row, TableShape } from "../../../ports/migration.ts";
 import { retry } from "../../../scheduling/retry.ts";
+import { CATALOGUE_TABLE } from "../catalogue/store.ts";
 import { quoteName } from "../driver/driver.ts";
 import { isCollision, translatePostgresError } from "../driver/errors.ts";
 import { type SessionSettings, setUpSession } from "../driver/session.ts";
@@ -62,6 +63,12 @@ export async function* postgresRows(client: pg.Client, table: TableShape): Async
     if (rows.length > 0) yield rows;
   }
   decoder.end();
+}
+
+/** Removes a project whose schema is being replaced from the catalogue, inside a transaction. A list of projects registers it again. */
+export async function unregister(client: pg.Client, schema: string): Promise<void> {
+  const { rows } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [CATALOGUE_TABLE]);
+  if (rows[0]!.found) await client.query(`DELETE FROM ${CATALOGUE_TABLE} WHERE schema_name = $1`, [schema]);
 }
 
 /** Returns whether the search path has a table of this name. */

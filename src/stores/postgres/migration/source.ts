@@ -4,7 +4,7 @@ import type { MigrationSource } from "../../../ports/migration.ts";
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector } from "../driver/pgvector.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
-import { connectTo, isTombstone, postgresCounters, postgresRows, schemaExists, transaction } from "./endpoint.ts";
+import { connectTo, isTombstone, postgresCounters, postgresRows, schemaExists, transaction, unregister } from "./endpoint.ts";
 import { createFence, dropFence, lockSchema, readFence, tablesOf } from "./fence.ts";
 import type { PostgresMigrationOptions } from "./target.ts";
 
@@ -90,6 +90,7 @@ export function postgresMigrationSource({
       const place = `${database.where} (schema ${archived})`;
       if (await schemaExists(db, archived)) return place;
       await transaction(db, where, async () => {
+        await unregister(db, schema);
         await db.query(`ALTER SCHEMA ${quoteName(schema)} RENAME TO ${quoteName(archived)}`);
         await db.query(`CREATE SCHEMA ${quoteName(schema)}`);
         await db.query(`CREATE TABLE ${quoteName(schema)}.schema_migrations

@@ -10,7 +10,7 @@ import { definitionLockName, ensureSchema, LOCK_DEFINITION, partsNeededBy } from
 import { tsvectorOf } from "../projects/full-text.ts";
 import { FILL_MIRROR } from "../projects/mirror.ts";
 import { COPY_HEADER, COPY_TRAILER, encodeRows } from "./binary.ts";
-import { connectTo, hasTable, isTombstone, postgresCounters, postgresRows, schemaExists, transaction } from "./endpoint.ts";
+import { connectTo, hasTable, isTombstone, postgresCounters, postgresRows, schemaExists, transaction, unregister } from "./endpoint.ts";
 import { createFence, dropFence, lockSchema, readFence, tablesOf } from "./fence.ts";
 
 export interface PostgresMigrationOptions {
@@ -123,6 +123,7 @@ export function postgresMigrationTarget({
         };
         const stored = shape.tables.filter(({ name }) => tables.includes(name));
         await db.query(`TRUNCATE ${stored.map(({ name }) => quoteName(name)).join(", ")} CASCADE`);
+        await unregister(db, schema);
         const staged = new Set<string>();
         const counters = await feed(async (table, rows) => {
           await ensureTable(table.name);

@@ -227,7 +227,7 @@ async function remove(tx: PostgresTx, tables: ProjectTables, ids: readonly strin
 }
 
 /** The filter as a condition on `checkpoints r`, its parameters counted from `first`; absent when everything matches. */
-function whereOf(
+export function whereOf(
   { tags = [], tagMatch = "exact", createdFrom, createdBefore, context = {}, text = "" }: CheckpointFilter,
   first: number,
 ): Where | undefined {

@@ -1,0 +1,73 @@
+import { forEachParallel } from "../../../scheduling/for-each-parallel.ts";
+import { type PgValue, type PostgresDatabase, type PostgresTx, quoteName } from "../driver/driver.ts";
+
+/** Schemas that one statement reads. Each costs the server about fifteen locks, of which it has some thousands. */
+const AT_ONCE = 40;
+/** Statements that run at the same time. Others use the connections too. */
+const CONCURRENCY = 3;
+
+/** The part of a statement for one schema. `has` tells which tables the schema has; `undefined` leaves the schema out. */
+export type SelectFrom = (schema: string, has: (table: string) => boolean) => string | undefined;
+
+export interface SchemaQuery {
+  readonly schemas: readonly string[];
+  readonly select: SelectFrom;
+  readonly params?: readonly PgValue[];
+  /** Names parameters that the part of a schema may not use: PostgreSQL must know the type of each. */
+  readonly optionalParams?: readonly string[];
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SchemaAnswer<Row> {
+  readonly rows: readonly Row[];
+  /** Schemas that were not read for lack of time. */
+  readonly late: readonly string[];
+  /** Schemas that could not be read. */
+  readonly failed: readonly { readonly schema: string; readonly error: unknown }[];
+}
+
+/** Reads many schemas with few statements. If one of them cannot be read, the schemas of its statement are read one by one. */
+export async function selectFromSchemas<Row>(database: PostgresDatabase, query: SchemaQuery): Promise<SchemaAnswer<Row>> {
+  const { schemas, select, params = [], optionalParams = [], signal } = query;
+  const given = optionalParams.length > 0 ? `WITH given AS (SELECT ${optionalParams.join(", ")}) ` : "";
+  const rows: Row[] = [];
+  const failed: { schema: string; error: unknown }[] = [];
+  const ask = (some: readonly string[]) =>
+    database.read("pg_catalog", async (tx) => {
+      const existing = await tablesIn(tx, some);
+      const parts = some.flatMap((schema) => select(schema, (table) => existing.has(`${schema}.${table}`)) ?? []);
+      return parts.length === 0 ? [] : tx.exec<Row>(given + parts.join(" UNION ALL "), ...params);
+    });
+  const late = await forEachParallel(chunksOf(schemas, AT_ONCE), { concurrency: CONCURRENCY, signal }, async (some) => {
+    try {
+      rows.push(...(await ask(some)));
+    } catch (error) {
+      if (some.length === 1) throw error;
+      for (const schema of some)
+        await ask([schema]).then(
+          (found) => rows.push(...found),
+          (reason) => failed.push({ schema, error: reason }),
+        );
+    }
+  });
+  return { rows, late: late.flat(), failed };
+}
+
+/** Returns the tables of these schemas as `schema.table`. */
+async function tablesIn(tx: PostgresTx, schemas: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await tx.all<{ name: string }>(
+    `SELECT n.nspname || '.' || c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname = ANY ($1::name[]) AND c.relkind = 'r'`,
+    schemas,
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** Returns the name of a table with its schema, for a statement that reads several schemas. */
+export function tableIn(schema: string, table: string): string {
+  return `${quoteName(schema)}.${quoteName(table)}`;
+}
+
+function chunksOf<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size));
+}
