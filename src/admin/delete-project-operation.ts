@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
-import { ProjectPath, text } from "../operations/schemas.ts";
+import { ProjectId, text } from "../operations/schemas.ts";
 
 export const projectDelete = operation({
   name: "project_delete",
@@ -9,7 +9,7 @@ export const projectDelete = operation({
   description:
     "Also erases deleted records. Backups and shared knowledge stay. Without confirm it only reports what would be erased, as an error.",
   input: z.strictObject({
-    project_path: ProjectPath,
+    project_path: ProjectId,
     confirm: text(LIMITS.projectPathChars, 1).optional().describe("The path of the project again, to confirm."),
   }),
   output: z.object({ project_path: z.string(), checkpoints: z.int(), knowledge: z.int(), bytes: z.int().optional() }),
@@ -18,6 +18,7 @@ export const projectDelete = operation({
   limits: { timeoutMs: LIMITS.databaseTimeoutMs },
   toolset: "admin",
   cli: {
+    storedProject: true,
     examples: ["cairn project delete --project /home/me/old-app --confirm /home/me/old-app"],
     cancelled: "The project is either erased or unchanged.",
   },

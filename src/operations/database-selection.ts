@@ -4,11 +4,12 @@ import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch, resolveDatabase } from "../model/record-scope.ts";
-import { PlaceFields, text } from "./schemas.ts";
+import { PlaceFields, ProjectId, text } from "./schemas.ts";
 
 /** Selects databases: the project's by default. */
 export const SelectionFields = {
   ...PlaceFields,
+  project_path: ProjectId.optional(),
   runs: z.boolean().default(false).describe("The database of runs."),
   system: text(LIMITS.idChars, 1).optional().describe("The database of this system."),
   all: z.boolean().default(false).describe("All databases."),

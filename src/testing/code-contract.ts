@@ -13,7 +13,7 @@ const SPACE = { model: "contract", version: "1", dimension: 2 };
 const NOTHING_LOST = { rows: 0, terms: 0, vectors: 0 };
 
 /** A file with one chunk per text, each with a definition and a use of it. */
-function sampleFile(path: string, texts: readonly string[], vectors: readonly VersionedVector[] = []): FileWrite {
+export function sampleFile(path: string, texts: readonly string[], vectors: readonly VersionedVector[] = []): FileWrite {
   const symbols: SymbolEntry[] = texts.flatMap((_, index): SymbolEntry[] => [
     { role: "definition", name: `name${index}`, kind: "function", line: index + 1, column: 3, endLine: index + 2, parents: ["Outer"] },
     { role: "reference", name: "shared", line: index + 1, column: 9 },

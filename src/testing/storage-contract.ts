@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import type { Storage } from "../ports/storage.ts";
 import { CHECKPOINT_CASES, type StorageCase } from "./checkpoint-contract.ts";
 import { AWKWARD_TEXTS, freshProject, sampleCheckpoint } from "./checkpoint-samples.ts";
-import { CODE_CASES } from "./code-contract.ts";
+import { CODE_CASES, sampleFile } from "./code-contract.ts";
 import type { ContractCase } from "./contract.ts";
 import { DELETION_CASES } from "./deletion-contract.ts";
 import { EVENT_CASES } from "./event-cases.ts";
 import { IDEMPOTENCY_CASES } from "./idempotency-cases.ts";
 import { JOB_REPORT_CASES } from "./job-report-cases.ts";
-import { KNOWLEDGE_CASES } from "./knowledge-contract.ts";
+import { KNOWLEDGE_CASES, sampleKnowledge } from "./knowledge-contract.ts";
 import { RECALL_CASES } from "./recall-contract.ts";
 
 /** What `storageContract` needs to check a storage. */
@@ -125,6 +125,37 @@ const STORAGE_CASES: readonly StorageCase[] = [
       const { location, ...report } = await storage.checkProject(project);
       assert.deepEqual(report, { projectPath: project, state: "sound", problems: [], damaged: [], stale: [], quarantined: 0 });
       assert.ok(location);
+    },
+  },
+  {
+    name: "counts the records of its projects in the catalogue",
+    async run(storage) {
+      const [project, empty, unwanted] = [freshProject(), freshProject(), freshProject()];
+      const read = async () => {
+        const { projects, unread } = await storage.catalogue({ isWanted: (path) => path === project || path === empty });
+        assert.deepEqual(unread, []);
+        assert.ok(projects.every(({ projectPath }) => projectPath !== unwanted));
+        return new Map(projects.map((entry) => [entry.projectPath, entry]));
+      };
+      await storage.create(empty);
+      await (await storage.create(unwanted)).checkpoints.put(sampleCheckpoint(unwanted));
+      const { checkpoints, knowledge, code } = await storage.create(project);
+      for (const id of ["one", "two", "three"])
+        await checkpoints.put(sampleCheckpoint(project, { id, updatedAt: "2026-02-03T04:05:06.000Z" }));
+      assert.deepEqual((await read()).get(project), {
+        ...{ projectPath: project, checkpoints: 3, knowledge: 0, codeFiles: 0 },
+        lastActivityAt: "2026-02-03T04:05:06.000Z",
+      });
+      await checkpoints.delete(["one"], "2026-02-03T04:05:07.000Z");
+      await knowledge.put(sampleKnowledge({ id: "known" }));
+      await code.commit({ at: "2026-02-03T04:05:07.000Z", files: [sampleFile("a.ts", ["x"])] });
+      const { lastActivityAt: _, ...counted } = (await read()).get(project)!;
+      assert.deepEqual(counted, { projectPath: project, checkpoints: 2, knowledge: 1, codeFiles: 1 });
+      assert.equal((await read()).get(empty)?.checkpoints, 0);
+      await storage.remove(project);
+      assert.equal((await read()).get(project), undefined);
+      await (await storage.create(project)).checkpoints.put(sampleCheckpoint(project));
+      assert.equal((await read()).get(project)?.checkpoints, 1);
     },
   },
   {

@@ -33,7 +33,7 @@ export function projectFile({ dataDir }: Place, project: string): string {
 export const projectNamed = (id: string) => ({ kind: "project", id }) as const;
 
 /** A project with rows in every table. */
-export async function makeProject({ dataDir }: Place, project: string, records = 6): Promise<void> {
+export async function makeProject({ dataDir }: Pick<Place, "dataDir">, project: string, records = 6): Promise<void> {
   const storage = sqliteStorage({ dataDir, now: systemClock });
   await fillProject(storage, project, { records });
   await storage.close();

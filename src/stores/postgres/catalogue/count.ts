@@ -21,6 +21,7 @@ export function countSchemas(
 ): Promise<SchemaAnswer<SchemaCounts>> {
   return selectFromSchemas<SchemaCounts>(database, {
     schemas,
+    tables: ["project_info", "checkpoints", "knowledge", "indexed_files"],
     signal,
     select(schema, has) {
       if (!has("project_info")) return undefined;

@@ -6,11 +6,13 @@ const AT_ONCE = 40;
 /** Statements that run at the same time. Others use the connections too. */
 const CONCURRENCY = 3;
 
-/** The part of a statement for one schema. `has` tells which tables the schema has; `undefined` leaves the schema out. */
+/** The part of a statement for one schema. `has` tells which of the named tables the schema has; `undefined` leaves the schema out. */
 export type SelectFrom = (schema: string, has: (table: string) => boolean) => string | undefined;
 
 export interface SchemaQuery {
   readonly schemas: readonly string[];
+  /** Tables that `select` asks for. */
+  readonly tables: readonly string[];
   readonly select: SelectFrom;
   readonly params?: readonly PgValue[];
   /** Names parameters that the part of a schema may not use: PostgreSQL must know the type of each. */
@@ -28,13 +30,13 @@ export interface SchemaAnswer<Row> {
 
 /** Reads many schemas with few statements. If one of them cannot be read, the schemas of its statement are read one by one. */
 export async function selectFromSchemas<Row>(database: PostgresDatabase, query: SchemaQuery): Promise<SchemaAnswer<Row>> {
-  const { schemas, select, params = [], optionalParams = [], signal } = query;
+  const { schemas, tables, select, params = [], optionalParams = [], signal } = query;
   const given = optionalParams.length > 0 ? `WITH given AS (SELECT ${optionalParams.join(", ")}) ` : "";
   const rows: Row[] = [];
   const failed: { schema: string; error: unknown }[] = [];
   const ask = (some: readonly string[]) =>
     database.read("pg_catalog", async (tx) => {
-      const existing = await tablesIn(tx, some);
+      const existing = await tablesIn(tx, some, tables);
       const parts = some.flatMap((schema) => select(schema, (table) => existing.has(`${schema}.${table}`)) ?? []);
       return parts.length === 0 ? [] : tx.exec<Row>(given + parts.join(" UNION ALL "), ...params);
     });
@@ -53,12 +55,13 @@ export async function selectFromSchemas<Row>(database: PostgresDatabase, query: 
   return { rows, late: late.flat(), failed };
 }
 
-/** Returns the tables of these schemas as `schema.table`. */
-async function tablesIn(tx: PostgresTx, schemas: readonly string[]): Promise<ReadonlySet<string>> {
+/** Returns those of these tables that the schemas have, as `schema.table`. */
+async function tablesIn(tx: PostgresTx, schemas: readonly string[], tables: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await tx.all<{ name: string }>(
-    `SELECT n.nspname || '.' || c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    `SELECT n.nspname || '.' || c.relname AS name FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = ANY ($2::name[])
       WHERE n.nspname = ANY ($1::name[]) AND c.relkind = 'r'`,
     schemas,
+    tables,
   );
   return new Set(rows.map(({ name }) => name));
 }

@@ -45,21 +45,22 @@ export async function findSearchBounds(database: PostgresDatabase, pgvector: str
   };
   const { rows } = await selectFromSchemas<BoundRow>(database, {
     schemas: [...paths.keys()],
+    tables: ["checkpoints", "embedding_versions"],
     params,
     optionalParams: Object.values(semanticParams ?? {}),
     select(schema, has) {
       if (!has("checkpoints")) return undefined;
       const checkpoints = tableIn(schema, "checkpoints");
-      const isEmbedded = has("embedding_versions");
-      const current = `${tableIn(schema, "embedding_versions")} e WHERE e.collection = 'checkpoints' AND e.is_current`;
-      const ofVersion = (column: string, type: string) => (isEmbedded ? `(SELECT e.${column} FROM ${current})` : `NULL::${type}`);
+      const newest = `(SELECT max(r.created_order) FROM ${checkpoints} r WHERE ${condition}) AS newest`;
+      const matched = terms ? `EXISTS (SELECT 1 FROM ${checkpoints} r WHERE r.terms @@ ${terms} AND ${condition})` : "false";
+      const start = `SELECT '${schema}' AS schema, ${newest}, ${matched} AS matched`;
+      if (!has("embedding_versions"))
+        return `${start}, NULL::text AS model, NULL::text AS version, NULL::int AS dimension, NULL::float8 AS cosine`;
       const joined = filter ? `JOIN ${checkpoints} r ON r.key = v.key / ${PIECES_MAX} AND ${condition}` : "";
-      const cosine = `(SELECT max(1 - (${wanted?.distance})) FROM ${tableIn(schema, "vectors")} v ${joined}
-        WHERE v.version_id = (SELECT e.version_id FROM ${current} AND ${wanted?.is}))`;
-      return `SELECT '${schema}' AS schema, (SELECT max(r.created_order) FROM ${checkpoints} r WHERE ${condition}) AS newest,
-        ${terms ? `EXISTS (SELECT 1 FROM ${checkpoints} r WHERE r.terms @@ ${terms} AND ${condition})` : "false"} AS matched,
-        ${ofVersion("model_name", "text")} AS model, ${ofVersion("model_version", "text")} AS version,
-        ${ofVersion("embedding_dimension", "int")} AS dimension, ${wanted && isEmbedded ? cosine : "NULL::float8"} AS cosine`;
+      const best = `(SELECT max(1 - (${wanted?.distance})) FROM ${tableIn(schema, "vectors")} v ${joined} WHERE v.version_id = e.version_id)`;
+      return `${start}, e.model_name AS model, e.model_version AS version, e.embedding_dimension AS dimension,
+        ${wanted ? `CASE WHEN ${wanted.is} THEN ${best} END` : "NULL::float8"} AS cosine
+        FROM (SELECT) AS one LEFT JOIN ${tableIn(schema, "embedding_versions")} e ON e.collection = 'checkpoints' AND e.is_current`;
     },
   });
   return rows.map(({ schema, newest, matched, model, version, dimension, cosine }) => ({

@@ -119,6 +119,7 @@ export function postgresCatalogue(database: PostgresDatabase): ProjectCatalogue 
     const unknown = rows.filter(({ path }) => path === null).map(({ schema }) => schema);
     const { rows: owners } = await selectFromSchemas<{ schema: string; path: string }>(database, {
       schemas: unknown,
+      tables: ["project_info"],
       signal,
       select: (schema, has) =>
         has("project_info") ? `SELECT '${schema}' AS schema, project_id AS path FROM ${tableIn(schema, "project_info")}` : undefined,

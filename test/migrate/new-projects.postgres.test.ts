@@ -1,0 +1,95 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { open } from "../../src/open/open.ts";
+import { stage } from "../cli/stage.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+import { makeProject, type Place, places, projectFile, projectNamed } from "./place.ts";
+
+let database: TestDatabase;
+const place = places();
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+
+const openAt = ({ dataDir }: Place) => open({ dataDir, embedder: { kind: "none" } });
+const all = { mayTouch: () => true };
+
+describe("projects after a migration", () => {
+  it("begin on PostgreSQL once all databases are there, also in a process that was running, and in SQLite again after the way back", async () => {
+    const where = place();
+    await makeProject(where, "/old", 2);
+    const running = await openAt(where);
+    await running.checkpoints.save({ projectPath: "/old", summary: "Before." });
+    await where.migrations.migrate({ to: database.url, which: "all" });
+    const settings = join(where.dataDir, "projects", "new-projects.json");
+    expect(statSync(settings).mode & 0o777).toBe(0o600);
+
+    for (const cairn of [running, await openAt(where)]) {
+      await cairn.checkpoints.save({ projectPath: "/new/one", summary: "After the migration." });
+      expect(existsSync(projectFile(where, "/new/one"))).toBe(false);
+      expect((await cairn.stats.projects(all)).projects.map(({ projectPath }) => projectPath).sort()).toEqual(["/new/one", "/old"]);
+      if (cairn !== running) await cairn.close();
+    }
+    expect((await running.checkpoints.list({ projectPath: "/new/one" })).total).toBe(2);
+    expect((await running.checkpoints.list({ projectPath: "/never/saved" })).total).toBe(0);
+    expect(existsSync(`${projectFile(where, "/never/saved")}.migration`)).toBe(false);
+    await expect(where.migrations.migrate({ rollback: true, which: projectNamed("/new/one") })).rejects.toThrow(
+      /created on PostgreSQL.*--to sqlite/,
+    );
+
+    const { databases } = await where.migrations.migrate({ to: "sqlite", which: "all" });
+    expect(databases.map(({ outcome }) => outcome)).toEqual(databases.map(() => "migrated"));
+    expect(existsSync(settings)).toBe(false);
+    expect((await running.checkpoints.list({ projectPath: "/new/one" })).total).toBe(2);
+    await running.checkpoints.save({ projectPath: "/new/two", summary: "In SQLite." });
+    expect(existsSync(projectFile(where, "/new/two"))).toBe(true);
+    await running.close();
+  });
+
+  it("stay in SQLite after the migration of one project", async () => {
+    const where = place();
+    await makeProject(where, "/single", 2);
+    await where.migrations.migrate({ to: database.url, which: projectNamed("/single") });
+    const cairn = await openAt(where);
+    await cairn.checkpoints.save({ projectPath: "/single/new", summary: "Local." });
+    expect(existsSync(projectFile(where, "/single/new"))).toBe(true);
+    await cairn.close();
+  });
+
+  it("are not listed any more once they are deleted", async () => {
+    const where = place();
+    for (const project of ["/gone/a", "/gone/b"]) await makeProject(where, project, 2);
+    await where.migrations.migrate({ to: database.url, which: "all" });
+    const cairn = await openAt(where);
+    expect((await cairn.stats.projects(all)).total).toBe(2);
+    await cairn.databases.delete({ projectPath: "/gone/a", confirm: "/gone/a" });
+    expect(await cairn.stats.projects(all)).toMatchObject({ total: 1, partial: false, projects: [{ projectPath: "/gone/b" }] });
+    expect((await cairn.checkpoints.searchAll({ query: "anything", ...all })).projects).toBe(1);
+    await cairn.checkpoints.save({ projectPath: "/gone/a", summary: "Again." });
+    expect((await cairn.stats.projects(all)).total).toBe(2);
+    expect(existsSync(projectFile(where, "/gone/a"))).toBe(false);
+    await cairn.close();
+  });
+});
+
+describe("cairn migrate --project", () => {
+  const { cairn, home, clear } = stage();
+  afterAll(clear);
+
+  it("migrates projects that have a name, or a folder on another machine only", async () => {
+    const env = { CAIRN_DATA_DIR: join(home, "data"), CAIRN_EMBEDDER_KIND: "none" };
+    for (const project of ["team-app", "/home/elsewhere/app"]) await makeProject({ dataDir: env.CAIRN_DATA_DIR }, project, 2);
+    for (const name of ["team-app", "/home/elsewhere/app"]) {
+      const done = await cairn(["migrate", "--to", database.url, "--project", name, "--json"], { env });
+      expect(done.code, done.stderr).toBe(0);
+      expect(JSON.parse(done.stdout).databases).toMatchObject([{ name: `The project ${name}`, outcome: "migrated" }]);
+    }
+    const absent = await cairn(["migrate", "--to", database.url, "--project", "nobody-has-this"], { env });
+    expect(absent.code).not.toBe(0);
+    expect(absent.stderr).toContain("there is nothing to migrate");
+    const typed = await cairn(["checkpoint", "save", "A save needs a folder", "--project", "team-app"], { env });
+    expect(typed.stderr).toContain("there is no folder");
+  });
+});

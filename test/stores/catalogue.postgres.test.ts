@@ -1,0 +1,189 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PROJECT_SHAPE } from "../../src/migrate/shapes.ts";
+import { projectDatabaseName, systemClock } from "../../src/model/ids.ts";
+import type { Storage } from "../../src/ports/storage.ts";
+import { postgresMigrationSource } from "../../src/stores/postgres/migration/source.ts";
+import { projectSchema } from "../../src/stores/postgres/projects/project-schema.ts";
+import { postgresStorage } from "../../src/stores/postgres/storage.ts";
+import { sampleCheckpoint } from "../../src/testing/checkpoint-samples.ts";
+import { sampleKnowledge } from "../../src/testing/knowledge-contract.ts";
+import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
+
+let database: TestDatabase;
+let client: pg.Client;
+const opened: Storage[] = [];
+
+function openStorage(): Storage {
+  const storage = postgresStorage({ url: database.url, now: systemClock });
+  opened.push(storage);
+  return storage;
+}
+
+beforeAll(async () => {
+  database = await testDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  for (const storage of opened) await storage.close();
+  await database.drop();
+});
+
+async function tablesOf(project: string): Promise<string[]> {
+  const { rows } = await client.query("SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY 1", [projectDatabaseName(project)]);
+  return rows.map(({ tablename }) => tablename);
+}
+
+const entryOf = async (storage: Storage, project: string) =>
+  (await storage.catalogue()).projects.find(({ projectPath }) => projectPath === project);
+
+/** Lets the announcements of all writes end, as time does. */
+const settle = () => client.query("UPDATE cairn_catalogue.projects SET changes_until = now() - interval '1 second'");
+
+describe("the tables of a project on PostgreSQL", () => {
+  it("take at most 300,000 bytes of the database before the first record", async () => {
+    const storage = openStorage();
+    await storage.create("/size/first"); // creates what all projects share
+    const size = async () => Number((await client.query("SELECT pg_database_size(current_database()) AS bytes")).rows[0].bytes);
+    const before = await size();
+    const projects = Array.from({ length: 20 }, (_, index) => `/size/${index}`);
+    for (const project of projects) await storage.create(project);
+    expect((await size()) - before).toBeLessThanOrEqual(projects.length * 300_000);
+  });
+
+  it("are created by the first write of their part, and never by a read", async () => {
+    const storage = openStorage();
+    const project = "/parts/one";
+    const { checkpoints, knowledge, code, events } = await storage.create(project);
+    const base = ["checkpoints", "events", "idempotency_keys", "project_info", "schema_migrations"];
+    await checkpoints.put(sampleCheckpoint(project, { id: "a" }));
+    await checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" });
+    await checkpoints.listDeleted({ limit: 5 });
+    await checkpoints.embeddings.versions();
+    await knowledge.list({ limit: 1 });
+    await knowledge.candidates({ filter: {}, limit: 5, text: "anything" });
+    expect(await knowledge.feedback("absent", { success: true } as never)).toBeUndefined();
+    expect(await knowledge.purge(["absent"])).toBe(0);
+    await code.counts();
+    await code.reconcile();
+    await code.compact(10);
+    await events.codeMark();
+    await storage.checkRecords(project);
+    await storage.repairRecords(project);
+    expect(await tablesOf(project)).toEqual(base);
+    await knowledge.put(sampleKnowledge({ id: "k" }));
+    expect(await tablesOf(project)).toEqual(expect.arrayContaining([...base, "knowledge", "embedding_records", "vectors"]));
+    expect(await tablesOf(project)).not.toContain("code_chunks");
+    await checkpoints.delete(["a"], systemClock());
+    expect(await tablesOf(project)).toContain("deleted_records");
+  });
+
+  it("are created once when several processes write the first record at the same time", async () => {
+    const project = "/parts/race";
+    const storages = Array.from({ length: 5 }, openStorage);
+    await storages[0]!.create(project);
+    const stores = await Promise.all(storages.map((storage) => storage.create(project)));
+    const added = await Promise.all(stores.map(({ knowledge }, index) => knowledge.put(sampleKnowledge({ id: `k${index}` }))));
+    expect(added).toEqual([true, true, true, true, true]);
+    expect((await stores[0]!.knowledge.list({ limit: 10 })).total).toBe(5);
+  });
+
+  it("are not created while the project is being migrated", async () => {
+    const storage = openStorage();
+    const project = "/parts/fenced";
+    const { checkpoints, knowledge } = await storage.create(project);
+    await checkpoints.put(sampleCheckpoint(project, { id: "a" }));
+    const schema = projectDatabaseName(project);
+    const source = postgresMigrationSource({
+      url: database.url,
+      schema,
+      definition: projectSchema,
+      shape: PROJECT_SHAPE,
+      migratedTo: "a test",
+    });
+    await source.fence("20260101-test");
+    await expect(knowledge.put(sampleKnowledge({ id: "k" }))).rejects.toMatchObject({ details: { migrating: true } });
+    expect(await tablesOf(project)).not.toContain("knowledge");
+    await source.unfence("20260101-test");
+    await source.close();
+    expect(await knowledge.put(sampleKnowledge({ id: "k" }))).toBe(true);
+  });
+
+  it("are found again after another process erased the project and created it without them", async () => {
+    const [one, other] = [openStorage(), openStorage()];
+    const project = "/parts/again";
+    const { knowledge } = await one.create(project);
+    await knowledge.put(sampleKnowledge({ id: "k" }));
+    await other.remove(project);
+    await (await other.create(project)).checkpoints.put(sampleCheckpoint(project, { id: "a" }));
+    expect((await knowledge.list({ limit: 1 })).total).toBe(0);
+    expect(await knowledge.put(sampleKnowledge({ id: "k" }))).toBe(true);
+  });
+});
+
+describe("the catalogue of projects", () => {
+  it("is current for every process, before and after announcements end", async () => {
+    const [one, other] = [openStorage(), openStorage()];
+    const project = "/catalogue/current";
+    const [first, second] = [await one.create(project), await other.create(project)];
+    for (let index = 0; index < 3; index++) {
+      await first.checkpoints.put(sampleCheckpoint(project, { id: `first ${index}` }));
+      await second.checkpoints.put(sampleCheckpoint(project, { id: `second ${index}` }));
+      expect((await entryOf(one, project))?.checkpoints).toBe(2 * index + 2);
+      expect((await entryOf(other, project))?.checkpoints).toBe(2 * index + 2);
+    }
+    await settle();
+    expect((await entryOf(one, project))?.checkpoints).toBe(6);
+    const { rows } = await client.query("SELECT checkpoints FROM cairn_catalogue.projects WHERE project_path = $1", [project]);
+    expect(rows[0].checkpoints).toBe("6");
+    // A process that has announced nothing yet.
+    await (await openStorage().create(project)).checkpoints.put(sampleCheckpoint(project, { id: "later" }));
+    expect((await entryOf(one, project))?.checkpoints).toBe(7);
+  });
+
+  it("is written once for many saves", async () => {
+    const storage = openStorage();
+    const project = "/catalogue/quiet";
+    const { checkpoints } = await storage.create(project);
+    const version = async () => {
+      const { rows } = await client.query("SELECT xmin::text AS xmin FROM cairn_catalogue.projects WHERE project_path = $1", [project]);
+      return rows[0].xmin;
+    };
+    const before = await version();
+    for (let index = 0; index < 10; index++) await checkpoints.put(sampleCheckpoint(project, { id: String(index) }));
+    expect(await version()).toBe(before);
+  });
+
+  it("reports and repairs counts that do not match, and registers projects that it lacks", async () => {
+    const storage = openStorage();
+    const project = "/catalogue/altered";
+    await (await storage.create(project)).checkpoints.put(sampleCheckpoint(project, { id: "a" }));
+    await settle();
+    await entryOf(storage, project);
+    expect(await storage.checkRecords(project)).toMatchObject({ stale: [] });
+    await client.query("UPDATE cairn_catalogue.projects SET checkpoints = 40 WHERE project_path = $1", [project]);
+    expect((await storage.checkProject(project)).stale).toEqual(["the catalogue has other counts of checkpoints"]);
+    expect(await storage.repairRecords(project)).toMatchObject({ rebuilt: ["catalogue of projects"] });
+    expect(await storage.checkRecords(project)).toMatchObject({ stale: [] });
+    expect((await entryOf(storage, project))?.checkpoints).toBe(1);
+
+    await client.query("DELETE FROM cairn_catalogue.projects WHERE project_path = $1", [project]);
+    expect(await storage.projects()).toContain(project);
+    await client.query("DROP SCHEMA cairn_catalogue CASCADE");
+    expect((await entryOf(storage, project))?.checkpoints).toBe(1);
+  });
+
+  it("lists the other projects when one of them cannot be counted", async () => {
+    const storage = openStorage();
+    for (const project of ["/unread/a", "/unread/b"])
+      await (await storage.create(project)).checkpoints.put(sampleCheckpoint(project, { id: "a" }));
+    const table = `${projectDatabaseName("/unread/b")}.checkpoints`;
+    await client.query(`ALTER TABLE ${table} RENAME COLUMN updated_at TO renamed`);
+    const { projects, unread } = await storage.catalogue({ isWanted: (path) => path.startsWith("/unread/") });
+    expect(projects.map(({ projectPath }) => projectPath)).toEqual(["/unread/a"]);
+    expect(unread).toEqual([{ projectPath: "/unread/b", reason: expect.any(String) }]);
+    await client.query(`ALTER TABLE ${table} RENAME COLUMN renamed TO updated_at`);
+  });
+});
