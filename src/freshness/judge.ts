@@ -116,9 +116,20 @@ export interface Reviewable extends Pick<Anchored, "freshness" | "supersededBy">
   readonly updatedAt: string;
 }
 
-/** Returns the records that need a review: the most used first, then the newest. */
-export function chooseStale<Record extends Reviewable>(records: readonly Record[]): Record[] {
+/** Returns the records that need a review, each with the reason: the most used first, then the newest. */
+export function chooseStale<Record extends Reviewable>(records: readonly Record[]): (Record & { readonly reason: string })[] {
   return records
-    .filter((record) => isStale(record) || record.freshness?.state === "renamed" || record.supersededBy || record.outdated > 0)
+    .map((record) => ({ ...record, reason: reviewReason(record) }))
+    .filter(({ reason }) => reason !== "")
     .sort((a, b) => b.uses - a.uses || (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));
+}
+
+/** Returns why a record needs a review; empty if it needs none. */
+function reviewReason({ freshness, supersededBy, outdated }: Reviewable): string {
+  const hasMoved = isStale({ freshness }) || freshness?.state === "renamed";
+  return [
+    ...(outdated > 0 ? [`reported as outdated${outdated === 1 ? "" : ` ${outdated} times`}`] : []),
+    ...(supersededBy ? [`superseded by ${supersededBy}`] : []),
+    ...(hasMoved && freshness ? [freshnessText(freshness)] : []),
+  ].join("; ");
 }

@@ -382,7 +382,7 @@ export const knowledgeFeedback = operation({
     examples: ["cairn knowledge feedback tmpl_109 --success --scope shared", "cairn knowledge feedback release --outdated"],
   },
   render: ({ id, success_rate, usage_count, outdated }) =>
-    `${id}: success rate ${success_rate.toFixed(2)} after ${usage_count} uses${outdated > 0 ? `, reported as outdated ${outdated} times` : ""}.`,
+    `${id}: success rate ${success_rate.toFixed(2)} after ${usage_count} ${usage_count === 1 ? "use" : "uses"}${outdated > 0 ? `, reported as outdated ${outdated === 1 ? "once" : `${outdated} times`}` : ""}.`,
   async run(cairn, input, context) {
     assertMayTouch(input, context.mayTouch);
     return toOutput(await cairn.knowledge.feedback(input));

@@ -12,6 +12,7 @@ const ReviewItem = z.object({
   uses: z.int(),
   outdated: z.int().describe("Reports that it is outdated."),
   ...AnchoredOutput,
+  reason: z.string().optional().describe("Why it is listed."),
   updated_at: z.iso.datetime(),
 });
 
@@ -33,8 +34,8 @@ export const reviewList = operation({
     examples: ["cairn review", "cairn review list --limit 50"],
     view: {
       table: "records",
-      columns: ["collection", "id", "uses", "title", "freshness", "freshness.reason", "superseded_by", "outdated"],
-      optional: ["superseded_by", "outdated", "uses"],
+      columns: ["collection", "id", "uses", "title", "reason"],
+      optional: ["uses"],
     },
   },
   mcp: {

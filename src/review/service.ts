@@ -25,6 +25,8 @@ export interface ReviewItem {
   readonly anchors: readonly Anchor[];
   readonly supersededBy: string;
   readonly freshness?: Freshness | undefined;
+  /** Why it is listed; absent for a record that needs no review. */
+  readonly reason?: string | undefined;
   readonly updatedAt: string;
 }
 

@@ -58,6 +58,16 @@ describe("a review", () => {
     expect(order.find(({ id }) => id === "right")).toMatchObject({ superseded_by: "newer" });
   });
 
+  it("says why each record is listed", async () => {
+    const { records } = await call("review_list");
+    const reasons = new Map((records as { id: string; reason: string }[]).map(({ id, reason }) => [id, reason]));
+    expect(reasons.get("reported")).toMatch(/^reported as outdated/);
+    expect(reasons.get("right")).toMatch(/^superseded by newer/);
+    const others = [...reasons].filter(([id]) => id !== "reported" && id !== "right").map(([, reason]) => reason);
+    expect(others.length).toBeGreaterThan(0);
+    for (const reason of others) expect(reason).toMatch(/^(changed|gone|renamed): /);
+  });
+
   it("keeps a record, which is anchored to the code as it is now", async () => {
     await call("review_resolve", { action: "keep", collection: "knowledge", id: "used" });
     await call("review_resolve", { action: "keep", collection: "knowledge", id: "right" });
