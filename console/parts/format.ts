@@ -46,3 +46,8 @@ export function formatDay(day: string, now: Date = new Date()): string {
 export function isShortened(text: string): boolean {
   return /\[cut[^\]]{0,60}; use [a-z_]{1,30}\]$/.test(text);
 }
+
+/** Quotes a text for a command line, where that is necessary. */
+export function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -407,6 +407,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         await page.getByText("answered", { exact: true }).first().waitFor();
         const { store } = server.cairn.runs;
         expect((await store.getRun("refund-17"))?.status).toBe("answered");
+        await page.getByRole("region", { name: "Steps" }).getByText('{"by":"support","ok":true}').waitFor();
         const { state } = await refund.resume("refund-17", { store });
         expect(state).toMatchObject({ customer: "customer 17", approvedBy: "support", paid: true });
       }));

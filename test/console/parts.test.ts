@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { eventParser } from "../../console/api/parse-events.ts";
 import { answerOf } from "../../console/pages/runs/answer-of.ts";
-import { questionText } from "../../console/pages/runs/step-note.ts";
+import { noteOf, questionText } from "../../console/pages/runs/step-note.ts";
 import { moveDays } from "../../console/pages/timeline/move-days.ts";
 import { changeOf, childrenOf } from "../../console/parts/compare-values.ts";
 import { diffLines } from "../../console/parts/diff-lines.ts";
-import { formatBytes, formatDay, formatPlural, isShortened } from "../../console/parts/format.ts";
+import { formatBytes, formatDay, formatPlural, isShortened, shellWord } from "../../console/parts/format.ts";
 import { markTerms } from "../../console/parts/mark-terms.ts";
 import { squarify } from "../../console/parts/squarify.ts";
 import { coalesce } from "../../console/state/coalesce.ts";
@@ -168,11 +168,24 @@ describe("texts", () => {
     expect(answerOf('"quoted"')).toEqual({ answer: "quoted" });
   });
 
+  it("shows the answer of a pause, not its question again", () => {
+    const note = JSON.stringify({ question: "Pay?", answers: ["no", { ok: true }] });
+    expect([noteOf(note), noteOf(note, true), noteOf("plain", true)]).toEqual(["Pay?", '{"ok":true}', "plain"]);
+  });
+
   it("reads the question of a pause, whatever form it has", () => {
     expect([questionText("Pay?"), questionText({ question: { question: "Pay?" } }), questionText({ amount: 1 })]).toEqual([
       "Pay?",
       "Pay?",
       '{"amount":1}',
+    ]);
+  });
+
+  it("quotes a path for a command line, also with a quote in it", () => {
+    expect([shellWord("/home/me/shop"), shellWord("/my shop"), shellWord("/it's; rm")]).toEqual([
+      "/home/me/shop",
+      "'/my shop'",
+      "'/it'\\''s; rm'",
     ]);
   });
 

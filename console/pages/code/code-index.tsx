@@ -3,12 +3,12 @@ import { call } from "../../api/call.ts";
 import { may } from "../../api/session.ts";
 import { Command, Empty } from "../../parts/empty.tsx";
 import { Failure } from "../../parts/failure.tsx";
-import { formatBytes, formatCount, formatPlural } from "../../parts/format.ts";
+import { formatBytes, formatCount, formatPlural, shellWord } from "../../parts/format.ts";
 import { Time } from "../../parts/time.tsx";
 import { attempt, notify } from "../../state/toasts.ts";
 import { useCall } from "../../state/use-call.ts";
 import { FileList } from "./file-list.tsx";
-import { IndexButton } from "./index-button.tsx";
+import { canIndex, IndexButton } from "./index-button.tsx";
 import { IndexJobs } from "./index-jobs.tsx";
 import { TreeMap } from "./tree-map.tsx";
 
@@ -21,7 +21,7 @@ export function CodeIndex({ project }: { readonly project: string }) {
   );
   const jobs = useCall("code_jobs", { project_path: project }, ({ kind, project: of }) => kind === "code" && (of ?? project) === project);
   const [isBusy, setBusy] = useState(false);
-  const command = `cairn code index --project ${/^[\w./-]+$/.test(project) ? project : `'${project.replaceAll("'", "'\\''")}'`} --wait`;
+  const command = `cairn code index --project ${shellWord(project)} --wait`;
   const reembed = async () => {
     setBusy(true);
     if (await attempt(() => call("code_reembed", { project_path: project, wait: false }))) {
@@ -38,7 +38,10 @@ export function CodeIndex({ project }: { readonly project: string }) {
   if (data.files === 0)
     return (
       <>
-        <Empty text="No code is indexed in this project. This command reads its files and sends them:" command={command}>
+        <Empty
+          text={`No code is indexed in this project. ${canIndex(project, true) ? "This command, or the button, reads" : "This command reads"} its files:`}
+          command={command}
+        >
           {button}
         </Empty>
         {reported.length > 0 && list}
@@ -65,8 +68,10 @@ export function CodeIndex({ project }: { readonly project: string }) {
           ))}
       </p>
       <section aria-label="Actions">
-        <h2>Index again</h2>
-        <p class="soft">Only changed files are read.</p>
+        <h2>Update the index</h2>
+        <p class="soft">
+          {canIndex(project, false) ? "The button and this command read changed files only." : "This command reads changed files only."}
+        </p>
         <div class="row-actions">
           {button}
           <Command text={command} />

@@ -26,7 +26,8 @@ export function FileView({ project, path }: { readonly project: string; readonly
     <section class="file" aria-label="Code view">
       <p class="row-actions">
         <a href={hrefWith({ file: undefined, line: undefined, end: undefined })}>
-          <Icon name="back" /> Back
+          <Icon name="back" />
+          Back
         </a>
         <b dir="auto">{path}</b>
         <CopyButton text={() => path} label="Copy path" />

@@ -17,6 +17,12 @@ interface IndexButtonProps {
   readonly onStart: () => void;
 }
 
+/** Whether the server runs as the user of this browser and may know the project's folder. `isFirst` if nothing is indexed yet. */
+export function canIndex(project: string, isFirst: boolean): boolean {
+  const isKnown = !isFirst || projects.value?.some(({ project_path }) => project_path === project) === true;
+  return session.value?.indexes_folders === true && isKnown && /^(\/|[A-Za-z]:)/.test(project);
+}
+
 /** Starts an index job, where the server runs as the user of this browser and knows the project. Others see only the command. */
 export function IndexButton({ project, jobs, isFirst, onStart }: IndexButtonProps) {
   const [startedId, setStarted] = useState<string>();
@@ -27,8 +33,7 @@ export function IndexButton({ project, jobs, isFirst, onStart }: IndexButtonProp
     const timer = setTimeout(() => setStarted(undefined), START_MS);
     return () => clearTimeout(timer);
   }, [isStarting]);
-  const isKnown = !isFirst || projects.value?.some(({ project_path }) => project_path === project);
-  if (!session.value?.indexes_folders || !isKnown || !/^(\/|[A-Za-z]:)/.test(project)) return null;
+  if (!canIndex(project, isFirst)) return null;
   const start = async () => {
     const question = `Cairn reads the source files in ${project} on this machine. Everybody who may read this project can then search them.`;
     if (isFirst && !(await confirm("Index this folder?", question, "Index", { isSafe: true }))) return;

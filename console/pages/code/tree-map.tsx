@@ -5,7 +5,9 @@ import { useCall } from "../../state/use-call.ts";
 
 /** The files that are drawn: the largest. Others would be smaller than a pixel. */
 const LIMIT = 300;
-const AREA = { x: 0, y: 0, width: 900, height: 240 };
+const WIDE = { x: 0, y: 0, width: 900, height: 240 };
+/** The drawing is scaled to the page, so on a phone it has other units: its texts stay legible. */
+const NARROW = { x: 0, y: 0, width: 330, height: 240 };
 const DAY_MS = 86_400_000;
 const AGES = [
   { days: 1, name: "today" },
@@ -22,11 +24,12 @@ export function TreeMap({ project, version }: { readonly project: string; readon
     const files = data.files.filter((file) => file.language === language);
     return { language, files, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
   });
-  const groups = squarify(byLanguage, ({ bytes }) => bytes, AREA);
+  const drawing = matchMedia("(max-width: 40rem)").matches ? NARROW : WIDE;
+  const groups = squarify(byLanguage, ({ bytes }) => bytes, drawing);
   const label = byLanguage.map(({ language, bytes }) => `${language} ${formatBytes(bytes)}`).join(", ");
   return (
     <figure class="tree-map">
-      <svg viewBox={`0 0 ${AREA.width} ${AREA.height}`} role="img" aria-label={`Files by language and size: ${label}`}>
+      <svg viewBox={`0 0 ${drawing.width} ${drawing.height}`} role="img" aria-label={`Files by language and size: ${label}`}>
         {groups.map(({ item, ...area }) => (
           <g key={item.language}>
             {squarify(item.files, ({ bytes }) => bytes, area).map(({ item: file, x, y, width, height }) => (

@@ -40,7 +40,8 @@ export default function KnowledgePage() {
           <a href={hrefWith({ deleted: isDeleted ? undefined : "1" })}>
             {isDeleted ? (
               <>
-                <Icon name="back" /> Knowledge
+                <Icon name="back" />
+                Knowledge
               </>
             ) : (
               "Deleted"

@@ -25,7 +25,9 @@ export function KnowledgeRow({ record, place, isOpen }: KnowledgeRowProps) {
           {kind}
           {category !== "" && <div dir="auto">{category}</div>}
         </td>
-        <td class="number">{usage_count}</td>
+        <td class="number">
+          {usage_count} <span class="unit">{usage_count === 1 ? "use" : "uses"}</span>
+        </td>
         <td class="number" title={`${successes} of ${usage_count} uses helped; smoothed rate ${success_rate.toFixed(2)}`}>
           {usage_count === 0 ? <span class="soft">not used</span> : <Rate value={success_rate} />}
         </td>

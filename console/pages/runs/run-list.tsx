@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { call } from "../../api/call.ts";
-import { Empty } from "../../parts/empty.tsx";
+import { Command, Empty } from "../../parts/empty.tsx";
 import { FeedList } from "../../parts/feed-list.tsx";
-import { projectName } from "../../parts/format.ts";
+import { projectName, shellWord } from "../../parts/format.ts";
 import { Time } from "../../parts/time.tsx";
 import { feed, type NextPage } from "../../state/feed.ts";
 import { hrefOf, hrefWith, param, project } from "../../state/route.ts";
@@ -55,8 +55,9 @@ export function RunList() {
             <div class="empty">
               <p>
                 No runs of this project. Runs that were started without a project are under{" "}
-                <a href={hrefWith({ project: undefined })}>all projects</a>.
+                <a href={hrefWith({ project: undefined })}>all projects</a>. This command queues a run of a graph that a worker has:
               </p>
+              <Command text={`cairn run enqueue order '{"items": 10}' --project ${shellWord(selected)}`} />
             </div>
           ) : (
             <Empty

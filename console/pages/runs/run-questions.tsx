@@ -27,7 +27,10 @@ export function RunQuestions({ run, questions, workers, onChange }: RunQuestions
       ))}
       {workers?.listening === 0 && (
         <div class="soft">
-          <p>No process with this graph is listening. An answer is kept; this command continues the run:</p>
+          <p>
+            No process with this graph is listening. {questions.length > 0 && "An answer is stored at once. "}This command continues the
+            run:
+          </p>
           <Command text={/Run: (.*)$/s.exec(workers.hint ?? "")?.[1] ?? "cairn run work <module that exports the graph>"} />
         </div>
       )}

@@ -40,7 +40,7 @@ export function RunSteps({ steps, at }: { readonly steps: readonly Step[]; reado
           </a>
           {note !== undefined && (
             <p class="soft" dir="auto">
-              {kind === "rewind" ? `to the state after step ${sequenceOf(note)}` : noteOf(note)}
+              {kind === "rewind" ? `to the state after step ${sequenceOf(note)}` : noteOf(note, kind === "answer")}
             </p>
           )}
         </li>

@@ -38,7 +38,8 @@ export function RunView({ runId }: { readonly runId: string }) {
     <>
       <nav aria-label="Back">
         <a href={hrefWith({ run: undefined, at: undefined })}>
-          <Icon name="back" /> Runs
+          <Icon name="back" />
+          Runs
         </a>
       </nav>
       <div class="page-head">

@@ -1,7 +1,8 @@
-/** Returns the note of a step as a person reads it: the reason of a failure, the question of a pause, or the note itself. */
-export function noteOf(note: string): string {
+/** Returns the note of a step as a person reads it: the reason of a failure, the question of a pause, its last answer, or the note itself. */
+export function noteOf(note: string, isAnswer = false): string {
   const parsed = parse(note);
   if (typeof parsed !== "object" || parsed === null) return note;
+  if (isAnswer && "answers" in parsed && Array.isArray(parsed.answers)) return questionText(parsed.answers.at(-1));
   if ("message" in parsed) return String(parsed.message);
   if ("question" in parsed) return questionText(parsed.question);
   return note;

@@ -1,5 +1,6 @@
 import { CodeBlock } from "../../parts/code-block.tsx";
 import { Empty } from "../../parts/empty.tsx";
+import { shellWord } from "../../parts/format.ts";
 import { hrefOf, project } from "../../state/route.ts";
 import { useCall } from "../../state/use-call.ts";
 import { HitList } from "./hit-list.tsx";
@@ -15,7 +16,7 @@ export function CodeHits({ query }: { readonly query: string }) {
   return (
     <HitList
       loaded={loaded}
-      empty={{ text: "No code is indexed in this project.", command: `cairn code index --project ${selected} --wait` }}
+      empty={{ text: "No code is indexed in this project.", command: `cairn code index --project ${shellWord(selected)} --wait` }}
       draw={({ results }) =>
         results.map(({ path, start_line, end_line, text, text_start_line, symbol, kind, found, stale }) => (
           <article key={`${path}:${start_line}`} class="hit-card">

@@ -26,10 +26,11 @@ export function ScaleNote() {
 /** Shows how much of a hit is due to its keywords and how much to its meaning. */
 export function ScoreBars({ found: { keyword, semantic }, bestKeyword }: ScoreBarsProps) {
   const share = keyword && bestKeyword > 0 ? keyword.score / bestKeyword : 0;
+  const similarity = Math.max(0, semantic?.score ?? 0); // a cosine can be slightly negative
   return (
     <div class="bars">
       <Bar name="keyword" part={keyword} share={share} value={`${Math.round(share * 100)} % of the best`} />
-      <Bar name="semantic" part={semantic} share={semantic?.score ?? 0} value={`${(semantic?.score ?? 0).toFixed(2)} of 1`} />
+      <Bar name="semantic" part={semantic} share={similarity} value={`${similarity.toFixed(2)} of 1`} />
     </div>
   );
 }
@@ -44,14 +45,14 @@ interface BarProps {
 }
 
 function Bar({ name, part, share, value }: BarProps) {
-  const text = part ? `rank ${part.rank}, score ${part.score.toFixed(2)}` : "not found";
+  const text = part ? `rank ${part.rank}, score ${part.score.toFixed(2)}` : "no match";
   return (
     <div class={`bar ${name}`} title={`${name}: ${text}`}>
       <span>{name}</span>
       <span class="track" aria-hidden="true">
         <span style={{ width: `${Math.round(Math.max(0, Math.min(1, share)) * 100)}%` }} />
       </span>
-      <span class="soft">{part ? `rank ${part.rank}, ${value}` : "not found"}</span>
+      <span class="soft">{part ? `rank ${part.rank}, ${value}` : "no match"}</span>
     </div>
   );
 }

@@ -27,7 +27,8 @@ export default function TimelinePage() {
         <span class="end">
           {isDeleted ? (
             <a href={hrefWith({ deleted: undefined })}>
-              <Icon name="back" /> Timeline
+              <Icon name="back" />
+              Timeline
             </a>
           ) : (
             <a href={hrefOf("timeline", { deleted: "1" })}>Deleted</a>
