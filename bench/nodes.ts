@@ -1,4 +1,6 @@
+import { systemClock } from "../src/model/ids.ts";
 import { open } from "../src/open/open.ts";
+import { postgresStorage } from "../src/stores/postgres/storage.ts";
 import { type Bench, type Benchmark, median, quantile } from "./frame.ts";
 import { createDatabase } from "./nodes/database.ts";
 import { fillProject } from "./nodes/fill.ts";
@@ -42,6 +44,8 @@ async function measureRecords(bench: Bench, sizes: readonly number[]): Promise<v
   const { url } = await createDatabase(bench);
   const cairn = await open({ storage: url, dataDir: bench.scratch(), embedder: { kind: "static" } });
   bench.defer(() => cairn.close());
+  const storage = postgresStorage({ url, now: systemClock, poolMax: 1 });
+  bench.defer(() => storage.close());
   const projectPath = "/bench/records";
   let filled = 0;
   for (const size of sizes) {
@@ -60,6 +64,8 @@ async function measureRecords(bench: Bench, sizes: readonly number[]): Promise<v
       bench.record({ name: `${mode}_p50_ms_${label}`, value: median(ms), unit: "ms", samples: ms });
       bench.record({ name: `${mode}_p95_ms_${label}`, value: quantile(ms, 0.95), unit: "ms" });
     }
+    const bytes = (await storage.sizeBytes(projectPath))!;
+    bench.record({ name: `bytes_per_record_${label}`, value: bytes / size, unit: "bytes" });
     bench.record({ name: `keyword_ratio_${label}`, value: median(taken.keyword!) / median(taken.semantic!), unit: "×" });
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { IndexJobs } from "../client/jobs/index-jobs.ts";
 import type { Config } from "../config/schema.ts";
 import type { HttpServer } from "../http/serve.ts";
+import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { openFromConfig } from "../open/open-from-config.ts";
 import { storageKind } from "../open/open-options.ts";
@@ -10,6 +11,8 @@ import { localToken } from "../stores/file/local-token.ts";
 import { serverRecord } from "../stores/file/server-record.ts";
 
 const STREAM_GRACE_MS = 1_000;
+/** Milliseconds that the start waits for the answer of the storage. */
+const START_CHECK_MS = 15_000;
 
 export interface LocalServer extends HttpServer {
   /** Path of the local token. */
@@ -31,6 +34,11 @@ export async function startServer(config: Config): Promise<LocalServer> {
   await token.readOrCreate(); // the server does not start with a token that other users can read
   const { log, telemetry } = await watch(config, { prometheus: true });
   const cairn = await openFromConfig(config, "lead");
+  await refuseUnusable(cairn).catch(async (error) => {
+    await cairn.close();
+    await telemetry.close();
+    throw error;
+  });
   await cairn.indexing.start(); // continues the jobs of a server that crashed
   const indexJobs = await openIndexJobs(config, cairn);
   const mcp = mcpHttpHandler(mcpServerFactory({ cairn, operations, toolsets: config.mcp.toolsets, log }), {
@@ -79,6 +87,14 @@ export async function startServer(config: Config): Promise<LocalServer> {
     await telemetry.close();
     throw error;
   }
+}
+
+/** Raises what no waiting can repair: a connection pooler that does not fit. A database that is down may come back, and does not stop the start. */
+async function refuseUnusable(cairn: Cairn): Promise<void> {
+  const check = cairn.check().catch((error: unknown) => {
+    if (error instanceof CairnError && error.details?.kind === "pooler") throw error;
+  });
+  await Promise.race([check, sleep(START_CHECK_MS, undefined, { ref: false })]);
 }
 
 /** Returns the jobs that index folders of this machine for the user who runs the server. They write to the server's own storage. */

@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
@@ -16,6 +18,7 @@ import { postgresRunStore } from "../../src/stores/postgres/runs/store.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { postgresSystemStorage } from "../../src/stores/postgres/systems/storage.ts";
 import { runStoreContract, storageContract, systemStorageContract } from "../../src/testing/index.ts";
+import { builtCommand } from "../cli/stage.ts";
 import { indexQueueContract } from "../code/index-queue.ts";
 import { type Pooler, startPooler } from "../setup/pgbouncer.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
@@ -143,10 +146,23 @@ describe("Connections through PgBouncer", () => {
     try {
       const error = { code: "unavailable", message: expect.stringMatching(/Set pool_mode = transaction/) };
       await expect(storage.check()).rejects.toMatchObject(error);
+      const home = mkdtempSync(join(tmpdir(), "cairn-pooler-"));
+      const env = { PATH: process.env.PATH!, HOME: home, CAIRN_STORAGE: other.through(database.url), CAIRN_EMBEDDER_KIND: "none" };
+      const started = await promisify(execFile)(builtCommand(), ["serve", "--port", "0"], { cwd: home, env }).catch((reason) => reason);
+      rmSync(home, { recursive: true, force: true });
+      expect(started).toMatchObject({ code: expect.any(Number), stderr: expect.stringMatching(/Set pool_mode = transaction/) });
     } finally {
       await storage.close();
       await other.stop();
     }
+  });
+
+  it("report what the pooler says about the server behind it", async () => {
+    const missing = connect({ url: url.replace(/[^/]*$/, "no_such_database") });
+    await expect(missing.statement("SELECT 1", [])).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/cannot be reached \(.*no_such_database.*does not exist/),
+    });
   });
 
   it("are refused by a migration, which holds a lock of its session", async () => {

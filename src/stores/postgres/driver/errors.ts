@@ -1,6 +1,6 @@
 import { CairnError } from "../../../model/errors.ts";
 import { abandonedOnServer, migratingError } from "../../../model/migration.ts";
-import { unpreparedError } from "./session.ts";
+import { statementPoolingError, unpreparedError } from "./session.ts";
 
 /** The server went away, or this connection to it did; another connection may work. */
 export function isConnectionLoss(error: unknown): boolean {
@@ -20,6 +20,14 @@ export function isPreparedLoss(error: unknown): boolean {
 function isStatementPooling(error: unknown): boolean {
   return codeOf(error) === "08P01" && error instanceof Error && error.message.startsWith("transaction blocks not allowed");
 }
+
+/** PgBouncer reports every failure behind it with this code, such as a database that does not exist. */
+function poolerReason(error: unknown): string {
+  return codeOf(error) === "08P01" && error instanceof Error ? ` (${error.message.slice(0, REASON_SHOWN)})` : "";
+}
+
+/** Characters of a pooler's reason in a message. */
+const REASON_SHOWN = 200;
 
 /** Returns whether the transaction was rolled back by a deadlock or a serialization failure, and may be repeated. */
 export function isCollision(error: unknown): boolean {
@@ -47,14 +55,16 @@ export function translatePostgresError(error: unknown, where: string, outcome: "
       ? unavailable(
           `The connection to ${where} broke while the change was being stored, so it may or may not be stored. Check before you repeat it.`,
         )
-      : unavailable(`PostgreSQL at ${where} cannot be reached. Nothing was stored. Check that it runs, then try again.`, 1_000);
+      : unavailable(
+          `PostgreSQL at ${where} cannot be reached${poolerReason(error)}. Nothing was stored. Check that it runs, then try again.`,
+          1_000,
+        );
   if (isCollision(error)) return unavailable(`Too many changes collided in ${where}. Nothing was stored; try again.`, 100);
   if (error instanceof Error && error.message === POOL_TIMEOUT)
     return unavailable(`All connections to ${where} are busy. Nothing was stored; try again.`, 1_000);
   if (code === undefined) return error;
   if (isPreparedLoss(error)) return unpreparedError(where, error);
-  if (isStatementPooling(error))
-    return unavailable(`The connection pooler at ${where} pools statements, so it refuses transactions. Set pool_mode = transaction.`);
+  if (isStatementPooling(error)) return statementPoolingError(where, error);
   if (code.startsWith("23"))
     return new CairnError("conflict", "The record conflicts with a stored one.", { cause: error, details: { where, code } });
   if (code.startsWith("28")) return unavailable(`PostgreSQL at ${where} refused the user name or password. Correct the database URL.`);

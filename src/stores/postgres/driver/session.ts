@@ -2,6 +2,9 @@ import { randomBytes } from "node:crypto";
 import type pg from "pg";
 import { CairnError } from "../../../model/errors.ts";
 
+/** The `kind` in the details of an error that lasts until the pooler or the configuration is changed. */
+const POOLER_PROBLEM = "pooler";
+
 /** Settings that every transaction needs: name and value, in the order in which they are set. */
 export type SessionSettings = readonly (readonly [name: string, value: string])[];
 
@@ -43,6 +46,15 @@ export function unpreparedError(where: string, cause?: unknown): CairnError {
   return new CairnError(
     "unavailable",
     `The connection pooler at ${where} does not manage prepared statements. Remove postgres.prepared_statements from the configuration, or use PgBouncer 1.21 or newer with max_prepared_statements.`,
-    { cause },
+    { cause, details: { where, kind: POOLER_PROBLEM } },
+  );
+}
+
+/** Returns the error for a pooler that gives each statement to another session. */
+export function statementPoolingError(where: string, cause: unknown): CairnError {
+  return new CairnError(
+    "unavailable",
+    `The connection pooler at ${where} pools statements, so it refuses transactions. Set pool_mode = transaction.`,
+    { cause, details: { where, kind: POOLER_PROBLEM } },
   );
 }
