@@ -126,10 +126,13 @@ function take(given: Map<string, Given>, setting: Setting, value: unknown, origi
     problems.push({ where, key: setting.key, problem: "needs a trusted project file" });
     return;
   }
+  if (value === undefined) {
+    problems.push({ where, key: setting.key, problem: "has no value" });
+    return;
+  }
   const parsed = setting.schema.safeParse(value);
-  if (!parsed.success || value === undefined) {
-    const message = parsed.success ? "has no value" : problemOf(setting, parsed.error.issues[0]?.message ?? "is not valid");
-    problems.push({ where, key: setting.key, problem: message });
+  if (!parsed.success) {
+    problems.push({ where, key: setting.key, problem: problemOf(setting, parsed.error.issues[0]?.message ?? "is not valid") });
     return;
   }
   given.set(setting.key, { value: setting.path ? absolute(parsed.data as string, place) : parsed.data, origin });

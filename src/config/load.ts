@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { CairnError } from "../model/errors.ts";
-import { toCamel } from "../operations/wire.ts";
+import { camelKey } from "../operations/wire.ts";
 import { readConfigFile } from "./file.ts";
 import { fromEnvironment, fromFlags, fromObject, type Given, type Origin, type Place, type Problem } from "./given.ts";
-import { type Config, ConfigSchema } from "./schema.ts";
+import type { Config } from "./schema.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
 import { isTrusted } from "./trust.ts";
 
@@ -67,7 +67,7 @@ export function loadConfig(options: LoadOptions = {}): LoadedConfig {
   const resolved = withOpenAiKey(settings, env);
   const chosen = resolved.some(({ setting, origin }) => setting.key === "state_dir" && origin.source !== "default");
   const implicitStateDir = !chosen && env.NODE_ENV !== "production";
-  const config = { ...toCamel(ConfigSchema, nest(resolved) as never), implicitStateDir } as Config;
+  const config = { ...nest(resolved), implicitStateDir } as Config;
   return { config, settings: resolved, ignored, unknownVariables };
 }
 
@@ -124,10 +124,11 @@ function withOpenAiKey(settings: readonly ResolvedSetting[], env: NonNullable<Lo
   );
 }
 
+/** Returns the values as the code names them: `http.rate_limit` is `http.rateLimit`. */
 function nest(settings: readonly ResolvedSetting[]): Record<string, unknown> {
   const root: Record<string, unknown> = {};
   for (const { setting, value } of settings) {
-    const path = setting.key.split(".");
+    const path = camelKey(setting.key).split(".");
     let node = root;
     for (const part of path.slice(0, -1)) {
       node[part] ??= {};

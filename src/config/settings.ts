@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { definitionOf, unwrap } from "../operations/zod-schema.ts";
-import { ConfigSchema, type SettingMeta } from "./schema.ts";
+import { CONFIG, type DescribedSetting, type SettingMeta } from "./schema.ts";
 
-/** One key of the configuration, as the schema describes it. */
+/** One key of the configuration, as it is described. What follows from its schema is found on first use. */
 export interface Setting extends SettingMeta {
   /** As in the file, with dots: `http.port`. */
   readonly key: string;
@@ -17,29 +17,41 @@ export interface Setting extends SettingMeta {
   readonly fallback: unknown;
 }
 
-/** Every key there is, in the order of the schema. */
-export const SETTINGS: readonly Setting[] = leaves(ConfigSchema, "");
+/** A group of keys, or one key. */
+type Node = DescribedSetting<unknown> | { readonly [name: string]: Node };
+
+/** Every key there is, in the order of the description. */
+export const SETTINGS: readonly Setting[] = leaves(CONFIG as { readonly [name: string]: Node }, "");
 
 export const settingByKey: ReadonlyMap<string, Setting> = new Map(SETTINGS.map((setting) => [setting.key, setting]));
 
-function leaves(schema: z.ZodType, prefix: string): Setting[] {
-  return Object.entries(definitionOf(schema).shape ?? {}).flatMap(([name, field]) => {
-    const key = prefix + name;
-    return definitionOf(field).shape ? leaves(field, `${key}.`) : [leaf(key, field)];
-  });
+function leaves(group: { readonly [name: string]: Node }, prefix: string): Setting[] {
+  return Object.entries(group).flatMap(([name, node]) =>
+    isSetting(node) ? [leaf(prefix + name, node)] : leaves(node, `${prefix}${name}.`),
+  );
 }
 
-function leaf(key: string, field: z.ZodType): Setting {
-  const meta = field.meta() as SettingMeta & { description: string };
-  const core = unwrap(field);
-  const choices = definitionOf(core.type === "array" ? unwrap(definitionOf(core).element!) : core).entries;
+function isSetting(node: Node): node is DescribedSetting<unknown> {
+  return typeof node.schema === "function";
+}
+
+function leaf(key: string, { schema, default: fallback, ...known }: DescribedSetting<unknown>): Setting {
   return {
-    ...meta,
+    ...known,
     key,
-    envNames: [`CAIRN_${key.toUpperCase().replaceAll(".", "_")}`, ...(meta.env ?? [])],
-    schema: field,
-    kind: core.type === "number" || core.type === "boolean" ? core.type : core.type === "array" ? "list" : "string",
-    choices: choices && Object.keys(choices),
-    fallback: definitionOf(field).defaultValue,
+    envNames: [`CAIRN_${key.toUpperCase().replaceAll(".", "_")}`, ...(known.env ?? [])],
+    fallback,
+    get schema() {
+      return schema();
+    },
+    get kind() {
+      const { type } = unwrap(schema());
+      return type === "number" || type === "boolean" ? type : type === "array" ? "list" : "string";
+    },
+    get choices() {
+      const core = unwrap(schema());
+      const { entries } = definitionOf(core.type === "array" ? unwrap(definitionOf(core).element!) : core);
+      return entries && Object.keys(entries);
+    },
   };
 }

@@ -18,12 +18,13 @@ export function sha256Hex(data: string | Uint8Array): string {
 
 /** A hash over several parts that no other split of the same bytes can produce: each part is preceded by its length. */
 export function framedHash(...parts: readonly (string | number)[]): string {
-  const hash = createHash("sha256");
+  // One text and one update: each update costs more than hashing a short part.
+  let framed = "";
   for (const part of parts) {
-    const bytes = Buffer.from(String(part), "utf8");
-    hash.update(`${bytes.length}:`).update(bytes);
+    const text = String(part);
+    framed += `${Buffer.byteLength(text)}:${text}`;
   }
-  return hash.digest("hex");
+  return createHash("sha256").update(framed).digest("hex");
 }
 
 /** The name of the database that holds a project, and nothing of any other. */

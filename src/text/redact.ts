@@ -1,3 +1,4 @@
+import { once } from "../model/once.ts";
 import { allowMatcher } from "./redact-allow.ts";
 import { COMMAND_RULES } from "./redact-commands.ts";
 import { NAMED_RULES } from "./redact-named.ts";
@@ -41,13 +42,14 @@ export interface RedactorOptions {
 export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}): Redact {
   const isAllowed = allowMatcher(allow);
   return (text) => {
+    const pairsOfHints = hintPairs();
     let clean = text;
     let counts: Map<string, number> | undefined;
     let noted: string | undefined;
     for (const [index, { kind, hints, pattern, accept }] of RULES.entries()) {
       if (noted !== clean) notePairs(clean); // a placeholder has further pairs
       noted = clean;
-      if (!hints.some((hint, place) => HINT_PAIRS[index]![place]!.every(isNoted) && clean.includes(hint))) continue;
+      if (!hints.some((hint, place) => pairsOfHints[index]![place]!.every(isNoted) && clean.includes(hint))) continue;
       clean = clean.replace(pattern, (whole: string, ...rest) => {
         const groups = typeof rest.at(-1) === "object" ? (rest.pop() as { keep?: string; quoted?: string }) : {};
         const keep = groups.keep ?? groups.quoted ?? "";
@@ -64,9 +66,11 @@ export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}
   };
 }
 
-/** The pairs of characters in each hint of each rule. */
-const HINT_PAIRS = RULES.map(({ hints }) =>
-  hints.map((hint) => [...hint].slice(1).map((char, index) => pairOf(hint.charCodeAt(index), char.charCodeAt(0)))),
+/** Returns the pairs of characters in each hint of each rule. Commands that only read build none. */
+const hintPairs = once(() =>
+  RULES.map(({ hints }) =>
+    hints.map((hint) => [...hint].slice(1).map((char, index) => pairOf(hint.charCodeAt(index), char.charCodeAt(0)))),
+  ),
 );
 
 /** For each pair of characters, the number of the last text that has it. */

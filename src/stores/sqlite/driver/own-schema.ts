@@ -25,8 +25,8 @@ export function programsOf(tx: SqliteTx): readonly Program[] {
  * Refuses a file with triggers or views that its schema does not have. A planted file can claim the current schema, and a trigger in it
  * can drop records after their write was acknowledged.
  */
-export async function assertOwnPrograms(found: readonly Program[], schema: DatabaseSchema, path: string): Promise<void> {
-  const problem = await foreignProgram(found, schema);
+export function assertOwnPrograms(found: readonly Program[], schema: DatabaseSchema, path: string): void {
+  const problem = foreignProgram(found, schema);
   if (problem !== undefined && isCodeFile(path)) throw damagedCodeIndex(path, new Error(`${path} ${problem}`));
   if (problem !== undefined)
     throw new CairnError(
@@ -42,39 +42,23 @@ export async function foreignProgramsIn(path: string, schema: DatabaseSchema): P
   const connection = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
   try {
     if (recordedSchemas(connection).length === 0) return []; // its first use creates the schema
-    return [(await foreignProgram(connection.prepare(PROGRAMS).all() as unknown as Program[], schema)) ?? []].flat();
+    return [foreignProgram(connection.prepare(PROGRAMS).all() as unknown as Program[], schema) ?? []].flat();
   } finally {
     connection.close();
   }
 }
 
 /** Describes a trigger or view that the schema does not have, in words that follow the name of the file. */
-async function foreignProgram(found: readonly Program[], schema: DatabaseSchema): Promise<string | undefined> {
-  if (found.length === 0) return undefined;
-  const known = await programsIn(schema);
-  const foreign = found.find(({ name, tbl_name: table, sql }) => known.get(name) !== sql && !isFenceTrigger(name, table, sql));
-  return foreign && `holds ${JSON.stringify(foreign.name.slice(0, 100))}, a trigger or view that Cairn did not make`;
+function foreignProgram(found: readonly Program[], schema: DatabaseSchema): string | undefined {
+  const foreign = found.find((program) => !isOwn(program, schema) && !isFenceTrigger(program.name, program.tbl_name, program.sql));
+  return foreign && `holds ${JSON.stringify(String(foreign.name).slice(0, 100))}, a trigger or view that Cairn did not make`;
 }
 
-const expected = new WeakMap<DatabaseSchema, Promise<ReadonlyMap<string, string>>>();
-
-/** Returns the triggers and views of a schema, from a database in memory that has that schema. */
-function programsIn(schema: DatabaseSchema): Promise<ReadonlyMap<string, string>> {
-  let known = expected.get(schema);
-  if (!known) {
-    known = make(schema);
-    expected.set(schema, known);
-  }
-  return known;
-}
-
-async function make(schema: DatabaseSchema): Promise<ReadonlyMap<string, string>> {
-  const { DatabaseSync } = await loadEngine();
-  const connection = new DatabaseSync(":memory:");
-  try {
-    connection.exec(schema.sql);
-    return new Map((connection.prepare(PROGRAMS).all() as unknown as Program[]).map(({ name, sql }) => [name, sql]));
-  } finally {
-    connection.close();
-  }
+/**
+ * Reports whether a statement of the schema makes this trigger or view. SQLite stores the text of the statement as it was written. A part
+ * of a trigger does not end with END, and a view has no semicolon inside.
+ */
+function isOwn({ name, sql }: Program, schema: DatabaseSchema): boolean {
+  if (typeof sql !== "string" || !schema.sql.includes(`${sql};`)) return false;
+  return sql.startsWith(`CREATE VIEW ${name} `) || (sql.startsWith(`CREATE TRIGGER ${name} `) && sql.endsWith("END"));
 }

@@ -11,7 +11,7 @@ export async function ensureSchema(database: SqliteDatabase, schema: DatabaseSch
     await database.write((tx) => {
       if (stateIn(tx) === "absent") createSchema(tx, schema);
     });
-  await assertOwnPrograms(database.read(programsOf), schema, database.path);
+  assertOwnPrograms(database.read(programsOf), schema, database.path);
 }
 
 function createSchema(tx: SqliteTx, schema: DatabaseSchema): void {
