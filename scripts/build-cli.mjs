@@ -17,7 +17,6 @@ const CORE = [
   "cli/operation-command.js",
   "cli/watch.js",
   "checkpoints/operations.js",
-  "checkpoints/upkeep-operations.js",
   "operations/invoke.js",
   "open/open-from-config.js",
   "open/open.js",

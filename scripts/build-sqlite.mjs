@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Copies the SQLite engine for Node versions without a complete node:sqlite to dist/sqlite: the JavaScript of the npm package
-// @photostructure/sqlite and its binaries for all platforms. The package itself has an install script and 11 MB of C sources,
-// so it is needed for the build only. See NOTICE for authors and licences.
+// Copies the SQLite engine for Node versions without a complete node:sqlite to dist/sqlite: the binaries of the npm package
+// @photostructure/sqlite for all platforms. Its JavaScript adds nothing that Cairn uses, and takes longer to load than the binary.
+// The package itself has an install script and 11 MB of C sources, so it is needed for the build only. See NOTICE for authors and licences.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -10,8 +10,6 @@ import { fileURLToPath } from "node:url";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const source = dirname(createRequire(import.meta.url).resolve("@photostructure/sqlite/package.json"));
 const target = join(root, "dist/sqlite");
-const LOADER = 'require("node-gyp-build")';
-const SOURCE_MAP = /\n\/\/# sourceMappingURL=.*$/;
 
 const { version } = JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
 const loader = readFileSync(join(root, "scripts/sqlite/load-binding.cjs"), "utf8");
@@ -20,14 +18,10 @@ const stampFile = join(target, "built-from.txt");
 if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) build();
 
 function build() {
-  const script = readFileSync(join(source, "dist/index.cjs"), "utf8");
-  if (script.split(LOADER).length !== 2)
-    throw new Error(`@photostructure/sqlite ${version} loads its binary differently than this build expects.`);
   rmSync(target, { recursive: true, force: true });
   for (const platform of readdirSync(join(source, "prebuilds"))) copyBinaries(platform);
   write("LICENSE", readFileSync(join(source, "LICENSE")));
   write("load-binding.cjs", loader);
-  write("index.cjs", script.replace(LOADER, 'require("./load-binding.cjs")').replace(SOURCE_MAP, ""));
   write("built-from.txt", stamp);
 }
 

@@ -1,4 +1,4 @@
-import { decorateOperations } from "../client/decorate-operations.ts";
+import { decorateServed } from "../client/decorate-served.ts";
 import type { Operation } from "../operations/operation.ts";
 import type { Command, CommandEntry } from "./command.ts";
 import { commandPath } from "./command-words.ts";
@@ -34,18 +34,27 @@ export async function loadCommand(entry: CommandEntry): Promise<Command> {
   const path = entry.aliasOf ?? entry.path;
   const own = OWN_COMMANDS[path.join(" ")];
   if (own) return own();
-  const served = await operationsOf(path[0]!);
-  const operation = decorateOperations(served).find((candidate) => commandPath(candidate).join(" ") === path.join(" "));
+  const isCommand = (candidate: Operation) => commandPath(candidate).join(" ") === path.join(" ");
+  const served = path[0] === "checkpoint" ? await checkpointOperationsWith(isCommand) : undefined;
+  const operation = (served ? decorateServed(served) : await allOperations()).find(isCommand);
   return operationCommand(operation!, served);
 }
 
-/** Loads the operations of a noun. The checkpoint operations load alone, because their commands run most often. */
-async function operationsOf(noun: string): Promise<readonly Operation[]> {
-  if (noun !== "checkpoint") return (await import("../operations/list.ts")).operations;
-  const [{ checkpointOperations }, { upkeepOperations }, { freshnessOperations }] = await Promise.all([
-    import("../checkpoints/operations.ts"),
+/** Loads the operations of checkpoints alone, because their commands run most often. Those that only read need no others. */
+async function checkpointOperationsWith(isCommand: (candidate: Operation) => boolean): Promise<readonly Operation[]> {
+  const { checkpointOperations } = await import("../checkpoints/operations.ts");
+  if (checkpointOperations.find(isCommand)?.access === "read") return checkpointOperations;
+  const [{ upkeepOperations }, { freshnessOperations }] = await Promise.all([
     import("../checkpoints/upkeep-operations.ts"),
     import("../freshness/operations.ts"), // a save resolves the symbols in its texts
   ]);
   return [...checkpointOperations, ...upkeepOperations, ...freshnessOperations];
+}
+
+async function allOperations(): Promise<readonly Operation[]> {
+  const [{ operations }, { decorateOperations }] = await Promise.all([
+    import("../operations/list.ts"),
+    import("../client/decorate-operations.ts"),
+  ]);
+  return decorateOperations(operations);
 }

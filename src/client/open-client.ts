@@ -13,7 +13,7 @@ export interface OpenedClient {
 
 export interface ClientOptions {
   readonly jobs: JobPlace;
-  /** The operations of a server to offer; default all. A command that needs one starts faster with only that one. */
+  /** The operations of a server to offer, and no others; default all, and the client operations. A command that needs one starts faster with only that one. */
   readonly operations?: readonly Operation[];
   /** Whether this process may embed for others; default: it only asks another. */
   readonly mayLead?: boolean | undefined;
@@ -39,12 +39,8 @@ export async function openClient(given: Config, options: ClientOptions): Promise
 }
 
 async function openEmbedded(config: Config, options: ClientOptions): Promise<OpenedClient> {
-  const { jobs: place, mayLead, findings, cancelWithCaller } = options;
-  const [{ openFromConfig }, operations, { decorateOperations }] = await Promise.all([
-    import("../open/open-from-config.ts"),
-    operationsOf(options),
-    import("./decorate-operations.ts"),
-  ]);
+  const { jobs: place, mayLead, cancelWithCaller } = options;
+  const [{ openFromConfig }, operations] = await Promise.all([import("../open/open-from-config.ts"), operationsOf(options)]);
   const cairn = await openFromConfig(config, mayLead ? "lead" : "use");
   const jobs = indexJobs({
     dataDir: config.dataDir,
@@ -56,7 +52,7 @@ async function openEmbedded(config: Config, options: ClientOptions): Promise<Ope
     await jobs.close();
     await cairn.close();
   };
-  return { cairn: { ...cairn, indexJobs: jobs, close }, operations: decorateOperations(operations, clientSide(config, findings)) };
+  return { cairn: { ...cairn, indexJobs: jobs, close }, operations: await decorate(operations, config, options) };
 }
 
 async function operationsOf({ operations }: ClientOptions): Promise<readonly Operation[]> {
@@ -64,16 +60,14 @@ async function operationsOf({ operations }: ClientOptions): Promise<readonly Ope
 }
 
 async function openRemote(config: Config, url: string, options: ClientOptions): Promise<OpenedClient> {
-  const { jobs: place, findings, cancelWithCaller } = options;
-  const [{ configuredClient }, { remoteOperation }, { remoteService }, { remoteTarget }, operations, { decorateOperations }] =
-    await Promise.all([
-      import("./remote/configured-client.ts"),
-      import("./remote/remote-operation.ts"),
-      import("./remote/remote-service.ts"),
-      import("./remote/remote-target.ts"),
-      operationsOf(options),
-      import("./decorate-operations.ts"),
-    ]);
+  const { jobs: place, cancelWithCaller } = options;
+  const [{ configuredClient }, { remoteOperation }, { remoteService }, { remoteTarget }, operations] = await Promise.all([
+    import("./remote/configured-client.ts"),
+    import("./remote/remote-operation.ts"),
+    import("./remote/remote-service.ts"),
+    import("./remote/remote-target.ts"),
+    operationsOf(options),
+  ]);
   const client = await configuredClient(config, url);
   const jobs = indexJobs({
     dataDir: config.dataDir,
@@ -85,9 +79,15 @@ async function openRemote(config: Config, url: string, options: ClientOptions): 
   const checkpoints = remoteService<Cairn["checkpoints"]>("checkpoint", operations, client);
   const cairn = { indexJobs: jobs, checkpoints, close: () => jobs.close() } as Cairn;
   const remote = operations.map((operation) => remoteOperation(operation, client));
-  return { cairn, operations: decorateOperations(remote, clientSide(config, findings)) };
+  return { cairn, operations: await decorate(remote, config, options) };
 }
 
-function clientSide({ freshness, dataDir }: Config, findings: readonly Finding[] | undefined) {
-  return { findings, freshness: { ...freshness, dataDir } };
+async function decorate(
+  offered: readonly Operation[],
+  { freshness, dataDir }: Config,
+  { operations, findings }: ClientOptions,
+): Promise<readonly Operation[]> {
+  const clientSide = { findings, freshness: { ...freshness, dataDir } };
+  if (operations) return (await import("./decorate-served.ts")).decorateServed(offered, clientSide);
+  return (await import("./decorate-operations.ts")).decorateOperations(offered, clientSide);
 }

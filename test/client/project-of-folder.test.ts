@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { withIdentity } from "../../src/client/decorate-operations.ts";
+import { withIdentity } from "../../src/client/decorate-served.ts";
 import { open } from "../../src/open/open.ts";
 import type { Cairn } from "../../src/operations/cairn.ts";
 import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";

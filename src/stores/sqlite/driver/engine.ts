@@ -46,8 +46,8 @@ async function choose(): Promise<LoadedEngine> {
     if (isComplete(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
   }
   try {
-    const file = builtFile("sqlite/index.cjs");
-    const { DatabaseSync, backup } = createRequire(file)(file) as Pick<LoadedEngine, "DatabaseSync" | "backup">;
+    const file = builtFile("sqlite/load-binding.cjs");
+    const { DatabaseSync, backup } = createRequire(file)(file)() as Pick<LoadedEngine, "DatabaseSync" | "backup">;
     return { DatabaseSync, backup, name: "@photostructure/sqlite" };
   } catch (error) {
     assertDescriptorsLeft(); // its loader reports a missing file instead
