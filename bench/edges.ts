@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { open } from "../src/index.ts";
+import { bareSave, emptyHttp, emptyMcp } from "./edges/floors.ts";
 import { type Bench, type Benchmark, median, quantile, root } from "./frame.ts";
 
 /** The two most frequent calls of an agent, through one surface. */
@@ -17,7 +18,10 @@ interface Surface {
 
 const ROUNDS = 300;
 
-/** Measures what each surface adds to a save and a get: the same calls through the library, MCP over stdio and HTTP, in turns, each on its own SQLite files. */
+/**
+ * Measures what each surface adds to a save and a get: the same calls through the library, MCP over stdio and HTTP, in turns, each on its
+ * own SQLite files. The floor of a get is the library and an empty call on the same transport; that of a save, a bare transaction.
+ */
 export default {
   summary: "checkpoint_save and checkpoint_get through each surface",
   async run(bench) {
@@ -26,17 +30,31 @@ export default {
     const perSurface = (call: (surface: Surface, name: string) => unknown) =>
       Object.fromEntries(Object.entries(surfaces).map(([name, surface]) => [name, () => call(surface, name)]));
 
-    const saves = await bench.times(
-      perSurface(async (surface, name) => {
-        ids[name] = await surface.save(`Parser done, lexer next ${randomUUID()}`);
-      }),
+    const { bare, ...saves } = await bench.times(
+      {
+        ...perSurface(async (surface, name) => {
+          ids[name] = await surface.save(`Parser done, lexer next ${randomUUID()}`);
+        }),
+        bare: await bareSave(bench),
+      },
       { rounds: ROUNDS },
     );
-    const gets = await bench.times(
-      perSurface((surface, name) => surface.get(ids[name]!)),
+    const {
+      emptyMcp: mcpFloor,
+      emptyHttp: httpFloor,
+      ...gets
+    } = await bench.times(
+      { ...perSurface((surface, name) => surface.get(ids[name]!)), emptyMcp: await emptyMcp(bench), emptyHttp: await emptyHttp(bench) },
       { rounds: ROUNDS },
     );
     for (const [verb, times] of Object.entries({ save: saves, get: gets })) report(bench, verb, times);
+    bench.record({ name: "save_floor_us", value: median(bare!), unit: "µs", samples: bare! });
+    bench.record({ name: "save_ratio_to_floor", value: median(saves.library!) / median(bare!), unit: "×" });
+    for (const [surface, empty] of Object.entries({ mcp: mcpFloor!, http: httpFloor! })) {
+      const floor = median(gets.library!) + median(empty);
+      bench.record({ name: `empty_${surface}_us`, value: median(empty), unit: "µs", samples: empty });
+      bench.record({ name: `get_${surface}_ratio_to_floor`, value: median(gets[surface]!) / floor, unit: "×" });
+    }
   },
 } satisfies Benchmark;
 
