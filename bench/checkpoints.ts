@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { minilmEmbedder } from "../src/embedders/local/minilm.ts";
+import { staticEmbedder } from "../src/embedders/local/static.ts";
 import { systemClock } from "../src/model/ids.ts";
 import { open } from "../src/open/open.ts";
 import type { Embedder } from "../src/ports/embedder.ts";
@@ -32,6 +33,7 @@ export default {
     await saves(bench, embedder);
     for (const size of bench.hasFlag("--quick") ? [100, 10_000] : [100, 10_000, 100_000]) await atSize(bench, embedder, size, 1);
     await atSize(bench, embedder, 100, 100);
+    await staticSearch(bench, bench.hasFlag("--quick") ? 10_000 : 100_000);
   },
 } satisfies Benchmark;
 
@@ -78,6 +80,22 @@ async function atSize(bench: Bench, embedder: Embedder, size: number, projects: 
   const label = projects > 1 ? `_${projects}_projects` : `_${size >= 1_000 ? `${size / 1_000}k` : size}`;
   report(bench, "search", label, search!, "seed_search_low_ms");
   report(bench, "save", label, save!, "seed_save_low_ms");
+}
+
+/** Measures searches with the static model: hybrid ones, and semantic ones alone. */
+async function staticSearch(bench: Bench, size: number): Promise<void> {
+  const dataDir = bench.scratch();
+  const embedder = staticEmbedder();
+  bench.defer(() => embedder.close());
+  const storage = sqliteStorage({ dataDir, now: systemClock });
+  await fill(storage, "/bench/static", embedder, size);
+  await storage.close();
+  const cairn = await open({ dataDir, embedder: [embedder] });
+  bench.defer(() => cairn.close());
+  const searchIn = (mode: "hybrid" | "semantic") => (round: number) =>
+    cairn.checkpoints.search({ projectPath: "/bench/static", query: `${QUERIES[round % QUERIES.length]} ${round}`, mode });
+  const taken = await bench.times({ static_search: searchIn("hybrid"), static_semantic: searchIn("semantic") }, { rounds: 100 });
+  for (const [name, samples] of Object.entries(taken)) report(bench, name, `_${size / 1_000}k`, samples, "seed_search_low_ms");
 }
 
 /** Stores records with random vectors: the time of a search does not depend on their values. */

@@ -6,7 +6,7 @@ import { type CheckpointOutline, type StoredCheckpoint, type ThreadStore, type T
 
 /** LangGraph's threads in one SQLite file that several processes may share. */
 export function sqliteThreads({ path, now }: { readonly path: string; readonly now: Clock }): ThreadStore {
-  const { open: database, getOpen, close } = singleDatabase({ path, schema: threadSchema });
+  const { open: database, close } = singleDatabase({ path, schema: threadSchema });
 
   const writesOf = (tx: SqliteTx, threadId: string, namespace: string, checkpointId: string) =>
     tx
@@ -60,22 +60,23 @@ export function sqliteThreads({ path, now }: { readonly path: string; readonly n
     },
 
     async get(threadId, namespace, checkpointId) {
-      const db = getOpen() ?? (await database());
-      const query = [
-        checkpointId === undefined ? NEWEST : BY_ID,
-        threadId,
-        namespace,
-        ...(checkpointId === undefined ? [] : [checkpointId]),
-      ] as const;
-      // Most checkpoints are one row, and one statement needs no transaction.
-      const row = db.one<WholeRow>(...query);
-      if (!row) return undefined;
-      const alone = fromWhole(row, threadId, namespace);
-      if (alone.isWhole) return { stored: alone.stored, writes: [], homes: new Map() };
+      const db = await database();
       return db.read((tx) => {
-        const again = db.one<WholeRow>(...query); // in the snapshot of the other reads
-        if (!again) return undefined;
-        const { stored } = fromWhole(again, threadId, namespace);
+        const row =
+          checkpointId === undefined
+            ? tx.get<WholeRow>(
+                `SELECT ${WHOLE} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND hidden = 0 ORDER BY checkpoint_id DESC LIMIT 1`,
+                threadId,
+                namespace,
+              )
+            : tx.get<WholeRow>(
+                `SELECT ${WHOLE} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?`,
+                threadId,
+                namespace,
+                checkpointId,
+              );
+        if (!row) return undefined;
+        const stored = fromWhole(row, threadId, namespace);
         const homes = new Map<string, Typed>();
         for (const id of Object.values(stored.homes)) {
           if (homes.has(id)) continue;
@@ -229,27 +230,26 @@ interface Row extends OutlineRow {
 }
 
 /** Handing over one value costs as much as a text of a hundred characters, so the small ones go as one. */
-const WHOLE = `json_array(checkpoint_id, parent_id, hidden, metadata_type, type, homes, EXISTS (SELECT 1 FROM writes w
-  WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = c.checkpoint_ns AND w.checkpoint_id = c.checkpoint_id)), metadata, checkpoint`;
-const NEWEST = `SELECT ${WHOLE} FROM checkpoints c WHERE thread_id = ? AND checkpoint_ns = ? AND hidden = 0 ORDER BY checkpoint_id DESC LIMIT 1`;
-const BY_ID = `SELECT ${WHOLE} FROM checkpoints c WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?`;
+const WHOLE = "json_array(checkpoint_id, parent_id, hidden, metadata_type, type, homes) AS outline, metadata, checkpoint";
 
-type WholeRow = readonly [outline: string, metadata: Uint8Array, checkpoint: Uint8Array];
+interface WholeRow {
+  outline: string;
+  metadata: Uint8Array;
+  checkpoint: Uint8Array;
+}
 
-/** Reads a row. It is the whole checkpoint if it has no writes and no values in other rows. */
-function fromWhole(
-  [outline, metadata, checkpoint]: WholeRow,
-  threadId: string,
-  namespace: string,
-): { readonly stored: StoredCheckpoint; readonly isWhole: boolean } {
-  const [checkpointId, parentId, hidden, metadataType, type, homes, hasWrites] = JSON.parse(outline);
-  const stored = {
-    ...{ threadId, namespace, checkpointId, parentId, hidden: hidden === 1 },
+function fromWhole({ outline, metadata, checkpoint }: WholeRow, threadId: string, namespace: string): StoredCheckpoint {
+  const [checkpointId, parentId, hidden, metadataType, type, homes] = JSON.parse(outline);
+  return {
+    threadId,
+    namespace,
+    checkpointId,
+    parentId,
     checkpoint: { type, data: checkpoint },
     metadata: { type: metadataType, data: metadata },
+    hidden: hidden === 1,
     homes: homes === "{}" ? {} : JSON.parse(homes),
   };
-  return { stored, isWhole: hasWrites === 0 && homes === "{}" };
 }
 
 function toListed(row: Row) {
