@@ -32,7 +32,7 @@ export const LIMITS = {
   tagsListed: 1_000,
   /** Days that one count returns: more than ten years. */
   daysListed: 4_000,
-  /** Projects whose last activity one list compares. Each one opens a database. */
+  /** Projects that one list of all checkpoints reads. Each one opens a database. */
   projectsListed: 1_000,
   /** Deep offsets cost a scan; beyond this, page by cursor. */
   offsetMax: 1_000_000,
