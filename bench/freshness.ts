@@ -30,6 +30,7 @@ export default {
     bench.record({ name: "recall", value: measured.recall, unit: "" });
     bench.record({ name: "unmarked", value: measured.unmarked, unit: "records" });
     bench.record({ name: "ms_per_answer", value: quantile(overhead, 0.5), unit: "ms", samples: overhead });
+    bench.record({ name: "cpu_ms_per_answer", value: measured.cpuMs, unit: "ms" });
     bench.record({ name: "command_cold_ms", value: quantile(coldMs, 0.5), unit: "ms", samples: coldMs });
     bench.record({ name: "command_warm_ms", value: quantile(warmMs, 0.5), unit: "ms", samples: warmMs, against: "command_cold_ms" });
   },
