@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { settle } from "../../bench/console/settle.ts";
 import { refund, SHOP } from "../../bench/console/world-runs.ts";
 import { newRun } from "../../src/testing/run-samples.ts";
 import { bearer, TEST_TOKEN } from "../support/local-token.ts";
@@ -428,6 +429,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
       visit("#/runs?run=refund-16", async (page) => {
         await page.getByText("attempt 2").waitFor();
         await page.getByText("The bank refused the account").first().waitFor();
+        await settle(page);
         await page.getByRole("button", { name: "Delete" }).click();
         await page.getByRole("dialog").getByRole("button", { name: "Delete run" }).click();
         await page.getByText("Run deleted.").waitFor();
@@ -435,6 +437,7 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
         expect(runs.map(({ runId }) => runId)).not.toContain("refund-16");
         await page.goto(`${server.url}/#/runs?run=refund-15`);
         await page.getByRole("heading", { name: "refund-15" }).waitFor();
+        await settle(page); // the graph and the state are read as well
         await server.cairn.runs.store.deleteRun("refund-15");
         await page.getByText("The run refund-15 was deleted.").waitFor();
       }));

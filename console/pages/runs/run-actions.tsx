@@ -1,4 +1,5 @@
 import { call, type Output } from "../../api/call.ts";
+import { emit } from "../../api/events.ts";
 import { may } from "../../api/session.ts";
 import { confirm } from "../../parts/confirm.tsx";
 import { go, hrefOf, hrefWith } from "../../state/route.ts";
@@ -29,6 +30,7 @@ export function RunActions({ run, at, onChange }: RunActionsProps) {
   const remove = async () => {
     if (!(await confirm("Delete this run?", `The run ${run_id} and its history are deleted for good.`, "Delete run"))) return;
     if (!(await attempt(() => call("run_delete", { run_id })))) return;
+    emit({ kind: "run", action: "deleted", id: run_id }); // so that a late event about the run does not read it again
     notify("Run deleted.");
     go(hrefWith({ run: undefined, at: undefined }));
   };
