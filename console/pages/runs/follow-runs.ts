@@ -13,7 +13,7 @@ export interface RunFilter {
 const NEWEST = 100;
 
 /**
- * Keeps a list of runs current: puts in the runs that changed, and removes those that no longer belong to it. One read covers all events that
+ * Keeps a list of runs current: puts in the runs that changed, and removes runs that no longer belong to it. One read covers all events that
  * arrive while another one is under way. If more runs changed than one read returns, the list must be loaded again. Returns the function that
  * ends it.
  */
