@@ -175,7 +175,7 @@ export function embedderFindings(problem: string | undefined): Finding[] {
   return [{ check: "embeddings", severity: "problem", subject: "embedder", message: problem }];
 }
 
-/** Says which process holds the model that others use. */
+/** Names the process that holds the model that others use. */
 export function leaderFindings(leaders: readonly EmbeddingLeader[]): Finding[] {
   return leaders.map(({ model, pid }) => ({
     check: "embeddings",

@@ -30,7 +30,7 @@ export interface ClientTiming {
   /** Turns after which a request is given up although the leader answers pings. */
   readonly requestTurns: number;
 }
-export const CLIENT_TIMING: ClientTiming = { turnMs: 250, silentTurns: 8, requestTurns: 120 };
+export const CLIENT_TIMING: ClientTiming = { turnMs: 250, silentTurns: 12, requestTurns: 120 };
 
 interface Pending {
   turns: number;
@@ -78,7 +78,7 @@ export async function embeddingClient(leader: Leader, model: Embedder, timing = 
 function requestsOn(socket: Socket, { turnMs, silentTurns, requestTurns }: ClientTiming) {
   const pending = new Map<number | "hello", Pending>();
   const reader = frameReader(() => FRAME_BYTES);
-  /** Requests beyond those that a leader accepts at a time. Their number is bounded by the limit of embedding calls. */
+  /** Requests beyond the number that a leader accepts at a time. Their number is bounded by the limit of embedding calls. */
   const waiting: (() => void)[] = [];
   let nextId = 0;
   let quietTurns = 0;

@@ -22,9 +22,9 @@ interface Figures {
   readonly sent: number;
 }
 
-/** A process that embeds. A pace makes its model slow; a patient one does not give up a leader that is slow. */
-function startSession({ paceMs = 0, isPatient = true } = {}) {
-  const child = fork(join(import.meta.dirname, "session.mjs"), [dataDir, `${paceMs}`, `${isPatient}`], { stdio: "inherit" });
+/** A process that embeds. A pace makes its model slow; a tolerant one does not give up a leader that is slow. */
+function startSession({ paceMs = 0, isTolerant = true } = {}) {
+  const child = fork(join(import.meta.dirname, "session.mjs"), [dataDir, `${paceMs}`, `${isTolerant}`], { stdio: "inherit" });
   children.push(child);
   const waiting = new Map<number, (reply: never) => void>();
   let next = 0;
@@ -83,7 +83,7 @@ describe("processes that share a model", () => {
   });
 
   it("embed for themselves while the leader is stopped, and share again when it continues", async () => {
-    const hasty = { isPatient: false };
+    const hasty = { isTolerant: false };
     const leader = startSession(hasty);
     await leader.embed(["first"]);
     const [connected, later] = [startSession(hasty), startSession(hasty)];

@@ -3,7 +3,7 @@ import { staticEmbedder } from "../../../dist/embedders/local/static.js";
 import { sharedEmbedder } from "../../../dist/embedders/shared/shared-embedder.js";
 import { leaderLease } from "../../../dist/stores/file/leader-lease.js";
 
-const [dataDir, paceMs, isPatient] = process.argv.slice(2);
+const [dataDir, paceMs, isTolerant] = process.argv.slice(2);
 const model = staticEmbedder();
 let calls = 0;
 const counted = {
@@ -15,9 +15,9 @@ const counted = {
   },
 };
 // Tests of a healthy leader must pass on a machine that is many times slower.
-const patience = isPatient === "true" ? { timing: { turnMs: 250, silentTurns: 10_000, requestTurns: 10_000 }, expireMs: 600_000 } : {};
-const lease = leaderLease({ dataDir, model, expireMs: patience.expireMs });
-const shared = sharedEmbedder(counted, { lease, mayLead: true, timing: patience.timing });
+const tolerant = isTolerant === "true" ? { timing: { turnMs: 250, silentTurns: 10_000, requestTurns: 10_000 }, expireMs: 600_000 } : {};
+const lease = leaderLease({ dataDir, model, expireMs: tolerant.expireMs });
+const shared = sharedEmbedder(counted, { lease, mayLead: true, timing: tolerant.timing });
 process.on("message", async ({ id, texts }) => {
   if (texts === undefined) return process.send({ id, calls, ...shared.figures() });
   const vectors = await shared.embed(texts);
