@@ -1,16 +1,15 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readSource } from "../src/client/files/read-source.ts";
-import { resolveRoot } from "../src/client/files/root.ts";
-import { walk } from "../src/client/files/walk.ts";
 import { type Cairn, open } from "../src/index.ts";
 import { projectDatabaseName } from "../src/model/ids.ts";
 import { openSqlite } from "../src/stores/sqlite/driver/driver.ts";
 import { codeFileOf } from "../src/stores/sqlite/projects/code/code-file.ts";
 import { extractQueryTerms } from "../src/text/terms.ts";
-import { type Bench, type Benchmark, median, quantile, root } from "./frame.ts";
+import { type CorpusFile, countOf, readCorpus } from "./corpus/corpus.ts";
+import { type Bench, type Benchmark, median, quantile } from "./frame.ts";
 
+/** Files of the corpus that are indexed, unless `--files` says another number. */
 const FILES = 2_500;
 /** Limits of one batch; AT_ONCE batches are in flight. */
 const BATCH = { files: 10, bytes: 1_000_000 };
@@ -18,16 +17,12 @@ const AT_ONCE = 2;
 const TOUCHED_SHARE = 0.01;
 const projectPath = "/bench/code";
 
-interface Source {
-  readonly path: string;
-  readonly content: string;
-}
-
-/** Measures the whole code index: files of this project's node_modules with the static model, compared with ripgrep and a plain FTS5 table. */
+/** Measures the whole code index: files of the pinned corpus with the static model, compared with ripgrep and a plain FTS5 table. */
 export default {
   summary: "indexing and searching code, compared with ripgrep and a full-text table of whole files",
+  values: ["--files"],
   async run(bench) {
-    const sources = await sample();
+    const sources = await readCorpus(countOf(bench.value("--files"), FILES));
     const bytes = sources.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
     bench.record({ name: "files", value: sources.length, unit: "files" });
     bench.record({ name: "mb", value: bytes / 1e6, unit: "MB" });
@@ -41,11 +36,15 @@ export default {
     });
     await cairn.code.indexBatch({ projectPath: "/bench/warm-up", files: sources.slice(0, 50) });
 
+    const before = process.cpuUsage();
     const cold = await seconds(() => indexTree(cairn, sources));
+    const used = process.cpuUsage(before);
     const fts5 = await plainFullText(join(bench.scratch(), "fts5.db"), sources);
     bench.record({ name: "files_per_s", value: sources.length / cold, unit: "files/s" });
+    bench.record({ name: "cpu_ms_per_file", value: (used.user + used.system) / 1_000 / sources.length, unit: "ms" });
     bench.record({ name: "fts5_mb_per_s", value: bytes / 1e6 / fts5.seconds, unit: "MB/s" });
     bench.record({ name: "mb_per_s", value: bytes / 1e6 / cold, unit: "MB/s", against: "fts5_mb_per_s" });
+    bench.record({ name: "mb_per_s_ratio", value: fts5.seconds / cold, unit: "× FTS5" });
 
     const unchanged = await seconds(() => indexTree(cairn, sources));
     const step = Math.round(1 / TOUCHED_SHARE);
@@ -71,18 +70,8 @@ export default {
   },
 } satisfies Benchmark;
 
-/** Takes every n-th file, so that all packages and sizes are represented. */
-async function sample(): Promise<Source[]> {
-  const tree = await resolveRoot(join(root, "node_modules"));
-  const paths: string[] = [];
-  for await (const entry of walk(tree, { ignoreRules: false })) if (entry.type === "file") paths.push(entry.path);
-  const chosen = paths.filter((_, index) => index % Math.ceil(paths.length / FILES) === 0);
-  const read = await Promise.all(chosen.map(async (path) => ({ path, source: await readSource(tree, path) })));
-  return read.flatMap(({ path, source }) => (source.type === "source" ? [{ path, content: source.content }] : []));
-}
-
 /** Does what an index run does after reading files: hashes them, asks which changed, sends those and finishes with the manifest. */
-async function indexTree(cairn: Cairn, sources: readonly Source[]): Promise<void> {
+async function indexTree(cairn: Cairn, sources: readonly CorpusFile[]): Promise<void> {
   const known = await cairn.code.hashes({ projectPath, paths: sources.map(({ path }) => path) });
   const changed = sources.filter(({ path, content }) => known[path] !== createHash("sha256").update(content).digest("hex"));
   const queue = batches(changed);
@@ -93,8 +82,8 @@ async function indexTree(cairn: Cairn, sources: readonly Source[]): Promise<void
   await cairn.code.finish({ projectPath, manifest: sources.map(({ path }) => path) });
 }
 
-function* batches(sources: readonly Source[]): Generator<Source[], undefined> {
-  let batch: Source[] = [];
+function* batches(sources: readonly CorpusFile[]): Generator<CorpusFile[], undefined> {
+  let batch: CorpusFile[] = [];
   let bytes = 0;
   for (const source of sources) {
     const size = Buffer.byteLength(source.content);
@@ -110,7 +99,7 @@ function* batches(sources: readonly Source[]): Generator<Source[], undefined> {
 }
 
 /** Fills the minimal full-text baseline: whole files in one FTS5 table, in the same durable batches, without chunks, symbols or vectors. */
-async function plainFullText(path: string, sources: readonly Source[]): Promise<{ seconds: number; bytes: number }> {
+async function plainFullText(path: string, sources: readonly CorpusFile[]): Promise<{ seconds: number; bytes: number }> {
   const db = await openSqlite({ path });
   await db.write((tx) => tx.exec("CREATE VIRTUAL TABLE files USING fts5 (path, content)"));
   const taken = await seconds(async () => {
@@ -131,7 +120,7 @@ async function sizes(path: string): Promise<{ vectors: number }> {
   return { vectors };
 }
 
-async function queries(bench: Bench, cairn: Cairn, sources: readonly Source[]): Promise<void> {
+async function queries(bench: Bench, cairn: Cairn, sources: readonly CorpusFile[]): Promise<void> {
   const folder = bench.scratch();
   for (const { path, content } of sources) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });

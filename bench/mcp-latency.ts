@@ -1,8 +1,9 @@
-import { cpSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { countOf, readCorpus } from "./corpus/corpus.ts";
 import { type Benchmark, median, quantile, root } from "./frame.ts";
 import { watchStolenTime } from "./stolen-time.ts";
 
@@ -18,14 +19,18 @@ interface Job {
 /** Milliseconds between two calls, as of an agent that thinks. Without a pause the calls themselves would be the load. */
 const PAUSE_MS = 20;
 
-/** Measures the calls of an agent during the first index of its project: more than 10,000 files of real code from node_modules. */
+/** Measures the calls of an agent during the first index of its project: more than 10,000 files of real code, those of the pinned corpus. */
 export default {
-  summary: "MCP calls while node_modules is indexed in the same process; then the same tree again, unchanged",
+  summary: "MCP calls while the corpus is indexed in the same process; then the same tree again, unchanged",
+  values: ["--files"],
   async run(bench) {
     const dataDir = bench.scratch();
     // A folder inside the checkout would belong to the project of the checkout.
-    const project = join(bench.scratch(), "node_modules");
-    cpSync(join(root, "node_modules"), project, { recursive: true, verbatimSymlinks: true });
+    const project = join(bench.scratch(), "corpus");
+    for (const { path, content } of await readCorpus(countOf(bench.value("--files"), Number.POSITIVE_INFINITY))) {
+      mkdirSync(dirname(join(project, path)), { recursive: true });
+      writeFileSync(join(project, path), content);
+    }
     const client = new Client({ name: "bench", version: "1" });
     const env = {
       PATH: process.env.PATH ?? "",
