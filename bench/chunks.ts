@@ -34,21 +34,21 @@ export default {
 
     const pool = parserPool();
     bench.defer(() => pool.close());
-    await pool.chunk({ path: "warm-up.ts", content: "export {};" });
+    await pool.derive({ path: "warm-up.ts", content: "export {};" });
     const delay = monitorEventLoopDelay({ resolution: 1 });
     const times: number[] = [];
     let chunks = 0;
-    let symbols = 0;
+    let names = 0;
     let fallbacks = 0;
     let peakRss = 0;
     const queue = sources.values();
     const worker = async (): Promise<void> => {
       for (const { path, content } of queue) {
         const start = performance.now();
-        const file = await pool.chunk({ path, content });
+        const file = await pool.derive({ path, content });
         times.push(performance.now() - start);
-        chunks += file.chunks.length;
-        symbols += file.symbols.length;
+        chunks += file.packed.outlines.length;
+        names += file.packed.symbols.figures.length / 3;
         if (file.notice) fallbacks++;
         peakRss = Math.max(peakRss, process.memoryUsage.rss());
       }
@@ -65,7 +65,7 @@ export default {
     bench.record({ name: "file_p99_ms", value: quantile(times, 0.99), unit: "ms" });
     bench.record({ name: "main_thread_delay_p99_ms", value: delay.percentile(99) / 1e6, unit: "ms" });
     bench.record({ name: "chunks_per_file", value: chunks / sources.length, unit: "chunks" });
-    bench.record({ name: "symbols_per_chunk", value: symbols / chunks, unit: "symbols" });
+    bench.record({ name: "names_per_chunk", value: names / chunks, unit: "names" });
     bench.record({ name: "fallbacks", value: fallbacks, unit: "files" });
     bench.record({ name: "peak_rss_mb", value: peakRss / 1e6, unit: "MB" });
   },

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { EMBEDDED_AT_ONCE } from "../src/client/jobs/index-target.ts";
 import { type Cairn, open } from "../src/index.ts";
 import { projectDatabaseName } from "../src/model/ids.ts";
 import { openSqlite } from "../src/stores/sqlite/driver/driver.ts";
@@ -11,9 +12,8 @@ import { type Bench, type Benchmark, median, quantile } from "./frame.ts";
 
 /** Files of the corpus that are indexed, unless `--files` says another number. */
 const FILES = 2_500;
-/** Limits of one batch; AT_ONCE batches are in flight. */
+/** Limits of one batch. */
 const BATCH = { files: 10, bytes: 1_000_000 };
-const AT_ONCE = 2;
 const TOUCHED_SHARE = 0.01;
 const projectPath = "/bench/code";
 
@@ -78,7 +78,7 @@ async function indexTree(cairn: Cairn, sources: readonly CorpusFile[]): Promise<
   const sender = async () => {
     for (const files of queue) await cairn.code.indexBatch({ projectPath, files });
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, sender));
+  await Promise.all(Array.from({ length: EMBEDDED_AT_ONCE }, sender));
   await cairn.code.finish({ projectPath, manifest: sources.map(({ path }) => path) });
 }
 

@@ -1,17 +1,18 @@
-import type { SymbolEntry } from "../model/code-chunk.ts";
-import { chunkFingerprint, chunkText, type IndexedFile } from "../model/code-index.ts";
+import type { IndexedFile } from "../model/code-index.ts";
 import { CairnError } from "../model/errors.ts";
 import { sha256Hex } from "../model/ids.ts";
 import type { FileOutcome, IndexResult, PreparedFile, RefusedFile, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { CodeStore, FileWrite } from "../ports/code-store.ts";
+import type { CodeStore, PackedFileWrite } from "../ports/code-store.ts";
+import type { Embedder } from "../ports/embedder.ts";
 import type { Embedders } from "../ports/embedders.ts";
 import type { VersionedVector } from "../ports/embedding-store.ts";
-import { allCoverCurrent, vectorsFor } from "../recall/embed-records.ts";
+import { allCoverCurrent, liveVersions, vectorsFor } from "../recall/embed-records.ts";
 import { yieldToCalls } from "../scheduling/calls.ts";
 import type { Redact } from "../text/redact.ts";
 import { unstorable } from "../text/untrusted.ts";
 import { languageOf } from "./chunking/language.ts";
+import type { DerivedFile, ThreadVectors } from "./derive-file.ts";
 import type { ParserPool } from "./parser-pool.ts";
 
 export interface SourceFile {
@@ -72,14 +73,21 @@ export async function indexFiles(
     changed.push(file);
   }
 
-  const chunked = await Promise.all(changed.map((file) => chunk(file, parsers, signal)));
-  const donors = await donorsOf(store, changed, known, fromOf);
-  const { writes, embeddedTexts, notEmbedded: failure } = await withVectors(store, embedders, chunked, donors, signal);
+  const inThread = changed.length > 0 ? await modelForThreads(store, embedders) : undefined;
+  const model = inThread?.embedder.threadModel;
+  const derived = await Promise.all(changed.map(async (file) => ({ file, derived: await parsers.derive(file, { signal, model }) })));
+  const donors = await donorsOf(
+    store,
+    derived.filter(({ derived: { vectors } }) => "texts" in vectors).map(({ file }) => file),
+    known,
+    fromOf,
+  );
+  const { writes, embeddedTexts, notEmbedded: failure } = await withVectors(store, embedders, { derived, donors, inThread }, signal);
   signal?.throwIfAborted();
   const hasChanges = unchangedRenames.length + removes.length + writes.length > 0;
   const batch = { at: now(), renames: unchangedRenames, removes, files: writes };
   const renamed = new Set(hasChanges ? (await store.commit(batch)).renamed : []);
-  const stored = writes.flatMap(({ chunks }) => chunks.map(({ vectors }) => vectors));
+  const stored = writes.flatMap(({ vectors }) => vectors);
   const covered = failure !== undefined || (await allCoverCurrent(store.embeddings, stored));
   const notEmbedded = covered ? failure : "another embedding model was made current meanwhile";
   for (const { to } of unchangedRenames)
@@ -89,13 +97,13 @@ export async function indexFiles(
         ? { path: to, status: "renamed" }
         : { path: to, status: "failed", reason: "another process changed the file in the index meanwhile; send it again" },
     );
-  for (const { file, redacted } of chunked)
+  for (const { file, derived: one } of derived)
     outcomes.set(file.path, {
       path: file.path,
-      status: file.notice === undefined ? "indexed" : "partial",
-      chunks: file.chunks.length,
-      ...(file.notice !== undefined && { reason: file.notice }),
-      ...(redacted.length > 0 && { redacted }),
+      status: one.notice === undefined ? "indexed" : "partial",
+      chunks: one.packed.outlines.length,
+      ...(one.notice !== undefined && { reason: one.notice }),
+      ...(file.redacted.length > 0 && { redacted: file.redacted }),
     });
   return { files: files.map(({ path }) => outcomes.get(path)!), embeddedTexts, notEmbedded };
 }
@@ -132,25 +140,25 @@ function isSame(known: IndexedFile | undefined, file: PreparedFile): boolean {
   return known?.contentHash === file.contentHash && known.language === file.language && known.notice === undefined;
 }
 
-interface Chunked {
-  readonly file: Omit<FileWrite, "chunks"> & { readonly chunks: readonly FileWrite["chunks"][number]["chunk"][] };
-  readonly redacted: PreparedFile["redacted"];
+/** A file with what was derived from it. */
+interface Derived {
+  readonly file: PreparedFile;
+  readonly derived: DerivedFile;
 }
 
-async function chunk(prepared: PreparedFile, pool: ParserPool, signal: AbortSignal | undefined): Promise<Chunked> {
-  const { path, content, contentHash, bytes, language, redacted } = prepared;
-  const { chunks, symbols, notice } = await pool.chunk({ path, content, language }, { signal });
-  const lines = chunks.at(-1)?.endLine ?? 0;
-  const file = {
-    path,
-    contentHash,
-    language,
-    bytes,
-    lines,
-    symbols: symbols as readonly SymbolEntry[],
-    chunks,
-  };
-  return { file: notice === undefined ? file : { ...file, notice }, redacted };
+/** The embedder whose model the threads open themselves, and the version that it serves. */
+interface InThread {
+  readonly versionId: number;
+  readonly embedder: Embedder;
+}
+
+/** Returns the model that embeds new chunks, if threads can open it. While another version is being filled, this thread embeds for both. */
+async function modelForThreads(store: CodeStore, embedders: Embedders): Promise<InThread | undefined> {
+  const versions = await liveVersions(store.embeddings, embedders, "code");
+  const [version] = versions;
+  if (typeof versions === "string" || typeof version !== "object" || versions.length > 1) return undefined;
+  const embedder = await embedders.serving(version);
+  return embedder?.threadModel ? { versionId: version.versionId, embedder } : undefined;
 }
 
 /** Returns the file whose vectors each file may reuse: its previous version, the file it was renamed from, or one with the same content. */
@@ -172,42 +180,64 @@ async function donorsOf(
   );
 }
 
+interface ToWrite {
+  readonly derived: readonly Derived[];
+  readonly donors: ReadonlyMap<string, string>;
+  readonly inThread: InThread | undefined;
+}
+
 async function withVectors(
   store: CodeStore,
   embedders: Embedders,
-  chunked: readonly Chunked[],
-  donors: ReadonlyMap<string, string>,
+  { derived, donors, inThread }: ToWrite,
   signal: AbortSignal | undefined,
 ) {
-  const current = (await store.embeddings.versions()).find(({ isCurrent }) => isCurrent);
+  const current = donors.size > 0 ? (await store.embeddings.versions()).find(({ isCurrent }) => isCurrent) : undefined;
   const reusable = new Map<string, readonly VersionedVector[]>();
   for (const [path, donor] of current ? donors : [])
     for (const [print, vectors] of await store.vectorsOf(donor))
       if (vectors.some(({ versionId }) => versionId === current?.versionId)) reusable.set(`${path}\n${print}`, vectors);
 
   const texts = new Map<string, number>();
-  const plans = chunked.map(({ file }) => ({
-    file,
-    chunks: file.chunks.map((one) => {
+  let embeddedTexts = 0;
+  const plans = derived.map(({ file, derived: { vectors } }): readonly (readonly VersionedVector[] | number)[] => {
+    if (!("texts" in vectors)) {
+      const made = vectorsOfThread(vectors, inThread!.versionId);
+      inThread!.embedder.countElsewhere?.(made.length, vectors.chars);
+      embeddedTexts += made.length;
+      return made;
+    }
+    return vectors.texts.map((text, index) => {
       yieldToCalls();
-      const reused = reusable.get(`${file.path}\n${chunkFingerprint(one)}`);
-      if (reused) return { chunk: one, reused, text: -1 };
-      const text = chunkText(file.path, one);
+      const reused = reusable.get(`${file.path}\n${vectors.fingerprints[index]}`);
+      if (reused) return reused;
       const place = texts.get(text) ?? texts.size;
       texts.set(text, place);
-      return { chunk: one, reused, text: place };
-    }),
-  }));
+      return place;
+    });
+  });
   const wanted = [...texts.keys()];
   const made =
     wanted.length > 0
       ? await vectorsFor(store.embeddings, embedders, "code", wanted, { signal, timeoutMs: EMBED_MS })
       : { vectors: [], embedded: true, failure: undefined };
-  const writes: FileWrite[] = plans.map(({ file, chunks }) => ({
-    ...file,
-    chunks: chunks.map(({ chunk: one, reused, text }) => ({ chunk: one, vectors: reused ?? made.vectors[text] ?? [] })),
+  const writes: PackedFileWrite[] = plans.map((plan, index) => ({
+    ...factsOf(derived[index]!),
+    vectors: plan.map((vectors) => (typeof vectors === "number" ? (made.vectors[vectors] ?? []) : vectors)),
   }));
-  return { writes, embeddedTexts: wanted.length, notEmbedded: made.embedded ? undefined : (made.failure ?? "no embedding model") };
+  const notEmbedded = made.embedded ? undefined : (made.failure ?? "no embedding model");
+  return { writes, embeddedTexts: embeddedTexts + wanted.length, notEmbedded };
+}
+
+function vectorsOfThread({ dimension, values }: ThreadVectors, versionId: number): VersionedVector[][] {
+  return Array.from({ length: values.length / dimension }, (_, index) => [
+    { versionId, vector: values.subarray(index * dimension, (index + 1) * dimension) },
+  ]);
+}
+
+function factsOf({ file: { path, contentHash, bytes, language }, derived: { packed, notice } }: Derived) {
+  const lines = packed.outlines.at(-1)?.endLine ?? 0;
+  return { path, contentHash, language, bytes, lines, packed, ...(notice !== undefined && { notice }) };
 }
 
 /** Refuses a contradictory batch as a whole. */

@@ -1,25 +1,32 @@
 import { setMaxListeners } from "node:events";
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
-import type { ChunkedFile } from "../model/code-chunk.ts";
 import { CairnError } from "../model/errors.ts";
+import type { ThreadModel } from "../ports/embedder.ts";
 import { startThread } from "../scheduling/run-in-thread.ts";
 import { type ChunkFileInput, chunkFile } from "./chunking/chunk-file.ts";
 import { isGrammarName } from "./chunking/grammars/index.ts";
 import { languageOf } from "./chunking/language.ts";
+import { type DerivedFile, deriveFile } from "./derive-file.ts";
 
 export interface ParserPool {
   /**
-   * Cuts a file by its syntax, off this thread. A parser that hangs, crashes or runs out of memory costs the file its
-   * syntax: it is then cut by lines, and `notice` has the reason. Rejects only when cancelled, closed or flooded.
+   * Cuts a file by its syntax and computes its stored form, off this thread. A parser that hangs, crashes or runs out of memory costs
+   * the file its syntax: it is then cut by lines, and `notice` has the reason. With a model, the thread embeds the chunks too, unless it
+   * cannot open the model. Rejects only when cancelled, closed or flooded.
    */
-  chunk(input: ChunkFileInput, options?: { readonly signal?: AbortSignal | undefined }): Promise<ChunkedFile>;
+  derive(input: ChunkFileInput, options?: DeriveOptions): Promise<DerivedFile>;
   /** Ends the threads. What still waits is rejected. */
   close(): Promise<void>;
 }
 
+export interface DeriveOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly model?: ThreadModel | undefined;
+}
+
 export interface ParserPoolOptions {
-  /** Threads at most; they start when needed. Default: one fewer than the processors, between 1 and 4. */
+  /** Threads at most; they start when needed. Default: as many as processors, between 1 and 4. */
   readonly threads?: number;
   /** How long one file may take, once its grammar is loaded. */
   readonly timeoutMs?: number;
@@ -35,18 +42,21 @@ export interface WorkerTask {
   readonly input: ChunkFileInput & { readonly language: string };
   /** False: cut it by lines, whatever its language. */
   readonly syntax: boolean;
+  readonly model?: ThreadModel | undefined;
 }
 
 export type WorkerMessage =
   | { readonly type: "ready" }
   /** The grammar of the task is loaded: from now on the time counts as that of the file. */
   | { readonly type: "parsing" }
-  | { readonly type: "done"; readonly file: ChunkedFile }
+  /** The file is cut into chunks: what follows takes time in proportion to its length. */
+  | { readonly type: "parsed" }
+  | { readonly type: "done"; readonly file: DerivedFile }
   | { readonly type: "failed"; readonly reason: string };
 
 /** Above this a file is cut by lines without a try: its tree would be some fifty times as big. */
 const MAX_SYNTAX_CHARS = 2 * 1024 * 1024;
-/** Without a grammar a short file is cut here at once; a long one would hold up everything else on this thread. */
+/** Without a grammar a short file is cut here at once, unless a thread runs; a long one would hold up everything else on this thread. */
 const MAX_HERE_CHARS = 64 * 1024;
 /** Callers send files in small batches; more than this many waiting means that something has run away. */
 const MAX_WAITING = 10_000;
@@ -56,7 +66,7 @@ const YOUNG_MB = 8;
 const LOAD_TIMEOUT_MS = 120_000;
 
 interface Task extends WorkerTask {
-  resolve(file: ChunkedFile): void;
+  resolve(file: DerivedFile): void;
   reject(error: CairnError): void;
 }
 
@@ -70,7 +80,7 @@ interface Thread {
 /** A few threads that parse. A pool of our own, because replacing a thread that misbehaves is all it is about. */
 export function parserPool(options: ParserPoolOptions = {}): ParserPool {
   const {
-    threads: maxThreads = Math.min(4, Math.max(1, availableParallelism() - 1)),
+    threads: maxThreads = Math.min(4, availableParallelism()),
     timeoutMs = 5_000,
     idleMs = 10_000,
     memoryBytes = 256 * 1024 * 1024,
@@ -105,6 +115,10 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
       thread.timer = setTimeout(() => lose(thread, `the parser took longer than ${timeoutMs} ms`), timeoutMs);
       return;
     }
+    if (message.type === "parsed") {
+      thread.timer = setTimeout(() => lose(thread, "the file could not be packed in time"), LOAD_TIMEOUT_MS);
+      return;
+    }
     if (message.type === "done") thread.task?.resolve(message.file);
     thread.task = undefined;
     thread.ready = true;
@@ -123,7 +137,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     thread.worker.ref();
     thread.task = task;
     thread.timer = setTimeout(() => lose(thread, "the grammar did not load"), LOAD_TIMEOUT_MS);
-    thread.worker.postMessage({ input: task.input, syntax: task.syntax } satisfies WorkerTask);
+    thread.worker.postMessage({ input: task.input, syntax: task.syntax, model: task.model } satisfies WorkerTask);
   }
 
   function end(thread: Thread): Promise<unknown> {
@@ -143,12 +157,13 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
   }
 
   return {
-    chunk(input, { signal } = {}) {
+    derive(input, { signal, model } = {}) {
       const language = input.language ?? languageOf(input.path, input.content);
       const whole = { ...input, language };
       if (signal?.aborted) return Promise.reject(cancelledError());
       const hasGrammar = isGrammarName(language);
-      if (!hasGrammar && input.content.length <= MAX_HERE_CHARS) return Promise.resolve(chunkFile(whole));
+      if (!hasGrammar && threads.size === 0 && input.content.length <= MAX_HERE_CHARS)
+        return Promise.resolve(deriveFile(input.path, chunkFile(whole)));
       const tooLong = hasGrammar && input.content.length > MAX_SYNTAX_CHARS;
       if (closed) return Promise.reject(new CairnError("unavailable", "The parser pool is closed."));
       if (waiting.length >= MAX_WAITING)
@@ -166,6 +181,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
         const task: Task = {
           input: whole,
           syntax: !tooLong,
+          model,
           resolve(file) {
             settled();
             resolve(tooLong ? { ...file, notice: lineSplitNotice(`the file is longer than ${MAX_SYNTAX_CHARS} characters`) } : file);
@@ -196,8 +212,10 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
   };
 }
 
-function byLines(input: Task["input"], reason: string): ChunkedFile {
-  return { ...chunkFile(input), notice: lineSplitNotice(reason) };
+/** Cuts a file by lines in this thread. A language without a grammar loses nothing by that. */
+function byLines(input: Task["input"], reason: string): DerivedFile {
+  const file = deriveFile(input.path, chunkFile(input));
+  return isGrammarName(input.language) ? { ...file, notice: lineSplitNotice(reason) } : file;
 }
 
 function lineSplitNotice(reason: string): string {

@@ -78,6 +78,8 @@ export function cachedEmbedder(
     version: inner.version,
     dimension: inner.dimension,
     coverage: inner.coverage,
+    threadModel: inner.threadModel,
+    countElsewhere: inner.countElsewhere,
     stats: () => ({ hits, misses, entries: cache.size }),
     async embed(texts, options = {}) {
       const { purpose = "document", signal } = options;
@@ -178,6 +180,8 @@ export function limitedEmbedder(inner: Embedder, { atOnce = 4, waiting = 1_000 }
     version: inner.version,
     dimension: inner.dimension,
     coverage: inner.coverage,
+    threadModel: inner.threadModel,
+    countElsewhere: inner.countElsewhere,
     async embed(texts, options = {}) {
       options.signal?.throwIfAborted();
       await turn(options.signal);
@@ -233,6 +237,11 @@ export function costMeter(pricePerMillion: number): CostMeter {
       version: embedder.version,
       dimension: embedder.dimension,
       coverage: embedder.coverage,
+      threadModel: embedder.threadModel,
+      countElsewhere(counted, chars) {
+        texts += counted;
+        tokens += Math.ceil(chars / CHARS_PER_TOKEN);
+      },
       async embed(some, options) {
         let billed: number | undefined;
         const vectors = await embedder.embed(some, {
@@ -269,6 +278,8 @@ export function redactedEmbedder(inner: Embedder, redact: Redact): Embedder {
     version: inner.version,
     dimension: inner.dimension,
     coverage: inner.coverage,
+    threadModel: inner.threadModel,
+    countElsewhere: inner.countElsewhere,
     async embed(texts, options) {
       const clean: string[] = [];
       let chars = 0;

@@ -10,6 +10,7 @@ import type {
   ReferenceSite,
 } from "../model/code-index.ts";
 import type { IndexReport, StoredReport } from "../model/index-report.ts";
+import type { PackedFile } from "../model/packed-file.ts";
 import type { VersionedVector } from "./embedding-store.ts";
 import type { RecallStore } from "./recall-store.ts";
 
@@ -32,6 +33,13 @@ export interface FileWrite extends Omit<IndexedFile, "generation" | "indexedAt">
   readonly symbols: readonly SymbolEntry[];
 }
 
+/** A file whose stored form was computed before, usually in another thread. */
+export interface PackedFileWrite extends Omit<IndexedFile, "generation" | "indexedAt"> {
+  readonly packed: PackedFile;
+  /** The vectors of each chunk. */
+  readonly vectors: readonly (readonly VersionedVector[])[];
+}
+
 export interface CodeBatch {
   readonly at: string;
   /** Applied first: the file keeps its rows and vectors under the new path. Skipped unless `from` still has this content and `to` is free. */
@@ -39,7 +47,7 @@ export interface CodeBatch {
   /** Removed if the file still has this content. `renamedTo`: recorded as a rename to a file that is written separately. */
   readonly removes?: readonly { readonly path: string; readonly contentHash: string; readonly renamedTo?: string | undefined }[];
   /** Each replaces the file at its path. */
-  readonly files?: readonly FileWrite[];
+  readonly files?: readonly (FileWrite | PackedFileWrite)[];
 }
 
 export interface CommitResult {

@@ -7,6 +7,14 @@ export interface EmbedOptions {
   readonly onTokens?: ((tokens: number) => void) | undefined;
 }
 
+/** How another thread opens the same model, where that takes little time and memory. */
+export interface ThreadModel {
+  /** The module, by its path in dist/, its function that returns the embedder, and the options of that function. */
+  readonly module: string;
+  readonly create: string;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
 /** Embeds texts. Model, version and dimension identify a vector space; two spaces are never mixed. */
 export interface Embedder {
   readonly model: string;
@@ -21,5 +29,8 @@ export interface Embedder {
    * falls apart into single characters. Absent: the model is taken to read every text.
    */
   readonly coverage?: ((text: string) => Promise<number>) | undefined;
+  readonly threadModel?: ThreadModel | undefined;
+  /** Counts texts that another thread embedded with `threadModel`. */
+  readonly countElsewhere?: ((texts: number, chars: number) => void) | undefined;
   close(): Promise<void>;
 }

@@ -128,7 +128,7 @@ export async function allCoverCurrent(store: EmbeddingStore, records: readonly (
 }
 
 /** Returns the current version and newer ones. A collection without a version starts with the preferred model, or returns why that cannot be opened. */
-async function liveVersions(
+export async function liveVersions(
   store: EmbeddingStore,
   embedders: Embedders,
   collection: CollectionName,

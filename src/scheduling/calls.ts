@@ -71,6 +71,11 @@ export function beginCall(): () => void {
   return end;
 }
 
+/** Returns whether a call is in flight in this process: background work then does little at a time. */
+export function hasCallsInFlight(): boolean {
+  return Atomics.load(inFlight, 0) > 0;
+}
+
 /** Milliseconds of work for which this thread has not paused yet. */
 let creditMs = 0;
 let resumedAt = performance.now();

@@ -100,6 +100,27 @@ export async function postResult<Result>(work: (reportProgress: (done: number, t
   }
 }
 
+/** The result or the error of one of several tasks, as a thread posts it. */
+export type Settled<Result> = { readonly result: Result } | { readonly failure: Failure };
+
+/** Waits for several tasks in a thread, each of which succeeds or fails alone. The receiver calls `readSettled`. */
+export async function settleAll<Result>(tasks: readonly Promise<Result>[]): Promise<Settled<Result>[]> {
+  return Promise.all(
+    tasks.map((task) =>
+      task.then(
+        (result) => ({ result }),
+        (error: unknown) => ({ failure: toFailure(error) }),
+      ),
+    ),
+  );
+}
+
+/** Returns the result of a task, or raises its error. */
+export function readSettled<Result>(settled: Settled<Result>): Result {
+  if ("failure" in settled) throw toError(settled.failure);
+  return settled.result;
+}
+
 type Message<Result> = { readonly result: Result } | { readonly failure: Failure } | { readonly done: number; readonly total: number };
 
 /** Carries an error between threads: a clone loses its class and, for SQLite's errors, the codes. */

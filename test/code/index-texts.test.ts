@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { packPositions, unpackPositions } from "../../src/stores/rows/index-text.ts";
 import { globMatcher } from "../../src/text/glob.ts";
+import { packPositions, unpackPositions } from "../../src/text/index-text.ts";
 
 describe("packed positions", () => {
   it("come back as they went in, by line and column", () => {

@@ -151,10 +151,11 @@ describe("indexing a batch", () => {
     const storage = (await import("../../src/stores/memory/storage.ts")).memoryStorage();
     const { code } = await import("../../src/code/service.ts");
     const { chunkFile } = await import("../../src/code/chunking/chunk-file.ts");
+    const { deriveFile } = await import("../../src/code/derive-file.ts");
     let healthy = false;
     const parsers = {
-      chunk: async (input: Parameters<typeof chunkFile>[0]) => ({
-        ...chunkFile(input),
+      derive: async (input: Parameters<typeof chunkFile>[0]) => ({
+        ...deriveFile(input.path, chunkFile(input)),
         ...(!healthy && { notice: "Cut by lines, because the parser hung." }),
       }),
       close: async () => {},

@@ -26,10 +26,13 @@ export interface IndexCounts {
   readonly chunks: number;
 }
 
-/** Returns the code service of this process as a target. One batch is parsed while another is embedded and stored. */
+/** Batches in progress at once in this process: some are parsed and embedded while others wait for one commit. */
+export const EMBEDDED_AT_ONCE = 8;
+
+/** Returns the code service of this process as a target. */
 export function embeddedTarget(code: Code, projectPath: string): IndexTarget {
   return {
-    atOnce: 2,
+    atOnce: EMBEDDED_AT_ONCE,
     async hashes(paths) {
       return new Map(Object.entries(await code.hashes({ projectPath, paths })));
     },

@@ -87,6 +87,7 @@ export function staticEmbedder({
     async coverage(text) {
       return (await use()).tokenizer.coverage(splitIdentifiers(text));
     },
+    threadModel: { module: "embedders/local/static.js", create: "staticEmbedder", options: { modelDir, tokenizerFile } },
     async close() {
       closed = true;
       table = undefined;

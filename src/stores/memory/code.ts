@@ -4,8 +4,9 @@ import { hasReportEnded, REPORTS_KEPT, type StoredReport } from "../../model/ind
 import type { CodeFilter, CodeStore, FilePageQuery, FileWrite } from "../../ports/code-store.ts";
 import { bm25 } from "../../text/bm25.ts";
 import { globMatcher } from "../../text/glob.ts";
+import { chunkTerms, PARTLY_INDEXED_CHARS } from "../../text/index-text.ts";
 import { codeTerms } from "../../text/terms.ts";
-import { chunkTerms, PARTLY_INDEXED_CHARS } from "../rows/index-text.ts";
+import { toPlain } from "../rows/file-write.ts";
 import { memoryEmbeddings } from "./embeddings.ts";
 
 interface MemoryFile extends IndexedFile {
@@ -64,7 +65,7 @@ export function memoryCode(projectId: string): CodeStore {
         if (renamedTo !== undefined) renames.push({ oldPath: path, newPath: renamedTo, detectedAt: at });
         removed.push(path);
       }
-      for (const file of writes) write(file, at);
+      for (const file of writes) write(toPlain(file), at);
       return { generation, renamed, removed };
     },
     filesAt: async (paths) =>

@@ -66,6 +66,8 @@ export interface SqliteOptions {
   readonly schema?: DatabaseSchema;
   /** Raises `not_found` instead of creating the file. */
   readonly mustExist?: boolean;
+  /** Leaves the write-ahead log as it is when this connection is closed: for a second connection, because the first one empties it. */
+  readonly keepLog?: boolean;
   readonly lockWaitMs?: number;
   /** KiB of pages that the connection caches at most. */
   readonly cacheKib?: number;
@@ -82,9 +84,10 @@ export interface SqliteOptions {
 const DURABLE = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA secure_delete = ON";
 /**
  * The code index is rebuilt from files that the user has. Its commits do not wait for the disk: in WAL mode a power failure may lose the
- * newest of them but never damages the file. Deleted content is overwritten where that costs no further write.
+ * newest of them but never damages the file. Deleted content is overwritten where that costs no further write. An index run writes the
+ * pages near the roots of its trees in every commit, so a WAL checkpoint every 64 MB writes them to the file a few times only.
  */
-const REBUILDABLE = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1000; PRAGMA secure_delete = FAST";
+const REBUILDABLE = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA secure_delete = FAST";
 
 const CACHE_KIB = 8_000;
 /** Milliseconds that one attempt to open a file may block the thread. The wait between two attempts does not block it. */
@@ -94,6 +97,7 @@ export async function openSqlite({
   path,
   schema,
   mustExist = false,
+  keepLog = false,
   lockWaitMs = LIMITS.lockWaitMs,
   cacheKib = CACHE_KIB,
   onNotice,
@@ -160,7 +164,7 @@ export async function openSqlite({
       closed = true;
       writes.close();
       eraser.close();
-      emptyWal(connection);
+      if (!keepLog) emptyWal(connection);
       tx.forget();
       connection.close();
     },

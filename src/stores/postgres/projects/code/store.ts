@@ -12,9 +12,10 @@ import {
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import type { Candidates } from "../../../../ports/recall-store.ts";
+import { PARTLY_INDEXED_CHARS } from "../../../../text/index-text.ts";
 import { codeTerms } from "../../../../text/terms.ts";
-import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns, unpack } from "../../../rows/chunk-row.ts";
-import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
+import { unpack } from "../../../../text/text-blocks.ts";
+import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns } from "../../../rows/chunk-row.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";
 import { quoteLexeme, rankByKeywords, type WhereFrom } from "../full-text.ts";

@@ -1,6 +1,6 @@
 import type { DefinitionSite, FileSymbols, ReferenceSite } from "../../../../model/code-index.ts";
 import type { CodeFilter } from "../../../../ports/code-store.ts";
-import { referencesWithin, unpackOutline, unpackPositions } from "../../../rows/index-text.ts";
+import { referencesWithin, unpackOutline, unpackPositions } from "../../../../text/index-text.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
 import { conditions } from "./filter.ts";
 

@@ -1,8 +1,11 @@
 import { chunkId } from "../../../../model/code-index.ts";
-import type { CodeBatch, CommitResult, FileWrite } from "../../../../ports/code-store.ts";
+import type { PackedSymbols } from "../../../../model/packed-file.ts";
+import type { CodeBatch, CommitResult, PackedFileWrite } from "../../../../ports/code-store.ts";
+import { chunkTerms, unpackNames } from "../../../../text/index-text.ts";
+import { blocksOf } from "../../../../text/pack-file.ts";
 import { codeTerms } from "../../../../text/terms.ts";
-import { packTexts, type TextColumns, textReader } from "../../../rows/chunk-row.ts";
-import { chunkTerms, packSymbols } from "../../../rows/index-text.ts";
+import { type TextColumns, textReader } from "../../../rows/chunk-row.ts";
+import { toPacked } from "../../../rows/file-write.ts";
 import type { PostgresTx } from "../../driver/driver.ts";
 import { toPgvector } from "../../driver/pgvector.ts";
 import { toTimestamp } from "../../driver/time.ts";
@@ -39,7 +42,7 @@ export async function commitCode(tx: PostgresTx, tables: ProjectTables, projectI
     if (renamedTo !== undefined) await recordRename(step, path, renamedTo);
     removed.push(path);
   }
-  for (const file of batch.files ?? []) await writeFile(step, file);
+  for (const file of batch.files ?? []) await writeFile(step, toPacked(file));
   return { generation, renamed, removed };
 }
 
@@ -49,9 +52,9 @@ export async function waitForCommits(tx: PostgresTx): Promise<void> {
   await tx.run("UPDATE code_generation SET last = last WHERE id = 1");
 }
 
-async function writeFile(step: Step, file: FileWrite): Promise<void> {
+async function writeFile(step: Step, file: PackedFileWrite): Promise<void> {
   const { tx, projectId, generation, at } = step;
-  const { path, contentHash, language, bytes, lines, notice, chunks } = file;
+  const { path, contentHash, language, bytes, lines, notice, packed, vectors } = file;
   const written = await tx.get<FileRow>(
     `INSERT INTO indexed_files (project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      ON CONFLICT (project_id, file_path) DO UPDATE SET content_hash = excluded.content_hash, generation = excluded.generation,
@@ -75,25 +78,25 @@ async function writeFile(step: Step, file: FileWrite): Promise<void> {
     projectId,
     path,
     generation,
-    chunks.length,
+    packed.outlines.length,
     at,
   );
   const ids = await putChunks(step, fileKey, file);
-  await putVectors(step, ids, chunks);
+  await putVectors(step, ids, vectors);
   await removeChunks(tx, "SELECT key FROM code_chunks WHERE file_key = $1 AND generation < $2", fileKey, generation);
   await removeSymbols(tx, fileKey);
-  await putSymbols(tx, fileKey, file);
+  await putSymbols(tx, fileKey, packed.symbols);
 }
 
 /** Returns the ids of the chunks. */
-async function putChunks({ tx, projectId, generation }: Step, fileKey: number, { path, chunks }: FileWrite): Promise<string[]> {
-  const { blocks, places } = packTexts(chunks.map(({ chunk }) => chunk.text));
+async function putChunks({ tx, projectId, generation }: Step, fileKey: number, { path, packed }: PackedFileWrite): Promise<string[]> {
+  const { outlines, places, terms } = packed;
   const texts = await tx.all<{ key: number }>(
     `INSERT INTO code_texts (body) SELECT decode(g.body, 'hex') FROM unnest($1::text[]) WITH ORDINALITY AS g (body, place) ORDER BY g.place RETURNING key`,
-    blocks.map(toHex),
+    blocksOf(packed).map(toHex),
   );
   const textKeys = texts.map(({ key }) => key).sort((a, b) => a - b);
-  const each = <T>(value: (chunk: (typeof chunks)[number]["chunk"]) => T) => chunks.map(({ chunk }) => value(chunk));
+  const each = <T>(value: (chunk: (typeof outlines)[number]) => T) => outlines.map(value);
   const ids = each(({ index }) => chunkId(projectId, path, index, generation));
   await tx.run(
     `INSERT INTO code_chunks (file_key, generation, id, chunk_index, kind, name, parents, defines, start_line, end_line, text_key, text_start, text_length, terms)
@@ -114,14 +117,14 @@ async function putChunks({ tx, projectId, generation }: Step, fileKey: number, {
     places.map(({ block }) => textKeys[block]!),
     places.map(({ start }) => start),
     places.map(({ length }) => length),
-    each((chunk) => tsvectorOf(codeTerms(chunkTerms(path, chunk)))),
+    terms.map((some) => tsvectorOf(some === "" ? [] : some.split(" "))),
   );
   return ids;
 }
 
 /** Skips versions that were dropped meanwhile. */
-async function putVectors({ tx, tables }: Step, ids: readonly string[], chunks: FileWrite["chunks"]): Promise<void> {
-  const entries = chunks.flatMap(({ vectors }, index) => vectors.map(({ versionId, vector }) => ({ id: ids[index]!, versionId, vector })));
+async function putVectors({ tx, tables }: Step, ids: readonly string[], all: PackedFileWrite["vectors"]): Promise<void> {
+  const entries = all.flatMap((vectors, index) => vectors.map(({ versionId, vector }) => ({ id: ids[index]!, versionId, vector })));
   if (entries.length === 0) return;
   await tx.run(
     `INSERT INTO vectors (collection, version_id, key, vector)
@@ -133,9 +136,9 @@ async function putVectors({ tx, tables }: Step, ids: readonly string[], chunks: 
   );
 }
 
-async function putSymbols(tx: PostgresTx, fileKey: number, { symbols }: FileWrite): Promise<void> {
-  const { names, outline } = packSymbols(symbols);
-  await tx.run("INSERT INTO code_outlines (file_key, body) VALUES ($1, decode($2, 'hex'))", fileKey, toHex(outline));
+async function putSymbols(tx: PostgresTx, fileKey: number, symbols: PackedSymbols): Promise<void> {
+  await tx.run("INSERT INTO code_outlines (file_key, body) VALUES ($1, decode($2, 'hex'))", fileKey, toHex(symbols.outline));
+  const names = unpackNames(symbols);
   if (names.length === 0) return;
   await tx.run(
     `INSERT INTO code_symbols (file_key, name, defined, used, positions)

@@ -1,12 +1,13 @@
 import { parentPort } from "node:worker_threads";
-import { postResult } from "../../../../scheduling/run-in-thread.ts";
+import { postResult, settleAll } from "../../../../scheduling/run-in-thread.ts";
 import { isSameFile } from "../../driver/databases.ts";
 import { inodeOf, openSqlite, type SqliteDatabase } from "../../driver/driver.ts";
-import { type CommitOrder, commitBatch } from "./commit.ts";
+import { writeBatch } from "./commit.ts";
+import type { CommitOrder } from "./commit-thread.ts";
 
 /**
- * Milliseconds that a file stays open for the next batch: opening it, and emptying its log when it is closed, takes as long as a small
- * batch. Not longer, because a restore and a deletion of the index wait for it.
+ * Milliseconds that a file stays open for the next batches: opening it takes as long as a small batch. Not longer, because a restore and
+ * a deletion of the index wait for it.
  */
 const OPEN_MS = 100;
 
@@ -16,7 +17,7 @@ let closing: NodeJS.Timeout | undefined;
 async function open(path: string): Promise<SqliteDatabase> {
   clearTimeout(closing);
   if (opened && (opened.database.path !== path || !isSameFile(path, opened.inode))) close();
-  opened ??= { database: await openSqlite({ path, mustExist: true }), inode: inodeOf(path) };
+  opened ??= { database: await openSqlite({ path, mustExist: true, keepLog: true }), inode: inodeOf(path) };
   return opened.database;
 }
 
@@ -25,17 +26,16 @@ function close(): void {
   opened = undefined;
 }
 
-/** Commits large batches for the main thread, whose event loop they would block. Orders come one after the other. */
-parentPort!.on("message", ({ path, projectId, batch }: CommitOrder) =>
+/**
+ * Commits large batches for the main thread, whose event loop they would block. The batches of one order are queued together, so that
+ * they share one transaction; each succeeds or fails alone.
+ */
+parentPort!.on("message", ({ path, projectId, batches }: CommitOrder) =>
   postResult(async () => {
     const database = await open(path);
-    try {
-      return await commitBatch(database, projectId, batch);
-    } catch (error) {
-      close(); // the next batch may meet a file that was repaired
-      throw error;
-    } finally {
-      closing = setTimeout(close, OPEN_MS);
-    }
+    const results = await settleAll(batches.map((batch) => writeBatch(database, projectId, batch)));
+    if (results.some((result) => "failure" in result)) close(); // the next batch may meet a file that was repaired
+    closing = setTimeout(close, OPEN_MS);
+    return results;
   }),
 );

@@ -3,7 +3,9 @@ import { type CodeChunk, chunkFingerprint, chunkText, type FileRename, type Inde
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/calls.ts";
+import { PARTLY_INDEXED_CHARS } from "../../../../text/index-text.ts";
 import { codeTerms } from "../../../../text/terms.ts";
+import { unpack } from "../../../../text/text-blocks.ts";
 import {
   type Blocks,
   type ChunkRow,
@@ -13,9 +15,7 @@ import {
   recentBlocks,
   type TextColumns,
   textReader,
-  unpack,
 } from "../../../rows/chunk-row.ts";
-import { PARTLY_INDEXED_CHARS } from "../../../rows/index-text.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
 import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "../embeddings.ts";

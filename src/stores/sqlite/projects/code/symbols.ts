@@ -1,5 +1,5 @@
 import type { DefinitionSite, FileSymbols, ReferenceSite } from "../../../../model/code-index.ts";
-import { referencesWithin, unpackOutline, unpackPositions } from "../../../rows/index-text.ts";
+import { referencesWithin, unpackOutline, unpackPositions } from "../../../../text/index-text.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { type FileFilter, IN_LIST, whereOf } from "./filter.ts";
 

@@ -1,13 +1,14 @@
 import { chunkId } from "../../../../model/code-index.ts";
-import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
+import type { PackedSymbols } from "../../../../model/packed-file.ts";
+import type { CodeBatch, CommitResult, PackedFileWrite } from "../../../../ports/code-store.ts";
 import { yieldToCalls } from "../../../../scheduling/calls.ts";
+import { chunkTerms, unpackNames, unpackOutline } from "../../../../text/index-text.ts";
+import { blocksOf } from "../../../../text/pack-file.ts";
 import { codeTerms } from "../../../../text/terms.ts";
 import { type TextColumns, textReader } from "../../../rows/chunk-row.ts";
-import { chunkTerms, type PackedSymbols, unpackOutline } from "../../../rows/index-text.ts";
 import type { SqliteTx } from "../../driver/driver.ts";
 import { putVectorsByVersion, removeVectors } from "../embeddings.ts";
 import { insertTerms, putTerms, removeTerms } from "../full-text.ts";
-import type { FileRows } from "./commit.ts";
 
 export const CODE_FTS = "code_fts";
 
@@ -18,7 +19,7 @@ interface FileRow {
 }
 
 interface RowBatch extends Omit<CodeBatch, "files"> {
-  readonly files: readonly FileRows[];
+  readonly files: readonly PackedFileWrite[];
 }
 
 /** A commit in progress. It writes and removes vectors at its end, all together: the vector index is then changed once. */
@@ -45,15 +46,15 @@ export function commitCode(tx: SqliteTx, projectId: string, { at, renames = [], 
     if (renamedTo !== undefined) recordRename(commit, path, renamedTo);
     removed.push(path);
   }
-  for (const rows of files) writeFile(commit, rows);
+  for (const file of files) writeFile(commit, file);
   removeVectors(tx, "code", commit.removedChunks);
   putVectorsByVersion(tx, "code", commit.vectors);
   return { generation, renamed, removed };
 }
 
-function writeFile(commit: Commit, rows: FileRows): void {
+function writeFile(commit: Commit, file: PackedFileWrite): void {
   const { tx, projectId, generation, at } = commit;
-  const { path, contentHash, language, bytes, lines, notice, chunks } = rows.file;
+  const { path, contentHash, language, bytes, lines, notice, packed, vectors } = file;
   const { file_key: fileKey } = tx.get<{ file_key: number }>(
     `INSERT INTO indexed_files (project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -77,10 +78,10 @@ function writeFile(commit: Commit, rows: FileRows): void {
     projectId,
     path,
     generation,
-    chunks.length,
+    packed.outlines.length,
     at,
   );
-  for (const [place, key] of insertChunks(commit, rows, fileKey).entries()) addVectors(commit, key, chunks[place]!.vectors);
+  for (const [place, key] of insertChunks(commit, file, fileKey).entries()) addVectors(commit, key, vectors[place]!);
   const previous = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ? AND generation < ?", fileKey, generation);
   commit.removedChunks.push(
     ...removeChunks(
@@ -88,10 +89,10 @@ function writeFile(commit: Commit, rows: FileRows): void {
       previous.map(({ key }) => key),
     ),
   );
-  putSymbols(tx, fileKey, rows.symbols);
+  putSymbols(tx, fileKey, packed.symbols);
 }
 
-function addVectors({ vectors }: Commit, key: number, own: FileRows["file"]["chunks"][number]["vectors"]): void {
+function addVectors({ vectors }: Commit, key: number, own: PackedFileWrite["vectors"][number]): void {
   for (const { versionId, vector } of own) {
     const entries = vectors.get(versionId);
     if (entries) entries.push({ key, vector });
@@ -103,13 +104,10 @@ function addVectors({ vectors }: Commit, key: number, own: FileRows["file"]["chu
  * Inserts the chunks of a file with their texts, and returns the keys of the chunks. Holds the write lock of the code index while it
  * pauses; no other database is affected.
  */
-function insertChunks(
-  { tx, projectId, generation }: Commit,
-  { file: { path, chunks }, blocks, places, words }: FileRows,
-  fileKey: number,
-): number[] {
-  const textKeys = blocks.map((body) => tx.run("INSERT INTO code_texts (body) VALUES (?)", body).lastId);
-  return chunks.map(({ chunk }, place) => {
+function insertChunks({ tx, projectId, generation }: Commit, { path, packed }: PackedFileWrite, fileKey: number): number[] {
+  const { outlines, places, terms } = packed;
+  const textKeys = blocksOf(packed).map((body) => tx.run("INSERT INTO code_texts (body) VALUES (?)", body).lastId);
+  return outlines.map((chunk, place) => {
     yieldToCalls();
     const { block, start, length } = places[place]!;
     const { lastId: key } = tx.run(
@@ -129,15 +127,15 @@ function insertChunks(
       start,
       length,
     );
-    insertTerms(tx, CODE_FTS, key, words[place]!);
+    insertTerms(tx, CODE_FTS, key, terms[place]!);
     return key;
   });
 }
 
-function putSymbols(tx: SqliteTx, fileKey: number, { names, outline }: PackedSymbols): void {
+function putSymbols(tx: SqliteTx, fileKey: number, symbols: PackedSymbols): void {
   removeSymbols(tx, fileKey);
-  tx.run("INSERT INTO code_outlines (file_key, body) VALUES (?, ?)", fileKey, outline);
-  for (const { name, defined, used, positions } of names)
+  tx.run("INSERT INTO code_outlines (file_key, body) VALUES (?, ?)", fileKey, symbols.outline);
+  for (const { name, defined, used, positions } of unpackNames(symbols))
     tx.run(
       "INSERT INTO code_symbols (name, file_key, defined, used, positions) VALUES (?, ?, ?, ?, ?)",
       name,

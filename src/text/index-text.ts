@@ -1,5 +1,6 @@
-import type { Chunk, CodeKind, SymbolDefinition, SymbolEntry } from "../../model/code-chunk.ts";
-import { pack, unpack } from "./chunk-row.ts";
+import type { Chunk, CodeKind, SymbolDefinition, SymbolEntry } from "../model/code-chunk.ts";
+import type { PackedSymbols } from "../model/packed-file.ts";
+import { pack, unpack } from "./text-blocks.ts";
 
 /** Characters of a chunk that are indexed. A line of a bundled file can have megabytes, and PostgreSQL refuses that many terms. */
 const MAX_TERMS_CHARS = 100_000;
@@ -24,15 +25,6 @@ export interface PackedName {
   readonly positions: Uint8Array;
 }
 
-/**
- * The stored form of a file's symbols: one small entry per name, of which a chunk has about four. The outline, one compressed text,
- * holds the details of the definitions and the list of all names.
- */
-export interface PackedSymbols {
-  readonly names: readonly PackedName[];
-  readonly outline: Uint8Array;
-}
-
 export type OutlinedDefinition = Omit<SymbolDefinition, "role">;
 
 export function packSymbols(symbols: readonly SymbolEntry[]): PackedSymbols {
@@ -52,10 +44,36 @@ export function packSymbols(symbols: readonly SymbolEntry[]): PackedSymbols {
     definitions.map(({ name, kind, line, column, endLine, parents }) => [name, kind, line, column, endLine - line, parents]),
     [...names].filter(([, { defined }]) => defined === 0).map(([name]) => name),
   ];
+  const figures = new Uint32Array(names.size * 3);
+  const positions: number[] = [];
+  let at = 0;
+  for (const { defined, uses } of names.values()) {
+    const before = positions.length;
+    pushPositions(positions, uses);
+    figures.set([defined, uses.length, positions.length - before], at);
+    at += 3;
+  }
   return {
-    names: [...names].map(([name, { defined, uses }]) => ({ name, defined, used: uses.length, positions: packPositions(uses) })),
+    names: [...names.keys()].map((name) => `${name}\0`).join(""),
+    figures,
+    positions: Uint8Array.from(positions),
     outline: pack(JSON.stringify(outline)),
   };
+}
+
+/** Returns the entries of a file's names. */
+export function unpackNames({ names, figures, positions }: PackedSymbols): PackedName[] {
+  const entries: PackedName[] = [];
+  let start = 0;
+  for (let place = 0, from = 0; place < figures.length; place += 3) {
+    const end = names.indexOf("\0", from);
+    const to = start + figures[place + 2]!;
+    const counts = { defined: figures[place]!, used: figures[place + 1]! };
+    entries.push({ name: names.slice(from, end), ...counts, positions: positions.subarray(start, to) });
+    from = end + 1;
+    start = to;
+  }
+  return entries;
 }
 
 /** Returns the definitions by line and column, and all names of the file. */
@@ -93,6 +111,11 @@ export interface Position {
 /** Positions in order. Lines as differences, all numbers seven bits to a byte. */
 export function packPositions(positions: readonly Position[]): Uint8Array {
   const bytes: number[] = [];
+  pushPositions(bytes, positions);
+  return Uint8Array.from(bytes);
+}
+
+function pushPositions(bytes: number[], positions: readonly Position[]): void {
   const push = (value: number) => {
     let rest = value;
     for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
@@ -104,7 +127,6 @@ export function packPositions(positions: readonly Position[]): Uint8Array {
     push(position.column);
     line = position.line;
   }
-  return Uint8Array.from(bytes);
 }
 
 /** Returns the uses of these names in a range of lines, by line and column. */
