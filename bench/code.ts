@@ -15,7 +15,7 @@ const FILES = 2_500;
 /** Limits of one batch. */
 const BATCH = { files: 10, bytes: 1_000_000 };
 const TOUCHED_SHARE = 0.01;
-const projectPath = "/bench/code";
+const PROJECT = "/bench/code";
 
 /** Measures the whole code index: files of the pinned corpus with the static model, compared with ripgrep and a plain FTS5 table. */
 export default {
@@ -28,7 +28,7 @@ export default {
     bench.record({ name: "mb", value: bytes / 1e6, unit: "MB" });
 
     const dataDir = bench.scratch();
-    const file = codeFileOf(join(dataDir, "projects", `${projectDatabaseName(projectPath)}.db`));
+    const file = codeFileOf(join(dataDir, "projects", `${projectDatabaseName(PROJECT)}.db`));
     const cairn = await open({ dataDir, embedder: { kind: "static" } });
     let isOpen = true;
     bench.defer(async () => {
@@ -55,8 +55,15 @@ export default {
     bench.record({ name: "unchanged_ratio", value: unchanged / cold, unit: "× cold" });
     bench.record({ name: "touched_ratio", value: incremental / cold, unit: "× cold" });
     await queries(bench, cairn, touched);
+    const clone = "/bench/clone";
+    const files = touched.map(({ path, content }) => ({ path, contentHash: createHash("sha256").update(content).digest("hex") }));
+    const second = await seconds(async () => {
+      await cairn.code.seed({ projectPath: clone, sample: files.slice(0, 50), list: async () => files });
+      await indexTree(cairn, touched, clone);
+    });
+    bench.record({ name: "second_clone_ratio", value: second / cold, unit: "× cold" });
 
-    const { chunks } = await cairn.code.stats({ projectPath });
+    const { chunks } = await cairn.code.stats({ projectPath: PROJECT });
     bench.record({ name: "chunks", value: chunks, unit: "chunks" });
     bench.record({ name: "fts5_bytes_per_source_byte", value: fts5.bytes / bytes, unit: "bytes" });
     isOpen = false;
@@ -71,7 +78,7 @@ export default {
 } satisfies Benchmark;
 
 /** Does what an index run does after reading files: hashes them, asks which changed, sends those and finishes with the manifest. */
-async function indexTree(cairn: Cairn, sources: readonly CorpusFile[]): Promise<void> {
+async function indexTree(cairn: Cairn, sources: readonly CorpusFile[], projectPath = PROJECT): Promise<void> {
   const known = await cairn.code.hashes({ projectPath, paths: sources.map(({ path }) => path) });
   const changed = sources.filter(({ path, content }) => known[path] !== createHash("sha256").update(content).digest("hex"));
   const queue = batches(changed);
@@ -130,8 +137,8 @@ async function queries(bench: Bench, cairn: Cairn, sources: readonly CorpusFile[
   const asked = (round: number) => QUERIES[round % QUERIES.length]!;
   const taken = await bench.times(
     {
-      cairn: (round) => cairn.code.search({ projectPath, query: asked(round) }),
-      keyword: (round) => cairn.code.search({ projectPath, query: asked(round), mode: "keyword" }),
+      cairn: (round) => cairn.code.search({ projectPath: PROJECT, query: asked(round) }),
+      keyword: (round) => cairn.code.search({ projectPath: PROJECT, query: asked(round), mode: "keyword" }),
       ripgrep: (round) => ripgrep.search(folder, extractQueryTerms(asked(round))),
     },
     { rounds: 5 * QUERIES.length, warmUp: QUERIES.length },

@@ -10,7 +10,7 @@ import { CairnError } from "../model/errors.ts";
 import { assertProject } from "../model/ids.ts";
 import type { IndexResult, IndexWork, ManifestPage, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { CodeFilter, CodeStore, Compacted } from "../ports/code-store.ts";
+import type { CodeFilter, CodeStore, Compacted, FileContent } from "../ports/code-store.ts";
 import type { EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
@@ -78,6 +78,11 @@ export interface Code extends CodeJobs {
   perform(work: IndexWork, options?: CallOptions): Promise<IndexResult>;
   /** Completes a full index run: removes indexed files that are missing from the manifest, within the range of its page. */
   finish(end: InProject & ManifestPage): Promise<{ readonly removed: readonly string[]; readonly renamed: readonly FileRename[] }>;
+  /**
+   * Creates the index of a project from that of another one with the same files, such as another clone, and returns the number of files.
+   * Takes over only files that `list` returns with the same path and content. For a caller that owns all projects of the storage.
+   */
+  seed(of: InProject & SeedFiles): Promise<{ readonly files: number }>;
   /** Returns the content hash of each of these paths that is indexed without problems. */
   hashes(of: InProject & { readonly paths: readonly string[] }): Promise<Readonly<Record<string, string>>>;
   search(query: InProject & Omit<CodeSearch, "topK"> & { readonly topK?: number | undefined }, options?: CallOptions): Promise<CodeAnswer>;
@@ -109,6 +114,13 @@ export interface Code extends CodeJobs {
   clean(what: InProject & { readonly glob?: string | undefined }): Promise<{ readonly removed: number }>;
   /** Removes orphaned rows and old renames, optimises the full-text index and frees disk space. */
   compact(of: InProject): Promise<Compacted & { readonly orphans: CodeOrphans }>;
+}
+
+export interface SeedFiles {
+  /** Some files of the project, which decide whether another index is worth a copy. */
+  readonly sample: readonly FileContent[];
+  /** Returns all files of the project. */
+  readonly list: () => Promise<readonly FileContent[]>;
 }
 
 export interface CodeDeps extends IndexDeps {
@@ -194,6 +206,11 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     async indexBatch(batch, options) {
       const { files, embeddedTexts, notEmbedded } = await perform(await prepare(batch, options), options);
       return { files, embeddedTexts, notEmbedded };
+    },
+
+    async seed({ projectPath, sample, list }) {
+      const store = await create(projectPath);
+      return { files: (await store.seed?.(sample, list)) ?? 0 };
     },
 
     async hashes({ projectPath, paths }) {

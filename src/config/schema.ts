@@ -103,6 +103,11 @@ export const CONFIG = {
       () => z.int().min(1).max(100_000),
       "Batches of code that may wait to be indexed; more are refused until there is room. Default: 32, or 1000 on PostgreSQL.",
     ),
+    reuse: setting(
+      () => z.boolean(),
+      "Whether the first index of a project takes over files that another project of this data folder has indexed.",
+      { default: true },
+    ),
     batch_files: setting(() => z.int().min(1).max(1_000), "Files that are indexed in one step, at most.", {
       default: 10,
       fromProject: true,

@@ -145,5 +145,21 @@ export interface CodeJobStore {
   filePage(query: FilePageQuery): Promise<{ readonly files: readonly IndexedFile[]; readonly total: number }>;
 }
 
+/** A file of a project by its path and the hash of its content. */
+export interface FileContent {
+  readonly path: string;
+  readonly contentHash: string;
+}
+
+/** Fills a new index with what the storage has derived from the same files before. */
+export interface CodeSeedStore {
+  /**
+   * Creates the index from that of another project of the same storage, if one has most files of the sample. Takes over only files that
+   * `list` returns with the same path and content, and returns their number. Does nothing if the index exists. Absent where projects of
+   * several users share a storage.
+   */
+  seed?(sample: readonly FileContent[], list: () => Promise<readonly FileContent[]>): Promise<number>;
+}
+
 /** The code index of one project. */
-export interface CodeStore extends CodeIndexStore, CodeSearchStore, CodeSymbolStore, CodeMaintenanceStore, CodeJobStore {}
+export interface CodeStore extends CodeIndexStore, CodeSearchStore, CodeSymbolStore, CodeMaintenanceStore, CodeJobStore, CodeSeedStore {}

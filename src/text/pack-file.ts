@@ -1,8 +1,7 @@
 import type { Chunk, SymbolEntry } from "../model/code-chunk.ts";
 import type { PackedFile } from "../model/packed-file.ts";
-import { chunkTerms, packSymbols, unpackNames, unpackOutline, unpackPositions } from "./index-text.ts";
+import { chunkTerms, packSymbols, packTexts, unpack, unpackNames, unpackOutline, unpackPositions } from "./index-text.ts";
 import { codeTerms } from "./terms.ts";
-import { packTexts, unpack } from "./text-blocks.ts";
 
 export interface PlainFile {
   readonly chunks: readonly Chunk[];

@@ -1,5 +1,5 @@
 import type { SourceFile } from "../../code/index-batch.ts";
-import type { Code } from "../../code/service.ts";
+import type { Code, SeedFiles } from "../../code/service.ts";
 import { asCairnError, type ErrorCode } from "../../model/errors.ts";
 import type { FileOutcome } from "../../model/index-job.ts";
 import type { IndexReport } from "../../model/index-report.ts";
@@ -15,6 +15,8 @@ export interface IndexTarget {
   /** Removes files that are not in the manifest. Returns how many were removed, and how many were renamed instead. */
   finish(manifest: readonly string[], signal: AbortSignal): Promise<{ readonly removed: number; readonly renamed: number }>;
   counts(signal: AbortSignal): Promise<IndexCounts>;
+  /** Takes over what another project of the same user has indexed; see `Code.seed`. Absent for a server. */
+  seed?(files: SeedFiles): Promise<{ readonly files: number }>;
   /** Reports the job to those who look at the index, and returns whether one of them asked to cancel it. */
   report(report: IndexReport, signal: AbortSignal): Promise<{ readonly cancelRequested: boolean }>;
   /** Batches that may be in progress at once. */
@@ -30,8 +32,9 @@ export interface IndexCounts {
 export const EMBEDDED_AT_ONCE = 8;
 
 /** Returns the code service of this process as a target. */
-export function embeddedTarget(code: Code, projectPath: string): IndexTarget {
+export function embeddedTarget(code: Code, projectPath: string, { reuse = false }: { readonly reuse?: boolean } = {}): IndexTarget {
   return {
+    ...(reuse && { seed: (files: SeedFiles) => code.seed({ projectPath, ...files }) }),
     atOnce: EMBEDDED_AT_ONCE,
     async hashes(paths) {
       return new Map(Object.entries(await code.hashes({ projectPath, paths })));
@@ -87,5 +90,6 @@ export function withRetry(
     finish: (manifest, signal) => repeat(signal, () => target.finish(manifest, signal)),
     counts: target.counts, // optional, so a failure is not retried
     report: target.report, // as well
+    ...(target.seed && { seed: target.seed }), // as well
   };
 }

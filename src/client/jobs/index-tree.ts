@@ -3,6 +3,7 @@ import type { SourceFile } from "../../code/index-batch.ts";
 import { asCairnError, CairnError } from "../../model/errors.ts";
 import type { FileOutcome } from "../../model/index-job.ts";
 import { LIMITS } from "../../model/limits.ts";
+import type { FileContent } from "../../ports/code-store.ts";
 import { slots } from "../../scheduling/concurrency.ts";
 import type { HashCache } from "../files/hash-cache.ts";
 import { readSource, type SourceText } from "../files/read-source.ts";
@@ -29,6 +30,8 @@ const BATCH_FILES = 10;
 const BATCH_BYTES = 1_000_000;
 /** Paths in one request for hashes. */
 const HASHES_AT_ONCE = 1_000;
+/** Files whose content decides whether the index of another project is worth a copy. */
+const SAMPLE_FILES = 50;
 /** Attempts per file before the job reports it as failed. */
 const ATTEMPTS = 2;
 /** Milliseconds between saves of the hash cache, so that a killed job need not read every file again. */
@@ -45,6 +48,10 @@ export async function indexTree(options: IndexTreeOptions): Promise<void> {
   const { files, unreadable } = await listFiles(options);
   tally.total(files.length);
 
+  if (target.seed) {
+    tally.phase("copying");
+    await seedIndex(options, target.seed, files);
+  }
   tally.phase("comparing");
   const indexed = await indexedHashes(target, files, signal);
   const pass: Pass = { ...options, indexed, excluded: new Set(), retry: new Set() };
@@ -92,6 +99,35 @@ async function listFiles({ root, includeIgnored = false, anywhere = false, signa
     if (files.length % 500 === 0) tally.walked(files.length);
   }
   return { files, unreadable };
+}
+
+/** Lets a new index take over what another project has indexed. A failure costs time only: the files are indexed as usual. */
+async function seedIndex(options: IndexTreeOptions, seed: NonNullable<IndexTarget["seed"]>, files: readonly WalkedFile[]): Promise<void> {
+  const { target, signal } = options;
+  if (((await target.counts(signal).catch(() => undefined))?.files ?? 1) > 0) return;
+  const step = Math.ceil(files.length / SAMPLE_FILES);
+  const sample = await hashFiles(
+    options,
+    files.filter((_, index) => index % step === 0),
+  );
+  await seed({ sample, list: () => hashFiles(options, files) }).catch((error: unknown) => {
+    if (signal.aborted) throw error;
+  });
+}
+
+/** Returns the content hashes of the files that can be indexed. The cache takes them, so that the comparison reads no file again. */
+async function hashFiles({ root, cache, signal }: IndexTreeOptions, files: readonly WalkedFile[]): Promise<FileContent[]> {
+  const hashed: FileContent[] = [];
+  for (const file of files) {
+    signal.throwIfAborted();
+    const cached = cache.get(file.path, file);
+    if (cached && "skip" in cached) continue;
+    const source = cached ? undefined : await readSource(root, file.path);
+    if (source?.type === "source") cache.set(file.path, source.stat, source);
+    const contentHash = cached?.hash ?? (source?.type === "source" ? source.hash : undefined);
+    if (contentHash !== undefined) hashed.push({ path: file.path, contentHash });
+  }
+  return hashed;
 }
 
 async function indexedHashes(target: IndexTarget, files: readonly WalkedFile[], signal: AbortSignal): Promise<Map<string, string>> {

@@ -39,8 +39,9 @@ async function openTarget(config: Config, projectPath: string, cairn: Cairn | un
     return { target, close: async () => {} };
   }
   const { embeddedTarget } = await import("./index-target.ts");
-  if (cairn) return { target: embeddedTarget(cairn.code, projectPath), close: async () => {} };
+  const { reuse } = code;
+  if (cairn) return { target: embeddedTarget(cairn.code, projectPath, { reuse }), close: async () => {} };
   const { openFromConfig } = await import("../../open/open-from-config.ts");
   const opened = await openFromConfig(config, "own"); // many texts: they would take the time of the process that embeds for others
-  return { target: embeddedTarget(opened.code, projectPath), close: () => opened.close() };
+  return { target: embeddedTarget(opened.code, projectPath, { reuse }), close: () => opened.close() };
 }

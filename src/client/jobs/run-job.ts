@@ -101,7 +101,9 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
     const { target, close } = await openTarget();
     closeTarget = close;
     const isWatch = onFolder !== undefined;
-    announceTo = async (signal) => (isWatch && isIdle(reported) ? NOT_CANCELLED : target.report(toReport(reported), signal));
+    // A report creates the index, and only a missing index can be copied from another project.
+    const isEarly = () => target.seed !== undefined && EARLY_PHASES.has(counting.state().phase);
+    announceTo = async (signal) => (isEarly() || (isWatch && isIdle(reported)) ? NOT_CANCELLED : target.report(toReport(reported), signal));
     await announce();
     try {
       const { batchFiles, batchBytes } = settings;
@@ -140,6 +142,8 @@ export async function runJob({ dataDir, job, lease, openTarget, stop, onFolder, 
   return reported;
 }
 
+/** Phases before the index may be created. */
+const EARLY_PHASES: ReadonlySet<string> = new Set(["starting", "walking", "copying"]);
 const NOT_CANCELLED = { cancelRequested: false };
 
 /** Whether a job found nothing to do. */

@@ -1,6 +1,6 @@
 import type { CodeKind } from "../../model/code-chunk.ts";
 import type { CodeOutline } from "../../model/code-index.ts";
-import { unpack } from "../../text/text-blocks.ts";
+import { unpack } from "../../text/index-text.ts";
 
 /** Where the text of a chunk is: a range of a compressed block. */
 export interface TextColumns {

@@ -1,6 +1,6 @@
 import type { SqliteTx } from "../../../src/stores/sqlite/driver/driver.ts";
-import { encode, readDelta, strideOf } from "../../../src/stores/sqlite/vectors/codes.ts";
-import { storedVectors, toVector } from "../../../src/stores/sqlite/vectors/rebuild.ts";
+import { encode, readDelta, readVector, strideOf } from "../../../src/stores/sqlite/vectors/codes.ts";
+import { storedVectors } from "../../../src/stores/sqlite/vectors/rebuild.ts";
 import { CENTROIDS, DamagedCodes, directory, readSegment } from "../../../src/stores/sqlite/vectors/segments.ts";
 import { findCollection, type VectorCollection } from "../../../src/stores/sqlite/vectors/writer.ts";
 
@@ -57,7 +57,7 @@ export function vectorReader(tx: SqliteTx) {
       const collection = findCollection(tx, name, versionId);
       const row =
         collection && tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE collection_id = ? AND key = ?", collection.id, key);
-      return row && toVector(row.vector, collection.dimension);
+      return row && readVector(row.vector, collection.dimension);
     },
   };
 }

@@ -5,6 +5,7 @@ import type { EmbeddingStore, EmbeddingVersion, PieceRef, Unembedded, VersionedV
 import { pieceText } from "../../../text/pieces.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx } from "../driver/driver.ts";
+import { cosineTo, readVector } from "../vectors/codes.ts";
 import { findCollection, vectorWriter } from "../vectors/writer.ts";
 import { repairMirror } from "./derived-parts.ts";
 import type { Keyed, KnownKeys } from "./nearest.ts";
@@ -167,7 +168,7 @@ export function sqliteEmbeddings(records: EmbeddedRecords, database: DatabaseHan
             after,
           );
           if (rows.length === 0) break;
-          damaged.push(...rows.filter(({ vector }) => !isSound(vector, dimension)));
+          damaged.push(...rows.filter(({ vector }) => readVector(vector, dimension) === undefined));
           after = rows.at(-1)!.key;
         }
         vectorWriter(tx).remove(
@@ -268,15 +269,6 @@ export function cosinesByKey(
   );
 }
 
-/** Returns undefined for a damaged vector. */
-function cosineTo(query: Float32Array, stored: Uint8Array): number | undefined {
-  if (stored.byteLength !== query.length * 4) return undefined;
-  const vector = new Float32Array(stored.slice().buffer); // a copy, because the numbers must be aligned
-  let sum = 0;
-  for (let i = 0; i < query.length; i++) sum += vector[i]! * query[i]!;
-  return sum;
-}
-
 function readVersions(tx: SqliteTx, collection: CollectionName): EmbeddingVersion[] {
   const rows = tx.all<{
     version_id: number;
@@ -294,12 +286,4 @@ function readVersions(tx: SqliteTx, collection: CollectionName): EmbeddingVersio
     isCurrent: row.is_current === 1,
     createdAt: row.created_at,
   }));
-}
-
-function isSound(bytes: Uint8Array, dimension: number): boolean {
-  if (bytes.byteLength !== dimension * 4) return false;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let square = 0;
-  for (let i = 0; i < dimension; i++) square += view.getFloat32(i * 4, true) ** 2;
-  return Math.abs(square - 1) < 0.01;
 }

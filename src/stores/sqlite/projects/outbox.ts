@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { VectorOutbox } from "../../../ports/vector-outbox.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
+import { readVector } from "../vectors/codes.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 
 /** Triggers record every change of a vector, by any process, while an external index is enabled. */
@@ -53,8 +54,8 @@ export function sqliteOutbox(
     async pending(versionId, limit, afterChange) {
       return (await database()).read((tx) =>
         tx
-          .all<{ change: number; key: number; id: string | null; vector: Uint8Array | null }>(
-            `SELECT o.change, o.key, r.id, v.vector FROM vector_outbox o
+          .all<{ change: number; key: number; id: string | null; dimension: number | null; vector: Uint8Array | null }>(
+            `SELECT o.change, o.key, r.id, s.dimension, v.vector FROM vector_outbox o
                LEFT JOIN ${table} r ON r.key = o.key / ${slots}
                LEFT JOIN vector_collections s ON s.collection = o.collection AND s.version_id = o.version_id
                LEFT JOIN vectors v ON v.collection_id = s.id AND v.key = o.key
@@ -64,7 +65,10 @@ export function sqliteOutbox(
             afterChange,
             limit,
           )
-          .map(({ change, key, id, vector }) => ({ change, key, id: id ?? undefined, vector: vector ? toFloats(vector) : undefined })),
+          .map(({ change, key, id, dimension, vector }) => ({
+            ...{ change, key, id: id ?? undefined },
+            vector: vector ? readVector(vector, dimension!) : undefined,
+          })),
       );
     },
 
@@ -130,9 +134,4 @@ export function sqliteOutbox(
       );
     },
   };
-}
-
-function toFloats(bytes: Uint8Array): Float32Array {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Float32Array.from({ length: bytes.byteLength / 4 }, (_, i) => view.getFloat32(i * 4, true));
 }

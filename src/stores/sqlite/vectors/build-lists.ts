@@ -1,7 +1,6 @@
 import type { SqliteDatabase, SqliteTx } from "../driver/driver.ts";
-import { encode, SEGMENT_BYTES, type Segment, SegmentBuilder, segmentCapacity, strideOf, writeDelta } from "./codes.ts";
+import { encode, readVector, SEGMENT_BYTES, type Segment, SegmentBuilder, segmentCapacity, strideOf, writeDelta } from "./codes.ts";
 import { type Assigner, assigner, randomNumbers, type Sample, train } from "./kmeans.ts";
-import { toVector } from "./rebuild.ts";
 import { CENTROIDS, directory, readSegment, readSegmentKeys, type SegmentRef, writeSegment } from "./segments.ts";
 import type { View } from "./view.ts";
 import { readCollection, type VectorCollection } from "./writer.ts";
@@ -207,7 +206,7 @@ function overrideMoved(tx: SqliteTx, collection: VectorCollection, moved: Readon
   }
   for (const key of moved) {
     const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE collection_id = ? AND key = ?", collection.id, key);
-    const vector = row && toVector(row.vector, collection.dimension);
+    const vector = row && readVector(row.vector, collection.dimension);
     const code = vector ? encode(vector) : null;
     writeDelta(tx, collection.id, collection.change + 1, key, { code, stale: stale.get(key) ?? 0 }, true);
   }

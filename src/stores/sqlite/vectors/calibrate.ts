@@ -1,6 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
+import { readVector } from "./codes.ts";
 import { randomNumbers } from "./kmeans.ts";
-import { toVector } from "./rebuild.ts";
 import { type SearchContext, searchView } from "./search.ts";
 import type { View } from "./view.ts";
 
@@ -55,6 +55,6 @@ function sampleVectors(tx: SqliteTx, { id, dimension }: View): Float32Array[] {
       id,
       from,
     );
-    return row && toVector(row.vector, dimension);
+    return row && readVector(row.vector, dimension);
   }).filter((vector) => vector !== undefined);
 }

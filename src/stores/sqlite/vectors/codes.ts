@@ -1,6 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
 
-/** Vectors as int8 codes: the encoding of one vector, the layout of codes in a segment, and the rows of the delta, which hold one code each. */
+/** Vectors as int8 codes: the encoding of one vector, stored vectors, the layout of codes in a segment, and the rows of the delta. */
 
 export const MAX_DIMENSION = 4096; // int32 sums of 12-bit query values times 7-bit codes stay in range up to 4,129
 export const SEGMENT_BYTES = 128 * 1024;
@@ -29,6 +29,58 @@ export function encode(vector: Float32Array): Code {
   const code = new Int8Array(strideOf(vector.length));
   for (let i = 0; i < vector.length; i++) code[i] = Math.round((vector[i] as number) / scale);
   return { scale, code };
+}
+
+/**
+ * The collection whose records come from files of the user. There are many of them: the table `vectors` has them as int8 with one scale, a
+ * quarter of the bytes of the float32 vectors that other collections have.
+ */
+export const DERIVED_COLLECTION = "code";
+
+const SCALE_BYTES = 4;
+/** How far the squared length of a stored vector may be from one. Rounding to int8 changes the length; anything else is damage. */
+const FLOAT_TOLERANCE = 1e-3;
+const INT8_TOLERANCE = 0.1;
+
+/** Returns the bytes of a unit vector for a collection. */
+export function storeVector(collection: string, vector: Float32Array): Uint8Array {
+  if (collection !== DERIVED_COLLECTION) return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+  const { scale, code } = encode(vector);
+  const bytes = new Uint8Array(SCALE_BYTES + vector.length);
+  new DataView(bytes.buffer).setFloat32(0, scale, true);
+  bytes.set(new Uint8Array(code.buffer, 0, vector.length), SCALE_BYTES);
+  return bytes;
+}
+
+/** Returns the unit vector of stored bytes, or undefined if they are damaged: not of this dimension or not of length one. */
+export function readVector(bytes: Uint8Array, dimension: number): Float32Array | undefined {
+  if (bytes.byteLength === dimension * 4) {
+    const vector = new Float32Array(bytes.slice().buffer); // a copy, because the numbers must be aligned
+    return Math.abs(squaresOf(vector) - 1) < FLOAT_TOLERANCE ? vector : undefined;
+  }
+  if (bytes.byteLength !== SCALE_BYTES + dimension) return undefined;
+  const vector = Float32Array.from(new Int8Array(bytes.buffer, bytes.byteOffset + SCALE_BYTES, dimension));
+  const scale = new DataView(bytes.buffer, bytes.byteOffset, SCALE_BYTES).getFloat32(0, true);
+  const squares = squaresOf(vector);
+  if (!(Math.abs(squares * scale * scale - 1) < INT8_TOLERANCE)) return undefined;
+  const length = Math.sqrt(squares);
+  for (let i = 0; i < dimension; i++) vector[i]! /= length;
+  return vector;
+}
+
+/** Returns the cosine of a unit vector with stored bytes, or undefined if they are damaged. */
+export function cosineTo(query: Float32Array, stored: Uint8Array): number | undefined {
+  const vector = readVector(stored, query.length);
+  if (!vector) return undefined;
+  let sum = 0;
+  for (let i = 0; i < query.length; i++) sum += vector[i]! * query[i]!;
+  return sum;
+}
+
+function squaresOf(vector: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < vector.length; i++) sum += vector[i]! * vector[i]!;
+  return sum;
 }
 
 /** Writes the query as int16 for the kernel and returns the scale that undoes it. */

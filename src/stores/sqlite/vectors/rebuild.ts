@@ -1,7 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { encode } from "./codes.ts";
+import { encode, readVector } from "./codes.ts";
 import { segmentWriter } from "./compact.ts";
-import { toAlignedBuffer } from "./segments.ts";
 import type { VectorCollection } from "./writer.ts";
 
 /** A repair of damaged codes. */
@@ -64,18 +63,8 @@ export function* storedVectors(
       after,
       PAGE,
     );
-    for (const { key, vector } of rows) yield { key, vector: toVector(vector, collection.dimension) };
+    for (const { key, vector } of rows) yield { key, vector: readVector(vector, collection.dimension) };
     if (rows.length < PAGE) return;
     after = rows.at(-1)!.key;
   }
-}
-
-/** Returns the floats of a stored vector, or undefined if it is damaged. */
-export function toVector(blob: Uint8Array, dimension: number): Float32Array | undefined {
-  if (blob.byteLength !== dimension * 4) return undefined;
-  const vector = new Float32Array(toAlignedBuffer(blob));
-  let squares = 0;
-  for (const value of vector) squares += value * value;
-  // Vectors are stored with length one; anything else (NaN included) was not written by Cairn.
-  return Math.abs(squares - 1) < 1e-3 ? vector : undefined;
 }

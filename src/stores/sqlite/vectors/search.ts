@@ -1,6 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { encodeQuery, segmentCapacity, strideOf } from "./codes.ts";
-import { storedVectors, toVector } from "./rebuild.ts";
+import { encodeQuery, readVector, segmentCapacity, strideOf } from "./codes.ts";
+import { storedVectors } from "./rebuild.ts";
 import { HEAP_AT, HEAP_MAX, QUERY_AT, type SegmentCache } from "./segment-cache.ts";
 import { copyParts, DamagedCodes, loadSegment, type SegmentRef, segmentLayout } from "./segments.ts";
 import { allSegments, type View } from "./view.ts";
@@ -220,7 +220,7 @@ function readScores(tx: SqliteTx, view: View, query: Float32Array, keys: Iterabl
   const hits: VectorHit[] = [];
   for (const key of keys) {
     const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE collection_id = ? AND key = ?", view.id, key);
-    const vector = row && toVector(row.vector, view.dimension);
+    const vector = row && readVector(row.vector, view.dimension);
     if (vector) hits.push({ key, score: dot(query, vector) });
     else if (row || mustExist)
       throw new DamagedCodes(row ? `The vector of key ${key} is damaged.` : `Key ${key} has a code but no vector.`);

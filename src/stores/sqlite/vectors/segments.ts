@@ -136,7 +136,7 @@ function bytes(array: Int32Array | Float32Array | Int8Array): Uint8Array {
 }
 
 /** Returns the bytes in a buffer of their own: typed arrays of wider elements need alignment. */
-export function toAlignedBuffer(blob: Uint8Array): ArrayBuffer {
+function toAlignedBuffer(blob: Uint8Array): ArrayBuffer {
   if (blob.byteOffset === 0 && blob.byteLength === blob.buffer.byteLength) return blob.buffer as ArrayBuffer;
   return blob.slice().buffer as ArrayBuffer;
 }

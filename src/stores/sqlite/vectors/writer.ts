@@ -1,6 +1,6 @@
 import { CairnError } from "../../../model/errors.ts";
 import type { SqliteTx } from "../driver/driver.ts";
-import { type Code, countDelta, encode, MAX_DIMENSION, writeDelta } from "./codes.ts";
+import { type Code, countDelta, DERIVED_COLLECTION, encode, MAX_DIMENSION, storeVector, writeDelta } from "./codes.ts";
 import { codeCount, compact } from "./compact.ts";
 import { clearCodes, type RepairReport, rebuild, repairText } from "./rebuild.ts";
 import { DamagedCodes } from "./segments.ts";
@@ -26,15 +26,13 @@ export interface VectorWriterOptions {
   readonly onRepair?: ((report: RepairReport) => void) | undefined;
 }
 
-/** Its records come from files of the user, and change too often to rewrite segments for each. */
-const DERIVED_COLLECTION = "code";
-
 /** The largest key: the kernel counts in 32 bits. */
 const MAX_KEY = 2 ** 31 - 1;
 
 export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {}): VectorWriter {
   function record(name: string, versionId: number, collection: VectorCollection, changes: ReadonlyMap<number, Change>): void {
     try {
+      // Records of code change too often to rewrite segments for each.
       recordChanges(tx, collection, changes, { erase: name !== DERIVED_COLLECTION });
     } catch (error) {
       if (!(error instanceof DamagedCodes)) throw error;
@@ -53,7 +51,7 @@ export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {
       const collection = openCollection(tx, name, versionId, first.vector.length);
       const changes = new Map<number, Change>();
       for (const [key, vector] of units) {
-        const bytes = new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+        const bytes = storeVector(name, vector);
         const { changes: added } = tx.run(
           "INSERT INTO vectors (collection_id, key, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
           collection.id,

@@ -12,9 +12,8 @@ import {
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import type { Candidates } from "../../../../ports/recall-store.ts";
-import { PARTLY_INDEXED_CHARS } from "../../../../text/index-text.ts";
+import { PARTLY_INDEXED_CHARS, unpack } from "../../../../text/index-text.ts";
 import { codeTerms } from "../../../../text/terms.ts";
-import { unpack } from "../../../../text/text-blocks.ts";
 import { type ChunkRow, type NameColumns, namesOf, outlineOf, type TextColumns } from "../../../rows/chunk-row.ts";
 import type { PgValue, PostgresTx } from "../../driver/driver.ts";
 import { cosines, type EmbeddedRecords, matchingIds, nearest, postgresEmbeddings } from "../embeddings.ts";

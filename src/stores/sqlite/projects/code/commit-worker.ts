@@ -2,8 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { postResult, settleAll } from "../../../../scheduling/run-in-thread.ts";
 import { isSameFile } from "../../driver/databases.ts";
 import { inodeOf, openSqlite, type SqliteDatabase } from "../../driver/driver.ts";
-import { writeBatch } from "./commit.ts";
-import type { CommitOrder } from "./commit-thread.ts";
+import { type CommitOrder, writeBatch } from "./commit.ts";
 
 /**
  * Milliseconds that a file stays open for the next batches: opening it takes as long as a small batch. Not longer, because a restore and

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
+import { hasCallsInFlight } from "../../../../scheduling/calls.ts";
+import { readSettled, reuseThread, type Settled } from "../../../../scheduling/run-in-thread.ts";
 import { toPacked } from "../../../rows/file-write.ts";
 import type { SqliteDatabase } from "../../driver/driver.ts";
-import { commitInThread, isCommitting } from "./commit-thread.ts";
 import { commitCode } from "./write.ts";
 
 /** Chunks that the calling thread writes itself: about ten milliseconds. */
@@ -13,7 +14,7 @@ const CHUNKS_PER_FILE = 10;
 /** Commits a batch in one transaction: readers see all of it or nothing. A large batch is written by a thread, off the event loop. */
 export async function commitBatch(database: SqliteDatabase, projectId: string, batch: CodeBatch): Promise<CommitResult> {
   const chunks = sizeOf(batch);
-  if (chunks <= INLINE_CHUNKS && !isCommitting()) return writeBatch(database, projectId, batch);
+  if (chunks <= INLINE_CHUNKS && !running) return writeBatch(database, projectId, batch);
   if (!existsSync(database.path)) await database.write(() => {}); // creates the file, with its schema and its owner
   return commitInThread(database.path, projectId, batch, chunks);
 }
@@ -29,4 +30,72 @@ function sizeOf({ files = [], renames = [], removes = [] }: CodeBatch): number {
     files.reduce((sum, file) => sum + ("packed" in file ? file.packed.outlines : file.chunks).length, 0) +
     CHUNKS_PER_FILE * (renames.length + removes.length)
   );
+}
+
+/** Batches that the commit thread writes in one transaction. */
+export interface CommitOrder {
+  readonly path: string;
+  readonly projectId: string;
+  readonly batches: readonly CodeBatch[];
+}
+
+/** Milliseconds that the commit thread waits for the next batch of an index run. */
+const IDLE_MS = 5_000;
+/** Chunks of one transaction while no call is in flight: each transaction adds a segment to the full-text index, which must be merged. */
+const CHUNKS_PER_COMMIT = 2_000;
+
+const perform = reuseThread<CommitOrder, Settled<CommitResult>[]>("stores/sqlite/projects/code/commit-worker.js", IDLE_MS);
+
+interface Waiting {
+  readonly path: string;
+  readonly projectId: string;
+  readonly batch: CodeBatch;
+  readonly chunks: number;
+  resolve(result: CommitResult): void;
+  reject(error: unknown): void;
+}
+
+const waiting: Waiting[] = [];
+let running = false;
+
+/** Commits a batch in the commit thread. Batches of one index that wait at the same time share a transaction. */
+function commitInThread(path: string, projectId: string, batch: CodeBatch, chunks: number): Promise<CommitResult> {
+  return new Promise((resolve, reject) => {
+    waiting.push({ path, projectId, batch, chunks, resolve, reject });
+    if (!running) void commitWaiting();
+  });
+}
+
+async function commitWaiting(): Promise<void> {
+  running = true;
+  while (waiting.length > 0) {
+    const group = takeGroup();
+    const { path, projectId } = group[0]!;
+    try {
+      const results = await perform({ path, projectId, batches: group.map(({ batch }) => batch) });
+      for (const [place, { resolve, reject }] of group.entries())
+        try {
+          resolve(readSettled(results[place]!));
+        } catch (error) {
+          reject(error);
+        }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+  running = false;
+}
+
+/** Takes the next batches of one index: a single one while a call is in flight, because a call may wait for the disk or for a core. */
+function takeGroup(): Waiting[] {
+  const first = waiting[0]!;
+  const limit = hasCallsInFlight() ? 0 : CHUNKS_PER_COMMIT;
+  let chunks = 0;
+  let count = 0;
+  for (const { path, projectId, chunks: more } of waiting) {
+    if (path !== first.path || projectId !== first.projectId || (count > 0 && chunks + more > limit)) break;
+    chunks += more;
+    count++;
+  }
+  return waiting.splice(0, count);
 }

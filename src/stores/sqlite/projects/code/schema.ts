@@ -102,7 +102,7 @@ END;
 
 /** The schema of a project's code index, a database of its own next to the project's. */
 export const codeSchema: DatabaseSchema = {
-  version: 3,
+  version: 4,
   name: "code index",
   sql: [PROJECT_INFO_SCHEMA, EMBEDDING_VERSIONS_SCHEMA, VECTOR_SCHEMA, OUTBOX_SCHEMA, CODE_TABLES].join(""),
 };

@@ -3,9 +3,8 @@ import { type CodeChunk, chunkFingerprint, chunkText, type FileRename, type Inde
 import type { CodeStore } from "../../../../ports/code-store.ts";
 import type { VersionedVector } from "../../../../ports/embedding-store.ts";
 import { waitLimitMs } from "../../../../scheduling/calls.ts";
-import { PARTLY_INDEXED_CHARS } from "../../../../text/index-text.ts";
+import { PARTLY_INDEXED_CHARS, unpack } from "../../../../text/index-text.ts";
 import { codeTerms } from "../../../../text/terms.ts";
-import { unpack } from "../../../../text/text-blocks.ts";
 import {
   type Blocks,
   type ChunkRow,
@@ -18,6 +17,7 @@ import {
 } from "../../../rows/chunk-row.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
+import { readVector } from "../../vectors/codes.ts";
 import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "../embeddings.ts";
 import { quoteTerm, rankByKeywords, type Where } from "../full-text.ts";
 import { type KnownKeys, knownKeys, matchingIds, nearest, type VectorSearcher } from "../nearest.ts";
@@ -26,6 +26,7 @@ import type { CodeDatabase } from "./database.ts";
 import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
 import { FILE, sqliteJobReports } from "./job-reports.ts";
 import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
+import { seedIndex } from "./seed.ts";
 import { findDefinitions, findReferences, readSymbols } from "./symbols.ts";
 import { CODE_FTS } from "./write.ts";
 
@@ -60,6 +61,8 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       return commitBatch(await file.writable(), projectId, batch);
     },
 
+    seed: (sample, list) => seedIndex(file.path, projectId, sample, list),
+
     async filesAt(paths) {
       return readFiles(await database(), `WHERE project_id = ? AND file_path ${IN_LIST}`, projectId, JSON.stringify(paths));
     },
@@ -84,8 +87,8 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       const rows = (await database()).read((tx) => {
         const textOf = textReader((key) => tx.get<{ body: Uint8Array }>("SELECT body FROM code_texts WHERE key = ?", key)?.body);
         return tx
-          .all<NameColumns & TextColumns & { version_id: number; vector: Uint8Array }>(
-            `SELECT r.kind, r.name, r.parents, r.defines, r.text_key, r.text_start, r.text_length, s.version_id, v.vector
+          .all<NameColumns & TextColumns & { version_id: number; dimension: number; vector: Uint8Array }>(
+            `SELECT r.kind, r.name, r.parents, r.defines, r.text_key, r.text_start, r.text_length, s.version_id, s.dimension, v.vector
                FROM current_chunks r JOIN vector_collections s ON s.collection = 'code' JOIN vectors v ON v.collection_id = s.id AND v.key = r.key
               WHERE r.${OF_FILE}`,
             projectId,
@@ -96,7 +99,9 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       const found = new Map<string, VersionedVector[]>();
       for (const row of rows) {
         const print = chunkFingerprint({ ...namesOf(row), text: row.text });
-        const entry = { versionId: row.version_id, vector: new Float32Array(Uint8Array.from(row.vector).buffer) };
+        const vector = readVector(row.vector, row.dimension);
+        if (!vector) continue; // damaged: the chunk is embedded again
+        const entry = { versionId: row.version_id, vector };
         const known = found.get(print) ?? [];
         // Equal chunks have a vector each; one of them is enough.
         if (!known.some(({ versionId }) => versionId === entry.versionId)) found.set(print, [...known, entry]);

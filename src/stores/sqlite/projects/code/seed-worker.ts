@@ -1,0 +1,69 @@
+import { workerData } from "node:worker_threads";
+import { chunkId } from "../../../../model/code-index.ts";
+import { yieldToCalls } from "../../../../scheduling/calls.ts";
+import { postResult } from "../../../../scheduling/run-in-thread.ts";
+import { openSqlite, type SqliteTx } from "../../driver/driver.ts";
+import { rebuild } from "../../vectors/rebuild.ts";
+import { removeVectors } from "../embeddings.ts";
+import { codeSchema } from "./schema.ts";
+import type { Seeded, SeedOrder } from "./seed.ts";
+import { CODE_FTS, removeFile } from "./write.ts";
+
+interface FileRow {
+  readonly file_key: number;
+  readonly file_path: string;
+  readonly content_hash: string;
+  readonly notice: string | null;
+}
+
+const order = workerData as SeedOrder;
+await postResult(() => copyIndex(order));
+
+/** Copies an index for another project. */
+async function copyIndex({ donor, copy, ...seed }: SeedOrder): Promise<Seeded> {
+  const source = await openSqlite({ path: donor, mustExist: true, keepLog: true });
+  try {
+    await source.copyTo(copy);
+  } finally {
+    source.close();
+  }
+  const database = await openSqlite({ path: copy, schema: codeSchema, mustExist: true });
+  try {
+    return await database.write((tx) => assignTo(tx, seed));
+  } finally {
+    database.close(); // brings the write-ahead log into the file
+  }
+}
+
+/** Makes the copy the index of a project: removes files that the project does not have, and computes the ids of all chunks again. */
+function assignTo(tx: SqliteTx, { projectId, files, at }: Omit<SeedOrder, "donor" | "copy">): Seeded {
+  // What another project recorded about itself, and its place in an external vector index.
+  tx.exec("DELETE FROM index_reports; DELETE FROM file_moves; DELETE FROM vector_index; DELETE FROM vector_outbox");
+  tx.run("UPDATE project_info SET project_id = ?, created_at = ?", projectId, at);
+  const hashes = new Map(files.map(({ path, contentHash }) => [path, contentHash]));
+  const rows = tx.all<FileRow>("SELECT file_key, file_path, content_hash, notice FROM indexed_files");
+  const kept = rows.filter(({ file_path, content_hash, notice }) => notice === null && hashes.get(file_path) === content_hash);
+  const keys = new Set(kept.map(({ file_key }) => file_key));
+  const foreign = rows.filter(({ file_key }) => !keys.has(file_key));
+  const owners = tx.all<{ project_id: string }>("SELECT DISTINCT project_id FROM indexed_files").map(({ project_id }) => project_id);
+  const removed = foreign.flatMap(({ file_key, file_path }) => owners.flatMap((owner) => removeFile(tx, owner, file_path, file_key)));
+  removeVectors(tx, "code", removed);
+  if (foreign.length > 0) forgetRemoved(tx);
+  tx.run("UPDATE indexed_files SET project_id = ?, indexed_at = ?", projectId, at);
+  tx.run("UPDATE chunk_generations SET project_id = ?, updated_at = ?", projectId, at);
+  const chunks = tx.all<{ key: number; chunk_index: number; generation: number; file_path: string }>(
+    "SELECT c.key, c.chunk_index, c.generation, f.file_path FROM code_chunks c JOIN indexed_files f ON f.file_key = c.file_key",
+  );
+  for (const { key, chunk_index: index, generation, file_path } of chunks) {
+    yieldToCalls();
+    tx.run("UPDATE code_chunks SET id = ? WHERE key = ?", chunkId(projectId, file_path, index, generation), key);
+  }
+  return { copied: kept.length, removed: foreign.length };
+}
+
+/** Writes the full-text index and the codes again: both keep parts of removed files until they are merged. */
+function forgetRemoved(tx: SqliteTx): void {
+  tx.run(`INSERT INTO ${CODE_FTS} (${CODE_FTS}) VALUES ('optimize')`);
+  for (const collection of tx.all<{ id: number; dimension: number }>("SELECT id, dimension FROM vector_collections"))
+    rebuild(tx, collection);
+}

@@ -1,0 +1,105 @@
+import { existsSync, linkSync, readdirSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { FileContent } from "../../../../ports/code-store.ts";
+import { waitLimitMs } from "../../../../scheduling/calls.ts";
+import { runInThread } from "../../../../scheduling/run-in-thread.ts";
+import { openSqlite } from "../../driver/driver.ts";
+import { vacuumFile } from "../../driver/vacuum.ts";
+import { isCodeFile } from "./code-file.ts";
+import { codeSchema } from "./schema.ts";
+
+/** Indexes of other projects that are looked at, newest first. */
+const DONORS_MAX = 20;
+/** Share of the sample that another index must have: else indexing the files costs less than copying and removing the others. */
+const SHARED_MIN = 0.8;
+
+/** What the thread does: copies the index of `donor` to `copy`, for another project, without the files that are not listed. */
+export interface SeedOrder {
+  readonly donor: string;
+  readonly copy: string;
+  readonly projectId: string;
+  readonly files: readonly FileContent[];
+  readonly at: string;
+}
+
+/**
+ * Creates the index of a project as a copy of the index of another project in the same folder, such as another clone or worktree. The copy
+ * has only files that `list` returns with the same path and content. Does nothing if the project has an index. Returns the number of files.
+ */
+export async function seedIndex(
+  path: string,
+  projectId: string,
+  sample: readonly FileContent[],
+  list: () => Promise<readonly FileContent[]>,
+): Promise<number> {
+  if (existsSync(path) || sample.length === 0) return 0;
+  const donor = await findDonor(path, sample);
+  if (donor === undefined) return 0;
+  const copy = seedFileOf(path);
+  try {
+    removeSeed(path); // of a process that was killed; two processes do not index one project at the same time
+    const order: SeedOrder = { donor, copy, projectId, files: await list(), at: new Date().toISOString() };
+    const { copied, removed } = await runInThread<Seeded>("stores/sqlite/projects/code/seed-worker.js", order);
+    // Nothing of files that the project does not have may stay in free pages: the other project may be deleted.
+    if (copied > 0 && removed > 0) await vacuumFile({ path: copy, lockWaitMs: waitLimitMs() });
+    return copied > 0 && place(copy, path) ? copied : 0;
+  } finally {
+    removeSeed(path);
+  }
+}
+
+/** The files that a copy has, and those that were removed from it. */
+export interface Seeded {
+  readonly copied: number;
+  readonly removed: number;
+}
+
+const seedFileOf = (path: string) => `${path}.seed`;
+
+/** Removes the unfinished copy of an index. */
+export function removeSeed(path: string): void {
+  for (const end of ["", "-wal", "-shm", "-journal"]) rmSync(seedFileOf(path) + end, { force: true });
+}
+
+/** Gives the copy its name, unless an index was created meanwhile. The copy is complete by then, so a reader sees all of it or no index. */
+function place(copy: string, path: string): boolean {
+  try {
+    linkSync(copy, path);
+    return true;
+  } catch {
+    return false; // another process was faster, or the file system has no links: the files are indexed as usual
+  }
+}
+
+/** Returns the newest index that has most of the sample with the same content. */
+async function findDonor(path: string, sample: readonly FileContent[]): Promise<string | undefined> {
+  const folder = dirname(path);
+  const others = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
+  const indexes = others
+    .filter((file) => file !== path && isCodeFile(file))
+    .map((file) => ({ file, changedMs: statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+    .sort((a, b) => b.changedMs - a.changedMs);
+  for (const { file } of indexes.slice(0, DONORS_MAX)) if ((await countShared(file, sample)) >= SHARED_MIN * sample.length) return file;
+  return undefined;
+}
+
+/** Counts the files of the sample that an index has with the same content. An index that cannot be read has none. */
+async function countShared(file: string, sample: readonly FileContent[]): Promise<number> {
+  try {
+    const database = await openSqlite({ path: file, schema: codeSchema, mustExist: true, keepLog: true });
+    try {
+      return database.read(
+        (tx) =>
+          tx.get<{ shared: number }>(
+            `SELECT count(*) AS shared FROM json_each(?) wanted
+               JOIN indexed_files f ON f.content_hash = wanted.value ->> 1 AND f.file_path = wanted.value ->> 0 WHERE f.notice IS NULL`,
+            JSON.stringify(sample.map(({ path, contentHash }) => [path, contentHash])),
+          )!.shared,
+      );
+    } finally {
+      database.close();
+    }
+  } catch {
+    return 0; // damaged, of another version or locked
+  }
+}
