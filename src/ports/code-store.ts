@@ -77,7 +77,7 @@ export interface CodeIndexStore {
   filesWith(contentHashes: readonly string[]): Promise<readonly IndexedFile[]>;
   /** Returns all files, by path. */
   files(): Promise<readonly IndexedFile[]>;
-  /** Returns the vectors of a file's chunks, by `chunkFingerprint`, so that an edit or a copy embeds only new text. */
+  /** Returns the vectors of a file's chunks, by `chunkFingerprint`, so that an edit or a copy embeds only new text. A store may round them to int8. */
   vectorsOf(path: string): Promise<ReadonlyMap<string, readonly VersionedVector[]>>;
   /** Returns the recorded renames, newest first. */
   renames(limit: number): Promise<readonly FileRename[]>;

@@ -48,7 +48,7 @@ export async function seedIndex(
   }
 }
 
-/** The files that a copy has, and those that were removed from it. */
+/** The number of files in a copy, and the number of files that were removed from it. */
 export interface Seeded {
   readonly copied: number;
   readonly removed: number;
@@ -61,7 +61,7 @@ export function removeSeed(path: string): void {
   for (const end of ["", "-wal", "-shm", "-journal"]) rmSync(seedFileOf(path) + end, { force: true });
 }
 
-/** Gives the copy its name, unless an index was created meanwhile. The copy is complete by then, so a reader sees all of it or no index. */
+/** Names the copy, unless an index was created meanwhile. The copy is complete by then, so a reader sees all of it or no index. */
 function place(copy: string, path: string): boolean {
   try {
     linkSync(copy, path);

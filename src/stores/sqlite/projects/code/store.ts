@@ -61,7 +61,10 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
       return commitBatch(await file.writable(), projectId, batch);
     },
 
-    seed: (sample, list) => seedIndex(file.path, projectId, sample, list),
+    async seed(sample, list) {
+      await file.writable(); // raises the migration's error
+      return seedIndex(file.path, projectId, sample, list);
+    },
 
     async filesAt(paths) {
       return readFiles(await database(), `WHERE project_id = ? AND file_path ${IN_LIST}`, projectId, JSON.stringify(paths));
