@@ -92,7 +92,7 @@ describe("facts of git in the data folder", () => {
     expect(gitFacts(folder).about(repository.root, head).size).toBeLessThanOrEqual(2_000);
   });
 
-  it("asks again when a shallow clone was deepened", async () => {
+  it("asks again when a shallow clone has got its whole history", async () => {
     const clone = mkdtempSync(join(tmpdir(), "cairn-shallow-"));
     try {
       repository.git("clone", "-q", "--depth", "1", `file://${repository.root}`, clone);
