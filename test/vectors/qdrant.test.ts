@@ -245,7 +245,7 @@ describe.each(places)("Qdrant ($server) beside $storage", ({ storage: kind, serv
     expect((await place.client.describe(name!))!.indexes.size).toBe(2);
   });
 
-  it("copies everything again after another process created the collection anew", async () => {
+  it("copies everything again after another process created the collection again", async () => {
     const cairn = await start();
     for (let i = 0; i < 10; i++) await save(cairn, `record ${i}`);
     await copied(10);

@@ -59,7 +59,7 @@ async function removeAbsent(
   if (gone.length > 0) await client.remove(target, gone, signal);
 }
 
-/** Upserts points and returns the keys of those that Qdrant refuses. It refuses a whole request, so halves of it are repeated. */
+/** Upserts points and returns the keys of the points that Qdrant refuses. It refuses a whole request, so halves of it are repeated. */
 async function upsertEach(
   client: QdrantClient,
   target: TenantPoints,
