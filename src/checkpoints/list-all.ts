@@ -76,7 +76,8 @@ export async function listAllCheckpoints({ storage, markRecords }: Deps, input: 
   const sources: Source[] = [];
   const degraded = await visitProjects(storage, mayTouch, async (projectPath, store) => {
     const source: Source = { projectPath, store, buffer: [], hasMore: false };
-    total += await read(source, start);
+    const matches = await read(source, start);
+    total += matches; // after the wait: other projects are read at the same time
     sources.push(source);
   });
 

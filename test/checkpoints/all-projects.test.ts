@@ -68,6 +68,8 @@ describe("checkpoint_list_all", () => {
         { day: "2026-01-02", count: 1 },
         { day: "2026-01-01", count: 2 },
       ],
+      partial: false,
+      degraded: [],
     });
   });
 });
