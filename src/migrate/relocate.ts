@@ -124,6 +124,8 @@ interface Relocations<Place> {
   readonly openMigrated: (url: string) => Promise<Place>;
   /** Returns the error of a migration of this database that stopped before its end. */
   readonly findAbandoned: (id: string) => Promise<CairnError | undefined>;
+  /** Decides where a database without a file begins. Called before this process first creates it. */
+  readonly placeNew?: ((id: string) => void) | undefined;
   /** Returns the ids of all migrated databases. */
   readonly listMigrated: () => readonly string[];
 }
@@ -192,7 +194,10 @@ export function relocateStorage(local: Storage, relocations: Relocations<Storage
     checkRecords: (projectId) => databases.lookUp(projectId, (storage) => storage.checkRecords(projectId)),
     repairRecords: (projectId) => databases.lookUp(projectId, (storage) => storage.repairRecords(projectId)),
     quarantine: (projectId, problems) => databases.lookUp(projectId, (storage) => storage.quarantine(projectId, problems)),
-    remove: (projectId) => databases.lookUp(projectId, (storage) => storage.remove(projectId)),
+    async remove(projectId) {
+      await databases.lookUp(projectId, (storage) => storage.remove(projectId));
+      databases.forgetPlace(projectId);
+    },
     copyTo: (projectId, file, options) =>
       databases.lookUp(projectId, async (storage) => (await storage.copyTo?.(projectId, file, options)) ?? false),
     importCode: (projectId, file, options) =>
@@ -228,10 +233,19 @@ const KNOWN_MAX = 10_000;
 
 function relocateDatabases<Store extends object, Place extends Databases<Store>>(
   local: Place,
-  { locate, openMigrated, findAbandoned }: Relocations<Place>,
+  { locate, openMigrated, findAbandoned, placeNew }: Relocations<Place>,
 ) {
   const migrated = openOnce(openMigrated);
   const known = new Map<string, AtLocation<Place>>();
+  const placed = new Set<string>();
+
+  function place(id: string): void {
+    if (placed.has(id)) return;
+    placeNew?.(id);
+    placed.add(id);
+    if (placed.size > KNOWN_MAX) placed.delete(placed.keys().next().value!);
+  }
+
   /** The store of each database with relocated verbs: made once for the store that it stands for. */
   const relocated = new WeakMap<Store, Store>();
 
@@ -262,7 +276,11 @@ function relocateDatabases<Store extends object, Place extends Databases<Store>>
   }
 
   return {
-    create: (id: string): Promise<Store> => atLocation(id)(async (place) => relocate(id, place, await place.create(id))),
+    async create(id: string): Promise<Store> {
+      place(id);
+      return atLocation(id)(async (at) => relocate(id, at, await at.create(id)));
+    },
+    forgetPlace: (id: string) => void placed.delete(id),
     find: (id: string): Promise<Store | undefined> =>
       atLocation(id)(async (place) => {
         const found = await place.find(id);

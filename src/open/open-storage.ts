@@ -48,17 +48,11 @@ function openSqliteStorage(context: OpenContext): SqliteStorage {
   const relocated = relocateStorage(local, {
     locate: (projectId) => migratedTo(fileOf(projectId)),
     findAbandoned: (id) => findAbandonedMigration(fileOf(id), databaseFlags({ kind: id === SHARED_PROJECT_ID ? "shared" : "project", id })),
+    placeNew: (id) => placeNewProject(folder, fileOf(id), id, now()),
     listMigrated: () => listMigrated(folder),
     openMigrated: (url) => openPostgresStorage(context, url),
   });
-  return {
-    ...relocated,
-    async create(projectId) {
-      placeNewProject(folder, fileOf(projectId), projectId, now());
-      return relocated.create(projectId);
-    },
-    release: local.release,
-  };
+  return { ...relocated, release: local.release };
 }
 
 async function openPostgresStorage({ now, pools }: OpenContext, url: string): Promise<Storage> {

@@ -64,7 +64,7 @@ export interface Storage extends ProjectMaintenance {
   find(projectPath: string): Promise<ProjectStore | undefined>;
   /** Returns the paths of all projects that have a database. */
   projects(): Promise<readonly string[]>;
-  /** Returns the counts of all projects, or of those that are wanted. Counts include every write that was acknowledged before the call. */
+  /** Returns the counts of all projects, or of the wanted ones. Counts include every write that was acknowledged before the call. */
   catalogue(options?: CatalogueOptions): Promise<Catalogue>;
   /**
    * Returns bounds of a search in these projects, in few queries. A project without a bound must be searched. Absent where a search of

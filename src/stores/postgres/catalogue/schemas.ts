@@ -6,7 +6,7 @@ const AT_ONCE = 40;
 /** Statements that run at the same time. Others use the connections too. */
 const CONCURRENCY = 3;
 
-/** The part of a statement for one schema. `has` tells which of the named tables the schema has; `undefined` leaves the schema out. */
+/** The part of a statement for one schema. `has` reports which of the named tables the schema has; `undefined` leaves the schema out. */
 export type SelectFrom = (schema: string, has: (table: string) => boolean) => string | undefined;
 
 export interface SchemaQuery {
