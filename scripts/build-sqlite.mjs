@@ -13,7 +13,7 @@ const target = join(root, "dist/sqlite");
 
 const { version } = JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
 const loader = readFileSync(join(root, "scripts/sqlite/load-binding.cjs"), "utf8");
-const stamp = `${version}\n${loader}`;
+const stamp = `${version}, binaries\n${loader}`;
 const stampFile = join(target, "built-from.txt");
 if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) build();
 
