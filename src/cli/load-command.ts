@@ -40,7 +40,7 @@ export async function loadCommand(entry: CommandEntry): Promise<Command> {
   return operationCommand(operation!, served);
 }
 
-/** Loads the operations of checkpoints alone, because their commands run most often. Those that only read need no others. */
+/** Loads the operations of checkpoints alone, because their commands run most often. A command that only reads needs no others. */
 async function checkpointOperationsWith(isCommand: (candidate: Operation) => boolean): Promise<readonly Operation[]> {
   const { checkpointOperations } = await import("../checkpoints/operations.ts");
   if (checkpointOperations.find(isCommand)?.access === "read") return checkpointOperations;

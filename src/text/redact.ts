@@ -1,4 +1,3 @@
-import { once } from "../model/once.ts";
 import { allowMatcher } from "./redact-allow.ts";
 import { COMMAND_RULES } from "./redact-commands.ts";
 import { NAMED_RULES } from "./redact-named.ts";
@@ -67,11 +66,13 @@ export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}
 }
 
 /** Returns the pairs of characters in each hint of each rule. Commands that only read build none. */
-const hintPairs = once(() =>
-  RULES.map(({ hints }) =>
+function hintPairs(): readonly (readonly (readonly number[])[])[] {
+  builtPairs ??= RULES.map(({ hints }) =>
     hints.map((hint) => [...hint].slice(1).map((char, index) => pairOf(hint.charCodeAt(index), char.charCodeAt(0)))),
-  ),
-);
+  );
+  return builtPairs;
+}
+let builtPairs: readonly (readonly (readonly number[])[])[] | undefined;
 
 /** For each pair of characters, the number of the last text that has it. */
 const pairs = new Uint32Array(1 << 14);
