@@ -120,8 +120,10 @@ export async function repairRecords(tables: ProjectTables, now: string): Promise
       await derive(tx, key, row.record);
       rebuilt.add(`derived columns of ${collection}`);
     }
-    if (found.surplus > 0 && (await tx.run(`DELETE ${surplusOf(await collectionsOf(tx, tables))}`)) > 0) rebuilt.add("vectors");
-    if (found.mirror > 0 && (await repairMirror(tx)) > 0) rebuilt.add("embedding_records");
+    // Also what the repairs above left over: a record with fewer pieces has surplus vectors now.
+    const hasVectors = await tables.has(tx, "vectors");
+    if (hasVectors && (await tx.run(`DELETE ${surplusOf(await collectionsOf(tx, tables))}`)) > 0) rebuilt.add("vectors");
+    if ((await tables.has(tx, "knowledge")) && (await repairMirror(tx)) > 0) rebuilt.add("embedding_records");
     return { quarantined, rebuilt: [...rebuilt] };
   });
 }
