@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CairnError } from "../../../model/errors.ts";
+import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
 import { projectDatabaseName } from "../../../model/ids.ts";
 import { syncFolder } from "../backup/copy-file.ts";
 import { createMigrationRecord, hasMigrationRecord } from "./record.ts";
@@ -21,7 +21,7 @@ export function readNewProjects(folder: string): NewProjects | undefined {
     return JSON.parse(readFileSync(join(folder, FILE), "utf8")) as NewProjects;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    throw isTooManyOpenFiles(error) ? tooManyOpenFiles(error) : error;
   }
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { CairnError } from "../../../model/errors.ts";
+import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
 import type { MigrationRecord } from "../../../model/migration.ts";
 import { syncFolder } from "../backup/copy-file.ts";
 
@@ -20,7 +20,7 @@ export function readMigrationRecord(path: string): MigrationRecord | undefined {
     text = readFileSync(migrationRecordPath(path), "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    throw isTooManyOpenFiles(error) ? tooManyOpenFiles(error) : error;
   }
   return JSON.parse(text) as MigrationRecord;
 }
