@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Anchor } from "../model/anchor.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Storage } from "../ports/storage.ts";
@@ -16,10 +17,10 @@ export interface AnchorRequest extends AnchoredText {
 /** Resolves names to the files and definitions of a code index, for a client that compares them with its working tree. */
 export interface Anchors {
   /** Returns the anchors of each record. Optional names that are not found are left out. */
-  resolve(input: {
-    readonly projectPath: string;
-    readonly records: readonly (readonly string[])[];
-  }): Promise<{ readonly records: readonly (readonly Anchor[])[] }>;
+  resolve(
+    input: { readonly projectPath: string; readonly records: readonly (readonly string[])[] },
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<{ readonly records: readonly (readonly Anchor[])[] }>;
 }
 
 /** Returns the anchors of a record that is about to be stored. Never fails: a record without anchors is better than none. */
@@ -27,9 +28,13 @@ export type AnchorRecord = (request: AnchorRequest) => Promise<readonly Anchor[]
 
 export function anchors(anchorRecord: AnchorRecord): Anchors {
   return {
-    async resolve({ projectPath, records }) {
+    async resolve({ projectPath, records }, { signal } = {}) {
       const resolved: (readonly Anchor[])[] = [];
-      for (const given of records) resolved.push(await anchorRecord({ projectPath, given, texts: [] }));
+      for (const given of records) {
+        resolved.push(await anchorRecord({ projectPath, given, texts: [] }));
+        await nextTurn(); // other calls run between two records
+        signal?.throwIfAborted();
+      }
       return { records: resolved };
     },
   };

@@ -20,7 +20,7 @@ export const codeAnchors = operation({
   toolset: "none",
   cli: { hidden: true },
   render: ({ records }) => `${records.flat().length} anchors`,
-  run: (cairn, input) => cairn.anchors.resolve(input),
+  run: (cairn, input, { signal }) => cairn.anchors.resolve(input, { signal }),
 });
 
 export const freshnessOperations = [codeAnchors];

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { decorateOperations } from "../../src/client/decorate-operations.ts";
+import { anchorImport } from "../../src/client/freshness/anchor-import.ts";
 import type { Anchor } from "../../src/model/anchor.ts";
+import { LIMITS } from "../../src/model/limits.ts";
 import { open } from "../../src/open/open.ts";
 import type { Cairn } from "../../src/operations/cairn.ts";
 import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
@@ -86,4 +88,13 @@ describe("records of an imported file", () => {
     expect(await call("knowledge_import", { content: odd, source: "odd" })).toMatchObject({ added: 1 });
     expect((await anchorsOf("constructor")).map(({ kind }) => kind)).toEqual(["head", "file"]);
   });
+});
+
+it("sends no more anchors than a request may have values", async () => {
+  const records = Array.from({ length: 3_000 }, (_, index) => ({ id: `r${index}`, question: "Where?", answer: "There." }));
+  const anchor = async (slice: readonly unknown[]) => slice.map(() => Array.from({ length: 30 }, (_, index) => `src/${index}.ts`));
+  const anchors = (await anchorImport(anchor, { content: JSON.stringify(records), kind: "faq" }, new AbortController().signal))!;
+  const values = Object.values(anchors).reduce((sum, names) => sum + names.length + 1, 0);
+  expect(values).toBeGreaterThan(10_000);
+  expect(values).toBeLessThan(LIMITS.jsonValues);
 });

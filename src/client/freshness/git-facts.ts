@@ -23,6 +23,8 @@ export interface GitFacts {
 const HEADS = 32;
 const FACTS = 2_000;
 const FILE_BYTES = 1024 * 1024;
+/** Renames of one answer that is stored. */
+const RENAMES_MAX = 2_000;
 const FILES = 64;
 /** Bytes of the list of commits at which a shallow clone ends. */
 const SHALLOW_BYTES = 1024 * 1024;
@@ -85,7 +87,7 @@ function isFact(value: unknown): value is GitFact {
 }
 
 function writeFacts(folder: string, path: string, facts: ReadonlyMap<string, GitFact>): void {
-  const content = JSON.stringify(Object.fromEntries(facts));
+  const content = JSON.stringify(Object.fromEntries([...facts].filter(([, fact]) => isSmall(fact))));
   const text = `${sha256(content)}\n${content}\n`;
   if (Buffer.byteLength(text) > FILE_BYTES) return;
   const temporary = `${path}.${newId()}.tmp`;
@@ -98,6 +100,11 @@ function writeFacts(folder: string, path: string, facts: ReadonlyMap<string, Git
   } catch {
     discard(temporary); // a full or read-only disk
   }
+}
+
+/** The renames of a mass move would exceed the file and keep all other answers out of it. */
+function isSmall(fact: GitFact): boolean {
+  return fact === null || typeof fact !== "object" || Object.keys(fact).length <= RENAMES_MAX;
 }
 
 function discard(path: string): void {

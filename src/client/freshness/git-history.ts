@@ -106,11 +106,12 @@ async function readRenames(tree: string, from: string, to: string): Promise<Read
 
 /** Asks for all commits in one call: the history of the others ends where that of the head begins. */
 async function areAncestors(tree: string, head: string, ids: readonly string[]): Promise<ReadonlyMap<string, boolean | null>> {
-  const [existing, outside] = await Promise.all([
-    findCommits(tree, [head, ...ids]),
-    runGit(tree, ["rev-list", "--ignore-missing", "--stdin"], `${ids.join("\n")}\n^${head}\n`),
-  ]);
-  if (outside === undefined || existing[0] === undefined) return new Map(); // git failed
+  const existing = await findCommits(tree, [head, ...ids]);
+  if (existing[0] === undefined) return new Map(); // git failed
+  // Only commits that were found: one that a fetch brings meanwhile would count as included.
+  const found = existing.slice(1).filter((commit) => commit !== undefined);
+  const outside = found.length === 0 ? "" : await runGit(tree, ["rev-list", "--stdin"], `${found.join("\n")}\n^${head}\n`);
+  if (outside === undefined) return new Map();
   const apart = new Set(outside.split("\n"));
   const isIncluded = (commit: string | undefined) => (commit === undefined ? null : !apart.has(commit));
   return new Map(ids.map((id, index) => [id, isIncluded(existing[index + 1])]));
