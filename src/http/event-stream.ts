@@ -95,7 +95,7 @@ function body(stream: EventStream, openId: string, client: AbortSignal, options:
         closing?.addEventListener("abort", end, { once: true });
         client.addEventListener("abort", end, { once: true });
         if (closing?.aborted || client.aborted) end();
-        controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\nevent: open\nid: ${openId}\ndata: {}\n\n`));
+        controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\nevent: ready\nid: ${openId}\ndata: {}\n\n`));
         watch(controller);
       },
       async pull(controller) {
