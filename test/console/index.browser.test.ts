@@ -20,7 +20,7 @@ let child: ChildProcess;
 let url: string;
 let link: string;
 const main = builtCommand();
-const environment = () => ({ PATH: process.env.PATH!, HOME: s.home, CAIRN_LOG_LEVEL: "warn", CAIRN_HTTP_PORT: "0" });
+const environment = () => ({ PATH: process.env.PATH!, HOME: s.home, CAIRN_LOG_LEVEL: "warn", CAIRN_HTTP_PORT: "0", CAIRN_CODE_BATCH_FILES: "1" });
 
 beforeAll(async () => {
   project = realpathSync(s.project);
@@ -101,6 +101,7 @@ describe("the button that indexes, in cairn ui", () => {
 
     writeFileSync(join(project, "src", "cart.ts"), "/** Adds items. */\nexport function sumOfItems() {\n  return 1;\n}\n");
     await page.getByRole("button", { name: "Index again" }).click();
+    await page.getByRole("dialog", { name: "Index this folder?" }).getByRole("button", { name: "Index", exact: true }).click();
     await jobs.getByText("completed", { exact: true }).nth(1).waitFor();
     expect(await newestJob()).toMatchObject({ status: "completed", counts: { indexed: 1 } });
     const found = await api("/usages", { project_path: project, symbol: "sumOfItems" });

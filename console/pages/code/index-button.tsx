@@ -36,7 +36,7 @@ export function IndexButton({ project, jobs, isFirst, onStart }: IndexButtonProp
   if (!canIndex(project, isFirst)) return null;
   const start = async () => {
     const question = `Cairn reads the source files in ${project} on this machine. Everybody who may read this project can then search them.`;
-    if (isFirst && !(await confirm("Index this folder?", question, "Index", { isSafe: true }))) return;
+    if (!(await confirm("Index this folder?", question, "Index", { isSafe: true }))) return;
     await attempt(async () => {
       const { job_id } = await call("code_index", { project_path: project });
       setStarted(job_id);
