@@ -25,7 +25,12 @@ describe("a key for one project", () => {
   it("sees only that project's figures in stats", async () => {
     const { status, body } = await as(limited, "GET", "/v1/stats");
     expect(status).toBe(200);
-    expect(body).toEqual({ projects: [expect.objectContaining({ project_path: MINE, checkpoints: 1 })], total: 1 });
+    expect(body).toEqual({
+      projects: [expect.objectContaining({ project_path: MINE, checkpoints: 1 })],
+      total: 1,
+      partial: false,
+      degraded: [],
+    });
     const all = (await as(everything, "GET", "/v1/stats")).body;
     expect([all.total, all.shared.knowledge, all.embedding.texts]).toEqual([2, 1, expect.any(Number)]);
   });
