@@ -20,7 +20,13 @@ let child: ChildProcess;
 let url: string;
 let link: string;
 const main = builtCommand();
-const environment = () => ({ PATH: process.env.PATH!, HOME: s.home, CAIRN_LOG_LEVEL: "warn", CAIRN_HTTP_PORT: "0", CAIRN_CODE_BATCH_FILES: "1" });
+const environment = () => ({
+  PATH: process.env.PATH!,
+  HOME: s.home,
+  CAIRN_LOG_LEVEL: "warn",
+  CAIRN_HTTP_PORT: "0",
+  CAIRN_CODE_BATCH_FILES: "1",
+});
 
 beforeAll(async () => {
   project = realpathSync(s.project);

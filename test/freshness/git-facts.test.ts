@@ -117,7 +117,14 @@ describe("facts of git in the data folder", () => {
 
   it("stores the other answers although one of them is too large", () => {
     const renames = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`old/${index}-${"x".repeat(60)}`, `new/${index}`]));
-    gitFacts(folder).add(repository.root, head, new Map<string, boolean | Record<string, string>>([["large", renames], ["small", true]]));
+    gitFacts(folder).add(
+      repository.root,
+      head,
+      new Map<string, boolean | Record<string, string>>([
+        ["large", renames],
+        ["small", true],
+      ]),
+    );
     expect([...gitFacts(folder).about(repository.root, head)]).toEqual([["small", true]]);
   });
 });
