@@ -90,13 +90,14 @@ export function feeder(health: QdrantHealth, { firstDelayMs = 100, longestDelayM
   function finish(entry: Entry, done: boolean): void {
     const { task, again, comparison, attempt } = entry;
     if (entries.get(task.key) !== entry) return; // cancelled
-    if (closing || (done && again === undefined)) return void entries.delete(task.key);
+    if (done ? again === undefined : closing) return void entries.delete(task.key);
     entry.running = false;
     entry.again = undefined;
     entry.attempt = done ? 1 : attempt + 1;
     // A server that failed may have lost points.
     entry.comparison = done ? again! : more(more(comparison, "count"), again ?? "none");
-    wait(entry, retryDelayMs(backoff, entry.attempt));
+    if (closing) ready.push(entry);
+    else wait(entry, retryDelayMs(backoff, entry.attempt));
   }
 
   return {
