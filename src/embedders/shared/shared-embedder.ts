@@ -120,6 +120,7 @@ export function sharedEmbedder(inner: Embedder, { lease, mayLead, timing = CLIEN
     version: inner.version,
     dimension: inner.dimension,
     textChars: inner.textChars,
+    threadModel: inner.threadModel,
     async embed(texts, options = {}) {
       if (closed) throw new CairnError("unavailable", "The embedder is closed.");
       options.signal?.throwIfAborted();

@@ -84,6 +84,11 @@ describe("a shared embedder", () => {
     expect(session().coverage).toBeUndefined();
   });
 
+  it("passes on how another thread opens the model", () => {
+    const threadModel = { module: "model.js", create: "model", options: {} };
+    expect(session({ own: Object.assign(testEmbedder(), { threadModel }) }).threadModel).toEqual(threadModel);
+  });
+
   it("never leads in a short command, but asks a leader", async () => {
     const command = session({ mayLead: false });
     await command.embed(["alone"]);
