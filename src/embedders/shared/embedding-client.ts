@@ -6,8 +6,8 @@ import { decodeMessage, encodeMessage, FRAME_BYTES, identityOf, type Message, RE
 import { nextSlice } from "./slices.ts";
 
 /**
- * Why there is no answer of the leader. `ended`: no process listens any more. `silent`: it hangs, or is much too slow. `refused`: it has
- * another version, or does not speak this protocol. `failed`: it could not answer this request.
+ * Why there is no answer of the leader. `ended`: no process listens any more. `silent`: it hangs, is much too slow, or accepts no
+ * connection. `refused`: it has another version, or does not speak this protocol. `failed`: it could not answer this request.
  */
 export type Loss = "ended" | "silent" | "refused" | "failed";
 export type Reply<T> = { readonly value: T } | { readonly lost: Loss };
@@ -81,6 +81,7 @@ function requestsOn(socket: Socket, { turnMs, silentTurns, requestTurns }: Clien
   /** Requests beyond the number that a leader accepts at a time. Their number is bounded by the limit of embedding calls. */
   const waiting: (() => void)[] = [];
   let nextId = 0;
+  let welcomed = false;
   let quietTurns = 0;
   let timer: NodeJS.Timeout | undefined;
 
@@ -148,8 +149,10 @@ function requestsOn(socket: Socket, { turnMs, silentTurns, requestTurns }: Clien
       for (const frame of reader.read(chunk)) {
         const message = decodeMessage(frame);
         if (message.name === "refusal") return void close("refused");
-        if (message.name === "welcome") finish("hello", { value: message });
-        else if (message.name === "failure") finish(message.id, { lost: "failed" });
+        if (message.name === "welcome") {
+          welcomed = true;
+          finish("hello", { value: message });
+        } else if (message.name === "failure") finish(message.id, { lost: "failed" });
         else if (message.name === "vectors" || message.name === "share") finish(message.id, { value: message });
         else if (message.name !== "pong") return void close("refused");
       }
@@ -157,9 +160,10 @@ function requestsOn(socket: Socket, { turnMs, silentTurns, requestTurns }: Clien
       close("refused");
     }
   });
-  // A full backlog is the only error of a socket on which a process still listens.
-  socket.on("error", (error: NodeJS.ErrnoException) => void close(error.code === "EAGAIN" ? "silent" : "ended"));
-  socket.on("close", () => void close("ended"));
+  // A leader that has too many connections or open files drops a new one, but still listens.
+  const lossOf = (code?: string): Loss => (welcomed || code === "ECONNREFUSED" || code === "ENOENT" ? "ended" : "silent");
+  socket.on("error", (error: NodeJS.ErrnoException) => void close(lossOf(error.code)));
+  socket.on("close", () => void close(lossOf()));
 
   return {
     close,

@@ -179,6 +179,21 @@ describe("a shared embedder", () => {
     expect({ calls: follower.own.calls, leads: follower.figures().leads }).toEqual({ calls: 2, leads: false });
   });
 
+  it("leaves the lease to a leader that drops the connection before the welcome", async () => {
+    await session().embed(["first"]);
+    const stored = JSON.parse(readFileSync(leaseFile(), "utf8"));
+    const full = createServer((socket) => socket.destroy()); // as with too many connections or open files
+    const elsewhere = join(folder(), "other.sock");
+    await new Promise<void>((resolve) => full.listen(elsewhere, resolve));
+    opened.push(() => new Promise((resolve) => full.close(resolve)));
+    const owner = newOwner();
+    writeFileSync(leaseFile(), JSON.stringify({ ...stored, owner, address: elsewhere }), { mode: 0o600 });
+    const follower = session();
+    await follower.embed(["one"]);
+    expect({ calls: follower.own.calls, leads: follower.figures().leads }).toEqual({ calls: 1, leads: false });
+    expect(JSON.parse(readFileSync(leaseFile(), "utf8")).owner).toBe(owner);
+  });
+
   it("has a lease of its own for each model", async () => {
     const [one, other] = [session(), session({ own: testEmbedder({ version: "2" }) })];
     await Promise.all([one.embed(["text"]), other.embed(["text"])]);
