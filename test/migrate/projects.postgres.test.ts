@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { open } from "../../src/index.ts";
 import { projectDatabaseName, sha256Hex, systemClock } from "../../src/model/ids.ts";
 import { openMigrations } from "../../src/open/open-migrations.ts";
 import type { CodeStore } from "../../src/ports/code-store.ts";
@@ -98,6 +99,29 @@ describe("a project that is migrated to PostgreSQL and back", () => {
     await indexFile(back.code);
     expect(await back.code.files()).toMatchObject([{ path: "a.txt" }]);
     await storage.close();
+  });
+});
+
+describe("a process that uses a project while another one migrates it there and back", () => {
+  it("finds its knowledge at each place, and stores new knowledge there", async () => {
+    const own = { kind: "project", id: "/home/me/followed" } as const;
+    const note = { kind: "faq", question: "How?", answer: "So.", projectPath: own.id } as const;
+    const cairn = await open({ dataDir, stateDir: dataDir, embedder: [] });
+    await cairn.checkpoints.save({ projectPath: own.id, summary: "First" });
+    await migrations().migrate({ to: database.url, which: own });
+    await cairn.checkpoints.save({ projectPath: own.id, summary: "Second" });
+    const total = async () => (await cairn.knowledge.list({ projectPath: own.id })).total;
+    const other = await open({ dataDir, stateDir: dataDir, embedder: [] });
+    await migrations().migrate({ to: "sqlite", which: own });
+    await other.knowledge.save(note);
+    expect(await total()).toBe(1);
+    await migrations().migrate({ to: database.url, which: own });
+    expect(await total()).toBe(1);
+    await migrations().migrate({ to: "sqlite", which: own });
+    await cairn.knowledge.save({ ...note, question: "Why?" });
+    expect(await total()).toBe(2);
+    await cairn.close();
+    await other.close();
   });
 });
 

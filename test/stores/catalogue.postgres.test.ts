@@ -42,6 +42,23 @@ const entryOf = async (storage: Storage, project: string) =>
 /** Lets the announcements of all writes end, as time does. */
 const settle = () => client.query("UPDATE cairn_catalogue.projects SET changes_until = now() - interval '1 second'");
 
+const sourceOf = (project: string) =>
+  postgresMigrationSource({
+    url: database.url,
+    schema: projectDatabaseName(project),
+    definition: projectSchema,
+    shape: PROJECT_SHAPE,
+    migratedTo: "a test",
+  });
+
+/** Migrates the project away, as another process does. */
+async function migrateAway(project: string): Promise<void> {
+  const source = sourceOf(project);
+  await source.fence("20260101-test");
+  await source.archive("20260101-test");
+  await source.close();
+}
+
 describe("the tables of a project on PostgreSQL", () => {
   it("take at most 300,000 bytes of the database before the first record", async () => {
     const storage = openStorage();
@@ -95,20 +112,36 @@ describe("the tables of a project on PostgreSQL", () => {
     const project = "/parts/fenced";
     const { checkpoints, knowledge } = await storage.create(project);
     await checkpoints.put(sampleCheckpoint(project, { id: "a" }));
-    const schema = projectDatabaseName(project);
-    const source = postgresMigrationSource({
-      url: database.url,
-      schema,
-      definition: projectSchema,
-      shape: PROJECT_SHAPE,
-      migratedTo: "a test",
-    });
+    const source = sourceOf(project);
     await source.fence("20260101-test");
     await expect(knowledge.put(sampleKnowledge({ id: "k" }))).rejects.toMatchObject({ details: { migrating: true } });
     expect(await tablesOf(project)).not.toContain("knowledge");
     await source.unfence("20260101-test");
     await source.close();
     expect(await knowledge.put(sampleKnowledge({ id: "k" }))).toBe(true);
+  });
+
+  it.each(["before", "after"])("are neither empty nor created again when the project was migrated away %s their first use", async (use) => {
+    const project = `/parts/away/${use}`;
+    const stores = await Promise.all([openStorage(), openStorage()].map((storage) => storage.create(project)));
+    await stores[0]!.checkpoints.put(sampleCheckpoint(project, { id: "a" }));
+    if (use === "after") {
+      await stores[0]!.knowledge.put(sampleKnowledge({ id: "k" }));
+      for (const { knowledge } of stores) expect((await knowledge.list({ limit: 1 })).total).toBe(1);
+    }
+    await migrateAway(project);
+    const left = await tablesOf(project);
+    await expect(stores[0]!.knowledge.list({ limit: 1 })).rejects.toMatchObject({ details: { code: "42P01" } });
+    await expect(stores[1]!.knowledge.put(sampleKnowledge({ id: "l" }))).rejects.toMatchObject({ details: { migrating: true } });
+    expect(await tablesOf(project)).toEqual(left);
+  });
+
+  it("are not read as empty after a quarantine", async () => {
+    const [one, other] = [openStorage(), openStorage()];
+    const project = "/parts/quarantined";
+    const { knowledge } = await one.create(project);
+    await other.quarantine(project, ["a test"]);
+    await expect(knowledge.list({ limit: 1 })).rejects.toMatchObject({ details: { code: "42P01" } });
   });
 
   it("are found again after another process erased the project and created it without them", async () => {

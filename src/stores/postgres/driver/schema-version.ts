@@ -27,6 +27,9 @@ export async function ensureSchema(
   );
 }
 
+/** SQLSTATE of a table that does not exist. */
+const UNDEFINED_TABLE = "42P01";
+
 /** Statement that no other process may create tables of a schema until the transaction ends. Its parameter is `definitionLockName`. */
 export const LOCK_DEFINITION = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
 
@@ -50,7 +53,9 @@ export async function ensurePart(
     async (tx) => {
       await tx.run(LOCK_DEFINITION, definitionLockName(schema));
       // The fence of a migration refuses this statement. New tables would have no fence.
-      await tx.run("UPDATE schema_migrations SET checksum = checksum");
+      const touched = await tx.run("UPDATE schema_migrations SET checksum = checksum WHERE migration_id = $1", definition.version);
+      // Only the remains of a migration lack the version: the tables are elsewhere.
+      if (touched === 0) throw Object.assign(new Error(`The schema ${schema} has no tables.`), { code: UNDEFINED_TABLE });
       if (typesIn) await tx.exec(`SET LOCAL search_path TO ${quoteName(schema)}, ${typesIn}`);
       const existing = new Set(await tableNames(tx, schema));
       for (const { sql, tables } of partsNeededBy(definition, part)) if (!existing.has(tables[0]!)) await tx.exec(sql);

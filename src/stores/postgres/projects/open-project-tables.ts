@@ -19,6 +19,9 @@ export interface ProjectTablesOptions {
   readonly recreate: () => Promise<unknown>;
 }
 
+/** Fails if the schema was dropped, renamed or migrated away: then it does not have `checkpoints`, which every project has. */
+const FIND_TABLE = "SELECT to_regclass($1) IS NOT NULL AS found, EXISTS (SELECT FROM checkpoints LIMIT 0)";
+
 /** Returns the tables of one project. Parts that exist are remembered until the schema is found to be gone. */
 export function openProjectTables(options: ProjectTablesOptions): ProjectTables {
   const { database, projectId, pgvector, exactMax, announceWrite, forget, recreate } = options;
@@ -29,7 +32,7 @@ export function openProjectTables(options: ProjectTablesOptions): ProjectTables 
     for (const part of parts) {
       if (existing.has(part)) continue;
       const table = `${quoteName(schema)}.${quoteName(projectSchema.parts[part].tables[0]!)}`;
-      const { found } = (await tx.get<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", table))!;
+      const { found } = (await tx.get<{ found: boolean }>(FIND_TABLE, table))!;
       if (!found) return false;
       existing.add(part);
     }
