@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PROJECT_SHAPE } from "../../src/migrate/shapes.ts";
 import { projectDatabaseName, systemClock } from "../../src/model/ids.ts";
 import type { Storage } from "../../src/ports/storage.ts";
+import { waitLimitMs, withTimeLimit } from "../../src/scheduling/calls.ts";
+import { selectFromSchemas } from "../../src/stores/postgres/catalogue/schemas.ts";
+import { translatePostgresError } from "../../src/stores/postgres/driver/errors.ts";
 import { postgresMigrationSource } from "../../src/stores/postgres/migration/source.ts";
 import { projectSchema } from "../../src/stores/postgres/projects/project-schema.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
@@ -217,6 +220,34 @@ describe("the catalogue of projects", () => {
     const { projects, unread } = await storage.catalogue({ isWanted: (path) => path.startsWith("/unread/") });
     expect(projects.map(({ projectPath }) => projectPath)).toEqual(["/unread/a"]);
     expect(unread).toEqual([{ projectPath: "/unread/b", reason: expect.any(String) }]);
+    expect(await storage.catalogue({ isWanted: (path) => path === "/unread/b" })).toEqual({ projects: [], unread });
+    await expect(storage.checkRecords("/unread/b")).rejects.toThrow("updated_at");
     await client.query(`ALTER TABLE ${table} RENAME COLUMN renamed TO updated_at`);
+  });
+
+  it("does not use up the time of a call on a project that is locked", { timeout: 60_000 }, async () => {
+    const storage = openStorage();
+    for (const project of ["/locked/a", "/locked/b"])
+      await (await storage.create(project)).checkpoints.put(sampleCheckpoint(project, { id: "a" }));
+    await client.query(`BEGIN; LOCK TABLE ${projectDatabaseName("/locked/b")}.checkpoints IN ACCESS EXCLUSIVE MODE`);
+    const { projects, unread, leftMs } = await withTimeLimit(20_000, async () => {
+      const found = await storage.catalogue({ isWanted: (path) => path.startsWith("/locked/") });
+      return { ...found, leftMs: waitLimitMs() };
+    });
+    await client.query("ROLLBACK");
+    expect(projects).toMatchObject([{ projectPath: "/locked/a", checkpoints: 1 }]);
+    expect(unread).toEqual([{ projectPath: "/locked/b", reason: expect.stringContaining("is locked by another change") }]);
+    expect(leftMs).toBeGreaterThan(0); // for the other projects of the call
+  });
+
+  it("asks no schema on its own when the connection is lost", async () => {
+    let asked = 0;
+    const read = async () => {
+      asked++;
+      throw translatePostgresError(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }), "a test");
+    };
+    const query = { schemas: ["a", "b"], tables: [], select: () => undefined };
+    await expect(selectFromSchemas({ read } as never, query)).rejects.toThrow("cannot be reached");
+    expect(asked).toBe(1);
   });
 });

@@ -1,10 +1,14 @@
+import { CairnError } from "../../../model/errors.ts";
 import { forEachParallel } from "../../../scheduling/for-each-parallel.ts";
 import { type PgValue, type PostgresDatabase, type PostgresTx, quoteName } from "../driver/driver.ts";
+import { isConnectionLoss } from "../driver/errors.ts";
 
 /** Schemas that one statement reads. Each costs the server about fifteen locks, of which it has some thousands. */
 const AT_ONCE = 40;
 /** Statements that run at the same time. Others use the connections too. */
 const CONCURRENCY = 3;
+/** Milliseconds to wait for a locked schema, such as the target of a migration. The others of its statement wait with it. */
+const LOCK_WAIT_MS = 500;
 
 /** The part of a statement for one schema. `has` reports which of the named tables the schema has; `undefined` leaves the schema out. */
 export type SelectFrom = (schema: string, has: (table: string) => boolean) => string | undefined;
@@ -28,7 +32,10 @@ export interface SchemaAnswer<Row> {
   readonly failed: readonly { readonly schema: string; readonly error: unknown }[];
 }
 
-/** Reads many schemas with few statements. If one of them cannot be read, the schemas of its statement are read one by one. */
+/**
+ * Reads many schemas with few statements. If one of them cannot be read, the schemas of its statement are read one by one. A lost
+ * connection concerns them all, and is raised.
+ */
 export async function selectFromSchemas<Row>(database: PostgresDatabase, query: SchemaQuery): Promise<SchemaAnswer<Row>> {
   const { schemas, tables, select, params = [], optionalParams = [], signal } = query;
   const given = optionalParams.length > 0 ? `WITH given AS (SELECT ${optionalParams.join(", ")}) ` : "";
@@ -36,20 +43,18 @@ export async function selectFromSchemas<Row>(database: PostgresDatabase, query: 
   const failed: { schema: string; error: unknown }[] = [];
   const ask = (some: readonly string[]) =>
     database.read("pg_catalog", async (tx) => {
+      await tx.exec(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
       const existing = await tablesIn(tx, some, tables);
       const parts = some.flatMap((schema) => select(schema, (table) => existing.has(`${schema}.${table}`)) ?? []);
       return parts.length === 0 ? [] : tx.exec<Row>(given + parts.join(" UNION ALL "), ...params);
     });
-  const late = await forEachParallel(chunksOf(schemas, AT_ONCE), { concurrency: CONCURRENCY, signal }, async (some) => {
+  const late = await forEachParallel(chunksOf(schemas, AT_ONCE), { concurrency: CONCURRENCY, signal }, async function visit(some) {
     try {
       rows.push(...(await ask(some)));
     } catch (error) {
-      if (some.length === 1) throw error;
-      for (const schema of some)
-        await ask([schema]).then(
-          (found) => rows.push(...found),
-          (reason) => failed.push({ schema, error: reason }),
-        );
+      if (isConnectionLoss(error instanceof CairnError ? error.cause : error)) throw error;
+      if (some.length === 1) failed.push({ schema: some[0]!, error });
+      else for (const schema of some) await visit([schema]);
     }
   });
   return { rows, late: late.flat(), failed };

@@ -162,6 +162,12 @@ export function postgresCatalogue(database: PostgresDatabase): ProjectCatalogue 
     );
   }
 
+  async function countOne(schema: string): Promise<readonly SchemaCounts[]> {
+    const { rows, failed } = await countSchemas(database, [schema]);
+    if (failed[0]) throw failed[0].error;
+    return rows;
+  }
+
   return {
     async announceWrite(projectPath) {
       if (projectPath === SHARED_PROJECT_ID || (announced.get(projectPath) ?? 0) > performance.now()) return;
@@ -211,7 +217,7 @@ export function postgresCatalogue(database: PostgresDatabase): ProjectCatalogue 
     async findDifference(projectPath) {
       const schema = projectDatabaseName(projectPath);
       // First the records: a write that comes between the two announces itself, and the stored counts do not hold any more.
-      const counted = (await countSchemas(database, [schema])).rows[0];
+      const [counted] = await countOne(schema);
       const [row] = await readRows([schema]);
       if (!counted || !row?.settled) return undefined;
       const differing = (["checkpoints", "knowledge", "code_files"] as const).filter((name) => row[name] !== counted[name]);
@@ -222,7 +228,7 @@ export function postgresCatalogue(database: PostgresDatabase): ProjectCatalogue 
     async recount(projectPath) {
       const schema = projectDatabaseName(projectPath);
       await run(`UPDATE ${CATALOGUE_TABLE} SET counted_at = NULL WHERE schema_name = $1`, schema);
-      await store((await countSchemas(database, [schema])).rows);
+      await store(await countOne(schema));
     },
   };
 }
