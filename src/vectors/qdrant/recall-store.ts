@@ -2,6 +2,7 @@ import { PIECES_MAX } from "../../model/stored-record.ts";
 import type { CandidateQuery, Candidates, RecallStore } from "../../ports/recall-store.ts";
 import type { QdrantClient, TenantPoints } from "./client.ts";
 import { reasonOf } from "./health.ts";
+import { statusOf } from "./request.ts";
 import type { Comparison, Mirrored } from "./sync.ts";
 import { collectionName, tenantBase, tenantName } from "./tenant.ts";
 
@@ -59,7 +60,7 @@ export function qdrantCandidates<Filter>(
     } catch (error) {
       signal?.throwIfAborted();
       pause.failed(error);
-      onBehind("none");
+      onBehind(statusOf(error) === 404 ? "count" : "none"); // 404: the collection is gone, and the outbox may be empty
       return { answer: "database", because: reasonOf(error) };
     }
     const allowed = among === "all" ? undefined : new Set(among);
