@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,6 +18,8 @@ const dataDir = mkdtempSync(join(tmpdir(), "cairn-migrate-"));
 const project = "/home/me/migrating";
 const path = join(dataDir, "projects", `${projectDatabaseName(project)}.db`);
 const migrations = () => openMigrations({ dataDir, stateDir: dataDir, now: systemClock });
+/** What a killed process left of a copy of another index. */
+const unfinished = `${codeFileOf(path)}.seed-b7`;
 const which = { kind: "project", id: project } as const;
 
 beforeAll(async () => {
@@ -57,6 +59,7 @@ describe("a project that is migrated to PostgreSQL and back", () => {
   });
 
   it("arrives complete, with keyword and semantic search, and its counters continue", async () => {
+    writeFileSync(unfinished, "half of an index");
     const { databases } = await migrations().migrate({ to: database.url, which });
     expect(databases[0]).toMatchObject({ outcome: "migrated", tables });
     expect(existsSync(path)).toBe(false);
@@ -76,7 +79,7 @@ describe("a project that is migrated to PostgreSQL and back", () => {
     // The code index stays behind: it is derived, and an index run builds it again.
     expect(await migrated.code.files()).toEqual([]);
     expect(await migrated.code.embeddings.versions()).toEqual([]);
-    expect(existsSync(codeFileOf(path))).toBe(false);
+    expect([codeFileOf(path), unfinished].map((file) => existsSync(file))).toEqual([false, false]);
     await indexFile(migrated.code);
     await storage.close();
   });

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { openHashCache } from "../../src/client/files/hash-cache.ts";
 import { embeddedTarget } from "../../src/client/jobs/index-target.ts";
 import { indexTree } from "../../src/client/jobs/index-tree.ts";
 import { tally } from "../../src/client/jobs/tally.ts";
-import { open } from "../../src/index.ts";
+import { type Cairn, open } from "../../src/index.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
 
 const first = "/home/me/app";
@@ -44,7 +44,7 @@ it("takes over the index of another clone, with its vectors, and indexes nothing
   const cosines = (answer: typeof one) => answer!.hits.map(({ path, found }) => `${path} ${found.semantic?.score}`).sort();
   expect(cosines(two)).toEqual(cosines(one));
   expect(await cairn.code.compact({ projectPath: second })).toMatchObject({ orphans: { rows: 0, terms: 0, vectors: 0 } });
-  expect(existsSync(`${codeFile(second)}.seed`)).toBe(false);
+  expect(unfinished(codeFile(second))).toEqual([]);
   // An edit afterwards is indexed as usual.
   const edited = { ...FILES[0]!, content: "export const numbat = 1;\n" };
   expect((await cairn.code.indexBatch({ projectPath: second, files: [edited] })).files).toMatchObject([{ status: "indexed" }]);
@@ -66,6 +66,18 @@ it("takes over only files that the caller has, and leaves no byte of another one
   expect(bytes).toEqual([true, false]);
 });
 
+it("leaves no byte of a file that the other project had removed earlier", async () => {
+  const { cairn, codeFile } = await openCairn();
+  const secret = { path: "src/private.ts", content: "export const zebraquagga = 'zebraquagga';\n" };
+  await cairn.code.indexBatch({ projectPath: first, files: [...FILES, secret] });
+  await cairn.code.finish({ projectPath: first, manifest: FILES.map(({ path }) => path) });
+  const files = FILES.map(contentOf);
+  expect(await cairn.code.seed({ projectPath: second, sample: files, list: async () => files })).toEqual({ files: 10 });
+  await cairn.close();
+  const bytes = [codeFile(first), codeFile(second)].map((path) => readFileSync(path).includes("zebraquagga"));
+  expect(bytes).toEqual([true, false]);
+});
+
 it("copies nothing from an index that has other files, is damaged or would replace an index", async () => {
   const { cairn, codeFile } = await openCairn();
   await cairn.code.indexBatch({ projectPath: first, files: FILES.slice(0, 5) });
@@ -79,12 +91,45 @@ it("copies nothing from an index that has other files, is damaged or would repla
   expect(await seed(second)).toEqual({ files: 0 });
 });
 
-it("deletes the unfinished copy of a killed process with its project", async () => {
+const unfinished = (codeFile: string) => readdirSync(dirname(codeFile)).filter((name) => name.startsWith(`${basename(codeFile)}.seed`));
+
+it.each<[string, (cairn: Cairn) => Promise<unknown>]>([
+  ["the deletion of the project", (cairn) => cairn.databases.delete({ projectPath: second, confirm: second })],
+  [
+    "the next attempt, even if it has nothing to copy",
+    (cairn) => cairn.code.seed({ projectPath: second, sample: [], list: async () => [] }),
+  ],
+  ["the first file that is indexed", (cairn) => cairn.code.indexBatch({ projectPath: second, files: FILES })],
+])("removes the unfinished copy of a killed process: %s", async (_, act) => {
   const { cairn, codeFile } = await openCairn();
   await cairn.checkpoints.save({ projectPath: second, summary: "Begun" });
-  writeFileSync(`${codeFile(second)}.seed`, "half of an index");
-  await cairn.databases.delete({ projectPath: second, confirm: second });
-  expect(existsSync(`${codeFile(second)}.seed`)).toBe(false);
+  for (const end of ["", "-wal", "-shm"]) writeFileSync(`${codeFile(second)}.seed-b7${end}`, "half of an index");
+  expect(unfinished(codeFile(second))).toHaveLength(3);
+  await act(cairn);
+  expect(unfinished(codeFile(second))).toEqual([]);
+});
+
+it("publishes one complete copy if two attempts run at the same time, and none of another process", async () => {
+  const { cairn, codeFile } = await openCairn();
+  await cairn.code.indexBatch({ projectPath: first, files: FILES });
+  const files = FILES.map(contentOf);
+  const list = async () => {
+    writeFileSync(`${codeFile(second)}.seed`, "half of an index");
+    return files;
+  };
+  const attempts = await Promise.all([1, 2].map(() => cairn.code.seed({ projectPath: second, sample: files, list })));
+  expect(attempts.map((attempt) => attempt.files).sort()).toEqual([0, 10]);
+  expect(await cairn.code.stats({ projectPath: second })).toMatchObject({ files: 10, chunks: 10, embeddings: [{ vectors: 10 }] });
+  expect(unfinished(codeFile(second))).toEqual([]);
+});
+
+it("copies nothing next to the write-ahead log of a lost index", async () => {
+  const { cairn, codeFile } = await openCairn();
+  await cairn.code.indexBatch({ projectPath: first, files: FILES });
+  writeFileSync(`${codeFile(second)}-wal`, "frames of an index that is gone");
+  const files = FILES.map(contentOf);
+  expect(await cairn.code.seed({ projectPath: second, sample: files, list: async () => files })).toEqual({ files: 0 });
+  expect(existsSync(codeFile(second))).toBe(false);
 });
 
 it("lets the first index job of a second clone send no file", async () => {

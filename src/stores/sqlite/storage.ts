@@ -19,7 +19,7 @@ import { probeWrite } from "./driver/write-probe.ts";
 import { hasMigrationRecord } from "./migration/record.ts";
 import { codeFileOf } from "./projects/code/code-file.ts";
 import { codeDatabase, findCodeProblems } from "./projects/code/database.ts";
-import { removeSeed } from "./projects/code/seed.ts";
+import { removeAllSeeds } from "./projects/code/seed.ts";
 import { assertOwner, claim, ownerOf } from "./projects/owner.ts";
 import { releaseProject, type SqliteProject, sqliteProject } from "./projects/project.ts";
 import { exportDatabase, ownerOfFile } from "./projects/project-files.ts";
@@ -217,7 +217,7 @@ export function sqliteStorage({ dataDir, now, onNotice }: SqliteStorageOptions):
       if (hasMigrationRecord(location))
         throw new CairnError("conflict", `${location} is being migrated. Finish or undo the migration, then delete the project.`);
       release(location);
-      removeSeed(codeFileOf(location));
+      removeAllSeeds(codeFileOf(location));
       removeFiles([codeFileOf(location), location]);
     },
 

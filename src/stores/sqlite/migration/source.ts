@@ -10,6 +10,7 @@ import { syncFile, syncFolder } from "../backup/copy-file.ts";
 import { openSqlite } from "../driver/driver.ts";
 import { loadEngine } from "../driver/engine.ts";
 import { codeFileOf } from "../projects/code/code-file.ts";
+import { removeAllSeeds } from "../projects/code/seed.ts";
 import { createFence, dropFence, ordinaryTables, readFenceId } from "./fence.ts";
 import { acquireMigrationLock } from "./lock.ts";
 import { sqliteRows } from "./rows.ts";
@@ -92,7 +93,10 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
       for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
       trace("wal removed");
       // The code index is not copied: it is derived, and an index run builds it again on the other side.
-      if (shape.kind === "project") for (const end of ["", "-wal", "-shm"]) rmSync(codeFileOf(path) + end, { force: true });
+      if (shape.kind === "project") {
+        for (const end of ["", "-wal", "-shm"]) rmSync(codeFileOf(path) + end, { force: true });
+        removeAllSeeds(codeFileOf(path));
+      }
       return archived;
     },
 

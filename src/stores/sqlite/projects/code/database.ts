@@ -9,6 +9,7 @@ import { migratedTo, migrationRecordPath } from "../../migration/record.ts";
 import { claim } from "../owner.ts";
 import { codeFileOf } from "./code-file.ts";
 import { codeSchema } from "./schema.ts";
+import { removeSeeds } from "./seed.ts";
 
 export interface CodeDatabaseOptions {
   readonly projectId: string;
@@ -84,6 +85,7 @@ async function absentIndex(path: string, file: DatabaseHandle): Promise<SqliteDa
     read: (work) => current.read(work),
     one: (sql, ...params) => current.one(sql, ...params),
     async write(work) {
+      removeSeeds(path);
       current = await file();
       return current.write(work);
     },

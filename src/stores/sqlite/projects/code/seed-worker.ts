@@ -1,12 +1,14 @@
+import { closeSync, openSync } from "node:fs";
 import { workerData } from "node:worker_threads";
 import { chunkId } from "../../../../model/code-index.ts";
-import { yieldToCalls } from "../../../../scheduling/calls.ts";
+import { waitLimitMs, yieldToCalls } from "../../../../scheduling/calls.ts";
 import { postResult } from "../../../../scheduling/run-in-thread.ts";
 import { openSqlite, type SqliteTx } from "../../driver/driver.ts";
+import { loadEngine } from "../../driver/engine.ts";
 import { rebuild } from "../../vectors/rebuild.ts";
 import { removeVectors } from "../embeddings.ts";
 import { codeSchema } from "./schema.ts";
-import type { Seeded, SeedOrder } from "./seed.ts";
+import type { SeedOrder } from "./seed.ts";
 import { CODE_FTS, removeFile } from "./write.ts";
 
 interface FileRow {
@@ -19,11 +21,13 @@ interface FileRow {
 const order = workerData as SeedOrder;
 await postResult(() => copyIndex(order));
 
-/** Copies an index for another project. */
-async function copyIndex({ donor, copy, ...seed }: SeedOrder): Promise<Seeded> {
-  const source = await openSqlite({ path: donor, mustExist: true, keepLog: true });
+/** Copies an index for another project, as it is at one moment, and returns the number of its files. */
+async function copyIndex({ donor, copy, ...seed }: SeedOrder): Promise<number> {
+  const { DatabaseSync } = await loadEngine();
+  const source = new DatabaseSync(donor, { readOnly: true, timeout: waitLimitMs() });
   try {
-    await source.copyTo(copy);
+    closeSync(openSync(copy, "wx", 0o600));
+    source.prepare("VACUUM INTO ?").run(copy); // a backup would start again with each commit of another process
   } finally {
     source.close();
   }
@@ -36,7 +40,7 @@ async function copyIndex({ donor, copy, ...seed }: SeedOrder): Promise<Seeded> {
 }
 
 /** Makes the copy the index of a project: removes files that the project does not have, and computes the ids of all chunks again. */
-function assignTo(tx: SqliteTx, { projectId, files, at }: Omit<SeedOrder, "donor" | "copy">): Seeded {
+function assignTo(tx: SqliteTx, { projectId, files, at }: Omit<SeedOrder, "donor" | "copy">): number {
   // What another project recorded about itself, and its place in an external vector index.
   tx.exec("DELETE FROM index_reports; DELETE FROM file_moves; DELETE FROM vector_index; DELETE FROM vector_outbox");
   tx.run("UPDATE project_info SET project_id = ?, created_at = ?", projectId, at);
@@ -48,17 +52,21 @@ function assignTo(tx: SqliteTx, { projectId, files, at }: Omit<SeedOrder, "donor
   const owners = tx.all<{ project_id: string }>("SELECT DISTINCT project_id FROM indexed_files").map(({ project_id }) => project_id);
   const removed = foreign.flatMap(({ file_key, file_path }) => owners.flatMap((owner) => removeFile(tx, owner, file_path, file_key)));
   removeVectors(tx, "code", removed);
-  if (foreign.length > 0) forgetRemoved(tx);
+  forgetRemoved(tx); // also what the other project removed earlier
   tx.run("UPDATE indexed_files SET project_id = ?, indexed_at = ?", projectId, at);
   tx.run("UPDATE chunk_generations SET project_id = ?, updated_at = ?", projectId, at);
-  const chunks = tx.all<{ key: number; chunk_index: number; generation: number; file_path: string }>(
-    "SELECT c.key, c.chunk_index, c.generation, f.file_path FROM code_chunks c JOIN indexed_files f ON f.file_key = c.file_key",
+  for (const { file_key, file_path } of kept) assignChunks(tx, projectId, file_key, file_path);
+  return kept.length;
+}
+
+function assignChunks(tx: SqliteTx, projectId: string, fileKey: number, path: string): void {
+  yieldToCalls();
+  const chunks = tx.all<{ key: number; chunk_index: number; generation: number }>(
+    "SELECT key, chunk_index, generation FROM code_chunks WHERE file_key = ?",
+    fileKey,
   );
-  for (const { key, chunk_index: index, generation, file_path } of chunks) {
-    yieldToCalls();
-    tx.run("UPDATE code_chunks SET id = ? WHERE key = ?", chunkId(projectId, file_path, index, generation), key);
-  }
-  return { copied: kept.length, removed: foreign.length };
+  for (const { key, chunk_index: index, generation } of chunks)
+    tx.run("UPDATE code_chunks SET id = ? WHERE key = ?", chunkId(projectId, path, index, generation), key);
 }
 
 /** Writes the full-text index and the codes again: both keep parts of removed files until they are merged. */

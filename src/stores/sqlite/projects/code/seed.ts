@@ -1,9 +1,10 @@
 import { existsSync, linkSync, readdirSync, rmSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { newId } from "../../../../model/ids.ts";
 import type { FileContent } from "../../../../ports/code-store.ts";
 import { waitLimitMs } from "../../../../scheduling/calls.ts";
 import { runInThread } from "../../../../scheduling/run-in-thread.ts";
-import { openSqlite } from "../../driver/driver.ts";
+import { inodeOf, openSqlite } from "../../driver/driver.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
 import { isCodeFile } from "./code-file.ts";
 import { codeSchema } from "./schema.ts";
@@ -32,33 +33,55 @@ export async function seedIndex(
   sample: readonly FileContent[],
   list: () => Promise<readonly FileContent[]>,
 ): Promise<number> {
-  if (existsSync(path) || sample.length === 0) return 0;
+  removeSeeds(path); // of processes that were killed
+  if (hasIndex(path) || sample.length === 0) return 0;
   const donor = await findDonor(path, sample);
   if (donor === undefined) return 0;
-  const copy = seedFileOf(path);
+  // A name of its own: a process that lost its lease may copy at the same time.
+  const copy = `${path}.seed-${newId()}`;
+  attempts.add(basename(copy));
   try {
-    removeSeed(path); // of a process that was killed; two processes do not index one project at the same time
     const order: SeedOrder = { donor, copy, projectId, files: await list(), at: new Date().toISOString() };
-    const { copied, removed } = await runInThread<Seeded>("stores/sqlite/projects/code/seed-worker.js", order);
+    const copied = await runInThread<number>("stores/sqlite/projects/code/seed-worker.js", order);
+    const inode = inodeOf(copy);
+    if (copied === 0 || inode === undefined) return 0;
     // Nothing of files that the project does not have may stay in free pages: the other project may be deleted.
-    if (copied > 0 && removed > 0) await vacuumFile({ path: copy, lockWaitMs: waitLimitMs() });
-    return copied > 0 && place(copy, path) ? copied : 0;
+    await vacuumFile({ path: copy, lockWaitMs: waitLimitMs() });
+    if (inodeOf(copy) !== inode) return 0; // another process removed the copy, and an empty file took its name
+    return !hasIndex(path) && place(copy, path) ? copied : 0;
   } finally {
-    removeSeed(path);
+    attempts.delete(basename(copy));
+    removeSeeds(path);
   }
 }
 
-/** The number of files in a copy, and the number of files that were removed from it. */
-export interface Seeded {
-  readonly copied: number;
-  readonly removed: number;
+/** Returns whether a project has an index, or a write-ahead log without one, which SQLite would apply to the copy. */
+const hasIndex = (path: string) => existsSync(path) || existsSync(`${path}-wal`);
+
+/** The names of the copies that this process makes now. */
+const attempts = new Set<string>();
+
+/** Removes the unfinished copies of an index, except those that this process makes now. */
+export function removeSeeds(path: string): void {
+  removeCopies(path, [...attempts]);
 }
 
-const seedFileOf = (path: string) => `${path}.seed`;
+/** Removes all unfinished copies of an index. An attempt of this process then copies nothing. */
+export function removeAllSeeds(path: string): void {
+  removeCopies(path, []);
+}
 
-/** Removes the unfinished copy of an index. */
-export function removeSeed(path: string): void {
-  for (const end of ["", "-wal", "-shm", "-journal"]) rmSync(seedFileOf(path) + end, { force: true });
+function removeCopies(path: string, kept: readonly string[]): void {
+  const folder = dirname(path);
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(`${basename(path)}.seed`) || kept.some((copy) => name.startsWith(copy))) continue;
+    try {
+      rmSync(join(folder, name), { force: true });
+    } catch {
+      // Windows keeps a file that another process has open. That process removes it.
+    }
+  }
 }
 
 /** Names the copy, unless an index was created meanwhile. The copy is complete by then, so a reader sees all of it or no index. */
