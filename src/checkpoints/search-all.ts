@@ -113,7 +113,10 @@ async function planSearch(
   if (!storage.searchBounds || paths.length <= 2 * CONCURRENCY) return everything;
   const text = mode === "semantic" ? undefined : deps.redact(query).text;
   const read = async (semantic: EmbeddedText | undefined) => {
-    const bounds = await storage.searchBounds!({ projectPaths: paths, filter: utcTimes(filter), text, semantic });
+    const bounds = await storage.searchBounds!({ projectPaths: paths, filter: utcTimes(filter), text, semantic }).catch(() => {
+      signal?.throwIfAborted();
+      return []; // a project without bounds is searched, and its search reports what is wrong
+    });
     const known = new Set(bounds.map(({ projectPath }) => projectPath));
     const filled = bounds.filter(({ newestAt }) => newestAt !== undefined);
     const isComparable = semantic !== undefined && filled.every(({ space }) => isSame(space, semantic.space));

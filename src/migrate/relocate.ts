@@ -183,9 +183,13 @@ export function relocateStorage(local: Storage, relocations: Relocations<Storage
       const wanted = new Set(query.projectPaths);
       const found: SearchBound[] = [];
       for (const [url, ids] of placesOf()) {
-        const place = await databases.openMigrated(url);
         const projectPaths = ids.filter((id) => wanted.has(id));
-        if (projectPaths.length > 0) found.push(...((await place.searchBounds?.({ ...query, projectPaths })) ?? []));
+        if (projectPaths.length === 0) continue;
+        try {
+          found.push(...((await (await databases.openMigrated(url)).searchBounds?.({ ...query, projectPaths })) ?? []));
+        } catch {
+          // Without bounds these projects are searched, and the search reports why it cannot.
+        }
       }
       return found;
     },

@@ -7,6 +7,7 @@ import { invoke, LOCAL_CALLER } from "../../src/operations/invoke.ts";
 import { operations } from "../../src/operations/list.ts";
 import type { Storage } from "../../src/ports/storage.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
+import { places, projectNamed } from "../migrate/place.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { testEmbedder } from "../support/embedders.ts";
 import { createManyProjects, manyProject } from "../support/many-projects.ts";
@@ -19,6 +20,7 @@ let cairn: Cairn;
 /** Searches every project, whatever its bound. */
 let thorough: Cairn;
 let searched: string[] = [];
+const place = places();
 const embedder = () => [testEmbedder({ dimension: 96 })];
 
 beforeAll(async () => {
@@ -123,6 +125,33 @@ describe(`a search of ${PROJECTS} projects`, () => {
     expect(found.mergedBy).toBe("rank");
     expect(idsOf(found)).toEqual(idsOf(await search(full, "certificate rotation")));
     for (const one of [other, bounded, full]) await one.close();
+  });
+});
+
+describe("a search of all projects whose bounds cannot be found", () => {
+  it("searches every project", async () => {
+    const boundless: Storage = { ...storage, searchBounds: () => Promise.reject(new Error("no bounds")) };
+    const failing = await open({ storage: boundless, embedder: embedder() });
+    const found = await search(failing, "certificate rotation");
+    expect(found.partial).toBe(false);
+    expect(idsOf(found)).toEqual(idsOf(await search(thorough, "certificate rotation")));
+    await failing.close();
+  });
+
+  it("reports a migrated project whose server is unavailable, and searches the others", async () => {
+    const where = place();
+    const server = await testDatabase();
+    const first = await open({ ...where, embedder: [] });
+    await createManyProjects(first, 10);
+    await first.close();
+    await where.migrations.migrate({ to: server.url, which: projectNamed(manyProject(3)) });
+    await server.drop();
+    const local = await open({ ...where, embedder: [] });
+    const found = await search(local, "certificate rotation", "keyword");
+    expect(found).toMatchObject({ partial: true, projects: 9 });
+    expect(found.degraded.join()).toContain(manyProject(3));
+    expect(found.hits.length).toBeGreaterThan(0);
+    await local.close();
   });
 });
 
