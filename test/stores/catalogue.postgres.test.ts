@@ -211,6 +211,17 @@ describe("the catalogue of projects", () => {
     expect((await entryOf(storage, project))?.checkpoints).toBe(1);
   });
 
+  it("does not list a project that was migrated away, although a process tries to write to it", async () => {
+    const project = "/catalogue/away";
+    await openStorage().create(project);
+    const storage = openStorage();
+    const { checkpoints } = (await storage.find(project))!;
+    await migrateAway(project);
+    await expect(checkpoints.put(sampleCheckpoint(project, { id: "a" }))).rejects.toMatchObject({ details: { migrating: true } });
+    expect(await storage.projects()).not.toContain(project);
+    expect(await entryOf(storage, project)).toBeUndefined();
+  });
+
   it("lists the other projects when one of them cannot be counted", async () => {
     const storage = openStorage();
     for (const project of ["/unread/a", "/unread/b"])

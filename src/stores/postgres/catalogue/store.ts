@@ -97,11 +97,15 @@ export function postgresCatalogue(database: PostgresDatabase): ProjectCatalogue 
     }
   }
 
-  /** Reads the rows of existing schemas. Two statements, because a catalogue on another server cannot be joined with its schemas. */
+  /**
+   * Reads the rows of existing schemas, without the remains of migrated projects. Two statements, because a catalogue on another server
+   * cannot be joined with its schemas.
+   */
   async function readRows(schemas?: readonly string[]): Promise<Row[]> {
     const existing = await run<{ schema: string }>(
-      `SELECT nspname AS schema FROM pg_catalog.pg_namespace
-        WHERE nspname ~ '^project_[0-9a-f]{16}$' AND ($1::name[] IS NULL OR nspname = ANY ($1::name[])) ORDER BY nspname`,
+      `SELECT n.nspname AS schema FROM pg_catalog.pg_namespace n
+        WHERE n.nspname ~ '^project_[0-9a-f]{16}$' AND ($1::name[] IS NULL OR n.nspname = ANY ($1::name[]))
+          AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid AND c.relname = 'checkpoints') ORDER BY n.nspname`,
       schemas ?? null,
     );
     const rows = await run<Row>(
