@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { systemClock } from "../../src/model/ids.ts";
+import { projectDatabaseName, systemClock } from "../../src/model/ids.ts";
 import type { Storage } from "../../src/ports/storage.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
 import { sqliteStorage } from "../../src/stores/sqlite/storage.ts";
@@ -73,4 +74,52 @@ describe.each(["sqlite", ...(postgresWanted ? ["postgres"] : [])])("passes to Qd
     await vi.waitFor(async () => expect(await pointCount()).toBe(1), WAIT);
     await vi.waitFor(async () => expect(await search()).toBeUndefined(), WAIT);
   });
+
+  it("do not create a project again that another process deleted", async () => {
+    const storage = openWith(AT_CLOSE);
+    await saveOne(storage);
+    const other = keep(openDatabases());
+    await other.remove(project);
+    await close(storage);
+    expect(await other.projects()).toEqual([]);
+  });
+
+  it("create nothing in a project without vectors", async () => {
+    const storage = openWith(AT_CLOSE);
+    const { checkpoints, knowledge } = await storage.create(project);
+    await checkpoints.candidates({ filter: {}, limit: 5, text: "anything" });
+    await knowledge.candidates({ filter: {}, limit: 5, text: "anything" });
+    const enabled = vi.spyOn(checkpoints.embeddings.outbox!, "enable");
+    await close(storage);
+    expect(enabled).not.toHaveBeenCalled();
+    if (!database) return;
+    const [found] = await query(database, `SELECT to_regclass('${projectDatabaseName(project)}.vectors') AS vectors`);
+    expect(found).toEqual({ vectors: null });
+  });
+
+  it.runIf(kind === "postgres")("write nothing to the database when all points are copied, nor does a search", async () => {
+    const writer = openWith(AT_CLOSE);
+    const wanted = await saveOne(writer);
+    await close(writer);
+    const name = new URL(database!.url).pathname.slice(1);
+    await query(database!, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const reader = openWith(AT_CLOSE);
+    const { checkpoints } = (await reader.find(project))!;
+    const { semantic, degraded } = await checkpoints.candidates(wanted);
+    expect(semantic).toHaveLength(1);
+    expect(degraded).toBeUndefined();
+    place.standIn!.calls.splice(0);
+    await close(reader);
+    expect(place.standIn!.calls.filter((call) => call.endsWith("/points/count"))).toHaveLength(1);
+  });
 });
+
+async function query({ url }: TestDatabase, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}

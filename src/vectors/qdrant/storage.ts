@@ -41,6 +41,7 @@ export function qdrantStorage(storage: Storage, options: QdrantStorageOptions): 
     const comparison = last === undefined && wanted === "none" ? "count" : wanted === "count" && !mayCompare ? "none" : wanted;
     if (comparison !== "none") compared.set(key, Date.now());
     const run = async (needed: Comparison, signal: AbortSignal) => {
+      if (!(await storage.find(projectPath))) return; // another process deleted the project
       const tenants = await tenantsOf(mirrored);
       written.set(projectPath, new Set([...(written.get(projectPath) ?? []), ...tenants]));
       await sync(server, mirrored, needed, signal);

@@ -37,10 +37,18 @@ interface Target extends TenantPoints {
 const PAGE = 1_000;
 
 /** Returns the names of the tenants of all versions, also of deleted ones whose points were not deleted yet. */
-export async function tenantsOf({ projectPath, collection, embeddings, outbox }: Mirrored): Promise<string[]> {
-  const base = tenantBase(projectPath, await outbox.enable(), collection);
+export async function tenantsOf(mirrored: Mirrored): Promise<string[]> {
+  const { embeddings, outbox } = mirrored;
+  const base = await findBase(mirrored);
+  if (base === undefined) return [];
   const existing = (await embeddings.versions()).map(({ versionId }) => versionId);
   return [...existing, ...(await outbox.deletedVersions())].map((versionId) => tenantName(base, versionId));
+}
+
+/** Returns the common part of the tenants' names; undefined if there are no versions. Only a collection with versions is written to. */
+async function findBase({ projectPath, collection, embeddings, outbox }: Mirrored): Promise<string | undefined> {
+  if ((await embeddings.versions()).length === 0 && (await outbox.deletedVersions()).length === 0) return undefined;
+  return tenantBase(projectPath, await outbox.enable(), collection);
 }
 
 /**
@@ -49,7 +57,8 @@ export async function tenantsOf({ projectPath, collection, embeddings, outbox }:
  */
 export async function sync(server: QdrantServer, mirrored: Mirrored, comparison: Comparison, signal: AbortSignal): Promise<void> {
   const { embeddings, outbox } = mirrored;
-  const base = tenantBase(mirrored.projectPath, await outbox.enable(), mirrored.collection);
+  const base = await findBase(mirrored);
+  if (base === undefined) return;
   const deleted = await outbox.deletedVersions();
   if (deleted.length > 0) {
     await removeTenants(

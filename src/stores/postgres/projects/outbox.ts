@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { VectorChange, VectorOutbox } from "../../../ports/vector-outbox.ts";
+import type { PostgresTx } from "../driver/driver.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 import type { ProjectTables } from "./project-tables.ts";
 
@@ -34,12 +35,13 @@ export function postgresOutbox(
   const joined = tables.part("vectors", ...parts);
   const requeue = "ON CONFLICT (collection, version_id, key) DO UPDATE SET change = DEFAULT";
   return {
-    enable: () =>
-      stored.write(
+    async enable() {
+      const find = (tx: PostgresTx) => tx.get<{ name: string }>("SELECT name FROM vector_index WHERE collection = $1", collection);
+      // Searches call it too, and a write makes the counts of the project uncertain.
+      const known = await stored.read(undefined, find);
+      if (known) return known.name;
+      return stored.write(
         async (tx) => {
-          const find = () => tx.get<{ name: string }>("SELECT name FROM vector_index WHERE collection = $1", collection);
-          const known = await find();
-          if (known) return known.name;
           // Blocks changes of vectors until the index is enabled and the outbox has all existing keys.
           await tx.run("LOCK TABLE vectors IN SHARE ROW EXCLUSIVE MODE");
           const added = await tx.run(
@@ -52,10 +54,11 @@ export function postgresOutbox(
               `INSERT INTO vector_outbox (collection, version_id, key) SELECT collection, version_id, key FROM vectors WHERE collection = $1 ON CONFLICT DO NOTHING`,
               collection,
             );
-          return (await find())!.name;
+          return (await find(tx))!.name;
         },
         { idempotent: true },
-      ),
+      );
+    },
 
     pending: (versionId, limit, afterChange) =>
       joined.read<VectorChange[]>([], async (tx) => {
