@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
 import { projectDatabaseName } from "../../../model/ids.ts";
 import { syncFolder } from "../backup/copy-file.ts";
-import { createMigrationRecord, hasMigrationRecord } from "./record.ts";
+import { createMigrationRecord, hasMigrationRecord, removeMigrationRecord } from "./record.ts";
 
 /** Where projects without a database are created, once all databases of a folder were migrated. */
 export interface NewProjects {
@@ -52,5 +52,8 @@ export function placeNewProject(folder: string, path: string, projectId: string,
     createMigrationRecord(path, { ...record, url: place.url, where: `${place.where} (schema ${projectDatabaseName(projectId)})` });
   } catch (error) {
     if (!(error instanceof CairnError && error.code === "conflict")) throw error;
+    return;
   }
+  // A process that read no place yet created the file meanwhile: the record would hide its rows.
+  if (existsSync(path)) removeMigrationRecord(path);
 }
