@@ -68,19 +68,19 @@ export interface MigrationDeps {
   /** The PostgreSQL URL of the configured storage, if that is PostgreSQL. */
   readonly baseUrl?: string | undefined;
   readonly now: () => string;
+  /** Raises an error with advice if no database can be migrated to this URL. */
+  readonly checkTarget: (url: string) => Promise<void>;
   /** Makes new projects begin at this URL; `undefined`: in SQLite. */
   readonly placeNewProjects: (url: string | undefined) => void;
 }
 
-export function migrations({ find, all, baseUrl, now, placeNewProjects }: MigrationDeps): Migrations {
+export function migrations({ find, all, baseUrl, now, checkTarget, placeNewProjects }: MigrationDeps): Migrations {
   async function one(database: MigratableDatabase, input: MigrateInput): Promise<MigratedDatabase> {
     const record = database.records.read();
     if (input.rollback) return rollBack(database, input, record);
     const to = input.to ?? unfinishedTarget(record);
     if (to === "sqlite") return down(database, input, record);
-    if (to === undefined || !/^postgres(ql)?:\/\//.test(to))
-      throw new CairnError("invalid_input", 'to: use a postgres:// URL, or "sqlite" to migrate back.');
-    return up(database, input, record, to);
+    return up(database, input, record, assertPostgresUrl(to));
   }
 
   async function up(
@@ -217,6 +217,9 @@ export function migrations({ find, all, baseUrl, now, placeNewProjects }: Migrat
       const selected = input.which === "all" ? await all() : [find(input.which)];
       const databases: MigratedDatabase[] = [];
       const isForAll = input.which === "all" && !input.dryRun;
+      const newPlace = input.which === "all" && !input.rollback && input.to !== "sqlite" ? input.to : undefined;
+      // New projects will begin there, also if there is no database to migrate.
+      if (newPlace !== undefined) await checkTarget(assertPostgresUrl(newPlace));
       // First, so that none is created on PostgreSQL while the others leave it.
       if (isForAll && (input.rollback || input.to === "sqlite")) placeNewProjects(undefined);
       const unfinishedError = selected.filter(({ records }) => unfinishedTarget(records.read()) !== undefined);
@@ -228,10 +231,15 @@ export function migrations({ find, all, baseUrl, now, placeNewProjects }: Migrat
         if (input.which === "all" && ((backwards && !record) || (input.rollback && record?.isNew))) continue;
         databases.push(await one(database, input));
       }
-      if (isForAll && input.to !== undefined && input.to !== "sqlite") placeNewProjects(input.to);
+      if (isForAll && newPlace !== undefined) placeNewProjects(newPlace);
       return { databases };
     },
   };
+}
+
+function assertPostgresUrl(to: string | undefined): string {
+  if (to !== undefined && /^postgres(ql)?:\/\//.test(to)) return to;
+  throw new CairnError("invalid_input", 'to: use a postgres:// URL, or "sqlite" to migrate back.');
 }
 
 /** Returns the target of an unfinished migration, so that it can be finished without naming it. */

@@ -5,7 +5,7 @@ import { threadSchema as threadsOnSqlite } from "../adapters/langgraph/sqlite-sc
 import { type MigratableDatabase, type Migrations, migrations, type Which } from "../migrate/service.ts";
 import { PROJECT_SHAPE, RUNS_SHAPE, SYSTEM_SHAPE, THREADS_SHAPE } from "../migrate/shapes.ts";
 import { CairnError } from "../model/errors.ts";
-import { type Clock, projectDatabaseName, sha256Hex, systemDatabaseName } from "../model/ids.ts";
+import { type Clock, projectDatabaseName, SHARED_PROJECT_ID, sha256Hex, systemDatabaseName } from "../model/ids.ts";
 import type { DatabaseSchema } from "../model/schema.ts";
 import { assertSystemId } from "../model/system-rules.ts";
 import type { DatabaseShape } from "../ports/migration.ts";
@@ -81,6 +81,18 @@ export function openMigrations({ dataDir, stateDir, baseUrl, now }: MigrationsOp
     find,
     baseUrl,
     now,
+    async checkTarget(url) {
+      const schema = projectDatabaseName(SHARED_PROJECT_ID);
+      const target = postgresMigrationTarget({
+        ...{ url, schema, definition: projectsOnPostgres, shape: PROJECT_SHAPE },
+        sameSource: () => false,
+      });
+      try {
+        await target.check();
+      } finally {
+        await target.close();
+      }
+    },
     placeNewProjects(url) {
       const place = url === undefined ? undefined : { url, where: describeUrl(url), since: now() };
       writeNewProjects(join(dataDir, "projects"), place);

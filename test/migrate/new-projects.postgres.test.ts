@@ -1,8 +1,9 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { open } from "../../src/open/open.ts";
 import { stage } from "../cli/stage.ts";
+import { startPooler } from "../setup/pgbouncer.ts";
 import { type TestDatabase, testDatabase } from "../setup/postgres.ts";
 import { makeProject, type Place, places, projectFile, projectNamed } from "./place.ts";
 
@@ -71,6 +72,40 @@ describe("projects after a migration", () => {
     expect((await cairn.stats.projects(all)).total).toBe(2);
     expect(existsSync(projectFile(where, "/gone/a"))).toBe(false);
     await cairn.close();
+  });
+});
+
+describe("migrate all", () => {
+  const settingsOf = ({ dataDir }: Place) => join(dataDir, "projects", "new-projects.json");
+
+  it("to PostgreSQL from an empty data folder makes new projects begin there", async () => {
+    const where = place();
+    expect(await where.migrations.migrate({ to: database.url, which: "all", dryRun: true })).toEqual({ databases: [] });
+    expect(existsSync(settingsOf(where))).toBe(false);
+    expect(await where.migrations.migrate({ to: database.url, which: "all" })).toEqual({ databases: [] });
+    expect(statSync(join(where.dataDir, "projects")).mode & 0o777).toBe(0o700);
+    const cairn = await openAt(where);
+    await cairn.checkpoints.save({ projectPath: "/first", summary: "On PostgreSQL." });
+    expect(existsSync(projectFile(where, "/first"))).toBe(false);
+    await cairn.close();
+  });
+
+  it.each([
+    ["mysql://localhost/cairn", "invalid_input"],
+    ["postgres://127.0.0.1:1/cairn", "unavailable"],
+  ])("refuses the target %s also if there is no database yet", async (to, code) => {
+    const where = place();
+    await expect(where.migrations.migrate({ to, which: "all" })).rejects.toMatchObject({ code });
+    expect(existsSync(settingsOf(where))).toBe(false);
+  });
+
+  it("refuses a pooler also if there is no database yet", async () => {
+    const where = place();
+    const pooler = await startPooler(database.url);
+    onTestFinished(() => pooler.stop());
+    const to = pooler.through(database.url);
+    await expect(where.migrations.migrate({ to, which: "all" })).rejects.toThrow(/needs a direct connection/);
+    expect(existsSync(settingsOf(where))).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../../files/make-folder.ts";
 import { CairnError, isTooManyOpenFiles, tooManyOpenFiles } from "../../../model/errors.ts";
 import { projectDatabaseName } from "../../../model/ids.ts";
 import { syncFolder } from "../backup/copy-file.ts";
@@ -27,7 +28,8 @@ export function readNewProjects(folder: string): NewProjects | undefined {
 
 /** Makes new projects of this folder begin on PostgreSQL; `undefined`: in SQLite again. Atomic and durable. */
 export function writeNewProjects(folder: string, place: NewProjects | undefined): void {
-  if (!existsSync(folder)) return;
+  if (place) makeFolder(folder);
+  else if (!existsSync(folder)) return;
   const path = join(folder, FILE);
   if (place) {
     const made = `${path}.new`;
