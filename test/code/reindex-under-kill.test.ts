@@ -69,7 +69,7 @@ describe.each(places)("a changing tree, indexed again and again, on $name", ({ s
       tookMs = (tookMs + performance.now() - began) / 2;
       await expectExactly(code, treeAt(round), round);
     }
-    // Copying goes on while a process is open; one that ends copies for a short time only.
+    // Copying continues while a process is open; a process that ends copies for a short time only.
     if (standIn) await expectCopied((await storage.find(projectPath))!.code, standIn);
     indexer.child.stdin!.end();
     expect(await indexer.exit()).toBe(0);
