@@ -16,7 +16,7 @@ export type Reply<T> = { readonly value: T } | { readonly lost: Loss };
 export interface EmbeddingClient {
   /** Rejects only with the reason of the caller's abort. */
   embed(texts: readonly string[], options: EmbedOptions): Promise<Reply<Float32Array[]>>;
-  coverage(text: string): Promise<Reply<number>>;
+  coverage(text: string, signal: AbortSignal): Promise<Reply<number>>;
   isOpen(): boolean;
   close(): void;
 }
@@ -29,8 +29,10 @@ export interface ClientTiming {
   readonly silentTurns: number;
   /** Turns after which a request is given up although the leader answers pings. */
   readonly requestTurns: number;
+  /** Milliseconds after which a request for the coverage is aborted: a search can do without. */
+  readonly coverageMs: number;
 }
-export const CLIENT_TIMING: ClientTiming = { turnMs: 250, silentTurns: 12, requestTurns: 120 };
+export const CLIENT_TIMING: ClientTiming = { turnMs: 250, silentTurns: 12, requestTurns: 120, coverageMs: 1_000 };
 
 interface Pending {
   turns: number;
@@ -62,9 +64,9 @@ export async function embeddingClient(leader: Leader, model: Embedder, timing = 
   return {
     value: {
       embed,
-      async coverage(text) {
+      async coverage(text, signal) {
         const cut = nextSlice([text], 0, model.textChars)[0]!;
-        const reply = await requests.ask((id) => ({ name: "coverage", id, text: cut }), undefined);
+        const reply = await requests.ask((id) => ({ name: "coverage", id, text: cut }), signal);
         if ("lost" in reply) return reply;
         return reply.value.name === "share" ? { value: reply.value.share } : { lost: requests.close("refused") };
       },

@@ -59,17 +59,17 @@ export async function embeddingServer({ embedder, address, secret, onServed }: E
     working = true;
     for (let next = queue.take(); next !== undefined; next = queue.take()) {
       await nextTurn();
-      const { request, connection, abort } = next;
-      const done = () => void connection.inFlight.delete(request.id); // after the kernel took the answer: a peer that does not read cannot ask on
-      if (abort.signal.aborted) {
-        done();
-        continue;
-      }
-      const reply = await answer(embedder, request, abort.signal);
-      connection.send(reply, done);
-      if (reply.name === "vectors" && request.name === "embed") onServed(request.texts.length);
+      await serve(next);
     }
     working = false;
+  }
+
+  async function serve({ request, connection, abort }: Work): Promise<void> {
+    const done = () => void connection.inFlight.delete(request.id); // after the kernel took the answer: a peer that does not read cannot ask on
+    if (abort.signal.aborted) return done();
+    const reply = await answer(embedder, request, abort.signal);
+    connection.send(reply, done);
+    if (reply.name === "vectors" && request.name === "embed") onServed(request.texts.length);
   }
 
   function accept(socket: Socket): void {
@@ -101,7 +101,9 @@ export async function embeddingServer({ embedder, address, secret, onServed }: E
       if (connection.inFlight.size >= REQUESTS_IN_FLIGHT || connection.inFlight.has(request.id)) return void socket.destroy();
       const abort = new AbortController();
       connection.inFlight.set(request.id, abort);
-      queue.push(connection, { request, connection, abort }, request.name === "coverage" || request.purpose === "query");
+      const item = { request, connection, abort };
+      if (request.name === "coverage") return void serve(item); // it reads the vocabulary, not the model
+      queue.push(connection, item, request.purpose === "query");
       void work();
     }
 

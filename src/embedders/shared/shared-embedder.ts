@@ -10,6 +10,8 @@ export interface SharedEmbedderOptions {
   /** Whether this process may be elected. A command that ends soon may not: it only uses a leader. */
   readonly mayLead: boolean;
   readonly timing?: ClientTiming | undefined;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: (() => number) | undefined;
 }
 
 export interface SharedEmbedder extends Embedder {
@@ -18,17 +20,21 @@ export interface SharedEmbedder extends Embedder {
 
 /** Attempts to reach a leader, each after another election, before a process embeds for itself. */
 const ELECTIONS = 4;
+/** Milliseconds in which a leader is not asked after it did not answer in the time of a caller. */
+const SLOW_MS = 60_000;
 
 /**
  * Lets one process of a data folder embed for the others, so that they need not load the model. The first process that needs a vector is
  * elected. Without a leader that answers, each process embeds for itself: sharing saves memory and is never a condition of an answer.
  */
-export function sharedEmbedder(inner: Embedder, { lease, mayLead, timing = CLIENT_TIMING }: SharedEmbedderOptions): SharedEmbedder {
+export function sharedEmbedder(inner: Embedder, options: SharedEmbedderOptions): SharedEmbedder {
+  const { lease, mayLead, timing = CLIENT_TIMING, now = () => performance.now() } = options;
   let client: EmbeddingClient | undefined;
   let led: { readonly server: EmbeddingServer; readonly held: HeldLease } | undefined;
   let reaching: Promise<EmbeddingClient | undefined> | undefined;
   /** A leader that is not asked: for good if it refused, until it renews its lease if it was silent. */
   let avoided: string | undefined;
+  let slowUntil = Number.NEGATIVE_INFINITY;
   let closed = false;
   let [sent, served, fallbacks] = [0, 0, 0];
 
@@ -94,10 +100,13 @@ export function sharedEmbedder(inner: Embedder, { lease, mayLead, timing = CLIEN
 
   /** Asks the leader, and the next one if that ends. Returns `undefined` when this process has to embed for itself. */
   async function ask<T>(request: (client: EmbeddingClient) => Promise<Reply<T>>): Promise<T | undefined> {
-    for (let attempt = 0; attempt < ELECTIONS; attempt++) {
+    for (let attempt = 0; attempt < ELECTIONS && now() >= slowUntil; attempt++) {
       const reached = await reach();
       if (!reached) return undefined;
-      const reply = await request(reached);
+      const reply = await request(reached).catch((reason: unknown) => {
+        if (reason instanceof Error && reason.name === "TimeoutError") slowUntil = now() + SLOW_MS;
+        throw reason;
+      });
       if ("value" in reply) {
         sent++;
         return reply.value;
@@ -129,7 +138,9 @@ export function sharedEmbedder(inner: Embedder, { lease, mayLead, timing = CLIEN
       options.signal?.throwIfAborted();
       return vectors ?? inner.embed(texts, options);
     },
-    coverage: coverage && (async (text) => (await ask((reached) => reached.coverage(text))) ?? coverage(text)),
+    coverage:
+      coverage &&
+      (async (text) => (await ask((reached) => reached.coverage(text, AbortSignal.timeout(timing.coverageMs)))) ?? coverage(text)),
     figures: () => ({ leads: led !== undefined, sent, served, fallbacks }),
     async close() {
       if (closed) return;

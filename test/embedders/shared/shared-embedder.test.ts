@@ -28,13 +28,16 @@ interface SessionOptions extends Partial<LeaderLeaseOptions> {
   readonly mayLead?: boolean;
   readonly own?: TestEmbedder;
   readonly silentTurns?: number;
+  readonly coverageMs?: number;
+  readonly now?: () => number;
 }
 
 /** One process of several, as far as the file system and the socket can tell: only the lease's owner has the same number. */
-function session({ mayLead = true, own = testEmbedder(), silentTurns = 10_000, ...options }: SessionOptions = {}): Session {
-  const lease = leaderLease({ dataDir, model: own, ...options });
-  const timing = { turnMs: 20, silentTurns, requestTurns: 10_000 };
-  const shared = Object.assign(sharedEmbedder(own, { lease, mayLead, timing }), { own });
+function session(options: SessionOptions = {}): Session {
+  const { mayLead = true, own = testEmbedder(), silentTurns = 10_000, coverageMs = 600_000, now, ...leaseOptions } = options;
+  const lease = leaderLease({ dataDir, model: own, ...leaseOptions });
+  const timing = { turnMs: 20, silentTurns, requestTurns: 10_000, coverageMs };
+  const shared = Object.assign(sharedEmbedder(own, { lease, mayLead, timing, now }), { own });
   opened.push(() => shared.close());
   return shared;
 }
@@ -161,6 +164,49 @@ describe("a shared embedder", () => {
     await expect(waiting).rejects.toThrow("no longer needed");
     await expect.poll(() => work).toBe("stopped");
     expect(follower.own.calls).toBe(0);
+  });
+
+  it("embeds for itself for a minute after a leader did not answer in the caller's time", async () => {
+    const leader = session();
+    await leader.embed(["first"]);
+    let nowMs = 0;
+    const follower = session({ now: () => nowMs });
+    await follower.embed(["connected"]);
+    leader.own.mood = "hanging";
+    const slow = follower.embed(["one"], { signal: AbortSignal.timeout(20) });
+    await expect(slow).rejects.toMatchObject({ name: "TimeoutError" });
+    nowMs = 59_999;
+    await follower.embed(["two"]);
+    expect({ calls: follower.own.calls, fallbacks: follower.figures().fallbacks }).toEqual({ calls: 1, fallbacks: 1 });
+    leader.own.mood = "well";
+    nowMs = 60_000;
+    await follower.embed(["three"]);
+    expect({ calls: follower.own.calls, leads: follower.figures().leads }).toEqual({ calls: 1, leads: false });
+  });
+
+  it("limits the time of the coverage, and then reads the own vocabulary", async () => {
+    const leader = session({ own: Object.assign(testEmbedder(), { coverage: () => new Promise<number>(() => {}) }) });
+    await leader.embed(["first"]);
+    const follower = session({ own: Object.assign(testEmbedder(), { coverage: async () => 0.5 }), coverageMs: 20 });
+    await expect(follower.coverage?.("words")).rejects.toMatchObject({ name: "TimeoutError" });
+    expect(await follower.coverage?.("words")).toBe(0.5);
+  });
+
+  it("answers the coverage while the model embeds", async () => {
+    const leader = session({ own: Object.assign(testEmbedder(), { coverage: async () => 0.25 }) });
+    await leader.embed(["first"]);
+    const follower = session({ own: Object.assign(testEmbedder(), { coverage: async () => 0.5 }) });
+    let started = false;
+    leader.own.embed = (_, { signal } = {}) => {
+      started = true;
+      return new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    };
+    const abort = new AbortController();
+    const waiting = follower.embed(["text"], { signal: abort.signal });
+    await expect.poll(() => started).toBe(true);
+    expect(await follower.coverage?.("words")).toBe(0.25);
+    abort.abort(new Error("no longer needed"));
+    await expect(waiting).rejects.toThrow("no longer needed");
   });
 
   it("embeds for itself beside a leader of another version", async () => {
