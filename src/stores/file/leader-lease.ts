@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { lstat, mkdir, rm, utimes } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { z } from "zod";
 import { readOwnFile } from "../../files/own-file.ts";
 import { CairnError } from "../../model/errors.ts";
@@ -103,7 +103,8 @@ export function readLeaders(dataDir: string): Leader[] {
   }
 }
 
-const leaseFolder = (dataDir: string) => join(dataDir, "embedders");
+/** Absolute, because processes with other working folders read the address of the socket. */
+const leaseFolder = (dataDir: string) => resolve(dataDir, "embedders");
 
 function readLease(path: string, expireMs: number): Leader | undefined {
   const stored = readStored(path);
@@ -136,7 +137,8 @@ async function newAddress(folder: string, runtimeDir: string | undefined, name: 
   const file = `${name}-${randomBytes(4).toString("hex")}.sock`;
   const own = join(folder, file);
   if (Buffer.byteLength(own) <= ADDRESS_BYTES) return own;
-  const other = runtimeDir === undefined ? undefined : join(runtimeDir, `cairn-${framedHash(realpathSync(folder)).slice(0, 12)}`, file);
+  const isUsable = runtimeDir !== undefined && isAbsolute(runtimeDir);
+  const other = isUsable ? join(runtimeDir, `cairn-${framedHash(realpathSync(folder)).slice(0, 12)}`, file) : undefined;
   if (other === undefined || Buffer.byteLength(other) > ADDRESS_BYTES)
     throw new CairnError("unavailable", `The path of the data folder is too long for a socket, and XDG_RUNTIME_DIR names no shorter one.`);
   await makePrivateFolder(dirname(other));

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join, relative } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { encodeFrame } from "../../../src/embedders/shared/frame.ts";
 import { encodeMessage, identityOf } from "../../../src/embedders/shared/protocol.ts";
@@ -276,6 +276,17 @@ describe("a shared embedder", () => {
     await follower.embed(["second"]);
     expect({ leads: leader.figures().leads, calls: follower.own.calls }).toEqual({ leads: true, calls: 0 });
     const alone = session({ dataDir: `${long}2` });
+    await alone.embed(["first"]);
+    expect({ leads: alone.figures().leads, calls: alone.own.calls }).toEqual({ leads: false, calls: 1 });
+  });
+
+  it("has an absolute address, also with a relative data folder", async () => {
+    await session({ dataDir: relative(process.cwd(), dataDir) }).embed(["first"]);
+    expect(isAbsolute(address())).toBe(true);
+  });
+
+  it.each(["", "run"])("does not use the runtime folder %j, which is not absolute", async (runtimeDir) => {
+    const alone = session({ dataDir: join(dataDir, "long".repeat(25)), runtimeDir });
     await alone.embed(["first"]);
     expect({ leads: alone.figures().leads, calls: alone.own.calls }).toEqual({ leads: false, calls: 1 });
   });
