@@ -20,20 +20,22 @@ export interface LeaderLeaseOptions {
   readonly renewMs?: number | undefined;
   /** Milliseconds after the last renewal in which a lease expires: its process hangs, or runs on another machine. */
   readonly expireMs?: number | undefined;
+  /** Milliseconds that an election waits for another one. */
+  readonly electionMs?: number | undefined;
 }
 
 const Stored = once(() => z.strictObject({ owner: z.string(), pid: z.int(), model: z.string(), address: z.string(), secret: z.string() }));
 const MAX_BYTES = 16 * 1024;
 const RENEW_MS = 3_000;
 const EXPIRE_MS = 15_000;
-/** Milliseconds that an election waits for another one: the work under the lock takes a few. */
+/** The work under the lock takes a few milliseconds. */
 const ELECTION_MS = 2_000;
 /** The shortest limit of a socket's path is that of macOS, with its end mark. */
 const ADDRESS_BYTES = 103;
 
 /** Keeps the lease of one model in `<dataDir>/embedders`, a folder that only this user can open. The sockets are there too. */
 export function leaderLease(options: LeaderLeaseOptions): LeaderLease {
-  const { dataDir, runtimeDir, model, renewMs = RENEW_MS, expireMs = EXPIRE_MS } = options;
+  const { dataDir, runtimeDir, model, renewMs = RENEW_MS, expireMs = EXPIRE_MS, electionMs = ELECTION_MS } = options;
   const folder = leaseFolder(dataDir);
   const name = framedHash("embedder", model.model, model.version, model.dimension).slice(0, 12);
   const path = join(folder, `${name}.lease`);
@@ -82,12 +84,12 @@ export function leaderLease(options: LeaderLeaseOptions): LeaderLease {
                 async () => {
                   if (readStored(path)?.owner === owner) await rm(path, { force: true });
                 },
-                ELECTION_MS,
+                electionMs,
               );
             },
           };
         },
-        ELECTION_MS,
+        electionMs,
       );
     },
   };

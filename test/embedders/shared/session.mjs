@@ -15,8 +15,11 @@ const counted = {
   },
 };
 // Tests of a healthy leader must pass on a machine that is many times slower.
-const tolerant = isTolerant === "true" ? { timing: { turnMs: 250, silentTurns: 10_000, requestTurns: 10_000, coverageMs: 600_000 }, expireMs: 600_000 } : {};
-const lease = leaderLease({ dataDir, model, expireMs: tolerant.expireMs });
+const tolerant =
+  isTolerant === "true"
+    ? { timing: { turnMs: 250, silentTurns: 10_000, requestTurns: 10_000, coverageMs: 600_000 }, expireMs: 600_000, electionMs: 600_000 }
+    : {};
+const lease = leaderLease({ dataDir, model, expireMs: tolerant.expireMs, electionMs: tolerant.electionMs });
 const shared = sharedEmbedder(counted, { lease, mayLead: true, timing: tolerant.timing });
 process.on("message", async ({ id, texts }) => {
   if (texts === undefined) return process.send({ id, calls, ...shared.figures() });

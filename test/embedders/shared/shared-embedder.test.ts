@@ -35,7 +35,7 @@ interface SessionOptions extends Partial<LeaderLeaseOptions> {
 /** One process of several, as far as the file system and the socket can tell: only the lease's owner has the same number. */
 function session(options: SessionOptions = {}): Session {
   const { mayLead = true, own = testEmbedder(), silentTurns = 10_000, coverageMs = 600_000, now, ...leaseOptions } = options;
-  const lease = leaderLease({ dataDir, model: own, ...leaseOptions });
+  const lease = leaderLease({ dataDir, model: own, electionMs: 600_000, ...leaseOptions });
   const timing = { turnMs: 20, silentTurns, requestTurns: 10_000, coverageMs };
   const shared = Object.assign(sharedEmbedder(own, { lease, mayLead, timing, now }), { own });
   opened.push(() => shared.close());
