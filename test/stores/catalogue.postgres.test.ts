@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { PROJECT_SHAPE } from "../../src/migrate/shapes.ts";
 import { projectDatabaseName, systemClock } from "../../src/model/ids.ts";
 import type { Storage } from "../../src/ports/storage.ts";
@@ -208,6 +208,21 @@ describe("the catalogue of projects", () => {
     await client.query("DELETE FROM cairn_catalogue.projects WHERE project_path = $1", [project]);
     expect(await storage.projects()).toContain(project);
     await client.query("DROP SCHEMA cairn_catalogue CASCADE");
+    expect((await entryOf(storage, project))?.checkpoints).toBe(1);
+  });
+
+  it("is current after the machine slept, which stops one of its clocks", async () => {
+    const storage = openStorage();
+    const project = "/catalogue/slept";
+    const { checkpoints } = await storage.create(project);
+    await settle();
+    expect((await entryOf(storage, project))?.checkpoints).toBe(0);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    try {
+      await checkpoints.put(sampleCheckpoint(project, { id: "a" }));
+    } finally {
+      vi.useRealTimers();
+    }
     expect((await entryOf(storage, project))?.checkpoints).toBe(1);
   });
 

@@ -73,7 +73,7 @@ export interface ProjectCatalogue {
 }
 
 export function postgresCatalogue(database: PostgresDatabase): ProjectCatalogue {
-  const announced = new Map<string, number>();
+  const announced = new Map<string, Moment>();
   let creating: Promise<void> | undefined;
 
   function ready(): Promise<void> {
@@ -174,8 +174,8 @@ export function postgresCatalogue(database: PostgresDatabase): ProjectCatalogue 
 
   return {
     async announceWrite(projectPath) {
-      if (projectPath === SHARED_PROJECT_ID || (announced.get(projectPath) ?? 0) > performance.now()) return;
-      const until = performance.now() + RELIED_MS;
+      if (projectPath === SHARED_PROJECT_ID || isRecent(announced.get(projectPath))) return;
+      const began = currentMoment();
       await run(
         `INSERT INTO ${CATALOGUE_TABLE} AS p (schema_name, project_path, changes_until)
          VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
@@ -187,7 +187,7 @@ export function postgresCatalogue(database: PostgresDatabase): ProjectCatalogue 
         LEFT_S,
       );
       announced.delete(projectPath);
-      announced.set(projectPath, until);
+      announced.set(projectPath, began);
       if (announced.size > REMEMBERED_MAX) announced.delete(announced.keys().next().value!);
     },
 
@@ -235,6 +235,23 @@ export function postgresCatalogue(database: PostgresDatabase): ProjectCatalogue 
       await store(await countOne(schema));
     },
   };
+}
+
+/** A time by two clocks: the monotonic one stops while the machine sleeps, and the other one may be set. */
+interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+function currentMoment(): Moment {
+  return { monotonicMs: performance.now(), wallMs: Date.now() };
+}
+
+/** Returns whether both clocks say that this process may still rely on an announcement of that time. */
+function isRecent(moment: Moment | undefined): boolean {
+  if (!moment) return false;
+  const { monotonicMs, wallMs } = currentMoment();
+  return monotonicMs - moment.monotonicMs < RELIED_MS && Math.abs(wallMs - moment.wallMs) < RELIED_MS;
 }
 
 function toEntry(
