@@ -76,7 +76,7 @@ function lineOf({ name, outcome, from, to, rows, tables, archive }: Line): strin
     case "planned":
       return `${name} can be migrated from ${from} to ${to}: ${rows} rows in ${tables.length} tables. Nothing was changed.`;
     case "unchanged":
-      return `${name} is already in ${to}.`;
+      return from === to ? `${name} was deleted in ${from}. There was nothing to migrate.` : `${name} is already in ${to}.`;
     case "rolled_back":
       return `The migration of ${name} was rolled back.${archive ? ` The copy is kept as ${archive}.` : ""}`;
     case "migrated":

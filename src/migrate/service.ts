@@ -41,7 +41,10 @@ export interface MigrateInput {
 
 export interface MigratedDatabase {
   readonly name: string;
-  /** `planned`: a dry run. `unchanged`: already migrated. `rolled_back`: a migration was undone. */
+  /**
+   * `planned`: a dry run. `unchanged`: already migrated; or, with `to` equal to `from`, deleted on PostgreSQL. `rolled_back`: a migration
+   * was undone.
+   */
   readonly outcome: "planned" | "migrated" | "rolled_back" | "unchanged";
   readonly from: string;
   readonly to: string;
@@ -120,6 +123,11 @@ export function migrations({ find, all, baseUrl, now, checkTarget, placeNewProje
     return withEndpoints(database, "down", url, input, async (migration) => {
       if (record?.direction === "down") return finish(database, migration, record, record);
       await claim(database, migration, record);
+      // Deleted on PostgreSQL: it must not stop the migration of the others.
+      if (record && input.which === "all" && (await migration.source.isRemoved())) {
+        if (!input.dryRun) database.records.remove();
+        return { ...describe(database, "unchanged", migration, []), to: migration.source.where };
+      }
       if (!(await migration.source.exists()))
         throw new CairnError("not_found", `There is no ${migration.source.where}, so there is nothing to migrate back.`);
       const tables = await planMigration(migration, "down");

@@ -69,6 +69,8 @@ interface MigrationEndpoint {
 /** The database to migrate. Every change is idempotent. */
 export interface MigrationSource extends MigrationEndpoint {
   exists(): Promise<boolean>;
+  /** Returns whether nothing is at its location. A database that was migrated away leaves a tombstone there on PostgreSQL. */
+  isRemoved(): Promise<boolean>;
   /** Returns tables that this version does not know, and so cannot copy. */
   unknownTables(): Promise<readonly string[]>;
   /** Fences the database: it refuses every further write, and holds every acknowledged one. */

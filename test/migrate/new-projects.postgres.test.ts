@@ -78,6 +78,40 @@ describe("projects after a migration", () => {
 describe("migrate all", () => {
   const settingsOf = ({ dataDir }: Place) => join(dataDir, "projects", "new-projects.json");
 
+  it("to SQLite drops the record of a project that was deleted on PostgreSQL, and migrates the others", async () => {
+    const where = place();
+    const names = ["/deleted/a", "/deleted/b", "/deleted/c"];
+    for (const project of names) await makeProject(where, project, 2);
+    await where.migrations.migrate({ to: database.url, which: "all" });
+    const cairn = await openAt(where);
+    await cairn.databases.delete({ projectPath: "/deleted/b", confirm: "/deleted/b" });
+    await cairn.close();
+    const recorded = () => names.filter((name) => existsSync(`${projectFile(where, name)}.migration`));
+    const outcomes = async (dryRun: boolean) => {
+      const { databases } = await where.migrations.migrate({ to: "sqlite", which: "all", dryRun });
+      for (const { from, to, outcome } of databases) expect(from === to).toBe(outcome === "unchanged");
+      return Object.fromEntries(databases.map(({ name, outcome }) => [name.split("/").at(-1), outcome]));
+    };
+    expect(await outcomes(true)).toEqual({ a: "planned", b: "unchanged", c: "planned" });
+    expect(recorded()).toEqual(names);
+    expect(await outcomes(false)).toEqual({ a: "migrated", b: "unchanged", c: "migrated" });
+    expect(recorded()).toEqual([]);
+    expect(names.filter((name) => existsSync(projectFile(where, name)))).toEqual(["/deleted/a", "/deleted/c"]);
+  });
+
+  it("to SQLite keeps the record of a project that another folder took over, and reports it", async () => {
+    const [where, elsewhere] = [place(), place()];
+    for (const one of [where, elsewhere]) await one.migrations.migrate({ to: database.url, which: "all" });
+    for (const one of [where, elsewhere]) {
+      const cairn = await openAt(one);
+      await cairn.checkpoints.save({ projectPath: "/taken", summary: "In both." });
+      await cairn.close();
+    }
+    await elsewhere.migrations.migrate({ to: "sqlite", which: "all" });
+    await expect(where.migrations.migrate({ to: "sqlite", which: "all" })).rejects.toMatchObject({ code: "not_found" });
+    expect(existsSync(`${projectFile(where, "/taken")}.migration`)).toBe(true);
+  });
+
   it("to PostgreSQL from an empty data folder makes new projects begin there", async () => {
     const where = place();
     expect(await where.migrations.migrate({ to: database.url, which: "all", dryRun: true })).toEqual({ databases: [] });

@@ -59,6 +59,8 @@ export function postgresMigrationSource({
       return hasTables(await connect());
     },
 
+    isRemoved: async () => !(await schemaExists(await connect(), schema)),
+
     async unknownTables() {
       const db = await connect();
       if (!(await readFence(db, schema)))

@@ -58,6 +58,7 @@ export function sqliteMigrationSource({ path, schema, shape, trace = () => {} }:
     },
 
     exists: async () => existsSync(path),
+    isRemoved: async () => !existsSync(path),
 
     async unknownTables() {
       const known = new Set([...shape.tables.map(({ name }) => name), ...shape.derived]);
