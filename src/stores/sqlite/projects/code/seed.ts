@@ -61,7 +61,7 @@ const hasIndex = (path: string) => existsSync(path) || existsSync(`${path}-wal`)
 /** The names of the copies that this process makes now. */
 const attempts = new Set<string>();
 
-/** Removes the unfinished copies of an index, except those that this process makes now. */
+/** Removes the unfinished copies of an index, except the copies of this process. */
 export function removeSeeds(path: string): void {
   removeCopies(path, [...attempts]);
 }
