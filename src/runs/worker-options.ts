@@ -95,11 +95,12 @@ export function workerSettings(options: WorkerOptions): WorkerSettings {
 }
 
 /** Raises `invalid_input` for limits of a graph that no worker can keep. */
-export function assertGraphLimits({ graph, concurrency, perSecond }: WorkerGraph): void {
+export function assertGraphLimits({ graph, concurrency, perSecond, retry }: WorkerGraph): void {
   const of = ` of the graph ${JSON.stringify(graph.name)}`;
   if (concurrency !== undefined) whole(`concurrency${of}`, concurrency, 1, LIMITS.workerConcurrency);
   if (perSecond !== undefined && !(Number.isFinite(perSecond) && perSecond > 0))
     throw new CairnError("invalid_input", `perSecond${of} must be a number above 0.`, { details: { field: "perSecond" } });
+  if (retry !== undefined) whole(`retry.attempts${of}`, retry?.attempts, 1, 1_000);
 }
 
 function defined<T extends object>(options: T): { [K in keyof T]: Exclude<T[K], undefined> } {

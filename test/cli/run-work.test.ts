@@ -104,6 +104,23 @@ describe("cairn run work", () => {
     expect(cairn("run", "work", "limited.mjs")).toMatchObject({ status: 2, stderr: expect.stringContaining("perSecond of the graph") });
   });
 
+  it("finds graphs next to a graph, keeps nested limits, and refuses other keys", async () => {
+    const { loadWork } = await import("../../src/cli/run-work/load-work.ts");
+    const load = (name: string, exported: string) => {
+      const build = (graph: string) => `graph({ name: "${graph}" }).node("a", (s) => s).edge("a", END).entry("a").compile()`;
+      const head = `import { END, graph } from "cairn-memory/runs"; const order = ${build("order")}, refund = ${build("refund")};`;
+      writeFileSync(join(folder, name), `${head} export default ${exported};`);
+      return loadWork(name, folder);
+    };
+    const two = await load("two.mjs", "{ graph: order, refund }");
+    expect(two.graphs.map(({ graph }) => graph.name)).toEqual(["order", "refund"]);
+    const nested = await load("nested.mjs", "{ work: [{ graph: order, concurrency: 1 }] }");
+    expect(nested.graphs).toMatchObject([{ graph: { name: "order" }, concurrency: 1 }]);
+    await expect(load("misspelt.mjs", "{ graph: order, concurency: 1 }")).rejects.toThrow('"concurency" next to the graph "order"');
+    await load("retry.mjs", "{ graph: order, retry: { attempts: 1.5 } }");
+    expect(cairn("run", "work", "retry.mjs")).toMatchObject({ status: 2, stderr: expect.stringContaining("retry.attempts of the graph") });
+  });
+
   it("drains the systems that the module exports", async () => {
     const { system } = await import("../../src/systems.ts");
     const shop = system({ systemId: "shop", storage: { storage: "sqlite", stateDir: env.CAIRN_STATE_DIR } });

@@ -46,11 +46,32 @@ function findFile(path: string): string {
   }
 }
 
+/** The keys of a graph with limits. */
+const LIMIT_KEYS = ["concurrency", "perSecond", "retry", "run"];
+
 function graphsIn(value: unknown, depth: number): readonly WorkerGraph[] {
   if (isGraph(value)) return [{ graph: value }];
-  if (typeof value !== "object" || value === null || depth === 0) return [];
-  if (isGraph((value as { graph?: unknown }).graph)) return [value as WorkerGraph];
-  return Object.values(value).flatMap((inner) => graphsIn(inner, depth - 1));
+  if (typeof value !== "object" || value === null) return [];
+  const { graph, ...others } = value as { readonly graph?: unknown };
+  if (isGraph(graph)) return withLimits(graph, others, depth);
+  return depth === 0 ? [] : Object.values(value).flatMap((inner) => graphsIn(inner, depth - 1));
+}
+
+/** Other graphs may be next to a graph. Any other key is a limit, or a mistake that would leave a graph without its limit. */
+function withLimits(graph: CompiledGraph<unknown>, others: Readonly<Record<string, unknown>>, depth: number): readonly WorkerGraph[] {
+  const limits: Record<string, unknown> = {};
+  const found: WorkerGraph[] = [];
+  for (const [key, value] of Object.entries(others)) {
+    const inner = depth === 0 && !isGraph(value) ? [] : graphsIn(value, depth - 1);
+    if (inner.length > 0) found.push(...inner);
+    else if (LIMIT_KEYS.includes(key)) limits[key] = value;
+    else if (key !== "systems")
+      throw new CairnError(
+        "invalid_input",
+        `${JSON.stringify(key.slice(0, PATH_SHOWN))} next to the graph ${JSON.stringify(graph.name)} is no limit and no graph. Limits are ${LIMIT_KEYS.join(", ")}.`,
+      );
+  }
+  return [{ graph, ...limits }, ...found];
 }
 
 /** A module may export a graph alone, for programs, and with limits, for workers: the limits hold. */
