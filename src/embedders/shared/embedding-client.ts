@@ -6,10 +6,11 @@ import { decodeMessage, encodeMessage, FRAME_BYTES, identityOf, type Message, RE
 import { nextSlice } from "./slices.ts";
 
 /**
- * Why there is no answer of the leader. `ended`: no process listens any more. `silent`: it hangs, is much too slow, or accepts no
- * connection. `refused`: it has another version, or does not speak this protocol. `failed`: it could not answer this request.
+ * Why there is no answer of the leader. `ended`: no process listens any more. `silent`: it hangs, or is much too slow. `dropped`: the
+ * connection ended before its welcome. `refused`: it has another version, or does not speak this protocol. `failed`: it could not answer
+ * this request.
  */
-export type Loss = "ended" | "silent" | "refused" | "failed";
+export type Loss = "ended" | "silent" | "dropped" | "refused" | "failed";
 export type Reply<T> = { readonly value: T } | { readonly lost: Loss };
 
 /** A connection to the process that embeds for this one. */
@@ -162,8 +163,11 @@ function requestsOn(socket: Socket, { turnMs, silentTurns, requestTurns }: Clien
       close("refused");
     }
   });
-  // A leader that has too many connections or open files drops a new one, but still listens.
-  const lossOf = (code?: string): Loss => (welcomed || code === "ECONNREFUSED" || code === "ENOENT" ? "ended" : "silent");
+  /** A leader that has too many connections or open files drops a new one. So does the kernel while it ends a leader. */
+  function lossOf(code?: string): Loss {
+    if (welcomed || code === "ECONNREFUSED" || code === "ENOENT") return "ended";
+    return code === "EAGAIN" ? "silent" : "dropped"; // a full backlog
+  }
   socket.on("error", (error: NodeJS.ErrnoException) => void close(lossOf(error.code)));
   socket.on("close", () => void close(lossOf()));
 

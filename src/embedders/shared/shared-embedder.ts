@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SharingFigures } from "../../model/embedding-figures.ts";
 import { CairnError } from "../../model/errors.ts";
 import type { Embedder } from "../../ports/embedder.ts";
@@ -20,6 +21,8 @@ export interface SharedEmbedder extends Embedder {
 
 /** Attempts to reach a leader, each after another election, before a process embeds for itself. */
 const ELECTIONS = 4;
+/** Milliseconds before the next connection to a leader that dropped one: the next attempt shows whether it has ended. */
+const DROPPED_MS = 50;
 /** Milliseconds in which a leader is not asked after it did not answer in the time of a caller. */
 const SLOW_MS = 60_000;
 
@@ -61,6 +64,10 @@ export function sharedEmbedder(inner: Embedder, options: SharedEmbedderOptions):
       if (leader && leader.owner !== ended) {
         const reply = await embeddingClient(leader, inner, timing);
         if ("value" in reply) return reply.value;
+        if (reply.lost === "dropped" && attempt + 1 < ELECTIONS) {
+          await sleep(DROPPED_MS);
+          continue;
+        }
         if (reply.lost !== "ended") return void avoid(leader, reply.lost === "refused");
         ended = leader.owner;
       } else if (!mayLead || (await lead(ended))) return undefined;
