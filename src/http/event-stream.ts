@@ -42,9 +42,9 @@ export async function openEventStream(request: Request, caller: Caller, options:
   const lastEventId = request.headers.get("last-event-id") ?? undefined;
   if (lastEventId !== undefined && lastEventId.length > ID_CHARS)
     throw new CairnError("invalid_input", "Last-Event-ID: is too long. Use the id of the last event, or leave it out.");
-  const openId = lastEventId !== undefined && decodeCursor(lastEventId) ? lastEventId : startId(Date.now());
+  const readyId = lastEventId !== undefined && decodeCursor(lastEventId) ? lastEventId : startId(Date.now());
   const stream = await options.events.follow({ projects, lastEventId });
-  return new Response(body(stream, openId, request.signal, options), {
+  return new Response(body(stream, readyId, request.signal, options), {
     headers: { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" },
   });
 }
@@ -62,14 +62,14 @@ function projectsOf(request: Request, caller: Caller): "all" | readonly string[]
 }
 
 /** Reads the next messages only when the client has taken the last ones, so a slow client costs a page and no more. */
-function body(stream: EventStream, openId: string, client: AbortSignal, options: EventStreamOptions): ReadableStream<Uint8Array> {
+function body(stream: EventStream, readyId: string, client: AbortSignal, options: EventStreamOptions): ReadableStream<Uint8Array> {
   const { closing, heartbeatMs = HEARTBEAT_MS, stalledMs = STALLED_MS, lifetimeMs = LIFETIME_MS } = options;
   const encoder = new TextEncoder();
   const ended = new AbortController();
   const end = () => ended.abort();
   const lifetime = setTimeout(end, lifetimeMs);
   let stalled: NodeJS.Timeout | undefined;
-  let lastId = openId;
+  let lastId = readyId;
 
   function release(): void {
     clearTimeout(lifetime);
@@ -95,7 +95,7 @@ function body(stream: EventStream, openId: string, client: AbortSignal, options:
         closing?.addEventListener("abort", end, { once: true });
         client.addEventListener("abort", end, { once: true });
         if (closing?.aborted || client.aborted) end();
-        controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\nevent: ready\nid: ${openId}\ndata: {}\n\n`));
+        controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\nevent: ready\nid: ${readyId}\ndata: {}\n\n`));
         watch(controller);
       },
       async pull(controller) {

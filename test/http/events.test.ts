@@ -61,11 +61,11 @@ describe("GET /v1/events", () => {
     const { follow, save } = await server();
     await save(P, "before");
     const first = await follow();
-    const openId = (await first.untilOpen())!;
+    const readyId = (await first.untilReady())!;
     await first.close();
     const { id } = await save(P, "between");
-    const second = await follow("", { ...bearer(TEST_TOKEN), "last-event-id": openId });
-    expect(await second.untilOpen()).toBe(openId);
+    const second = await follow("", { ...bearer(TEST_TOKEN), "last-event-id": readyId });
+    expect(await second.untilReady()).toBe(readyId);
     const events = await second.take(2); // the id includes a few seconds before the stream
     expect(events.map(({ data }) => data.id)).toContain(id);
     await second.close();

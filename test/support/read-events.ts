@@ -13,7 +13,7 @@ export function readEvents(response: Response) {
   const comments: string[] = [];
   let text = "";
   let isDone = false;
-  let openId: string | undefined;
+  let readyId: string | undefined;
 
   async function fill(): Promise<void> {
     const { value, done } = await reader.read();
@@ -24,7 +24,7 @@ export function readEvents(response: Response) {
     for (const block of blocks) {
       const fields = new Map(block.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]));
       if (block.startsWith(":")) comments.push(block);
-      else if (fields.get("event") === "ready") openId = fields.get("id");
+      else if (fields.get("event") === "ready") readyId = fields.get("id");
       else if (fields.has("data")) ready.push({ type: fields.get("event")!, id: fields.get("id"), data: JSON.parse(fields.get("data")!) });
     }
   }
@@ -51,9 +51,9 @@ export function readEvents(response: Response) {
       while (comments.length === before && !isDone) await fill();
     },
     /** Returns the id of the `ready` event, with which each stream starts. */
-    async untilOpen(): Promise<string | undefined> {
-      while (openId === undefined && !isDone) await fill();
-      return openId;
+    async untilReady(): Promise<string | undefined> {
+      while (readyId === undefined && !isDone) await fill();
+      return readyId;
     },
     close: () => reader.cancel(),
   };
