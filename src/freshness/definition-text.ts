@@ -11,16 +11,26 @@ export function definitionHash(lines: readonly string[], from: number, to: numbe
   );
 }
 
+/** Lines that one comparison hashes at most, about 10 ms: a long definition whose name is on many lines would take quadratic time. */
+const HASHED_LINES = 50_000;
+
 /**
  * Compares a symbol with the current text of its file: `fresh` if the text of its definition is still there, `gone` if its name is not,
- * else `changed`. Needs no parser, so the client side can do it within an answer.
+ * else `changed`; `unknown` if too many lines would have to be hashed. Needs no parser, so the client side can do it within an answer.
  */
-export function compareDefinition(lines: readonly string[], { value, hash, lines: count = 1 }: Anchor): "fresh" | "changed" | "gone" {
+export function compareDefinition(
+  lines: readonly string[],
+  { value, hash, lines: count = 1 }: Anchor,
+): "fresh" | "changed" | "gone" | "unknown" {
   let named = false;
+  let hashed = 0;
   for (const [index, line] of lines.entries()) {
     if (!hasName(line, value)) continue;
     named = true;
-    if (index + count <= lines.length && definitionHash(lines, index + 1, index + count) === hash) return "fresh";
+    if (index + count > lines.length) break;
+    hashed += count;
+    if (hashed > HASHED_LINES && hashed > count) return "unknown";
+    if (definitionHash(lines, index + 1, index + count) === hash) return "fresh";
   }
   return named ? "changed" : "gone";
 }
