@@ -123,11 +123,7 @@ export function migrations({ find, all, baseUrl, now, checkTarget, placeNewProje
     return withEndpoints(database, "down", url, input, async (migration) => {
       if (record?.direction === "down") return finish(database, migration, record, record);
       await claim(database, migration, record);
-      // Deleted on PostgreSQL: it must not stop the migration of the others.
-      if (record && input.which === "all" && (await migration.source.isRemoved())) {
-        if (!input.dryRun) database.records.remove();
-        return { ...describe(database, "unchanged", migration, []), to: migration.source.where };
-      }
+      if (record && input.which === "all" && (await migration.source.isRemoved())) return dropRecord(database, migration, input);
       if (!(await migration.source.exists()))
         throw new CairnError("not_found", `There is no ${migration.source.where}, so there is nothing to migrate back.`);
       const tables = await planMigration(migration, "down");
@@ -168,6 +164,14 @@ export function migrations({ find, all, baseUrl, now, checkTarget, placeNewProje
       await withEndpoints(database, "up", record.url, input, (migration) => finish(database, migration, record, record));
     const migrated = database.records.read()!;
     return withEndpoints(database, "down", migrated.url, input, async (migration) => {
+      await claim(database, migration, migrated);
+      if (await migration.source.isRemoved()) {
+        if (input.which === "all") return dropRecord(database, migration, input);
+        throw new CairnError(
+          "not_found",
+          `${database.name} was deleted in ${migration.source.where}, so there is no migration to undo. Its file from before the migration is ${migrated.archive}.`,
+        );
+      }
       if (input.dryRun) return describe(database, "planned", migration, migrated.tables ?? []);
       return finish(database, migration, migrated, {
         ...begin(database, "down", migrated.url, migrated.where, {}),
@@ -175,6 +179,12 @@ export function migrations({ find, all, baseUrl, now, checkTarget, placeNewProje
         before: migrated,
       });
     });
+  }
+
+  /** Forgets a database that was deleted on PostgreSQL: it must not stop the migration of the others. */
+  function dropRecord(database: MigratableDatabase, migration: Migration, { dryRun }: MigrateInput): MigratedDatabase {
+    if (!dryRun) database.records.remove();
+    return { ...describe(database, "unchanged", migration, []), to: migration.source.where };
   }
 
   function begin(

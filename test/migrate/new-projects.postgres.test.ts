@@ -99,6 +99,31 @@ describe("migrate all", () => {
     expect(names.filter((name) => existsSync(projectFile(where, name)))).toEqual(["/deleted/a", "/deleted/c"]);
   });
 
+  it("with rollback drops the record of a project that was deleted on PostgreSQL, and rolls back the others", async () => {
+    const where = place();
+    const names = ["/undone/a", "/undone/b", "/undone/c"];
+    for (const project of names) await makeProject(where, project, 2);
+    await where.migrations.migrate({ to: database.url, which: "all" });
+    const cairn = await openAt(where);
+    await cairn.databases.delete({ projectPath: "/undone/b", confirm: "/undone/b" });
+    await cairn.close();
+    await expect(where.migrations.migrate({ rollback: true, which: projectNamed("/undone/b") })).rejects.toMatchObject({
+      code: "not_found",
+      message: expect.stringMatching(/was deleted/),
+    });
+    const recorded = () => names.filter((name) => existsSync(`${projectFile(where, name)}.migration`));
+    const outcomes = async (dryRun: boolean) => {
+      const { databases } = await where.migrations.migrate({ rollback: true, which: "all", dryRun });
+      for (const { from, to, outcome } of databases) expect(from === to).toBe(outcome === "unchanged");
+      return Object.fromEntries(databases.map(({ name, outcome }) => [name.split("/").at(-1), outcome]));
+    };
+    expect(await outcomes(true)).toEqual({ a: "planned", b: "unchanged", c: "planned" });
+    expect(recorded()).toEqual(names);
+    expect(await outcomes(false)).toEqual({ a: "rolled_back", b: "unchanged", c: "rolled_back" });
+    expect(recorded()).toEqual([]);
+    expect(names.filter((name) => existsSync(projectFile(where, name)))).toEqual(["/undone/a", "/undone/c"]);
+  });
+
   it("to SQLite keeps the record of a project that another folder took over, and reports it", async () => {
     const [where, elsewhere] = [place(), place()];
     for (const one of [where, elsewhere]) await one.migrations.migrate({ to: database.url, which: "all" });
