@@ -5,6 +5,7 @@ import { getEnvironmentData, isMainThread, setEnvironmentData } from "node:worke
 import { LIMITS } from "../model/limits.ts";
 
 interface CallTime {
+  readonly startedAt: number;
   readonly endsAt: number;
   /** Milliseconds that stay free at the end of the call, so that it can still report why it failed. */
   readonly reserveMs: number;
@@ -21,7 +22,8 @@ const RESERVE_MAX_MS = 2_000;
  */
 export async function withTimeLimit<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   const reserveMs = Math.min(RESERVE_MAX_MS, timeoutMs * RESERVE_SHARE);
-  const call: CallTime = { endsAt: performance.now() + timeoutMs, reserveMs, open: true };
+  const startedAt = performance.now();
+  const call: CallTime = { startedAt, endsAt: startedAt + timeoutMs, reserveMs, open: true };
   try {
     return await callTimes.run(call, work);
   } finally {
@@ -37,6 +39,12 @@ export function waitLimitMs(maxMs: number = LIMITS.lockWaitMs, reserveShare = 0)
   const call = callTimes.getStore();
   if (!call?.open) return maxMs;
   return Math.max(0, Math.min(maxMs, call.endsAt - call.reserveMs * (1 - reserveShare) - performance.now()));
+}
+
+/** Returns when the current call began, on the clock of `performance.now()`, or the current time outside of a call. */
+export function callStartedAt(): number {
+  const call = callTimes.getStore();
+  return call?.open ? call.startedAt : performance.now();
 }
 
 /** Runs background work that a call has started. It is not bound by that call's time limit. */

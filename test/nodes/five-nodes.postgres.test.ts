@@ -10,9 +10,9 @@ import { removeFolder } from "../support/processes.ts";
 import { startTeam } from "./processes.ts";
 
 const NODES = 5;
-/** Calls at the same time on each node: more than it has connections. */
-const CLIENTS_PER_NODE = 12;
-const CALLS_PER_CLIENT = 8;
+/** Calls at the same time on each node: five times its connections for calls. */
+const CLIENTS_PER_NODE = 40;
+const CALLS_PER_CLIENT = 4;
 /** Projects that the clients use in turn. */
 const PROJECTS = 5;
 const CONNECTIONS_PER_NODE = 12;

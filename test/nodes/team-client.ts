@@ -61,17 +61,15 @@ export function teamClient({ url, key, databaseRestarts }: TeamClientOptions): T
       return repeats;
     },
     async mcp(era) {
-      const client = await repeat(() => connectMcp(url, key, era), isBroken);
+      const isRepeatable = (error: unknown) => isBroken(error) || (databaseRestarts && statusOf(error) === 503);
+      const client = await repeat(() => connectMcp(url, key, era), isRepeatable);
       return {
         call: (tool, input) =>
-          repeat(
-            async () => {
-              const answer = await client.callTool({ name: tool, arguments: input }, { timeout: ATTEMPT_MS });
-              if (answer.isError) throw new Refusal(isUnavailable(answer) ? 503 : 400, `${era} ${tool}: ${JSON.stringify(answer.content)}`);
-              return answer.structuredContent as Answer;
-            },
-            (error) => (error instanceof Refusal ? databaseRestarts && error.status === 503 : isBroken(error)),
-          ),
+          repeat(async () => {
+            const answer = await client.callTool({ name: tool, arguments: input }, { timeout: ATTEMPT_MS });
+            if (answer.isError) throw new Refusal(isUnavailable(answer) ? 503 : 400, `${era} ${tool}: ${JSON.stringify(answer.content)}`);
+            return answer.structuredContent as Answer;
+          }, isRepeatable),
         close: () => client.close(),
       };
     },
@@ -80,8 +78,13 @@ export function teamClient({ url, key, databaseRestarts }: TeamClientOptions): T
 
 /** Returns whether the connection of an MCP call failed: it could not be made, the balancer reported 502, or no answer came. */
 function isBroken(error: unknown): boolean {
-  const { code, data } = error as { code?: unknown; data?: { status?: unknown } };
-  return error instanceof TypeError || code === "REQUEST_TIMEOUT" || code === "CONNECTION_CLOSED" || data?.status === 502;
+  const { code } = error as { code?: unknown };
+  return error instanceof TypeError || code === "REQUEST_TIMEOUT" || code === "CONNECTION_CLOSED" || statusOf(error) === 502;
+}
+
+/** Returns the HTTP status of a refusal: of a tool, or of the request itself, such as one whose key could not be checked. */
+function statusOf(error: unknown): unknown {
+  return error instanceof Refusal ? error.status : (error as { data?: { status?: unknown } }).data?.status;
 }
 
 async function connectMcp(url: string, key: string, era: Era): Promise<Client> {

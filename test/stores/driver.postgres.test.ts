@@ -4,6 +4,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { CairnError } from "../../src/model/errors.ts";
 import { projectDatabaseName } from "../../src/model/ids.ts";
+import { withTimeLimit } from "../../src/scheduling/calls.ts";
 import { openPostgres, type PostgresDatabase, type PostgresOptions } from "../../src/stores/postgres/driver/driver.ts";
 import { ensureSchema } from "../../src/stores/postgres/driver/schema-version.ts";
 import { postgresStorage } from "../../src/stores/postgres/storage.ts";
@@ -153,7 +154,7 @@ describe("the PostgreSQL driver", () => {
   });
 
   it("waits a bounded time for a free connection, then says that all are busy", async () => {
-    const db = open({ poolMax: 1, connectTimeoutMs: 1_500 });
+    const db = open({ poolMax: 1, acquireTimeoutMs: 1_500 });
     const { release, held } = await hold(db);
     await expect(db.read("work", (tx) => tx.get("SELECT 1"))).rejects.toMatchObject({
       code: "unavailable",
@@ -162,6 +163,38 @@ describe("the PostgreSQL driver", () => {
     release();
     await held;
     expect(await db.read("work", (tx) => tx.get("SELECT 1 AS one"))).toEqual({ one: 1 });
+  });
+
+  it("lets a call wait for a busy connection longer than for a new one", async () => {
+    const connectTimeoutMs = 500;
+    const db = open({ poolMax: 1, connectTimeoutMs });
+    const { release, held } = await hold(db);
+    const waiting = db.read("work", (tx) => tx.get("SELECT 1 AS one"));
+    await sleep(2 * connectTimeoutMs);
+    release();
+    await held;
+    expect(await waiting).toEqual({ one: 1 });
+  });
+
+  it("serves the call that began first, however late it asks for a connection", async () => {
+    const db = open({ poolMax: 1 });
+    const { release, held } = await hold(db);
+    const order: string[] = [];
+    const read = (name: string) => db.read("work", async () => void order.push(name));
+    let proceed = () => {};
+    const firstCall = withTimeLimit(60_000, async () => {
+      await new Promise<void>((resolve) => {
+        proceed = resolve;
+      });
+      await read("earlier");
+    });
+    const secondCall = withTimeLimit(60_000, () => read("later"));
+    const outside = read("outside of a call");
+    proceed();
+    await sleep(0);
+    release();
+    await Promise.all([held, firstCall, secondCall, outside]);
+    expect(order).toEqual(["earlier", "later", "outside of a call"]);
   });
 
   it("refuses at once when too many calls wait already", async () => {

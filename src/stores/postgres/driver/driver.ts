@@ -1,9 +1,10 @@
 import pg from "pg";
 import { CairnError } from "../../../model/errors.ts";
 import { sha256Hex } from "../../../model/ids.ts";
-import { POSTGRES_DEFAULTS } from "../../../model/limits.ts";
-import { waitLimitMs } from "../../../scheduling/calls.ts";
+import { LIMITS, POSTGRES_DEFAULTS } from "../../../model/limits.ts";
+import { callStartedAt, waitLimitMs } from "../../../scheduling/calls.ts";
 import { retry } from "../../../scheduling/retry.ts";
+import { connectionQueue } from "./connection-queue.ts";
 import { isCollision, isConnectionLoss, isPreparedLoss, POOL_TIMEOUT, translatePostgresError } from "./errors.ts";
 import { assertManagesPrepared, localSettings, type SessionSettings, setUpSession } from "./session.ts";
 import { fromTimestamp } from "./time.ts";
@@ -58,8 +59,10 @@ export interface PostgresOptions {
   /** Whether statements are prepared. Default: unless a pooler is between Cairn and the server. */
   readonly preparedStatements?: boolean | undefined;
   readonly statementTimeoutMs?: number;
-  /** Milliseconds that a call waits for a connection, new or pooled. */
+  /** Milliseconds that a call waits for a new connection to be opened. */
   readonly connectTimeoutMs?: number;
+  /** Milliseconds that a call waits while all connections are busy; a call with a shorter time limit waits less. */
+  readonly acquireTimeoutMs?: number;
   /** Milliseconds that a call waits for a server that was available before. */
   readonly reconnectMs?: number;
 }
@@ -71,11 +74,9 @@ export function databaseOf(source: PostgresSource): PostgresDatabase {
   return "database" in source ? { ...source.database, close: async () => {} } : openPostgres(source);
 }
 
-/** Maximum number of calls that wait for a connection. Further calls fail at once, because the server cannot keep up. */
-const WAITING_MAX = 1_000;
-
 export function openPostgres(options: PostgresOptions): PostgresDatabase {
   const { poolMax = POSTGRES_DEFAULTS.poolMax, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000, reconnectMs = 15_000 } = options;
+  const { acquireTimeoutMs = LIMITS.lockWaitMs } = options;
   const { connectionLifetimeS = POSTGRES_DEFAULTS.connectionLifetimeS, connectionMaxUses = POSTGRES_DEFAULTS.connectionMaxUses } = options;
   const where = describeUrl(options.url);
   const settings: SessionSettings = [
@@ -113,8 +114,13 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
   const connections = new Set<pg.PoolClient>();
   pool.on("connect", (client) => connections.add(client));
   pool.on("remove", (client) => connections.delete(client));
+  const queue = connectionQueue({ connections: poolMax, where });
   let reached = false;
   let closed = false;
+
+  function assertOpen(): void {
+    if (closed) throw new CairnError("unavailable", `The connection to ${where} was closed. Open it again.`, { details: { where } });
+  }
 
   /** Gets a connection of the pool within the time that the call has left. A connection that comes later goes back to the pool. */
   async function connect(): Promise<pg.PoolClient> {
@@ -153,12 +159,19 @@ export function openPostgres(options: PostgresOptions): PostgresDatabase {
     return client.query(limited);
   }
 
+  /** Waits until a connection is free, and keeps it until the work has ended. */
   async function attempt<T>(frame: Frame, work: (tx: PostgresTx) => Promise<T>, committing: () => void): Promise<T> {
-    if (closed) throw new CairnError("unavailable", `The connection to ${where} was closed. Open it again.`, { details: { where } });
-    if (pool.waitingCount >= WAITING_MAX)
-      throw new CairnError("unavailable", `${pool.waitingCount} calls already wait for a connection to ${where}. Try again later.`, {
-        retryAfterMs: 1_000,
-      });
+    assertOpen();
+    const leave = await queue.enter({ since: callStartedAt(), limitMs: waitLimitMs(acquireTimeoutMs) });
+    try {
+      assertOpen(); // it may have been closed meanwhile
+      return await attemptNow(frame, work, committing);
+    } finally {
+      leave();
+    }
+  }
+
+  async function attemptNow<T>(frame: Frame, work: (tx: PostgresTx) => Promise<T>, committing: () => void): Promise<T> {
     const client = await connect();
     reached = true;
     let broken: unknown;
