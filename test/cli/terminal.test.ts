@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -115,8 +116,18 @@ describe("progress", () => {
     let seconds = 0;
     const stderr = Object.assign(new PassThrough(), { isTTY, columns: 60 });
     const now = () => new Date(1_000 * seconds++);
-    const { signal } = new AbortController();
-    return { stdin: new PassThrough(), stdout: new PassThrough(), stderr, env: {}, cwd: "/", home: "/", now, signal };
+    const interrupt = new AbortController();
+    return {
+      stdin: new PassThrough(),
+      stdout: new PassThrough(),
+      stderr,
+      env: {},
+      cwd: "/",
+      home: "/",
+      now,
+      signal: interrupt.signal,
+      interrupt,
+    };
   };
   const written = ({ stderr }: { stderr: PassThrough }) => String(stderr.read() ?? "");
 
@@ -131,6 +142,28 @@ describe("progress", () => {
     const pipe = host(false);
     progressBar(pipe).update(1, 2);
     expect(written(pipe)).toBe("");
+  });
+
+  it("leaves room for the ^C of the terminal, and is removed by it", () => {
+    const terminal = host(true);
+    const bar = progressBar(terminal);
+    for (const done of [1, 5]) bar.update(done, 10, "a long name of a file ".repeat(10));
+    const drawn = written(terminal).replaceAll(/\r|\u001B\[2K/g, "");
+    expect(drawn).toContain("50 % 5/10 a long name");
+    expect(textWidth(`${drawn}^C`)).toBeLessThan(60);
+    terminal.interrupt.abort();
+    expect(written(terminal)).toBe("\r\u001B[2K");
+  });
+
+  it("does not listen for Ctrl-C any more after it was removed", () => {
+    const terminal = host(true);
+    for (let command = 0; command < 20; command++) {
+      const bar = progressBar(terminal);
+      bar.update(1, 2);
+      bar.clear();
+      progressBar(terminal).clear();
+    }
+    expect(getEventListeners(terminal.signal, "abort")).toEqual([]);
   });
 });
 

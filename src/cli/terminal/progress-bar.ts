@@ -10,6 +10,8 @@ export interface ProgressBar {
 
 const CELLS = 24;
 const REDRAW_MS = 80;
+/** Cells at the end of the line that stay empty: a terminal prints "^C" there, and on a full line it would wrap, out of reach of `clear`. */
+const MARGIN_CELLS = 3;
 
 /** Returns a progress bar on stderr. It prints nothing if stderr is not a terminal. */
 export function progressBar(host: Host): ProgressBar {
@@ -19,8 +21,8 @@ export function progressBar(host: Host): ProgressBar {
   const clear = () => {
     if (visible) host.stderr.write("\r\u001B[2K");
     visible = false;
+    host.signal.removeEventListener("abort", clear);
   };
-  host.signal.addEventListener("abort", clear, { once: true }); // Ctrl-C: what follows is the end of the command
   return {
     update(done, total, message = "") {
       if (host.signal.aborted) return;
@@ -28,9 +30,11 @@ export function progressBar(host: Host): ProgressBar {
       const finished = total !== undefined && done >= total;
       if (now - drawnAt < REDRAW_MS && !finished) return;
       drawnAt = now;
+      // Ctrl-C: what follows is the end of the command.
+      if (!visible) host.signal.addEventListener("abort", clear, { once: true });
       visible = true;
       const line = `${bar(done, total)} ${message}`;
-      host.stderr.write(`\r\u001B[2K${cutToWidth(escapeControls(line).replaceAll("\n", " "), (host.stderr.columns ?? 80) - 1)}`);
+      host.stderr.write(`\r\u001B[2K${cutToWidth(escapeControls(line).replaceAll("\n", " "), (host.stderr.columns ?? 80) - MARGIN_CELLS)}`);
     },
     clear,
   };
