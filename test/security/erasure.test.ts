@@ -8,7 +8,7 @@ import { openSqlite } from "../../src/stores/sqlite/driver/driver.ts";
 import { loadEngine } from "../../src/stores/sqlite/driver/engine.ts";
 import { sqliteRunStore } from "../../src/stores/sqlite/runs/store.ts";
 import { sqliteSystemStorage } from "../../src/stores/sqlite/systems/storage.ts";
-import { encode } from "../../src/stores/sqlite/vectors/codes.ts";
+import { encode } from "../../src/stores/sqlite/vectors/collection.ts";
 import { testEmbedder } from "../support/embedders.ts";
 
 const projectPath = "/erased/project";

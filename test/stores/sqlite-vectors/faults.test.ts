@@ -5,10 +5,11 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import type { SqliteTx } from "../../../src/stores/sqlite/driver/driver.ts";
+import { findCollection } from "../../../src/stores/sqlite/vectors/collection.ts";
 import type { RepairReport } from "../../../src/stores/sqlite/vectors/rebuild.ts";
 import { searchVectors } from "../../../src/stores/sqlite/vectors/search.ts";
 import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
-import { findCollection, vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
+import { vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
 import { vectorReader } from "./read-vectors.ts";
 import { bruteForce, openVectors, problems, temporaryFile, vectorOf, vectorsOf } from "./support.ts";
 

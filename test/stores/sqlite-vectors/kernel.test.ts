@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encode, encodeQuery, strideOf } from "../../../src/stores/sqlite/vectors/codes.ts";
+import { encodeQuery } from "../../../src/stores/sqlite/vectors/codes.ts";
+import { encode, strideOf } from "../../../src/stores/sqlite/vectors/collection.ts";
 import { growTo, startKernel } from "../../../src/stores/sqlite/vectors/kernel.ts";
 
 const kernel = startKernel(16 * 1024 * 1024);

@@ -1,9 +1,10 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SqliteDatabase } from "../../../src/stores/sqlite/driver/driver.ts";
 import { buildLists } from "../../../src/stores/sqlite/vectors/build-lists.ts";
+import { findCollection } from "../../../src/stores/sqlite/vectors/collection.ts";
 import { randomNumbers } from "../../../src/stores/sqlite/vectors/kmeans.ts";
 import { vectorSearcher } from "../../../src/stores/sqlite/vectors/searcher.ts";
-import { findCollection, vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
+import { vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
 import { bruteForce, openVectors, problems, temporaryFile, vectorOf, vectorsOf } from "./support.ts";
 
 const DIMENSION = 192;

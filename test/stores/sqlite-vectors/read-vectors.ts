@@ -1,8 +1,14 @@
 import type { SqliteTx } from "../../../src/stores/sqlite/driver/driver.ts";
-import { encode, readDelta, readVector, strideOf } from "../../../src/stores/sqlite/vectors/codes.ts";
+import {
+  encode,
+  findCollection,
+  readDelta,
+  readVector,
+  strideOf,
+  type VectorCollection,
+} from "../../../src/stores/sqlite/vectors/collection.ts";
 import { storedVectors } from "../../../src/stores/sqlite/vectors/rebuild.ts";
 import { CENTROIDS, DamagedCodes, directory, readSegment } from "../../../src/stores/sqlite/vectors/segments.ts";
-import { findCollection, type VectorCollection } from "../../../src/stores/sqlite/vectors/writer.ts";
 
 /** Compares every code with its vector and returns the problems found. */
 export function verifyCodes(tx: SqliteTx, collection: VectorCollection): string[] {

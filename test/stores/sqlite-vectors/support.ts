@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { openSqlite, type SqliteDatabase } from "../../../src/stores/sqlite/driver/driver.ts";
+import { findCollection } from "../../../src/stores/sqlite/vectors/collection.ts";
 import { randomNumbers } from "../../../src/stores/sqlite/vectors/kmeans.ts";
 import { VECTOR_SCHEMA } from "../../../src/stores/sqlite/vectors/schema.ts";
 import type { VectorHit } from "../../../src/stores/sqlite/vectors/search.ts";
-import { findCollection } from "../../../src/stores/sqlite/vectors/writer.ts";
 import { verifyCodes } from "./read-vectors.ts";
 
 export const vectorSchema = { version: 1, name: "vectors", sql: VECTOR_SCHEMA };

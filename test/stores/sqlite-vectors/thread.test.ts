@@ -2,12 +2,13 @@ import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { SEGMENT_BYTES } from "../../../src/stores/sqlite/vectors/codes.ts";
+import { findCollection } from "../../../src/stores/sqlite/vectors/collection.ts";
 import type { FromWorker, ToWorker } from "../../../src/stores/sqlite/vectors/protocol.ts";
 import { searchView } from "../../../src/stores/sqlite/vectors/search.ts";
 import { segmentCache } from "../../../src/stores/sqlite/vectors/segment-cache.ts";
 import { serve } from "../../../src/stores/sqlite/vectors/serve.ts";
 import { currentView } from "../../../src/stores/sqlite/vectors/view.ts";
-import { findCollection, vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
+import { vectorWriter } from "../../../src/stores/sqlite/vectors/writer.ts";
 import { bruteForce, openVectors, temporaryFile, vectorOf, vectorsOf } from "./support.ts";
 
 const DIMENSION = 384;

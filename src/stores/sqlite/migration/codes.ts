@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { DatabaseShape } from "../../../ports/migration.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
+import { readCollection } from "../vectors/collection.ts";
 import { rebuild } from "../vectors/rebuild.ts";
 import { CENTROIDS } from "../vectors/segments.ts";
-import { readCollection } from "../vectors/writer.ts";
 
 /** Rebuilds and checks the vector codes of a file that is being built. Undefined for a database without vectors. */
 export function vectorCodes(db: DatabaseSync, shape: DatabaseShape): { rebuildCodes(): void; problems(): string[] } | undefined {

@@ -5,8 +5,8 @@ import type { EmbeddingStore, EmbeddingVersion, PieceRef, Unembedded, VersionedV
 import { pieceText } from "../../../text/pieces.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx } from "../driver/driver.ts";
-import { cosineTo, readVector } from "../vectors/codes.ts";
-import { findCollection, vectorWriter } from "../vectors/writer.ts";
+import { cosineTo, findCollection, readVector } from "../vectors/collection.ts";
+import { vectorWriter } from "../vectors/writer.ts";
 import { repairMirror } from "./derived-parts.ts";
 import type { Keyed, KnownKeys } from "./nearest.ts";
 import { sqliteOutbox } from "./outbox.ts";

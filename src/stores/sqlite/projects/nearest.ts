@@ -1,9 +1,9 @@
 import type { Ranked } from "../../../ports/recall-store.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteDatabase, SqliteTx } from "../driver/driver.ts";
+import { findCollection } from "../vectors/collection.ts";
 import type { VectorHit } from "../vectors/search.ts";
 import type { VectorSearcher } from "../vectors/searcher.ts";
-import { findCollection } from "../vectors/writer.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 import { type Where, withIds } from "./full-text.ts";
 

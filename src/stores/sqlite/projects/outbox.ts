@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { VectorOutbox } from "../../../ports/vector-outbox.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
-import { readVector } from "../vectors/codes.ts";
+import { readVector } from "../vectors/collection.ts";
 import type { EmbeddedRecords } from "./embeddings.ts";
 
 /** Triggers record every change of a vector, by any process, while an external index is enabled. */

@@ -1,9 +1,9 @@
 import type { SqliteDatabase, SqliteTx } from "../driver/driver.ts";
-import { encode, readVector, SEGMENT_BYTES, type Segment, SegmentBuilder, segmentCapacity, strideOf, writeDelta } from "./codes.ts";
+import { SEGMENT_BYTES, type Segment, SegmentBuilder, segmentCapacity } from "./codes.ts";
+import { encode, readCollection, readVector, strideOf, type VectorCollection, writeDelta } from "./collection.ts";
 import { type Assigner, assigner, randomNumbers, type Sample, train } from "./kmeans.ts";
 import { CENTROIDS, directory, readSegment, readSegmentKeys, type SegmentRef, writeSegment } from "./segments.ts";
 import type { View } from "./view.ts";
-import { readCollection, type VectorCollection } from "./writer.ts";
 
 /** Vectors outside the IVF lists that are tolerated; every search scans all of them. */
 const UNLISTED_MIN = 8_192;

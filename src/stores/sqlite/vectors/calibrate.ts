@@ -1,5 +1,5 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { readVector } from "./codes.ts";
+import { readVector } from "./collection.ts";
 import { randomNumbers } from "./kmeans.ts";
 import { type SearchContext, searchView } from "./search.ts";
 import type { View } from "./view.ts";

@@ -1,5 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { type Code, type DeltaRow, readDelta, SegmentBuilder, segmentCapacity, writeDelta } from "./codes.ts";
+import { SegmentBuilder, segmentCapacity } from "./codes.ts";
+import { type Code, type DeltaRow, readDelta, type VectorCollection, writeDelta } from "./collection.ts";
 import {
   CENTROIDS,
   DamagedCodes,
@@ -10,7 +11,7 @@ import {
   type SegmentRef,
   writeSegment,
 } from "./segments.ts";
-import type { Change, VectorCollection } from "./writer.ts";
+import type { Change } from "./writer.ts";
 
 /** How many overridden codes may stay, and how many segments may be rewritten to reach that. */
 interface CompactLimits {

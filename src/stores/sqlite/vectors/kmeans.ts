@@ -1,4 +1,5 @@
-import { encode, SEGMENT_BYTES, type Segment, strideOf } from "./codes.ts";
+import { SEGMENT_BYTES, type Segment } from "./codes.ts";
+import { encode, strideOf } from "./collection.ts";
 import { growTo, type Kernel, startKernel } from "./kernel.ts";
 
 /** Finds, for codes, the nearest of a set of centroids. */

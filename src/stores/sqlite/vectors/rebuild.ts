@@ -1,7 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { encode, readVector } from "./codes.ts";
+import { encode, readVector, type VectorCollection } from "./collection.ts";
 import { segmentWriter } from "./compact.ts";
-import type { VectorCollection } from "./writer.ts";
 
 /** A repair of damaged codes. */
 export interface RepairReport {

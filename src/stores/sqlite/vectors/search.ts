@@ -1,10 +1,10 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { encodeQuery, readVector, segmentCapacity, strideOf } from "./codes.ts";
+import { encodeQuery, segmentCapacity } from "./codes.ts";
+import { assertDimension, readVector, strideOf } from "./collection.ts";
 import { storedVectors } from "./rebuild.ts";
 import { HEAP_AT, HEAP_MAX, QUERY_AT, type SegmentCache } from "./segment-cache.ts";
 import { copyParts, DamagedCodes, loadSegment, type SegmentRef, segmentLayout } from "./segments.ts";
 import { allSegments, type View } from "./view.ts";
-import { assertDimension } from "./writer.ts";
 
 export interface VectorHit {
   readonly key: number;

@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import type { Worker } from "node:worker_threads";
 import { CairnError } from "../../../model/errors.ts";
 import { startThread } from "../../../scheduling/run-in-thread.ts";
+import { unit } from "./collection.ts";
 import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 import type { RepairReport } from "./rebuild.ts";
 import type { VectorHit } from "./search.ts";
-import { unit } from "./writer.ts";
 
 export interface VectorSearch {
   readonly collection: string;

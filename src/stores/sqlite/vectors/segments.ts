@@ -1,5 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { SEGMENT_BYTES, type Segment, segmentCapacity, strideOf } from "./codes.ts";
+import { SEGMENT_BYTES, type Segment, segmentCapacity } from "./codes.ts";
+import { strideOf } from "./collection.ts";
 import { growTo, type Kernel, startKernel } from "./kernel.ts";
 
 /** An entry of the segment directory. */

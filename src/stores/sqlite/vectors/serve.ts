@@ -7,13 +7,13 @@ import { inodeOf, openSqlite, type SqliteDatabase, type SqliteTx } from "../driv
 import { releaseClosedConnections } from "../driver/engine.ts";
 import { buildLists, needsLists } from "./build-lists.ts";
 import { calibrate } from "./calibrate.ts";
+import { findCollection, readCollection, type VectorCollection } from "./collection.ts";
 import type { FromWorker, ScanAnswer, ScanRequest, ToWorker } from "./protocol.ts";
 import { type RepairReport, rebuild } from "./rebuild.ts";
 import { type Query, type SearchContext, searchVectors, searchView, type VectorHit } from "./search.ts";
 import { type SegmentCache, segmentCache } from "./segment-cache.ts";
 import { DamagedCodes } from "./segments.ts";
 import { allSegments, currentView, type View } from "./view.ts";
-import { findCollection, readCollection, type VectorCollection } from "./writer.ts";
 
 /** Codes kept in memory, for all files together: a million vectors of 384 dimensions fit. */
 const CACHE_BYTES = 512 * 1024 * 1024;

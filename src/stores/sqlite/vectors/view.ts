@@ -1,7 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
-import { type Code, type DeltaRow, readDelta } from "./codes.ts";
+import { type Code, type DeltaRow, readDelta, type VectorCollection } from "./collection.ts";
 import { CENTROIDS, DamagedCodes, directory, type SegmentRef } from "./segments.ts";
-import type { VectorCollection } from "./writer.ts";
 
 /** The state of a collection that a process caches between searches. */
 export interface View extends VectorCollection {

@@ -1,6 +1,19 @@
 import { CairnError } from "../../../model/errors.ts";
 import type { SqliteTx } from "../driver/driver.ts";
-import { type Code, countDelta, DERIVED_COLLECTION, encode, MAX_DIMENSION, storeVector, writeDelta } from "./codes.ts";
+import { MAX_DIMENSION } from "./codes.ts";
+import {
+  assertDimension,
+  type Code,
+  countDelta,
+  DERIVED_COLLECTION,
+  encode,
+  findCollection,
+  readCollection,
+  storeVector,
+  unit,
+  type VectorCollection,
+  writeDelta,
+} from "./collection.ts";
 import { codeCount, compact } from "./compact.ts";
 import { clearCodes, type RepairReport, rebuild, repairText } from "./rebuild.ts";
 import { DamagedCodes } from "./segments.ts";
@@ -91,42 +104,6 @@ function assertKey(key: number): number {
   return key;
 }
 
-/** Returns the vector at unit length. A zero vector has no direction and is refused. */
-export function unit(key: number | string, vector: Float32Array, dimension: number): Float32Array {
-  const refuse = (what: string) =>
-    new CairnError("invalid_input", `The vector of ${key} ${what}. Embed the text again.`, { details: { key } });
-  if (vector.length !== dimension) throw refuse(`has ${vector.length} components where others have ${dimension}`);
-  let squares = 0;
-  for (let i = 0; i < vector.length; i++) squares += vector[i]! * vector[i]!;
-  const length = Math.sqrt(squares);
-  if (!Number.isFinite(length)) throw refuse("holds a value that is not a finite number");
-  if (length < 1e-20) throw refuse("is zero");
-  // A unit vector is kept to the last bit.
-  return Math.abs(length - 1) < 1e-6 ? vector : vector.map((value) => value / length);
-}
-
-/** The vectors of one collection of records under one embedding version. */
-export interface VectorCollection {
-  readonly id: number;
-  readonly dimension: number;
-  /** Increases with every transaction that changes the collection. */
-  readonly change: number;
-  /** Increases with every transaction that changes its segments. */
-  readonly layout: number;
-  /** Consecutive IVF lists without a better hit after which a search stops. */
-  readonly probes: number;
-}
-
-export function findCollection(tx: SqliteTx, name: string, versionId: number): VectorCollection | undefined {
-  return tx.get<VectorCollection>(`SELECT ${COLUMNS} FROM vector_collections WHERE collection = ? AND version_id = ?`, name, versionId);
-}
-
-export function readCollection(tx: SqliteTx, id: number): VectorCollection | undefined {
-  return tx.get<VectorCollection>(`SELECT ${COLUMNS} FROM vector_collections WHERE id = ?`, id);
-}
-
-const COLUMNS = "id, dimension, change, layout, probes";
-
 /** Returns the collection for vectors of this dimension and creates it if necessary. */
 function openCollection(tx: SqliteTx, name: string, versionId: number, dimension: number): VectorCollection {
   const found = findCollection(tx, name, versionId);
@@ -143,15 +120,6 @@ function openCollection(tx: SqliteTx, name: string, versionId: number, dimension
     dimension,
   );
   return readCollection(tx, lastId)!;
-}
-
-export function assertDimension(collection: VectorCollection, dimension: number): void {
-  if (dimension !== collection.dimension)
-    throw new CairnError(
-      "invalid_input",
-      `This embedding version has vectors of ${collection.dimension} components, not ${dimension}. Another model needs another version.`,
-      { details: { expected: collection.dimension, got: dimension } },
-    );
 }
 
 /** The change of a key in this transaction. */

@@ -17,7 +17,7 @@ import {
 } from "../../../rows/chunk-row.ts";
 import type { SqliteDatabase, SqliteTx, SqlValue } from "../../driver/driver.ts";
 import { vacuumFile } from "../../driver/vacuum.ts";
-import { readVector } from "../../vectors/codes.ts";
+import { readVector } from "../../vectors/collection.ts";
 import { cosines, cosinesByKey, type EmbeddedRecords, sqliteEmbeddings } from "../embeddings.ts";
 import { quoteTerm, rankByKeywords, type Where } from "../full-text.ts";
 import { type KnownKeys, knownKeys, matchingIds, nearest, type VectorSearcher } from "../nearest.ts";
