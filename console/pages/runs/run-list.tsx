@@ -1,16 +1,22 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { call } from "../../api/call.ts";
+import { call, type Output } from "../../api/call.ts";
 import { Command, Empty } from "../../parts/empty.tsx";
 import { FeedList } from "../../parts/feed-list.tsx";
 import { projectName, shellWord } from "../../parts/format.ts";
 import { Time } from "../../parts/time.tsx";
 import { feed, type NextPage } from "../../state/feed.ts";
 import { hrefOf, hrefWith, param, project } from "../../state/route.ts";
-import { followRuns, type Run, type RunFilter } from "./follow-runs.ts";
+import { followRuns } from "./follow-runs.ts";
 import { RunStatus } from "./run-status.tsx";
 
 const STATUSES = ["running", "paused", "queued", "answered", "failed", "completed", "cancelled"] as const;
 const PAGE = 50;
+
+type Run = Output<"run_list">["runs"][number];
+interface RunFilter {
+  readonly status?: Run["status"];
+  readonly project?: string;
+}
 
 /** Runs by status, the latest change first. */
 export function RunList() {
@@ -30,7 +36,11 @@ export function RunList() {
     ] as const;
   }, [status, selected, version]);
   useEffect(() => () => controller.abort(), [controller]);
-  useEffect(() => followRuns(list, filter, () => setVersion((count) => count + 1)), [list]);
+  useEffect(() => {
+    const newest = async (narrow: object, limit: number, signal: AbortSignal) =>
+      (await call("run_list", { ...narrow, limit }, signal)).runs;
+    return followRuns(list, { filter, newest, reload: () => setVersion((count) => count + 1) });
+  }, [list]);
   return (
     <>
       <div class="page-head">
