@@ -1,8 +1,10 @@
 import type { ChunkedFile } from "../model/code-chunk.ts";
 import { chunkFingerprint, chunkText } from "../model/code-index.ts";
 import type { PackedFile } from "../model/packed-file.ts";
+import type { UnembeddedChunks } from "../model/unembedded-chunks.ts";
 import type { Embedder } from "../ports/embedder.ts";
 import { yieldToCalls } from "../scheduling/calls.ts";
+import { unpack } from "../text/index-text.ts";
 import { packFile } from "../text/pack-file.ts";
 
 /** Everything that the index stores about a file, except the vectors of chunks that are still to be embedded. */
@@ -11,7 +13,8 @@ export interface DerivedFile {
   readonly how: ChunkedFile["how"];
   readonly notice?: string | undefined;
   readonly packed: PackedFile;
-  readonly vectors: ThreadVectors | ToEmbed;
+  /** `later`: the caller adds them to the stored chunks. */
+  readonly vectors: ThreadVectors | ToEmbed | "later";
 }
 
 /** The vectors of all chunks, one after the other, and the characters that were embedded. */
@@ -38,13 +41,32 @@ export function deriveFile(path: string, { chunks, symbols, language, how, notic
   };
 }
 
+/** Computes the stored form of a file whose vectors are added later. */
+export function deriveWithoutVectors(path: string, { chunks, symbols, language, how }: ChunkedFile): DerivedFile {
+  return { language, how, packed: packFile(path, { chunks, symbols }, yieldToCalls), vectors: "later" };
+}
+
 /** Computes the stored form of a file with the vectors of its chunks. */
 export async function deriveEmbedded(path: string, file: ChunkedFile, embedder: Embedder): Promise<DerivedFile> {
-  const { chunks, symbols, language, how } = file;
-  const texts = chunks.map((chunk) => chunkText(path, chunk));
+  const vectors = await embedTexts(
+    file.chunks.map((chunk) => chunkText(path, chunk)),
+    embedder,
+  );
+  return { ...deriveWithoutVectors(path, file), vectors };
+}
+
+/** Computes the vectors of stored chunks. */
+export async function embedStored({ chunks, blocks }: UnembeddedChunks, embedder: Embedder): Promise<ThreadVectors> {
+  const texts = blocks.map(unpack);
+  const whole = chunks.map(({ path, block, start, length, ...names }) =>
+    chunkText(path, { ...names, text: texts[block]!.slice(start, start + length) }),
+  );
+  return embedTexts(whole, embedder);
+}
+
+async function embedTexts(texts: readonly string[], embedder: Embedder): Promise<ThreadVectors> {
   const { dimension } = embedder;
   const values = new Float32Array(texts.length * dimension);
   for (const [place, vector] of (await embedder.embed(texts, { purpose: "document" })).entries()) values.set(vector, place * dimension);
-  const chars = texts.reduce((sum, { length }) => sum + length, 0);
-  return { language, how, packed: packFile(path, { chunks, symbols }, yieldToCalls), vectors: { dimension, values, chars } };
+  return { dimension, values, chars: texts.reduce((sum, { length }) => sum + length, 0) };
 }

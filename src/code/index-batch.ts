@@ -29,6 +29,14 @@ export interface HashOptions {
   readonly trustHashes?: boolean | undefined;
 }
 
+export interface VectorOptions {
+  /**
+   * `later` commits the chunks without vectors where threads can embed stored chunks: keyword and symbol search find them at once, and
+   * `Code.embedPending` adds the vectors. Elsewhere, and by default, vectors are committed together with their chunks.
+   */
+  readonly vectors?: "later" | undefined;
+}
+
 export type BatchResult = Pick<IndexResult, "files" | "embeddedTexts" | "notEmbedded">;
 
 export interface IndexDeps {
@@ -45,7 +53,7 @@ export async function indexFiles(
   store: CodeStore,
   { embedders, parsers, now }: IndexDeps,
   { files, renames }: { readonly files: readonly (PreparedFile | RefusedFile)[]; readonly renames: readonly Rename[] },
-  signal: AbortSignal | undefined,
+  { signal, vectors }: VectorOptions & { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<BatchResult> {
   const outcomes = new Map<string, FileOutcome>();
   const sound: PreparedFile[] = [];
@@ -74,11 +82,12 @@ export async function indexFiles(
   }
 
   const inThread = changed.length > 0 ? await modelForThreads(store, embedders) : undefined;
-  const model = inThread?.embedder.threadModel;
+  const isLater = vectors === "later" && inThread !== undefined && store.unembedded !== undefined;
+  const model = isLater ? "later" : inThread?.embedder.threadModel;
   const derived = await Promise.all(changed.map(async (file) => ({ file, derived: await parsers.derive(file, { signal, model }) })));
   const donors = await donorsOf(
     store,
-    derived.filter(({ derived: { vectors } }) => "texts" in vectors).map(({ file }) => file),
+    derived.filter(({ derived: one }) => typeof one.vectors === "object" && "texts" in one.vectors).map(({ file }) => file),
     known,
     fromOf,
   );
@@ -88,7 +97,7 @@ export async function indexFiles(
   const batch = { at: now(), renames: unchangedRenames, removes, files: writes };
   const renamed = new Set(hasChanges ? (await store.commit(batch)).renamed : []);
   const stored = writes.flatMap(({ vectors }) => vectors);
-  const covered = failure !== undefined || (await allCoverCurrent(store.embeddings, stored));
+  const covered = isLater || failure !== undefined || (await allCoverCurrent(store.embeddings, stored));
   const notEmbedded = covered ? failure : "another embedding model was made current meanwhile";
   for (const { to } of unchangedRenames)
     outcomes.set(
@@ -147,13 +156,13 @@ interface Derived {
 }
 
 /** The embedder whose model the threads open themselves, and the version that it serves. */
-interface InThread {
+export interface InThread {
   readonly versionId: number;
   readonly embedder: Embedder;
 }
 
 /** Returns the model that embeds new chunks, if threads can open it. While another version is being filled, this thread embeds for both. */
-async function modelForThreads(store: CodeStore, embedders: Embedders): Promise<InThread | undefined> {
+export async function modelForThreads(store: CodeStore, embedders: Embedders): Promise<InThread | undefined> {
   const versions = await liveVersions(store.embeddings, embedders, "code");
   const [version] = versions;
   if (typeof versions === "string" || typeof version !== "object" || versions.length > 1) return undefined;
@@ -200,7 +209,8 @@ async function withVectors(
 
   const texts = new Map<string, number>();
   let embeddedTexts = 0;
-  const plans = derived.map(({ file, derived: { vectors } }): readonly (readonly VersionedVector[] | number)[] => {
+  const plans = derived.map(({ file, derived: { vectors, packed } }): readonly (readonly VersionedVector[] | number)[] => {
+    if (vectors === "later") return packed.outlines.map(() => []);
     if (!("texts" in vectors)) {
       const made = vectorsOfThread(vectors, inThread!.versionId);
       inThread!.embedder.countElsewhere?.(made.length, vectors.chars);

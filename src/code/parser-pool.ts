@@ -2,12 +2,13 @@ import { setMaxListeners } from "node:events";
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
 import { CairnError } from "../model/errors.ts";
+import type { UnembeddedChunks } from "../model/unembedded-chunks.ts";
 import type { ThreadModel } from "../ports/embedder.ts";
 import { startThread } from "../scheduling/run-in-thread.ts";
 import { type ChunkFileInput, chunkFile } from "./chunking/chunk-file.ts";
 import { isGrammarName } from "./chunking/grammars/index.ts";
 import { languageOf } from "./chunking/language.ts";
-import { type DerivedFile, deriveFile } from "./derive-file.ts";
+import { type DerivedFile, deriveFile, deriveWithoutVectors, type ThreadVectors } from "./derive-file.ts";
 
 export interface ParserPool {
   /**
@@ -16,13 +17,20 @@ export interface ParserPool {
    * cannot open the model. Rejects only when cancelled, closed or flooded.
    */
   derive(input: ChunkFileInput, options?: DeriveOptions): Promise<DerivedFile>;
+  /** Embeds stored chunks in a thread. Returns undefined if the thread cannot open the model, or crashes. */
+  embed(
+    stored: UnembeddedChunks,
+    model: ThreadModel,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<ThreadVectors | undefined>;
   /** Ends the threads. What still waits is rejected. */
   close(): Promise<void>;
 }
 
 export interface DeriveOptions {
   readonly signal?: AbortSignal | undefined;
-  readonly model?: ThreadModel | undefined;
+  /** The model with which the thread embeds the chunks, or `later`: the caller adds vectors to the stored chunks. */
+  readonly model?: ThreadModel | "later" | undefined;
 }
 
 export interface ParserPoolOptions {
@@ -38,11 +46,18 @@ export interface ParserPoolOptions {
   readonly workerUrl?: URL;
 }
 
-export interface WorkerTask {
+export type WorkerTask = FileTask | EmbedTask;
+
+export interface EmbedTask {
+  readonly stored: UnembeddedChunks;
+  readonly model: ThreadModel;
+}
+
+export interface FileTask {
   readonly input: ChunkFileInput & { readonly language: string };
   /** False: cut it by lines, whatever its language. */
   readonly syntax: boolean;
-  readonly model?: ThreadModel | undefined;
+  readonly model?: ThreadModel | "later" | undefined;
 }
 
 export type WorkerMessage =
@@ -51,7 +66,7 @@ export type WorkerMessage =
   | { readonly type: "parsing" }
   /** The file is cut into chunks: what follows takes time in proportion to its length. */
   | { readonly type: "parsed" }
-  | { readonly type: "done"; readonly file: DerivedFile }
+  | { readonly type: "done"; readonly result: DerivedFile | ThreadVectors | undefined }
   | { readonly type: "failed"; readonly reason: string };
 
 /** Above this a file is cut by lines without a try: its tree would be some fifty times as big. */
@@ -65,8 +80,12 @@ const YOUNG_MB = 8;
 /** Loading the parser or a grammar is slow only on a machine that is overloaded. */
 const LOAD_TIMEOUT_MS = 120_000;
 
-interface Task extends WorkerTask {
-  resolve(file: DerivedFile): void;
+interface Task {
+  readonly work: WorkerTask;
+  /** Takes the result of the thread: of the kind that the work asks for. */
+  resolve(result: never): void;
+  /** Ends the task without the thread, which was lost. */
+  lose(reason: string): void;
   reject(error: CairnError): void;
 }
 
@@ -119,7 +138,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
       thread.timer = setTimeout(() => lose(thread, "the file could not be packed in time"), LOAD_TIMEOUT_MS);
       return;
     }
-    if (message.type === "done") thread.task?.resolve(message.file);
+    if (message.type === "done") thread.task?.resolve(message.result as never);
     thread.task = undefined;
     thread.ready = true;
     next(thread);
@@ -137,7 +156,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     thread.worker.ref();
     thread.task = task;
     thread.timer = setTimeout(() => lose(thread, "the grammar did not load"), LOAD_TIMEOUT_MS);
-    thread.worker.postMessage({ input: task.input, syntax: task.syntax, model: task.model } satisfies WorkerTask);
+    thread.worker.postMessage(task.work);
   }
 
   function end(thread: Thread): Promise<unknown> {
@@ -152,55 +171,64 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     void end(thread);
     // A thread that never started cannot be helped by another; the file that waited longest pays, so that this ends.
     const task = thread.task ?? (thread.ready ? undefined : waiting.shift());
-    task?.resolve(byLines(task.input, reason));
+    task?.lose(reason);
     if (waiting.length > 0 && threads.size < maxThreads) start();
   }
 
+  /** Runs work in the next free thread. `onLost` returns the result without it. */
+  function run<Result>(work: WorkerTask, signal: AbortSignal | undefined, onLost: (reason: string) => Result): Promise<Result> {
+    if (signal?.aborted) return Promise.reject(cancelledError());
+    if (closed) return Promise.reject(new CairnError("unavailable", "The parser pool is closed."));
+    if (waiting.length >= MAX_WAITING)
+      return Promise.reject(
+        new CairnError("unavailable", `${MAX_WAITING} files wait for the parser already. Send fewer at a time.`, { retryAfterMs: 1_000 }),
+      );
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        const place = waiting.indexOf(task);
+        if (place >= 0) waiting.splice(place, 1);
+        reject(cancelledError());
+      };
+      const settled = (): void => signal?.removeEventListener("abort", onAbort);
+      const task: Task = {
+        work,
+        resolve(result) {
+          settled();
+          resolve(result);
+        },
+        lose(reason) {
+          settled();
+          resolve(onLost(reason));
+        },
+        reject(error) {
+          settled();
+          reject(error);
+        },
+      };
+      if (signal) {
+        setMaxListeners(0, signal); // one listener per file of a batch, which has more files than Node expects listeners
+        signal.addEventListener("abort", onAbort, { once: true });
+      }
+      waiting.push(task);
+      const idle = [...threads].find((thread) => thread.ready && !thread.task);
+      if (idle) next(idle);
+      else if (threads.size < maxThreads) start();
+    });
+  }
+
   return {
-    derive(input, { signal, model } = {}) {
+    async derive(input, { signal, model } = {}) {
       const language = input.language ?? languageOf(input.path, input.content);
       const whole = { ...input, language };
-      if (signal?.aborted) return Promise.reject(cancelledError());
+      if (signal?.aborted) throw cancelledError();
       const hasGrammar = isGrammarName(language);
-      if (!hasGrammar && threads.size === 0 && input.content.length <= MAX_HERE_CHARS)
-        return Promise.resolve(deriveFile(input.path, chunkFile(whole)));
+      if (!hasGrammar && threads.size === 0 && input.content.length <= MAX_HERE_CHARS) return deriveHere(whole, model);
       const tooLong = hasGrammar && input.content.length > MAX_SYNTAX_CHARS;
-      if (closed) return Promise.reject(new CairnError("unavailable", "The parser pool is closed."));
-      if (waiting.length >= MAX_WAITING)
-        return Promise.reject(
-          new CairnError("unavailable", `${MAX_WAITING} files wait for the parser already. Send fewer at a time.`, { retryAfterMs: 1_000 }),
-        );
-
-      return new Promise((resolve, reject) => {
-        const onAbort = (): void => {
-          const place = waiting.indexOf(task);
-          if (place >= 0) waiting.splice(place, 1);
-          reject(cancelledError());
-        };
-        const settled = (): void => signal?.removeEventListener("abort", onAbort);
-        const task: Task = {
-          input: whole,
-          syntax: !tooLong,
-          model,
-          resolve(file) {
-            settled();
-            resolve(tooLong ? { ...file, notice: lineSplitNotice(`the file is longer than ${MAX_SYNTAX_CHARS} characters`) } : file);
-          },
-          reject(error) {
-            settled();
-            reject(error);
-          },
-        };
-        if (signal) {
-          setMaxListeners(0, signal); // one listener per file of a batch, which has more files than Node expects listeners
-          signal.addEventListener("abort", onAbort, { once: true });
-        }
-        waiting.push(task);
-        const idle = [...threads].find((thread) => thread.ready && !thread.task);
-        if (idle) next(idle);
-        else if (threads.size < maxThreads) start();
-      });
+      const file = await run<DerivedFile>({ input: whole, syntax: !tooLong, model }, signal, (reason) => byLines(whole, model, reason));
+      return tooLong ? { ...file, notice: lineSplitNotice(`the file is longer than ${MAX_SYNTAX_CHARS} characters`) } : file;
     },
+
+    embed: (stored, model, { signal } = {}) => run<ThreadVectors | undefined>({ stored, model }, signal, () => undefined),
 
     async close() {
       closed = true;
@@ -213,9 +241,14 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
 }
 
 /** Cuts a file by lines in this thread. A language without a grammar loses nothing by that. */
-function byLines(input: Task["input"], reason: string): DerivedFile {
-  const file = deriveFile(input.path, chunkFile(input));
+function byLines(input: FileTask["input"], model: FileTask["model"], reason: string): DerivedFile {
+  const file = deriveHere(input, model);
   return isGrammarName(input.language) ? { ...file, notice: lineSplitNotice(reason) } : file;
+}
+
+function deriveHere(input: FileTask["input"], model: FileTask["model"]): DerivedFile {
+  const file = chunkFile(input);
+  return model === "later" ? deriveWithoutVectors(input.path, file) : deriveFile(input.path, file);
 }
 
 function lineSplitNotice(reason: string): string {

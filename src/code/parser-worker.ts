@@ -6,8 +6,8 @@ import type { Embedder, ThreadModel } from "../ports/embedder.ts";
 import { yieldToCalls } from "../scheduling/calls.ts";
 import { buffersOf } from "../text/pack-file.ts";
 import { chunkFile } from "./chunking/chunk-file.ts";
-import { type DerivedFile, deriveEmbedded, deriveFile } from "./derive-file.ts";
-import type { WorkerMessage, WorkerTask } from "./parser-pool.ts";
+import { type DerivedFile, deriveEmbedded, deriveFile, deriveWithoutVectors, embedStored, type ThreadVectors } from "./derive-file.ts";
+import type { EmbedTask, FileTask, WorkerMessage, WorkerTask } from "./parser-pool.ts";
 import { treeSitter } from "./tree-sitter.ts";
 
 /** One parser on a thread of its own. Whatever goes wrong here, the pool replaces the thread. */
@@ -18,22 +18,29 @@ const parser = await treeSitter({ memoryBytes });
 
 port.on("message", (task: WorkerTask) => {
   yieldToCalls();
-  derive(task).then(
-    (file) => post({ type: "done", file }, transferable(file)),
+  const done = "stored" in task ? embed(task) : derive(task);
+  done.then(
+    (result) => post({ type: "done", result }, result ? transferable(result) : []),
     (error: unknown) => post({ type: "failed", reason: error instanceof Error ? error.message : String(error) }),
   );
 });
 post({ type: "ready" });
 
-async function derive(task: WorkerTask): Promise<DerivedFile> {
+async function embed({ stored, model }: EmbedTask): Promise<ThreadVectors | undefined> {
+  const embedder = await open(model);
+  return embedder && embedStored(stored, embedder);
+}
+
+async function derive(task: FileTask): Promise<DerivedFile> {
   const { input, model } = task;
   const file = await chunk(task);
   post({ type: "parsed" });
+  if (model === "later") return deriveWithoutVectors(input.path, file);
   const embedder = model && (await open(model));
   return embedder ? deriveEmbedded(input.path, file, embedder) : deriveFile(input.path, file);
 }
 
-async function chunk({ input, syntax }: WorkerTask): Promise<ChunkedFile> {
+async function chunk({ input, syntax }: FileTask): Promise<ChunkedFile> {
   if (syntax) await parser.load(input.language);
   post({ type: "parsing" });
   if (!syntax) return chunkFile(input);
@@ -57,8 +64,10 @@ async function load({ module, create, options }: ThreadModel): Promise<Embedder>
 }
 
 /** Returns the buffers that go to the pool instead of copies of them. */
-function transferable({ packed, vectors }: DerivedFile): ArrayBuffer[] {
-  return [...buffersOf(packed), ...("values" in vectors ? [vectors.values.buffer as ArrayBuffer] : [])];
+function transferable(result: DerivedFile | ThreadVectors): ArrayBuffer[] {
+  if (!("packed" in result)) return [result.values.buffer as ArrayBuffer];
+  const { packed, vectors } = result;
+  return [...buffersOf(packed), ...(typeof vectors === "object" && "values" in vectors ? transferable(vectors) : [])];
 }
 
 function post(message: WorkerMessage, transferred: readonly ArrayBuffer[] = []): void {

@@ -11,12 +11,13 @@ import { assertProject } from "../model/ids.ts";
 import type { IndexResult, IndexWork, ManifestPage, Rename } from "../model/index-job.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { CodeFilter, CodeStore, Compacted, FileContent } from "../ports/code-store.ts";
-import type { EmbeddingVersion } from "../ports/embedding-store.ts";
+import type { EmbeddingStore, EmbeddingVersion } from "../ports/embedding-store.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Backfiller } from "../recall/backfiller.ts";
 import { mapInSlices } from "../scheduling/map-in-slices.ts";
 import { globMatcher } from "../text/glob.ts";
 import type { Redact } from "../text/redact.ts";
+import { type EmbedPendingOptions, embedPending } from "./embed-pending.ts";
 import { type Excerpt, excerpt, wholeDefinition } from "./excerpt.ts";
 import {
   assertBatch,
@@ -26,6 +27,7 @@ import {
   indexFiles,
   prepareFile,
   type SourceFile,
+  type VectorOptions,
 } from "./index-batch.ts";
 import { type CodeJobs, codeJobs } from "./jobs.ts";
 import { removeFiles, removeMissing } from "./manifest.ts";
@@ -67,15 +69,17 @@ export interface Code extends CodeJobs {
   /** Indexes a batch of files. Each file is committed atomically; a renamed file together with the removal of its old path. */
   indexBatch(
     batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
-    options?: CallOptions & HashOptions,
+    options?: CallOptions & HashOptions & VectorOptions,
   ): Promise<BatchResult>;
+  /** Adds the vectors of chunks that were indexed with `vectors: "later"`, and returns their number. It may be repeated. */
+  embedPending(of: InProject, options?: EmbedPendingOptions): Promise<{ readonly embedded: number }>;
   /** Validates a batch, removes secrets and returns work for a queue. */
   prepare(
     batch: InProject & { readonly files: readonly SourceFile[]; readonly renames?: readonly Rename[] | undefined },
     options?: HashOptions,
   ): Promise<IndexWork>;
   /** Performs queued work: a batch, or a page of a manifest. */
-  perform(work: IndexWork, options?: CallOptions): Promise<IndexResult>;
+  perform(work: IndexWork, options?: CallOptions & VectorOptions): Promise<IndexResult>;
   /** Completes a full index run: removes indexed files that are missing from the manifest, within the range of its page. */
   finish(end: InProject & ManifestPage): Promise<{ readonly removed: readonly string[]; readonly renamed: readonly FileRename[] }>;
   /**
@@ -141,7 +145,6 @@ const NOTHING: CodeStats = {
 
 export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
   const { embedders, now } = deps;
-  const search = { embedders, backfiller, redact };
   async function find(projectPath: string): Promise<CodeStore | undefined> {
     assertProject(projectPath);
     return (await storage.find(projectPath))?.code;
@@ -150,15 +153,18 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     assertProject(projectPath);
     return (await storage.create(projectPath)).code;
   }
+  const jobs = codeJobs({ find, create, now });
+  const searching = (projectPath: string) => ({ embedders, backfiller: jobAwareBackfill(backfiller, jobs, projectPath), redact });
   const reconciled = new Set<string>();
 
   /** Returns the store for writing. Reconciles the index on the first write of the process, in case another program or a disk error changed it. */
-  async function writable(projectPath: string): Promise<CodeStore> {
+  async function writable(projectPath: string, { vectors }: VectorOptions = {}): Promise<CodeStore> {
     const store = await create(projectPath);
     if (!reconciled.has(projectPath)) {
       await retryOnDamagedIndex(store, () => store.reconcile());
       reconciled.add(projectPath);
-      backfiller.schedule(`code ${projectPath}`, store.embeddings); // an earlier process may have been killed before it embedded every chunk
+      // An earlier process may have been killed before it embedded every chunk. A caller of `embedPending` embeds these chunks as well.
+      if (vectors !== "later") backfiller.schedule(`code ${projectPath}`, store.embeddings);
     }
     return store;
   }
@@ -186,26 +192,34 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
     return store ? retryOnDamagedIndex(store, () => removeMissing(store, page, now())) : { removed: [], renamed: [] };
   };
 
-  const perform: Code["perform"] = async (work, { signal } = {}) => {
+  const perform: Code["perform"] = async (work, options = {}) => {
     if (work.kind === "manifest") {
       const { removed, renamed } = await finish(work);
       const paths = [...removed, ...renamed.map(({ oldPath }) => oldPath)];
       return { files: [], embeddedTexts: 0, removed: paths.length, removedPaths: paths.slice(0, REPORTED_PATHS), renamed: renamed.length };
     }
-    const store = await writable(work.projectPath);
-    const result = await retryOnDamagedIndex(store, () => indexFiles(store, deps, work, signal));
+    const store = await writable(work.projectPath, options);
+    const result = await retryOnDamagedIndex(store, () => indexFiles(store, deps, work, options));
     if (result.notEmbedded !== undefined) backfiller.schedule(`code ${work.projectPath}`, store.embeddings);
     return { ...result, removed: 0, removedPaths: [], renamed: 0 };
   };
 
   return {
-    ...codeJobs({ find, create, now }),
+    ...jobs,
     prepare,
     perform,
     finish,
     async indexBatch(batch, options) {
       const { files, embeddedTexts, notEmbedded } = await perform(await prepare(batch, options), options);
       return { files, embeddedTexts, notEmbedded };
+    },
+
+    async embedPending({ projectPath }, options) {
+      const store = await find(projectPath);
+      if (!store) return { embedded: 0 };
+      const { embedded, failed } = await embedPending(store, deps, options);
+      if (failed > 0) backfiller.schedule(`code ${projectPath}`, store.embeddings);
+      return { embedded };
     },
 
     async seed({ projectPath, sample, list }) {
@@ -221,12 +235,12 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
 
     async search({ projectPath, topK = LIMITS.listDefault, ...query }, { signal } = {}) {
       const store = await find(projectPath);
-      return store ? searchCode(search, { projectPath, store }, { ...query, topK }, signal) : EMPTY;
+      return store ? searchCode(searching(projectPath), { projectPath, store }, { ...query, topK }, signal) : EMPTY;
     },
 
     async similar({ projectPath, ...query }, { signal } = {}) {
       const store = await find(projectPath);
-      return store ? similarCode(search, { projectPath, store }, query, signal) : EMPTY;
+      return store ? similarCode(searching(projectPath), { projectPath, store }, query, signal) : EMPTY;
     },
 
     async usages({ projectPath, symbol, limit = LIMITS.listMax, ...filter }) {
@@ -298,6 +312,24 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       if (!store) return { orphans: { rows: 0, terms: 0, vectors: 0 }, forgottenRenames: 0, freedBytes: 0 };
       return { orphans: await store.reconcile(), ...(await store.compact(KEEP_RENAMES)) };
     },
+  };
+}
+
+/**
+ * Leaves the chunks without a vector to the index job that runs, in whatever process: it embeds them at its end, in threads. A pass that
+ * has begun ends with its next batch. A search after the job requests another pass for what is left.
+ */
+function jobAwareBackfill(backfiller: Backfiller, { jobs }: Pick<CodeJobs, "jobs">, projectPath: string): Backfiller {
+  const isRunning = async () => (await jobs({ projectPath })).some(({ status, isSilent }) => status === "running" && !isSilent);
+  const whileIdle = (embeddings: EmbeddingStore): EmbeddingStore => ({
+    ...embeddings,
+    versions: async () => ((await isRunning()) ? [] : embeddings.versions()),
+    missing: async (...page) => ((await isRunning()) ? [] : embeddings.missing(...page)),
+  });
+  return {
+    ...backfiller,
+    schedule: (collection, embeddings, options) => backfiller.schedule(collection, whileIdle(embeddings), options),
+    scheduleOnce: (collection, embeddings) => backfiller.scheduleOnce(collection, whileIdle(embeddings)),
   };
 }
 

@@ -66,7 +66,8 @@ function relocateVerbs<Store extends object>(like: Store, at: AtLocation<Store>)
   const members = Object.entries(like).map(([name, member]) => {
     const key = name as keyof Store;
     if (typeof member === "function")
-      return [name, (...args: unknown[]) => at((store) => (store[key] as (...args: unknown[]) => Promise<unknown>)(...args))];
+      // Another engine may lack an optional verb: that returns undefined, as does `store.verb?.()`.
+      return [name, (...args: unknown[]) => at(async (store) => (store[key] as ((...args: unknown[]) => unknown) | undefined)?.(...args))];
     if (typeof member !== "object" || member === null) return [name, member];
     return [name, relocateVerbs(member as object, (work) => at((store) => work(store[key] as object)))];
   });

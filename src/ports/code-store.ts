@@ -11,6 +11,7 @@ import type {
 } from "../model/code-index.ts";
 import type { IndexReport, StoredReport } from "../model/index-report.ts";
 import type { PackedFile } from "../model/packed-file.ts";
+import type { ChunkVectors, UnembeddedChunks } from "../model/unembedded-chunks.ts";
 import type { VersionedVector } from "./embedding-store.ts";
 import type { RecallStore } from "./recall-store.ts";
 
@@ -161,5 +162,20 @@ export interface CodeSeedStore {
   seed?(sample: readonly FileContent[], list: () => Promise<readonly FileContent[]>): Promise<number>;
 }
 
+/** Adds vectors to chunks that were committed without. A store has both verbs or neither; without them, vectors come with their chunks. */
+export interface CodeVectorStore {
+  /** Returns chunks that have no vector in this version, by key, after the given key. */
+  unembedded?(versionId: number, limit: number, afterKey?: number): Promise<UnembeddedChunks>;
+  /** Stores vectors, except those of chunks that were removed meanwhile, and returns their number. */
+  putVectors?(vectors: ChunkVectors): Promise<number>;
+}
+
 /** The code index of one project. */
-export interface CodeStore extends CodeIndexStore, CodeSearchStore, CodeSymbolStore, CodeMaintenanceStore, CodeJobStore, CodeSeedStore {}
+export interface CodeStore
+  extends CodeIndexStore,
+    CodeSearchStore,
+    CodeSymbolStore,
+    CodeMaintenanceStore,
+    CodeJobStore,
+    CodeSeedStore,
+    CodeVectorStore {}

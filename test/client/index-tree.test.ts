@@ -293,4 +293,31 @@ describe("indexTree", () => {
     }
     expect(JSON.parse(readFileSync(join(planted.root, "cache"), "utf8"))).toMatchObject({ version: 1, root });
   });
+
+  it("sends many new files without vectors, finishes, and then embeds them; few files come with their vectors", async () => {
+    const steps: string[] = [];
+    const bulk = target({
+      async send(files, _, options) {
+        steps.push(options?.vectors ?? "with vectors");
+        return files.map(({ path }) => ({ path, status: "indexed" as const, chunks: 1 }));
+      },
+      async finish() {
+        steps.push("finish");
+        return { removed: 0, renamed: 0 };
+      },
+      counts: async () => ({ files: 200, chunks: 200 }),
+      async embedPending(_, progress) {
+        steps.push("embed");
+        progress(3, 7);
+      },
+    });
+    for (let n = 0; n < 199; n++) write(`many/f${n}.py`, source(`f${n}`));
+    await pass({ target: bulk });
+    expect([...new Set(steps)]).toEqual(["with vectors", "finish", "embed"]);
+    write("many/one-more.py", source("one_more"));
+    steps.length = 0;
+    const { phase } = await pass({ target: bulk });
+    expect([...new Set(steps)]).toEqual(["later", "finish", "embed"]);
+    expect(phase).toBe("embedding: 3 of 7 chunks; keyword search is complete");
+  });
 });

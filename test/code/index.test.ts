@@ -158,6 +158,7 @@ describe("indexing a batch", () => {
         ...deriveFile(input.path, chunkFile(input)),
         ...(!healthy && { notice: "Cut by lines, because the parser hung." }),
       }),
+      embed: async () => undefined,
       close: async () => {},
     };
     const none = {

@@ -5,7 +5,7 @@ import type { ThreadVectors } from "../../src/code/derive-file.ts";
 import { type ParserPool, type ParserPoolOptions, parserPool } from "../../src/code/parser-pool.ts";
 import { staticEmbedder } from "../../src/embedders/local/static.ts";
 import { chunkText } from "../../src/model/code-index.ts";
-import { unpackFile } from "../../src/text/pack-file.ts";
+import { blocksOf, unpackFile } from "../../src/text/pack-file.ts";
 import { FIXTURES, fixture } from "./fixtures.ts";
 
 const misbehaving = new URL("../fixtures/misbehaving-parser.mjs", import.meta.url);
@@ -45,6 +45,18 @@ describe("the parser pool", () => {
     expect(values.length).toBe(texts.length * dimension);
     const differs = expected.filter((one, index) => one.some((value, place) => value !== values[index * dimension + place]));
     expect(differs.length).toBe(0);
+  });
+
+  it("embeds stored chunks with the same vectors, and returns nothing without the model", async () => {
+    const parsers = pool({ timeoutMs: 120_000 });
+    const embedder = staticEmbedder();
+    const input = fixture("matrix.cpp");
+    const { packed, vectors } = await parsers.derive(input, { model: embedder.threadModel });
+    const chunks = packed.outlines.map((outline, key) => ({ ...outline, ...packed.places[key]!, key, path: input.path }));
+    const stored = { chunks, blocks: blocksOf(packed) };
+    expect(await parsers.embed(stored, embedder.threadModel!)).toEqual(vectors);
+    expect(await parsers.embed(stored, { ...embedder.threadModel!, options: { modelDir: "/nowhere" } })).toBeUndefined();
+    await embedder.close();
   });
 
   it("returns the texts to embed when a thread cannot open the model", async () => {

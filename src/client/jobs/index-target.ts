@@ -1,4 +1,4 @@
-import type { SourceFile } from "../../code/index-batch.ts";
+import type { SourceFile, VectorOptions } from "../../code/index-batch.ts";
 import type { Code, SeedFiles } from "../../code/service.ts";
 import { asCairnError, type ErrorCode } from "../../model/errors.ts";
 import type { FileOutcome } from "../../model/index-job.ts";
@@ -11,7 +11,9 @@ export interface IndexTarget {
   /** Returns the content hash of each path that is indexed completely. */
   hashes(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
   /** Indexes files and returns an outcome for each, after the index commits them. `hash` is the hash of the content. */
-  send(files: readonly SourceFile[], signal: AbortSignal): Promise<readonly FileOutcome[]>;
+  send(files: readonly SourceFile[], signal: AbortSignal, options?: VectorOptions): Promise<readonly FileOutcome[]>;
+  /** Adds the vectors of files that were sent with `vectors: "later"`. Absent for a server, which embeds what it is sent. */
+  embedPending?(signal: AbortSignal, progress: (done: number, total: number) => void): Promise<unknown>;
   /** Removes files that are not in the manifest. Returns how many were removed, and how many were renamed instead. */
   finish(manifest: readonly string[], signal: AbortSignal): Promise<{ readonly removed: number; readonly renamed: number }>;
   counts(signal: AbortSignal): Promise<IndexCounts>;
@@ -39,9 +41,10 @@ export function embeddedTarget(code: Code, projectPath: string, { reuse = false 
     async hashes(paths) {
       return new Map(Object.entries(await code.hashes({ projectPath, paths })));
     },
-    async send(files, signal) {
-      return (await code.indexBatch({ projectPath, files }, { signal, trustHashes: true })).files;
+    async send(files, signal, options) {
+      return (await code.indexBatch({ projectPath, files }, { signal, trustHashes: true, ...options })).files;
     },
+    embedPending: (signal, progress) => code.embedPending({ projectPath }, { signal, progress }),
     async finish(manifest) {
       const { removed, renamed } = await code.finish({ projectPath, manifest });
       return { removed: removed.length, renamed: renamed.length };
@@ -86,7 +89,11 @@ export function withRetry(
   return {
     atOnce: target.atOnce,
     hashes: (paths, signal) => repeat(signal, () => target.hashes(paths, signal)),
-    send: (files, signal) => repeat(signal, () => target.send(files, signal)),
+    send: (files, signal, options) => repeat(signal, () => target.send(files, signal, options)),
+    ...(target.embedPending && {
+      embedPending: (signal: AbortSignal, progress: (done: number, total: number) => void) =>
+        repeat(signal, () => target.embedPending!(signal, progress)),
+    }),
     finish: (manifest, signal) => repeat(signal, () => target.finish(manifest, signal)),
     counts: target.counts, // optional, so a failure is not retried
     report: target.report, // as well

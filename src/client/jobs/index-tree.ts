@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import type { SourceFile } from "../../code/index-batch.ts";
+import type { SourceFile, VectorOptions } from "../../code/index-batch.ts";
 import { asCairnError, CairnError } from "../../model/errors.ts";
 import type { FileOutcome } from "../../model/index-job.ts";
 import { LIMITS } from "../../model/limits.ts";
@@ -32,6 +32,8 @@ const BATCH_BYTES = 1_000_000;
 const HASHES_AT_ONCE = 1_000;
 /** Files whose content decides whether the index of another project is worth a copy. */
 const SAMPLE_FILES = 50;
+/** New files from which vectors follow after all files are found by keyword: with fewer, a job ends before anybody could search. */
+const VECTORS_LATER_FILES = 200;
 /** Attempts per file before the job reports it as failed. */
 const ATTEMPTS = 2;
 /** Milliseconds between saves of the hash cache, so that a killed job need not read every file again. */
@@ -54,7 +56,8 @@ export async function indexTree(options: IndexTreeOptions): Promise<void> {
   }
   tally.phase("comparing");
   const indexed = await indexedHashes(target, files, signal);
-  const pass: Pass = { ...options, indexed, excluded: new Set(), retry: new Set() };
+  const isLater = target.embedPending !== undefined && files.length - indexed.size >= VECTORS_LATER_FILES;
+  const pass: Pass = { ...options, indexed, excluded: new Set(), retry: new Set(), vectors: isLater ? "later" : undefined };
   await sendChanged(pass, files);
   for (let attempt = 2; attempt <= ATTEMPTS && pass.retry.size > 0; attempt++) {
     tally.phase(`retrying ${pass.retry.size} files`);
@@ -69,9 +72,16 @@ export async function indexTree(options: IndexTreeOptions): Promise<void> {
   await sendLost(pass, files);
   cache.retain(new Set([...files.map(({ path }) => path), ...present]));
   await cache.save();
+  // Also of an earlier job that was killed before it embedded every chunk. A watch compares often, and its first job has done this.
+  if (isLater || options.onFolder === undefined) await embedPending(options);
 }
 
-interface Pass extends IndexTreeOptions {
+/** Embeds the chunks that have no vector yet. Keyword and symbol search find all files by now. */
+async function embedPending({ target, tally, signal }: IndexTreeOptions): Promise<void> {
+  await target.embedPending?.(signal, (done, total) => tally.phase(`embedding: ${done} of ${total} chunks; keyword search is complete`));
+}
+
+interface Pass extends IndexTreeOptions, VectorOptions {
   /** Hashes in the index, by path. */
   readonly indexed: ReadonlyMap<string, string>;
   /** Walked files that turned out not to be indexable, or that vanished. */
@@ -237,7 +247,7 @@ async function readFile(
 async function sendBatch(pass: Pass, batch: readonly SourceText[]): Promise<void> {
   try {
     const sources = new Map(batch.map((source) => [source.path, source]));
-    for (const outcome of await pass.target.send(batch.map(toSourceFile), pass.signal)) {
+    for (const outcome of await pass.target.send(batch.map(toSourceFile), pass.signal, { vectors: pass.vectors })) {
       const source = sources.get(outcome.path);
       if (source && !record(pass, source, outcome)) pass.retry.add(outcome.path);
     }

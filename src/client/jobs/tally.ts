@@ -51,7 +51,7 @@ export function tally(nowMs: () => number = Date.now): Tally {
       window = { at, processed };
     }
     const since = processed - previous.processed;
-    if (total === 0 || since <= 0 || at <= previous.at) return undefined;
+    if (processed >= total || since <= 0 || at <= previous.at) return undefined;
     return Math.ceil(((total - processed) * (at - previous.at)) / since / 1_000);
   }
   const skip = (reason: SkipReason, path: string, detail?: string) => {

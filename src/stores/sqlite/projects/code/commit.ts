@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
+import type { ChunkVectors } from "../../../../model/unembedded-chunks.ts";
 import type { CodeBatch, CommitResult } from "../../../../ports/code-store.ts";
 import { hasCallsInFlight } from "../../../../scheduling/calls.ts";
 import { readSettled, reuseThread, type Settled } from "../../../../scheduling/run-in-thread.ts";
 import { toPacked } from "../../../rows/file-write.ts";
 import type { SqliteDatabase } from "../../driver/driver.ts";
+import { putLateVectors } from "./late-vectors.ts";
 import { commitCode } from "./write.ts";
 
 /** Chunks that the calling thread writes itself: about ten milliseconds. */
@@ -11,21 +13,43 @@ const INLINE_CHUNKS = 50;
 /** Chunks that a file has on average, for removals, whose chunks are not counted. */
 const CHUNKS_PER_FILE = 10;
 
+/** What the commit thread writes: files with their chunks, or vectors of chunks that are stored. */
+export type IndexWrite = CodeBatch | ChunkVectors;
+
+/** The number of vectors, or the result of a batch of files. */
+type Written<Write extends IndexWrite> = Write extends ChunkVectors ? number : CommitResult;
+
 /** Commits a batch in one transaction: readers see all of it or nothing. A large batch is written by a thread, off the event loop. */
-export async function commitBatch(database: SqliteDatabase, projectId: string, batch: CodeBatch): Promise<CommitResult> {
+export async function commitBatch<Write extends IndexWrite>(
+  database: SqliteDatabase,
+  projectId: string,
+  batch: Write,
+): Promise<Written<Write>> {
   const chunks = sizeOf(batch);
   if (chunks <= INLINE_CHUNKS && !running) return writeBatch(database, projectId, batch);
   if (!existsSync(database.path)) await database.write(() => {}); // creates the file, with its schema and its owner
-  return commitInThread(database.path, projectId, batch, chunks);
+  return (await commitInThread(database.path, projectId, batch, chunks)) as Written<Write>;
 }
 
 /** Writes a batch in this thread. */
-export function writeBatch(database: SqliteDatabase, projectId: string, batch: CodeBatch): Promise<CommitResult> {
+export async function writeBatch<Write extends IndexWrite>(
+  database: SqliteDatabase,
+  projectId: string,
+  batch: Write,
+): Promise<Written<Write>> {
+  return (await ("keys" in batch
+    ? database.write((tx) => putLateVectors(tx, batch))
+    : writeFiles(database, projectId, batch))) as Written<Write>;
+}
+
+function writeFiles(database: SqliteDatabase, projectId: string, batch: CodeBatch): Promise<CommitResult> {
   const files = (batch.files ?? []).map(toPacked); // takes longer than to insert the rows, so it happens before the transaction
   return database.write((tx) => commitCode(tx, projectId, { ...batch, files }));
 }
 
-function sizeOf({ files = [], renames = [], removes = [] }: CodeBatch): number {
+function sizeOf(batch: IndexWrite): number {
+  if ("keys" in batch) return batch.keys.length;
+  const { files = [], renames = [], removes = [] } = batch;
   return (
     files.reduce((sum, file) => sum + ("packed" in file ? file.packed.outlines : file.chunks).length, 0) +
     CHUNKS_PER_FILE * (renames.length + removes.length)
@@ -36,7 +60,7 @@ function sizeOf({ files = [], renames = [], removes = [] }: CodeBatch): number {
 export interface CommitOrder {
   readonly path: string;
   readonly projectId: string;
-  readonly batches: readonly CodeBatch[];
+  readonly batches: readonly IndexWrite[];
 }
 
 /** Milliseconds that the commit thread waits for the next batch of an index run. */
@@ -44,14 +68,14 @@ const IDLE_MS = 5_000;
 /** Chunks of one transaction while no call is in flight: each transaction adds a segment to the full-text index, which must be merged. */
 const CHUNKS_PER_COMMIT = 2_000;
 
-const perform = reuseThread<CommitOrder, Settled<CommitResult>[]>("stores/sqlite/projects/code/commit-worker.js", IDLE_MS);
+const perform = reuseThread<CommitOrder, Settled<CommitResult | number>[]>("stores/sqlite/projects/code/commit-worker.js", IDLE_MS);
 
 interface Waiting {
   readonly path: string;
   readonly projectId: string;
-  readonly batch: CodeBatch;
+  readonly batch: IndexWrite;
   readonly chunks: number;
-  resolve(result: CommitResult): void;
+  resolve(result: CommitResult | number): void;
   reject(error: unknown): void;
 }
 
@@ -59,7 +83,7 @@ const waiting: Waiting[] = [];
 let running = false;
 
 /** Commits a batch in the commit thread. Batches of one index that wait at the same time share a transaction. */
-function commitInThread(path: string, projectId: string, batch: CodeBatch, chunks: number): Promise<CommitResult> {
+function commitInThread(path: string, projectId: string, batch: IndexWrite, chunks: number): Promise<CommitResult | number> {
   return new Promise((resolve, reject) => {
     waiting.push({ path, projectId, batch, chunks, resolve, reject });
     if (!running) void commitWaiting();

@@ -25,6 +25,7 @@ import { commitBatch } from "./commit.ts";
 import type { CodeDatabase } from "./database.ts";
 import { IN_LIST, matchGlob, whereOf } from "./filter.ts";
 import { FILE, sqliteJobReports } from "./job-reports.ts";
+import { readUnembedded } from "./late-vectors.ts";
 import { countOrphans, isNone, removeOrphans } from "./orphans.ts";
 import { seedIndex } from "./seed.ts";
 import { findDefinitions, findReferences, readSymbols } from "./symbols.ts";
@@ -64,6 +65,14 @@ export function sqliteCode(projectId: string, file: CodeDatabase, vectors: Vecto
     async seed(sample, list) {
       await file.writable(); // raises the migration's error
       return seedIndex(file.path, projectId, sample, list);
+    },
+
+    async unembedded(versionId, limit, afterKey = 0) {
+      return (await database()).read((tx) => readUnembedded(tx, versionId, limit, afterKey));
+    },
+
+    async putVectors(late) {
+      return commitBatch(await file.writable(), projectId, late);
     },
 
     async filesAt(paths) {
