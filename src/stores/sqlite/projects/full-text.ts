@@ -2,6 +2,8 @@ import type { KeywordRanked } from "../../../ports/recall-store.ts";
 import type { Language } from "../../../text/language.ts";
 import { languageMarker, MARKED_LANGUAGES, queryTerms } from "../../../text/terms.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
+import { rankPostings } from "./bm25.ts";
+import { readPostings, readVarints } from "./fts5-postings.ts";
 import type { Keyed } from "./nearest.ts";
 
 /** A condition on the records of a collection: generated SQL, with the caller's values as parameters. */
@@ -43,19 +45,15 @@ export function rankByKeywords(
   where: Where | undefined,
   limit: number,
 ): (KeywordRanked & Keyed)[] {
-  const words = queryTerms(query, hasLanguages ? indexedLanguages(tx, table) : []).map((variants) => variants.map(quoteTerm));
-  const terms = words.flat();
-  if (terms.length === 0) return [];
-  const rows =
-    (where ? undefined : rankCandidates(tx, table, records, terms, limit)) ??
-    rankMatching(tx, table, records, terms.join(" OR "), where, limit);
-  const countMatched = (key: number) =>
-    words.filter((variants) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid = ?`, variants.join(" OR "), key)).length;
+  const words = queryTerms(query, hasLanguages ? indexedLanguages(tx, table) : []);
+  if (words.length === 0) return [];
+  const { rows, matched } =
+    (where ? undefined : rankDirectly(tx, table, records, words, limit)) ?? askFts5(tx, table, records, words, where, limit);
   return rows.map(({ key, id, score }, index) => ({
     key,
     id,
     score: Math.max(score, Number.MIN_VALUE),
-    ...(index === 0 ? { matched: countMatched(key) / words.length } : {}),
+    ...(index === 0 ? { matched: matched(key) / words.length } : {}),
   }));
 }
 
@@ -89,53 +87,65 @@ interface RankedRow extends Keyed {
   readonly score: number;
 }
 
-function rankMatching(
+interface KeywordRanking {
+  readonly rows: readonly RankedRow[];
+  /** Returns how many of the query's words a record has. */
+  readonly matched: (key: number) => number;
+}
+
+function askFts5(
   tx: SqliteTx,
   table: string,
   records: string,
-  match: string,
+  words: readonly (readonly string[])[],
   where: Where | undefined,
   limit: number,
-): readonly RankedRow[] {
-  return tx.all<RankedRow>(
+): KeywordRanking {
+  const matches = words.map((variants) => variants.map(quoteTerm).join(" OR "));
+  const rows = tx.all<RankedRow>(
     `SELECT r.key AS key, r.id AS id, -bm25(${table}) AS score
        FROM ${table} JOIN ${records} r ON r.key = ${table}.rowid
       WHERE ${table} MATCH ? ${where ? `AND (${where.sql})` : ""}
       ORDER BY bm25(${table}), r.id LIMIT ?`,
-    match,
+    matches.join(" OR "),
     ...(where?.params ?? []),
     limit,
   );
+  const has = (match: string, key: number) => tx.get(`SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid = ?`, match, key);
+  return { rows, matched: (key) => matches.filter((match) => has(match, key)).length };
 }
 
-/** Extra candidates for entries that are no longer, or not yet, a record. */
+/** Up to this number of records, FTS5 scores all of them within a millisecond. */
+const SMALL_RECORDS = 1_000;
+/** Extra records for entries that are no longer, or not yet, a record. */
 const SPARE = 50;
 
 /**
- * Ranks without a condition, in a fraction of the time: scores only the candidates of `selectCandidates`, and looks up only the best among
- * the records. Returns undefined if that does not determine the first `limit` records.
+ * Ranks a large index without a condition, in a fraction of FTS5's time: reads the postings, and looks up only the best among the records.
+ * Returns undefined for a small index, one with an unknown layout, and if the best postings do not determine the first `limit` records.
  */
-function rankCandidates(
+function rankDirectly(
   tx: SqliteTx,
   table: string,
   records: string,
-  terms: readonly string[],
+  words: readonly (readonly string[])[],
   limit: number,
-): readonly RankedRow[] | undefined {
-  const candidates = selectCandidates(tx, table, terms, limit + SPARE);
-  const best = tx.all<{ key: number; score: number }>(
-    `SELECT rowid AS key, -bm25(${table}) AS score FROM ${table}
-      WHERE ${table} MATCH ? ${candidates ? "AND +rowid IN (SELECT value FROM json_each(?))" : ""} ORDER BY score DESC LIMIT ?`,
-    terms.join(" OR "),
-    ...(candidates ? [JSON.stringify(candidates)] : []),
+): KeywordRanking | undefined {
+  const { count, averageLength } = readAverages(tx, table);
+  const postings = count <= SMALL_RECORDS ? undefined : readPostings(tx, table, words.flat());
+  if (!postings) return undefined;
+  const collection = { records: count, averageLength, lengths: currentLengths(tx, table) };
+  const { ranked, isAll } = rankPostings(
+    postings,
+    { ...collection, readLengths: (keys) => readLengths(tx, table, keys).map(([, length]) => length) },
     limit + SPARE,
   );
-  const known = withIds(tx, records, best);
+  const known = withIds(tx, records, ranked);
+  if (known.length < limit && !isAll) return undefined;
   known.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
-  const isAll = best.length < limit + SPARE;
-  // The limit may have cut off records with the last score and a smaller id.
-  const settled = isAll || (known.length > limit && known[limit - 1]!.score > best.at(-1)!.score);
-  return settled ? known.slice(0, limit) : undefined;
+  let term = 0;
+  const ofWords = words.map((variants) => variants.map(() => postings[term++]!.keys));
+  return { rows: known.slice(0, limit), matched: (key) => ofWords.filter((lists) => lists.some((keys) => keys.includes(key))).length };
 }
 
 /** Adds the ids of the records with these keys, in the same order, without missing ones. One JSON text is faster than a statement for each. */
@@ -160,86 +170,51 @@ export function quoteTerm(term: string): string {
   return `"${term.replaceAll('"', '""')}"`;
 }
 
-/** Sum of the integer weights of all terms in a query. A term's weight is its share of the summed IDF. */
-const WEIGHT_TOTAL = 1_000;
-/** Maximum number of candidates, as a multiple of the requested records. Exceeded only by records of equal weight. */
-const CANDIDATE_FACTOR = 10;
-const SLOTS_MAX = 1 << 20;
-
-/** The summed weight of each record. All slots are zero between two queries; a new array per query would be most of a search's garbage. */
-let slots = new Int32Array(1 << 16);
-
-/**
- * Selects candidates by summed IDF before BM25 scoring. Scoring a record takes ten times as long as finding it, and a common term
- * matches thousands of records. This is an approximation: it ignores term frequency and text length, so the last few of the BM25
- * results may be missing. Returns at least `needed` records, or undefined if all matching records should be scored.
- */
-export function selectCandidates(tx: SqliteTx, table: string, terms: readonly string[], needed: number): readonly number[] | undefined {
-  if (terms.length < 2) return undefined;
-  const postings = terms.map((term) => {
-    // One JSON text is ten times as fast as separate rows.
-    const { keys } = tx.get<{ keys: string }>(`SELECT json_group_array(rowid) AS keys FROM ${table} WHERE ${table} MATCH ?`, term)!;
-    return JSON.parse(keys) as number[];
-  });
-  if (sum(postings.map((keys) => keys.length)) <= CANDIDATE_FACTOR * needed) return undefined;
-
-  const records = countRecords(tx, table);
-  const idf = postings.map((keys) => Math.log(1 + records / (1 + keys.length)));
-  const idfTotal = sum(idf);
-  const weights = slotsFor(postings);
-  const mask = weights.length - 1;
-  for (const [index, keys] of postings.entries()) {
-    const weight = Math.max(1, Math.round((WEIGHT_TOTAL * idf[index]!) / idfTotal));
-    for (const key of keys) weights[key & mask]! += weight;
-  }
-  const threshold = findThreshold(weights, postings, needed);
-  const candidates = new Set<number>();
-  for (const keys of postings) for (const key of keys) if (weights[key & mask]! <= -threshold) candidates.add(key);
-  for (const keys of postings) for (const key of keys) weights[key & mask] = 0;
-  return threshold === 1 ? undefined : [...candidates];
-}
-
-/** Returns a slot per record. Above SLOTS_MAX records share slots, which adds a few candidates. */
-function slotsFor(postings: readonly (readonly number[])[]): Int32Array {
-  const last = Math.max(...postings.map((keys) => keys.at(-1) ?? 0));
-  if (last >= slots.length && slots.length < SLOTS_MAX) slots = new Int32Array(Math.min(SLOTS_MAX, 2 ** Math.ceil(Math.log2(last + 1))));
-  return slots;
-}
-
-/**
- * Returns the smallest weight of a candidate. Records of equal weight are selected together or not at all. Negates the weights to mark
- * records as counted, because a record occurs once per matching term.
- */
-function findThreshold(weights: Int32Array, postings: readonly (readonly number[])[], needed: number): number {
-  const mask = weights.length - 1;
-  const histogram = new Uint32Array(2 * WEIGHT_TOTAL);
-  for (const keys of postings)
-    for (const key of keys) {
-      const weight = weights[key & mask]!;
-      if (weight < 0) continue;
-      histogram[Math.min(weight, histogram.length - 1)]!++;
-      weights[key & mask] = -weight;
-    }
-  let threshold = histogram.length;
-  for (let selected = 0; threshold > 1; threshold--) {
-    const next = histogram[threshold - 1]!;
-    if (next > 0 && selected >= needed && selected + next > CANDIDATE_FACTOR * needed) break;
-    selected += next;
-  }
-  return threshold;
-}
-
-/** Reads the number of records from the first varint of FTS5's averages record. Counting the rows would read all of them. */
-function countRecords(tx: SqliteTx, table: string): number {
+/** Reads the averages of the index: a varint each for the number of records and of all their terms. Counting the rows would read all of them. */
+function readAverages(tx: SqliteTx, table: string): { readonly count: number; readonly averageLength: number } {
   const { block } = tx.get<{ block: Uint8Array }>(`SELECT block FROM ${table}_data WHERE id = 1`)!;
-  let count = 0;
-  for (const byte of block) {
-    count = count * 128 + (byte & 127);
-    if (byte < 128) break;
-  }
-  return count;
+  const [count = 0, terms = 0] = readVarints(block, 0, 2);
+  return { count, averageLength: Math.max(1, terms / count) };
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
+/** Keys whose lengths are cached: two bytes each. Records with higher keys count as of average length until they are among the best. */
+const LENGTHS_MAX = 1 << 22;
+/** Lengths that one search adds to the cache, which takes about 10 ms. The next search adds more. */
+const LENGTHS_READ_MAX = 100_000;
+
+/** The lengths of each connection's records, by table. */
+const cachedLengths = new WeakMap<SqliteTx, Map<string, { lengths: Uint16Array; last: number }>>();
+
+/** Returns the cached lengths of records by key, with those that were added since the last search. */
+function currentLengths(tx: SqliteTx, table: string): Uint16Array {
+  const ofTables = cachedLengths.get(tx) ?? new Map<string, { lengths: Uint16Array; last: number }>();
+  cachedLengths.set(tx, ofTables);
+  const cached = ofTables.get(table) ?? { lengths: new Uint16Array(0), last: 0 };
+  ofTables.set(table, cached);
+  const { last } = tx.get<{ last: number | null }>(`SELECT max(id) AS last FROM ${table}_docsize`)!;
+  const end = Math.min(LENGTHS_MAX, (last ?? 0) + 1, cached.last + 1 + LENGTHS_READ_MAX);
+  if (end > cached.lengths.length) {
+    const larger = new Uint16Array(Math.min(LENGTHS_MAX, 2 ** Math.ceil(Math.log2(end))));
+    larger.set(cached.lengths);
+    cached.lengths = larger;
+  }
+  if (end > cached.last + 1) {
+    for (const [key, length] of parseLengths(tx, `FROM ${table}_docsize d WHERE d.id > ? AND d.id < ?`, cached.last, end))
+      cached.lengths[key] = Math.min(length, 0xffff);
+    cached.last = end - 1;
+  }
+  return cached.lengths;
+}
+
+function readLengths(tx: SqliteTx, table: string, keys: readonly number[]): [key: number, length: number][] {
+  return parseLengths(tx, `FROM json_each(?) wanted LEFT JOIN ${table}_docsize d ON d.id = wanted.value`, JSON.stringify(keys));
+}
+
+/** Reads numbers of terms, at least 1 each. FTS5 stores a varint. */
+function parseLengths(tx: SqliteTx, from: string, ...params: readonly SqlValue[]): [key: number, length: number][] {
+  const { lengths } = tx.get<{ lengths: string }>(`SELECT json_group_array(json_array(d.id, hex(d.sz))) AS lengths ${from}`, ...params)!;
+  return (JSON.parse(lengths) as [number, string][]).map(([key, hex]) => {
+    const bytes = Number.parseInt(hex, 16); // at most four bytes
+    return [key, Math.max(1, (bytes & 127) | ((bytes >> 1) & 0x3f80) | ((bytes >> 2) & 0x1fc000) | ((bytes >> 3) & 0xfe00000))];
+  });
 }
