@@ -74,8 +74,8 @@ export function readVector(bytes: Uint8Array, dimension: number): Float32Array |
     return Math.abs(squaresOf(vector) - 1) < FLOAT_TOLERANCE ? vector : undefined;
   }
   if (bytes.byteLength !== SCALE_BYTES + dimension) return undefined;
-  const vector = Float32Array.from(new Int8Array(bytes.buffer, bytes.byteOffset + SCALE_BYTES, dimension));
-  const scale = new DataView(bytes.buffer, bytes.byteOffset, SCALE_BYTES).getFloat32(0, true);
+  const vector = new Float32Array(new Int8Array(bytes.buffer, bytes.byteOffset + SCALE_BYTES, dimension));
+  const scale = scaleOf(bytes);
   const squares = squaresOf(vector);
   if (!(Math.abs(squares * scale * scale - 1) < INT8_TOLERANCE)) return undefined;
   const length = Math.sqrt(squares);
@@ -85,11 +85,30 @@ export function readVector(bytes: Uint8Array, dimension: number): Float32Array |
 
 /** Returns the cosine of a unit vector with stored bytes, or undefined if they are damaged. */
 export function cosineTo(query: Float32Array, stored: Uint8Array): number | undefined {
-  const vector = readVector(stored, query.length);
-  if (!vector) return undefined;
+  const dimension = query.length;
+  const isFloat = stored.byteLength === dimension * 4;
+  if (!isFloat && stored.byteLength !== SCALE_BYTES + dimension) return undefined;
+  const values = isFloat ? floatsOf(stored) : new Int8Array(stored.buffer, stored.byteOffset + SCALE_BYTES, dimension);
   let sum = 0;
-  for (let i = 0; i < query.length; i++) sum += vector[i]! * query[i]!;
-  return sum;
+  let squares = 0;
+  for (let i = 0; i < dimension; i++) {
+    const value = values[i]!;
+    sum += value * query[i]!;
+    squares += value * value;
+  }
+  if (isFloat) return Math.abs(squares - 1) < FLOAT_TOLERANCE ? sum : undefined;
+  const scale = scaleOf(stored);
+  return Math.abs(squares * scale * scale - 1) < INT8_TOLERANCE ? sum / Math.sqrt(squares) : undefined;
+}
+
+/** Returns the numbers of stored bytes; a copy where they are not aligned. */
+function floatsOf(bytes: Uint8Array): Float32Array {
+  const { buffer, byteOffset, byteLength } = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  return new Float32Array(buffer, byteOffset, byteLength / 4);
+}
+
+function scaleOf(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset, SCALE_BYTES).getFloat32(0, true);
 }
 
 function squaresOf(vector: Float32Array): number {

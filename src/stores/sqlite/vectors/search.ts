@@ -1,6 +1,6 @@
 import type { SqliteTx } from "../driver/driver.ts";
 import { encodeQuery, segmentCapacity } from "./codes.ts";
-import { assertDimension, readVector, strideOf } from "./collection.ts";
+import { assertDimension, cosineTo, strideOf } from "./collection.ts";
 import { storedVectors } from "./rebuild.ts";
 import { HEAP_AT, HEAP_MAX, QUERY_AT, type SegmentCache } from "./segment-cache.ts";
 import { copyParts, DamagedCodes, loadSegment, type SegmentRef, segmentLayout } from "./segments.ts";
@@ -42,7 +42,7 @@ const LISTS_AT_ONCE = 4;
 export function searchView(context: SearchContext, view: View, query: Query): VectorHit[] {
   assertDimension(view, query.vector.length);
   const { allow, limit } = query;
-  if (allow && allow.length <= DIRECT_MAX) return best(readScores(context.tx, view, query.vector, allow, false), limit);
+  if (allow && allow.length <= DIRECT_MAX) return best(readScores(context.tx, view, query.vector, [...allow], false), limit);
 
   for (let wanted = Math.min(HEAP_MAX, 2 * limit + 12); ; wanted = Math.min(HEAP_MAX, wanted * 4)) {
     const candidates = scanView(context, view, query, wanted);
@@ -216,14 +216,18 @@ function scoreAtRank({ memory, size }: SegmentCache["kernel"], rank: number): nu
 }
 
 /** Returns exact scores from the stored vectors, in the order of the keys. */
-function readScores(tx: SqliteTx, view: View, query: Float32Array, keys: Iterable<number>, mustExist: boolean): VectorHit[] {
+function readScores(tx: SqliteTx, view: View, query: Float32Array, keys: readonly number[], mustExist: boolean): VectorHit[] {
+  const rows = tx.all<{ key: number; vector: Uint8Array | null }>(
+    `SELECT wanted.value AS key, v.vector FROM json_each(?) wanted LEFT JOIN vectors v ON v.collection_id = ? AND v.key = wanted.value`,
+    JSON.stringify(keys),
+    view.id,
+  );
   const hits: VectorHit[] = [];
-  for (const key of keys) {
-    const row = tx.get<{ vector: Uint8Array }>("SELECT vector FROM vectors WHERE collection_id = ? AND key = ?", view.id, key);
-    const vector = row && readVector(row.vector, view.dimension);
-    if (vector) hits.push({ key, score: dot(query, vector) });
-    else if (row || mustExist)
-      throw new DamagedCodes(row ? `The vector of key ${key} is damaged.` : `Key ${key} has a code but no vector.`);
+  for (const { key, vector } of rows) {
+    const score = vector === null ? undefined : cosineTo(query, vector);
+    if (score !== undefined) hits.push({ key, score });
+    else if (vector || mustExist)
+      throw new DamagedCodes(vector ? `The vector of key ${key} is damaged.` : `Key ${key} has a code but no vector.`);
   }
   return hits;
 }
