@@ -10,6 +10,8 @@ export interface Leader {
   readonly secret: string;
   /** Changes with each renewal. A leader that hangs does not renew. */
   readonly renewedAtMs: number;
+  /** Whether it runs on another machine, which shares the data folder: its socket cannot be reached from here. */
+  readonly isElsewhere: boolean;
 }
 
 /** Where a new leader has to listen. */
@@ -28,6 +30,7 @@ export interface LeaderLease {
   /**
    * Makes this process the leader, or returns `undefined` if another one is. `listen` is called before the lease can be read, so that
    * every reader finds a leader that listens. A leader named in `despite` is replaced: the caller saw that it does not listen.
+   * The lease of a leader on another machine is replaced only once it has expired.
    * Calls `onLost` when another process has taken the lease, or when its socket was removed.
    */
   acquire(options: {

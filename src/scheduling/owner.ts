@@ -22,11 +22,24 @@ export function hasEnded(owner: string): boolean {
   return now !== undefined && started !== "" && now !== started; // the number belongs to a newer process
 }
 
+/** Returns whether the owner of a lease runs on another machine, or ran before this one was booted. Containers share their machine. */
+export function isElsewhere(owner: string): boolean {
+  const [where = ""] = owner.split("/");
+  return where !== host() && !where.startsWith(`${host()}+`);
+}
+
 /** Identifies the set of processes among which a process number is unique: one boot of one machine, and on Linux one container. */
 function machine(): string {
-  const parts = [readText("/proc/sys/kernel/random/boot_id"), readLink("/proc/self/ns/pid")].filter((part) => part !== undefined);
-  return (parts.length > 0 ? parts.join("+") : `${process.platform}+${hostname()}`).replaceAll(/[\s/]/g, "_");
+  const container = readLink("/proc/self/ns/pid");
+  return container === undefined ? host() : `${host()}+${plain(container)}`;
 }
+
+/** Identifies one boot of one machine, or the machine where the system does not name the boot. */
+function host(): string {
+  return plain(readText("/proc/sys/kernel/random/boot_id") ?? `${process.platform}+${hostname()}`);
+}
+
+const plain = (text: string) => text.replaceAll(/[\s/]/g, "_");
 
 /** Returns when a process started, in ticks since boot; `undefined` where the system does not tell. */
 function startTime(pid: number): string | undefined {

@@ -60,7 +60,7 @@ export function sharedEmbedder(inner: Embedder, options: SharedEmbedderOptions):
     let ended: string | undefined;
     for (let attempt = 0; attempt < ELECTIONS && !closed; attempt++) {
       const leader = lease.read();
-      if (leader && isAvoided(leader)) return undefined;
+      if (leader && (leader.isElsewhere || isAvoided(leader))) return undefined;
       if (leader && leader.owner !== ended) {
         const reply = await embeddingClient(leader, inner, timing);
         if ("value" in reply) return reply.value;

@@ -8,7 +8,7 @@ import { CairnError } from "../../model/errors.ts";
 import { framedHash } from "../../model/ids.ts";
 import { once } from "../../model/once.ts";
 import type { Leader, LeaderLease } from "../../ports/leader-lease.ts";
-import { hasEnded, newOwner } from "../../scheduling/owner.ts";
+import { hasEnded, isElsewhere, newOwner } from "../../scheduling/owner.ts";
 import { withFileLock } from "./lock.ts";
 import { replaceFile } from "./replace-file.ts";
 
@@ -68,7 +68,7 @@ export function leaderLease(options: LeaderLeaseOptions): LeaderLease {
         lock,
         async () => {
           const leader = read();
-          if (leader && leader.owner !== despite) return undefined;
+          if (leader && (leader.owner !== despite || leader.isElsewhere)) return undefined;
           const owner = newOwner();
           const secret = randomBytes(32).toString("base64url");
           const address = await newAddress(folder, runtimeDir, name);
@@ -112,7 +112,7 @@ function readLease(path: string, expireMs: number): Leader | undefined {
   const stored = readStored(path);
   const renewedAtMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
   if (!stored || renewedAtMs === undefined || Math.abs(Date.now() - renewedAtMs) > expireMs || hasEnded(stored.owner)) return undefined;
-  return isPrivate(stored.address) ? { ...stored, renewedAtMs } : undefined;
+  return isPrivate(stored.address) ? { ...stored, renewedAtMs, isElsewhere: isElsewhere(stored.owner) } : undefined;
 }
 
 function readStored(path: string) {

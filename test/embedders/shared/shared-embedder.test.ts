@@ -240,6 +240,24 @@ describe("a shared embedder", () => {
     expect(JSON.parse(readFileSync(leaseFile(), "utf8")).owner).toBe(owner);
   });
 
+  it("leaves the lease to a leader on another machine until it expires, and embeds for itself meanwhile", async () => {
+    const leader = session({ renewMs: 1_000_000 });
+    await leader.embed(["first"]);
+    const stored = JSON.parse(readFileSync(leaseFile(), "utf8"));
+    const owner = newOwner().replace(/^[^+/]+/, "other-machine");
+    // The socket is a file of the shared folder, but no process of this machine listens on it.
+    const socket = join(folder(), "gone.sock");
+    writeFileSync(leaseFile(), JSON.stringify({ ...stored, owner, address: socket }), { mode: 0o600 });
+    const follower = session();
+    await follower.embed(["one"]);
+    await follower.embed(["two"]);
+    expect({ calls: follower.own.calls, leads: follower.figures().leads }).toEqual({ calls: 2, leads: false });
+    expect(JSON.parse(readFileSync(leaseFile(), "utf8")).owner).toBe(owner);
+    utimesSync(leaseFile(), new Date(), new Date(Date.now() - 60_000));
+    await follower.embed(["three"]);
+    expect(follower.figures().leads).toBe(true);
+  });
+
   it("has a lease of its own for each model", async () => {
     const [one, other] = [session(), session({ own: testEmbedder({ version: "2" }) })];
     await Promise.all([one.embed(["text"]), other.embed(["text"])]);
