@@ -44,6 +44,12 @@ const SIMILAR_FILE = 0.15;
 const FURTHER_CHUNK = 0.5;
 /** Factor of a chunk that only declares something. */
 const ONLY_DECLARED = 0.8;
+/** Factor of text outside of definitions: imports and introductions have the words of every question, and do nothing. */
+const UNDEFINED_TEXT = 0.85;
+/** Factor of a method: a class or a function of its own more often answers a question than one of many methods. */
+const ONE_METHOD = 0.95;
+/** Factor of a name that begins with `_` or `#`. */
+const PRIVATE_NAME = 0.95;
 /** Share of the score that a file loses each time its number of chunks doubles: a long file has a chunk for every question. */
 const PER_DOUBLING = 0.03;
 const SMALLEST_SIZE_FACTOR = 0.7;
@@ -93,11 +99,13 @@ export function rankTexts(query: CodeQuery, candidates: readonly RankedOutline[]
     candidates.map(({ chunk }, index) => [chunk.path.toLowerCase(), texts[index]!]),
   );
   const pasted = pastedShares(query.wordSequence, texts);
+  // A language without a parser has text only.
+  const parsed = new Set(candidates.flatMap(({ chunk }) => (chunk.kind === "text" ? [] : [chunk.language])));
   const scored = candidates.map(({ chunk, fused, defines, sum, factor }, index) => {
     const score = sum + PHRASE * pasted[index]! + TEXT_TERMS * textTerms[index]!;
     // A name typed alone asks for its declaration.
-    const isDemoted = !(query.bare && defines) && isOnlyDeclared(chunk);
-    return { chunk, fused, defines, score: score * (isDemoted ? ONLY_DECLARED : 1) * factor };
+    const form = query.bare && defines ? 1 : formFactor(chunk, parsed.has(chunk.language));
+    return { chunk, fused, defines, score: score * form * factor };
   });
   return saturate(scoreFiles(scored).sort(best));
 }
@@ -255,6 +263,16 @@ function termShares(words: readonly string[], lowerTexts: readonly (readonly str
   });
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   return present.map((has) => (total === 0 ? 0 : weights.reduce((sum, weight, word) => sum + (has[word] ? weight : 0), 0) / total));
+}
+
+/** Returns the factor of a chunk by what it is; `parsed` where the language has definitions. */
+function formFactor(chunk: CodeChunk, parsed: boolean): number {
+  const { kind, name } = chunk;
+  let factor = isOnlyDeclared(chunk) ? ONLY_DECLARED : 1;
+  if (kind === "text" && parsed) factor *= UNDEFINED_TEXT;
+  if (kind === "method") factor *= ONE_METHOD;
+  if (name !== undefined && /^[_#]/.test(name)) factor *= PRIVATE_NAME;
+  return factor;
 }
 
 function isOnlyDeclared({ kind, text }: CodeChunk): boolean {

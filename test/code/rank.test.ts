@@ -82,6 +82,20 @@ describe("ranking code", () => {
     }
   });
 
+  it("prefers definitions to the text around them, and what stands alone to methods and private names", () => {
+    const ranked = (chunk: Partial<CodeChunk>, query = "wait for the lock") => order(query, [candidate("a.ts", chunk), candidate("b.ts")]);
+    expect(ranked({ kind: "text" })[0]).toBe("b.ts#0");
+    expect(ranked({ kind: "method" })[0]).toBe("b.ts#0");
+    expect(ranked({ name: "_run" })[0]).toBe("b.ts#0");
+    expect(ranked({ name: "#run" })[0]).toBe("b.ts#0");
+    expect(ranked({ name: "run" })[0]).toBe("a.ts#0");
+    // A language without a parser has text only.
+    expect(ranked({ kind: "text", language: "shell" })[0]).toBe("a.ts#0");
+    const method = candidate("a.ts", { kind: "method", name: "_run" }, { defines: true });
+    const named = candidate("b.ts", { name: "_run" }, { defines: true });
+    expect(order("_run", [method, named])[0]).toBe("a.ts#0");
+  });
+
   it("does not demote the declaration of a name that is typed alone", () => {
     const trait = candidate("src/layer.rs", { name: "Layer", kind: "interface" }, { defines: true });
     const same = candidate("src/reload.rs", { name: "Layer", kind: "struct" }, { fused: 0.6, defines: true });
