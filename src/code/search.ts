@@ -14,8 +14,9 @@ import {
 import { estimateTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { excerpt } from "./excerpt.ts";
 import { findPlaces, questionText, readLongQuery } from "./long-question.ts";
-import { type CodeQuery, foldName, isLongQuestion, nameParts, type PathRole, readQuery } from "./query.ts";
+import { type CodeQuery, isLongQuestion, type PathRole, readQuery } from "./query.ts";
 import { rankOutlines, rankTexts } from "./rank.ts";
+import { selectOwned } from "./structure/symbol-path.ts";
 
 export interface CodeSearch extends CodeFilter {
   readonly query: string;
@@ -146,15 +147,19 @@ async function rankChunks(
 
 /** Returns, of the definitions of `a.b`, those inside of an `a`, or all if there are none. */
 function selectMeant({ owners }: CodeQuery, definitions: readonly DefinitionSite[]): readonly DefinitionSite[] {
-  const isOwned = ({ name, parents, path }: DefinitionSite) => {
-    const owner = owners.get(name);
-    const file = path.slice(path.lastIndexOf("/") + 1).split(".", 1)[0]!;
-    return (
-      owner !== undefined && [...parents.map((parent) => nameParts(parent).at(-1)!), file].some((one) => foldName(one) === foldName(owner))
-    );
-  };
-  const owned = new Set(definitions.filter(isOwned).map(({ name }) => name));
-  return definitions.filter((site) => !owned.has(site.name) || isOwned(site));
+  const owned = new Map(
+    [...owners].map(([name, owner]) => [
+      name,
+      selectOwned(
+        owner,
+        definitions.filter((site) => site.name === name),
+      ),
+    ]),
+  );
+  return definitions.filter((site) => {
+    const meant = owned.get(site.name) ?? [];
+    return meant.length === 0 || meant.includes(site);
+  });
 }
 
 export async function toHits(

@@ -4,7 +4,7 @@ import type { CodeStore } from "../../ports/code-store.ts";
 import type { GraphNode, GraphUse } from "./call-graph.ts";
 import { isCall } from "./enclosing-definition.ts";
 import { lineReader } from "./line-reader.ts";
-import { isOwnedBy, receiverOf, type SymbolPath } from "./symbol-path.ts";
+import { isOwnedBy, receiverOf, type SymbolPath, selectOwned } from "./symbol-path.ts";
 
 /** A symbol that a definition uses. */
 export interface Callee {
@@ -41,7 +41,7 @@ export async function findCallees(
   limit: number,
 ): Promise<Callees> {
   const all = await store.definitions([name], { glob }, 300);
-  const owned = owner === undefined ? all : all.filter((site) => isOwnedBy(owner, site));
+  const owned = owner === undefined ? all : selectOwned(owner, all);
   const bodies = (owned.length > 0 ? owned : all).filter(({ kind }) => CALLABLE.has(kind) || kind === "constant" || kind === "variable");
   const uses = new Map<string, (GraphUse & { path: string })[]>();
   const nodes: GraphNode[] = [];

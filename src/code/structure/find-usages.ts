@@ -3,7 +3,7 @@ import type { DefinitionSite } from "../../model/code-index.ts";
 import type { CodeFilter, CodeStore } from "../../ports/code-store.ts";
 import { findUses } from "./find-uses.ts";
 import { lineReader } from "./line-reader.ts";
-import { isOwnedBy, readSymbolPath } from "./symbol-path.ts";
+import { readSymbolPath, selectOwned } from "./symbol-path.ts";
 
 export interface Usage {
   readonly path: string;
@@ -42,7 +42,7 @@ export async function findUsages(store: CodeStore, symbol: string, filter: CodeF
   const path = readSymbolPath(symbol);
   const { owner } = path;
   const all = await store.definitions([path.name], filter, limit);
-  const owned = owner === undefined ? all : all.filter((site) => isOwnedBy(owner, site));
+  const owned = owner === undefined ? all : selectOwned(owner, all);
   const found = await findUses(store, path, files, limit);
   return {
     definitions: await describe(store, owned.length > 0 ? owned : all),

@@ -3,7 +3,7 @@ import type { DefinitionSite } from "../../model/code-index.ts";
 import type { CodeFilter, CodeStore } from "../../ports/code-store.ts";
 import { enclosingDefinition } from "./enclosing-definition.ts";
 import { lineReader, type SourceLine } from "./line-reader.ts";
-import { isOwnedBy, matchOwner, readSymbolPath, type SymbolPath } from "./symbol-path.ts";
+import { isInside, matchOwner, readSymbolPath, type SymbolPath, selectOwned } from "./symbol-path.ts";
 
 /** A use of a symbol, with its line and the definition around it. */
 export interface SymbolUse extends SourceLine {
@@ -44,15 +44,17 @@ export async function findUses(
   limit = USES_MAX,
 ): Promise<SymbolUses> {
   const all = await store.definitions([name], {}, DEFINITIONS_MAX);
-  const owned = owner === undefined ? all : all.filter((site) => isOwnedBy(owner, site));
+  const owned = owner === undefined ? all : selectOwned(owner, all);
   const definitions = owned.length > 0 ? owned : all;
   const { sites, total } = await store.references(name, filter, owner === undefined ? limit : USES_MAX);
   const uses = await describeSites(store, sites);
   if (owner === undefined || owned.length === 0) return { definitions, uses, total, excluded: 0, ownerUnknown: owner !== undefined };
   const others = all.filter((site) => !owned.includes(site));
   const otherOwners = [...new Set(others.flatMap(({ parents }) => parents.slice(-1).map((parent) => readSymbolPath(parent).name)))];
+  const ownedByFile = owned.some((site) => !isInside(owner, site));
   const meant = uses.filter(({ text, column, within, path }) => {
-    const enclosing = [...(within ? [...within.parents, within.name] : []), path.slice(path.lastIndexOf("/") + 1).split(".", 1)[0]!];
+    const file = path.slice(path.lastIndexOf("/") + 1).split(".", 1)[0]!;
+    const enclosing = [...(within ? [...within.parents, within.name] : []), ...(ownedByFile ? [file] : [])];
     const match = matchOwner({ line: text, column, enclosing }, owner, otherOwners);
     return match === "owner" || (match === "unknown" && others.length === 0);
   });

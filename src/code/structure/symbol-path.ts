@@ -17,11 +17,32 @@ export function readSymbolPath(symbol: string): SymbolPath {
   return { name, owner: parts.at(-2) };
 }
 
+interface Site {
+  readonly parents: readonly string[];
+  readonly path: string;
+}
+
 /** Returns whether a definition is inside of this owner: one of its parents, or the file, has the owner's name. */
-export function isOwnedBy(owner: string, { parents, path }: { readonly parents: readonly string[]; readonly path: string }): boolean {
-  const file = path.slice(path.lastIndexOf("/") + 1).split(".", 1)[0]!;
-  const isOwner = (one: string) => foldName(one) === foldName(owner);
-  return parents.some((parent) => isOwner(readSymbolPath(parent).name)) || isOwner(file);
+export function isOwnedBy(owner: string, site: Site): boolean {
+  return isInside(owner, site) || isInFile(owner, site);
+}
+
+/** Returns whether one of the parents of a definition has the owner's name. */
+export function isInside(owner: string, { parents }: Site): boolean {
+  return parents.some((parent) => foldName(readSymbolPath(parent).name) === foldName(owner));
+}
+
+function isInFile(owner: string, { path }: Site): boolean {
+  return foldName(path.slice(path.lastIndexOf("/") + 1).split(".", 1)[0]!) === foldName(owner);
+}
+
+/**
+ * Returns the definitions that belong to an owner. A file is often named after one of its classes, so a file of this name owns what other
+ * classes in it define only if nothing else has the owner's name.
+ */
+export function selectOwned<Definition extends Site>(owner: string, definitions: readonly Definition[]): Definition[] {
+  const owned = definitions.filter((site) => isInside(owner, site) || (site.parents.length === 0 && isInFile(owner, site)));
+  return owned.length > 0 ? owned : definitions.filter((site) => isInFile(owner, site));
 }
 
 /** How certain it is, by syntax alone, that a use of `name` means the one of `owner`. */

@@ -14,6 +14,7 @@ const FILES: Record<string, string> = {
   "src/queue.ts": `import { retry } from "./retry";\n\nexport class JobQueue {\n  async run(job: () => Promise<void>) {\n    await retry(job);\n    this.stop();\n  }\n  stop() {}\n}\n`,
   "src/timer.ts": `export class Timer {\n  stop() {}\n  tick() {\n    this.stop();\n  }\n}\n`,
   "src/app.ts": `import { JobQueue } from "./queue";\n\nexport function start(jobQueue: JobQueue, x: unknown) {\n  jobQueue.run(load);\n  jobQueue.stop();\n  x.stop();\n}\nasync function load() {}\nstart(new JobQueue(), 0);\n`,
+  "src/lamp.ts": `export class Lamp {\n  dim() {}\n  off() { this.dim(); }\n}\nexport class Screen {\n  dim() {}\n  off() { this.dim(); }\n}\nexport function evening(lamp: Lamp) { lamp.dim(); }\nexport function night(screen: Screen) { screen.dim(); }\n`,
   "test/app.test.ts": `import { start } from "../src/app";\n\nfunction checkStart() {\n  start(undefined, 1);\n}\n`,
 };
 let folder: string;
@@ -63,6 +64,16 @@ describe.each(stores)("structure queries on %s", (store) => {
     expect(await code().usages({ projectPath, symbol: "Socket.stop" })).toMatchObject({ totalReferences: 4, ownerUnknown: true });
     // Only one class has a `run`, so any receiver means it.
     expect((await code().usages({ projectPath, symbol: "JobQueue.run" })).totalReferences).toBe(1);
+  });
+
+  it("take a class for the owner, not the other classes in the file that is named after it", async () => {
+    const usages = await code().usages({ projectPath, symbol: "Lamp.dim" });
+    expect(usages.definitions.map(({ line, parents }) => [line, parents])).toEqual([[2, ["Lamp"]]]);
+    expect(usages.references.map(({ line }) => line)).toEqual([3, 9]);
+    const { callers } = await code().callers({ projectPath, symbol: "Lamp.dim" });
+    expect(callers.map(({ name }) => name)).toEqual(["off", "evening"]);
+    const { hits } = await code().search({ projectPath, query: "Lamp.dim" });
+    expect(hits[0]).toMatchObject({ path: "src/lamp.ts" });
   });
 
   it("list the symbols that a definition uses, with the likely definition first", async () => {

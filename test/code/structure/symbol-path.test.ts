@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { enclosingDefinition, isCall } from "../../../src/code/structure/enclosing-definition.ts";
-import { isOwnedBy, matchOwner, readSymbolPath, receiverOf } from "../../../src/code/structure/symbol-path.ts";
+import { isOwnedBy, matchOwner, readSymbolPath, receiverOf, selectOwned } from "../../../src/code/structure/symbol-path.ts";
 
 describe("a symbol with its owner", () => {
   it.each([
@@ -17,6 +17,17 @@ describe("a symbol with its owner", () => {
     expect(isOwnedBy("JobQueue", { parents: ["App", "JobQueue"], path: "a.ts" })).toBe(true);
     expect(isOwnedBy("job_queue", { parents: [], path: "src/job-queue.ts" })).toBe(true);
     expect(isOwnedBy("Queue", { parents: ["JobQueue"], path: "a.ts" })).toBe(false);
+  });
+
+  it("belongs to a class before a file of the same name, which has other classes too", () => {
+    const site = (path: string, ...parents: string[]) => ({ path, parents });
+    const own = site("src/queue.ts", "Queue");
+    const other = site("src/queue.ts", "Timer");
+    const loose = site("src/queue.ts");
+    expect(selectOwned("Queue", [other, own])).toEqual([own]);
+    expect(selectOwned("queue", [other, own, loose])).toEqual([own, loose]);
+    expect(selectOwned("queue", [other])).toEqual([other]);
+    expect(selectOwned("Socket", [other, own])).toEqual([]);
   });
 
   it.each([
