@@ -29,6 +29,8 @@ const LINE_CHARS = 500;
 const MAX_IDENTIFIERS = 32;
 const MAX_PATHS = 16;
 const MAX_FRAMES = 32;
+/** Frames that are read to choose from: a deep recursion repeats itself. */
+const READ_FRAMES = 1_000;
 const MAX_ERRORS = 4;
 
 /** Splits a question in one pass over its lines. Every pattern reads at most `LINE_CHARS` characters, so the time is linear. */
@@ -51,7 +53,7 @@ export function splitQuestion(question: string): SplitQuestion {
     if (line === "") continue;
     const frame = readFrame(line);
     if (frame) {
-      if (frames.length < MAX_FRAMES) frames.push(frame);
+      if (frames.length < READ_FRAMES) frames.push(frame);
       continue;
     }
     if (OTHER_FRAME.test(line)) continue;
@@ -76,9 +78,22 @@ export function splitQuestion(question: string): SplitQuestion {
     identifiers: [...identifiers],
     paths: [...paths],
     // Python prints the innermost call last.
-    frames: pythonTrace ? frames.toReversed() : frames,
+    frames: selectFrames(pythonTrace ? frames.toReversed() : frames),
     errors,
   };
+}
+
+/** Folders of installed packages and of runtimes. */
+const DEPENDENCY = /(?:^|\/)(?:node_modules|site-packages|dist-packages|vendor|gems|registry\/src|rustc|lib\/python[\d.]+)\/|^node:/;
+
+/** Returns the innermost frames. Where there are too many, those of the project's own code come before those of its dependencies. */
+function selectFrames(frames: readonly StackFrame[]): StackFrame[] {
+  if (frames.length <= MAX_FRAMES) return [...frames];
+  const seen = new Set<string>();
+  const distinct = frames.filter(({ path, line }) => !seen.has(`${path}:${line}`) && seen.add(`${path}:${line}`));
+  const own = distinct.filter(({ path }) => !DEPENDENCY.test(path));
+  const chosen = new Set([...own, ...distinct].slice(0, MAX_FRAMES));
+  return distinct.filter((frame) => chosen.has(frame));
 }
 
 // Unicode classes take long to parse, so each pattern is created when a question needs it.

@@ -51,6 +51,23 @@ describe("a long question", () => {
     expect(errors).toEqual(["ValueError: bad value"]);
   });
 
+  it("has the frames of the project's own code, however many frames of its dependencies are before them", () => {
+    const dependency = (index: number) => `    at next${index} (/srv/app/node_modules/router/layer${index}.js:${index}:3)`;
+    const deep = Array.from({ length: 60 }, (_, index) => dependency(index));
+    const { frames } = splitQuestion(`It fails\n${deep.join("\n")}\n    at addItem (/srv/app/src/cart.ts:7:9)`);
+    expect(frames).toHaveLength(32);
+    expect(frames[0]).toMatchObject({ symbol: "next0" });
+    expect(frames.at(-1)).toEqual({ path: "/srv/app/src/cart.ts", line: 7, symbol: "addItem" });
+  });
+
+  it("has the innermost calls of a deep Python trace, each once", () => {
+    const calls = Array.from({ length: 50 }, (_, index) => `  File "a${index}.py", line 1, in f${index}`);
+    const { frames } = splitQuestion(
+      `Traceback (most recent call last):\n${[...calls, ...calls.slice(-1)].join("\n")}\nValueError: bad value`,
+    );
+    expect(frames.map(({ symbol }) => symbol)).toEqual(Array.from({ length: 32 }, (_, index) => `f${49 - index}`));
+  });
+
   it("has bounded parts, whatever it contains", () => {
     for (const unit of ["a/", "a.b::", "at f(", "((((", "`x", 'File "', "aB", "é_", "\n\t", "x.ts:1:", " in ", "Error: "]) {
       const text = unit.repeat(Math.ceil(32_000 / unit.length)).slice(0, 32_000);
