@@ -9,14 +9,17 @@ describe("the questions about code", () => {
   it("are enough, of several languages, a quarter of them by a name or a message", () => {
     expect(questions.length).toBeGreaterThanOrEqual(60);
     expect(new Set(sets.map(({ language }) => language)).size).toBeGreaterThanOrEqual(3);
-    expect(questions.filter(({ kind }) => kind !== "behaviour").length).toBeGreaterThanOrEqual(questions.length / 4);
+    const tuned = sets.filter(({ group }) => group !== "validation").flatMap((set) => set.questions);
+    expect(tuned.filter(({ kind }) => kind !== "behaviour").length).toBeGreaterThanOrEqual(tuned.length / 4);
     for (const part of ["tuning", "held_out"]) expect(questions.filter((question) => question.part === part).length).toBeGreaterThan(25);
   });
 
-  it("include 60 independent ones about Rust and TypeScript, none about a repository of the evaluation elsewhere", () => {
+  it("include 60 independent ones about Rust and TypeScript and 30 for validation, none about a repository of the evaluation elsewhere", () => {
     const independent = sets.filter(({ group }) => group === "independent");
     expect(independent.flatMap((set) => set.questions).length).toBeGreaterThanOrEqual(60);
     expect(new Set(independent.map(({ language }) => language))).toEqual(new Set(["rust", "typescript"]));
+    const validation = sets.filter(({ group }) => group === "validation");
+    expect(validation.flatMap((set) => set.questions).length).toBeGreaterThanOrEqual(30);
     for (const { sha256, version } of sets) expect(`${version} ${sha256}`).toMatch(/^\d+\.\d+\.\d+ [0-9a-f]{64}$/);
     const heldOut = ["zod", "trpc", "vitest", "axios", "express", "redux", "axum", "serde", "tokio"];
     expect(sets.filter((set) => heldOut.includes(set.package))).toEqual([]);
