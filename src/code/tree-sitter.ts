@@ -7,6 +7,7 @@ import { yieldToCalls } from "../scheduling/calls.ts";
 import type { ReadOutline } from "./chunking/chunk-file.ts";
 import { GRAMMARS, type GrammarName, isGrammarName } from "./chunking/grammars/index.ts";
 import { readOutline } from "./chunking/read-outline.ts";
+import { type CursorFunctions, DirectCursor } from "./direct-cursor.ts";
 
 export interface TreeSitter {
   /** Makes `readOutline` know this language. Does nothing for one without a grammar. */
@@ -25,7 +26,8 @@ export async function treeSitter({ memoryBytes }: { readonly memoryBytes: number
     maximum: Math.max(INITIAL_PAGES, Math.floor(memoryBytes / PAGE_BYTES)),
   });
   // The runtime reports an abort on the console as well as by an exception; the exception is enough.
-  await Parser.init({ wasmMemory, printErr: () => {} });
+  const runtime = { wasmMemory, printErr: () => {} };
+  await Parser.init(runtime);
   const parser = new Parser();
   const languages = new Map<GrammarName, Language>();
 
@@ -40,9 +42,11 @@ export async function treeSitter({ memoryBytes }: { readonly memoryBytes: number
       const tree = parser.parse(lines.content, null, { progressCallback: () => yieldToCalls() });
       if (!tree) throw new Error("The parser gave no tree.");
       const cursor = tree.walk();
+      const direct = new DirectCursor(cursor, runtime as unknown as CursorFunctions, wasmMemory);
       try {
-        return readOutline(cursor, loaded, GRAMMARS[language], lines, yieldToCalls);
+        return readOutline(direct, loaded, GRAMMARS[language], lines, yieldToCalls);
       } finally {
+        direct.release();
         cursor.delete();
         tree.delete();
       }
@@ -51,7 +55,7 @@ export async function treeSitter({ memoryBytes }: { readonly memoryBytes: number
 }
 
 /** Node has it; its types do not say so. */
-declare const WebAssembly: { Memory: new (limits: { initial: number; maximum: number }) => object };
+declare const WebAssembly: { Memory: new (limits: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer } };
 
 const PAGE_BYTES = 65_536;
 /** What the runtime itself starts with. */
