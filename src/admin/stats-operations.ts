@@ -60,14 +60,14 @@ export const statsRead = operation({
     [
       total === 0 && !shared
         ? "Nothing is stored yet."
-        : `${total} projects${total > projects.length ? `, ${projects.length} shown` : ""}:`,
+        : `${total} ${total === 1 ? "project" : "projects"}${total > projects.length ? `, ${projects.length} shown` : ""}:`,
       ...projects.map(
         ({ project_path, checkpoints, knowledge, ...figures }) =>
-          `  ${project_path}: ${checkpoints} checkpoints, ${knowledge > 0 ? `${knowledge} knowledge records, ` : ""}${sizes(figures)}`,
+          `  ${project_path}: ${checkpoints} ${checkpoints === 1 ? "checkpoint" : "checkpoints"}, ${knowledge > 0 ? `${knowledge} knowledge ${knowledge === 1 ? "record" : "records"}, ` : ""}${sizes(figures)}`,
       ),
       ...degraded.map((part) => `Note: ${part}.`),
       ...(shared ? [`Shared: ${shared.knowledge} knowledge records, ${sizes(shared)}`] : []),
-      ...(embedding
+      ...(embedding && embedding.texts + embedding.cache_hits > 0
         ? [
             `Embedding in this process: ${embedding.texts} texts, ${embedding.tokens} tokens, $${embedding.dollars.toFixed(4)}; cache ${embedding.cache_hits} of ${embedding.cache_hits + embedding.cache_misses}, which saved ${embedding.saved_tokens} tokens, $${embedding.saved_dollars.toFixed(4)}`,
           ]

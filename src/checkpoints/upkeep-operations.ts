@@ -20,6 +20,8 @@ import { checkpointPurge, checkpointRestore } from "./deletion-operations.ts";
 import { compactResults, fitResults, rowText } from "./operations.ts";
 import { CheckpointOutput, DayCounts, FilterFields, SearchResult, TextFilter, UtcOffset } from "./wire-schemas.ts";
 
+const projectCount = (count: number) => `${count} ${count === 1 ? "project" : "projects"}`;
+
 export const checkpointSearchAll = operation({
   name: "checkpoint_search_all",
   summary: "Find checkpoints in every project that you may access.",
@@ -63,7 +65,7 @@ export const checkpointSearchAll = operation({
   },
   render: ({ results, degraded, damaged, projects, note }) =>
     [
-      results.length === 0 ? `No checkpoints found in ${projects} projects.` : `From ${projects} projects:`,
+      results.length === 0 ? `No checkpoints found in ${projectCount(projects)}.` : `From ${projectCount(projects)}:`,
       ...results.map(({ checkpoint, score }) => `${score.toFixed(2)}  ${checkpoint.project_path}  ${rowText(checkpoint)}`),
       ...degraded.map((part) => `Note: ${part}.`),
       ...damagedNote(damaged),

@@ -45,6 +45,30 @@ export function parseArgv(args: readonly string[], flags: readonly Flag[], posit
   return values;
 }
 
+/** Words of other tools for flags of Cairn. */
+const FLAG_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  since: ["created-from", "changed-since"],
+  after: ["created-from"],
+  from: ["created-from"],
+  until: ["created-before"],
+  before: ["created-before", "older-than"],
+  message: ["summary"],
+  title: ["summary"],
+  body: ["description"],
+  label: ["tags"],
+  n: ["limit", "top-k"],
+  count: ["limit", "top-k"],
+  max: ["limit", "top-k"],
+  limit: ["top-k"],
+  "top-k": ["limit"],
+  force: ["overwrite", "yes"],
+  file: ["path"],
+  line: ["start-line"],
+  helped: ["success"],
+  cwd: ["project"],
+  dir: ["project"],
+};
+
 function findFlag(argument: string, byName: ReadonlyMap<string, Flag>, byShort: ReadonlyMap<string, Flag>) {
   if (!argument.startsWith("--")) {
     const flag = byShort.get(argument.slice(1, 2));
@@ -59,8 +83,11 @@ function findFlag(argument: string, byName: ReadonlyMap<string, Flag>, byShort: 
   if (flag) return { flag, negated: false, attached };
   const positive = name.startsWith("no-") ? byName.get(name.slice(3)) : undefined;
   if (positive && NEGATABLE.includes(positive.kind)) return { flag: positive, negated: true, attached };
-  const hint = nearest(name, byName.keys());
-  throw usage(`Unknown flag ${quote(`--${name}`)}.${hint === undefined ? "" : ` Did you mean --${hint}?`}`);
+  const synonym = (Object.hasOwn(FLAG_SYNONYMS, name) ? FLAG_SYNONYMS[name]! : []).find((candidate) => byName.has(candidate));
+  const hint = synonym ?? nearest(name, byName.keys());
+  throw usage(
+    `Unknown flag ${quote(`--${name}`)}. ${hint === undefined ? "See the flags of the command with --help." : `Did you mean --${hint}?`}`,
+  );
 }
 
 function read(flag: Flag, text: string): unknown {

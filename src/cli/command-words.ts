@@ -6,9 +6,16 @@ export function commandPath({ name }: Pick<Operation, "name">): string[] {
   return cut === -1 ? [name] : [name.slice(0, cut), name.slice(cut + 1).replaceAll("_", "-")];
 }
 
+const OPERATION = /(?<![-\w./])(?:checkpoint|knowledge|review|project)_(?!path\b|id\b)[a-z]+(?:_[a-z]+)*(?![\w/])/g;
+
+/** Replaces the names of operations in a help text by commands. */
+export function commandNames(text: string): string {
+  return text.replace(OPERATION, (name) => `cairn ${commandPath({ name }).join(" ")}`);
+}
+
 /**
  * Replaces the names of operations and of this operation's fields in a message by commands and flags: `checkpoint_list` is
- * `cairn checkpoint list`, `older_than` is `--older-than`. Quoted text is the user's own and stays.
+ * `cairn checkpoint list`, `older_than` is `--older-than`; a field of one word only in backquotes. Quoted text is the user's own and stays.
  */
 export function commandWords(message: string, operation: Operation, operations: readonly Operation[]): string {
   const known = new Set(operations.map(({ name }) => name));
@@ -19,11 +26,13 @@ export function commandWords(message: string, operation: Operation, operations: 
     .map((part) =>
       part.startsWith('"')
         ? part
-        : part.replace(/(?<![-\w./])[a-z]+(?:_[a-z]+)+(?![\w/])/g, (name) => {
-            if (known.has(name)) return `cairn ${commandPath({ name }).join(" ")}`;
-            if (name === "project_path") return "--project";
-            return name in operation.input.shape ? `--${name.replaceAll("_", "-")}` : name;
-          }),
+        : part
+            .replace(/`([a-z]+)`/g, (quoted, name: string) => (isFlag(name) ? `--${name}` : quoted))
+            .replace(/(?<![-\w./])[a-z]+(?:_[a-z]+)+(?![\w/])/g, (name) => {
+              if (known.has(name)) return `cairn ${commandPath({ name }).join(" ")}`;
+              if (name === "project_path") return "--project";
+              return name in operation.input.shape ? `--${name.replaceAll("_", "-")}` : name;
+            }),
     )
     .join("");
 }

@@ -97,5 +97,10 @@ export const PROJECT_FLAG: Flag = {
 
 /** Returns all flags that a command takes. */
 export function flagsOf(command: CommandEntry): readonly Flag[] {
-  return [...command.flags, ...(command.usesProject ? [PROJECT_FLAG] : []), ...GLOBAL_FLAGS];
+  return [...command.flags, ...commonFlags(command)];
+}
+
+/** Returns the flags that a command shares with the others. */
+export function commonFlags(command: CommandEntry): readonly Flag[] {
+  return [...(command.usesProject ? [PROJECT_FLAG] : []), ...GLOBAL_FLAGS];
 }

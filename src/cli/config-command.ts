@@ -57,7 +57,7 @@ export const configSetCommand: Command = {
   async run(call) {
     const { host, json, values } = call;
     const key = assertKey(values.key);
-    if (values.value === undefined) throw usage("<value> is missing.");
+    if (values.value === undefined) throw usage("<value> is missing. Usage: cairn config set <key> <value>");
     const problems: Problem[] = [];
     const given = fromFlags([[key, String(values.value), "<value>"]], { home: host.home, folder: host.cwd }, problems).get(key);
     const [problem] = problems;
@@ -97,7 +97,7 @@ function overriddenText({ config }: Call, key: string): string {
 }
 
 function assertKey(given: unknown): string {
-  if (given === undefined) throw usage("<key> is missing.");
+  if (given === undefined) throw usage("<key> is missing. cairn config get lists the keys.");
   const key = String(given);
   if (settingByKey.has(key)) return key;
   const hint = nearest(

@@ -112,7 +112,7 @@ function importText(what: string, { imported, present, failed, problems }: Impor
 }
 
 function fileOf({ host, values }: Call): string {
-  if (values.file === undefined) throw usage("<file> is missing.");
+  if (values.file === undefined) throw usage("<file> is missing. Give the path of a database file.");
   return filePath(host, values.file);
 }
 

@@ -1,7 +1,7 @@
 import { VERSION } from "../model/version.ts";
 import { placeholderOf } from "./argv.ts";
-import { type CommandEntry, type Flag, flagsOf, GLOBAL_FLAGS } from "./command.ts";
-import { commandsUnder, findCommand, wordsAfter } from "./command-table.ts";
+import { type CommandEntry, commonFlags, type Flag, flagsOf, GLOBAL_FLAGS } from "./command.ts";
+import { commandsUnder, findCommand } from "./command-table.ts";
 import type { Host } from "./host.ts";
 import { type Style, styleFor } from "./terminal/style.ts";
 import { pad, textWidth, wrapText } from "./terminal/width.ts";
@@ -48,7 +48,7 @@ function overview(table: readonly CommandEntry[], path: readonly string[], page:
   const under = commandsUnder(table, path);
   if (path.length > 0)
     return [
-      `${style.bold("Usage")}  cairn ${path.join(" ")} <${wordsAfter(table, path).join("|")}> [flags]`,
+      `${style.bold("Usage")}  cairn ${path.join(" ")} <command> [flags]`,
       commandList(under, page),
       style.dim(`More: cairn ${path.join(" ")} <command> --help`),
     ].join("\n\n");
@@ -109,8 +109,9 @@ function commandHelp(command: CommandEntry, page: Page): string {
     wrapText(command.summary, page.width).join("\n"),
     ...(command.description ? [wrapText(command.description, page.width).join("\n")] : []),
     ...(command.aliasOf ? [`An alias of: cairn ${command.aliasOf.join(" ")}`] : []),
-    `${style.bold("Usage")}  ${["cairn", ...command.path, ...free, "[flags]"].join(" ")}`,
-    flagList("Flags", flagsOf(command), command.positional, page),
+    `${style.bold("Usage")}  ${wrapText(["cairn", ...command.path, ...free, "[flags]"].join(" "), page.width - 7).join("\n       ")}`,
+    ...(command.flags.length > 0 ? [flagList("Flags", command.flags, command.positional, page)] : []),
+    flagList("Common flags", commonFlags(command), [], page),
     ...(command.examples.length > 0 ? [`${style.bold("Examples")}\n${command.examples.map((line) => `  ${line}`).join("\n")}`] : []),
   ].join("\n\n");
 }
@@ -123,27 +124,39 @@ function flagList(title: string, flags: readonly Flag[], positional: readonly st
 }
 
 function flagSyntax(flag: Flag, positional: boolean): string {
-  const value = placeholderOf(flag);
+  const value = valueSyntax(flag);
   const name = positional ? `<${flag.name}>, --${flag.name}` : `${flag.short ? `-${flag.short}, ` : ""}--${flag.name}`;
   return value ? `${name} <${value}>` : name;
+}
+
+/** Returns the name of a flag's value. Many choices are listed in the notes, where they can be wrapped. */
+function valueSyntax(flag: Flag): string {
+  const value = placeholderOf(flag);
+  return value.includes("|") && value.length > MAX_TERM_CELLS ? "text" : value;
 }
 
 function flagNotes(flag: Flag): string {
   const notes = [
     flag.required ? "required" : "",
-    flag.choices && !placeholderOf(flag).includes("|") ? `one of ${flag.choices.join(", ")}` : "",
+    flag.choices && !valueSyntax(flag).includes("|") ? `one of ${flag.choices.join(", ")}` : "",
     flag.kind === "list" || flag.kind === "map" ? "may be repeated" : "",
     flag.fallback !== undefined && flag.fallback !== false ? `default ${JSON.stringify(flag.fallback)}` : "",
   ].filter(Boolean);
   return [flag.description, notes.length > 0 ? `(${notes.join("; ")})` : ""].filter(Boolean).join(" ");
 }
 
+const MIN_TERM_CELLS = 12;
+const MAX_TERM_CELLS = 36;
+const MEANING_CELLS = 28;
+
 /** Formats terms on the left and their wrapped meanings on the right. */
 function definitions(pairs: readonly (readonly [term: string, meaning: string])[], { style, width }: Page): string {
-  const margin = Math.min(44, Math.max(...pairs.map(([term]) => textWidth(term)))) + 4;
+  // A longer term has a line of its own, so that the meanings keep their width.
+  const widest = Math.max(MIN_TERM_CELLS, Math.min(MAX_TERM_CELLS, width - MEANING_CELLS - 4));
+  const margin = Math.max(0, ...pairs.map(([term]) => textWidth(term)).filter((cells) => cells <= widest)) + 4;
   return pairs
     .flatMap(([term, meaning]) => {
-      const lines = wrapText(meaning, Math.max(30, width - margin));
+      const lines = wrapText(meaning, width - margin);
       const head = `  ${term}`;
       const fits = textWidth(head) <= margin - 2;
       const [first = "", ...rest] = lines;

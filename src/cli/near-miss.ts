@@ -41,7 +41,6 @@ const LINES = new Map<string, string>(
     version: "cairn --version",
     "config list": "cairn config get",
     "config show": "cairn config get",
-    "run resume": "resume(runId) in the program that defines the graph of the run; cairn run get <run-id> shows where it stopped",
     "run start": "run() in the program that defines the graph, see docs/runs.md",
   }),
 );

@@ -3,11 +3,12 @@ import { openClient } from "../client/open-client.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Operation } from "../operations/operation.ts";
-import { usage } from "./argv.ts";
+import { placeholderOf, usage } from "./argv.ts";
 import type { Call, Command, Flag } from "./command.ts";
-import { commandPath, commandWords } from "./command-words.ts";
+import { commandNames, commandPath, commandWords } from "./command-words.ts";
 import { EXIT_ATTENTION } from "./exit-code.ts";
 import { fileFlag, withFiles } from "./file-inputs.ts";
+import { flagNote } from "./flag-notes.ts";
 import { type Host, print, printJson } from "./host.ts";
 import { listPages } from "./list-pages.ts";
 import { readTime, TIME_FORMS } from "./read-time.ts";
@@ -22,12 +23,14 @@ import { viewText } from "./view.ts";
  */
 export function operationCommand(operation: Operation, served?: readonly Operation[]): Command {
   const usesProject = operation.hasProject;
-  const flags = schemaFlags(operation.input, usesProject ? ["project_path", "code_path"] : []).map((flag) => fileFlag(operation, flag));
+  const flags = schemaFlags(operation.input, usesProject ? ["project_path", "code_path"] : []).map((flag) =>
+    describeFlag(operation, fileFlag(operation, flag)),
+  );
   const settings = Object.entries(operation.cli?.settings ?? {}).map(([name, about]): Flag => ({ name, kind: "text", ...about }));
   return {
     path: commandPath(operation),
-    summary: operation.summary,
-    description: operation.description,
+    summary: commandNames(operation.summary),
+    description: operation.description && commandWords(commandNames(operation.description), operation, []),
     flags: [...flags, ...settings],
     positional: (operation.cli?.positional ?? []).map(flagName),
     examples: operation.cli?.examples ?? [],
@@ -36,6 +39,11 @@ export function operationCommand(operation: Operation, served?: readonly Operati
     run: (call) => runOperation(operation, flags, call, served),
   };
 }
+
+const describeFlag = (operation: Operation, flag: Flag): Flag => ({
+  ...flag,
+  description: flag.description ? commandWords(commandNames(flag.description), operation, []) : flagNote(flag.name),
+});
 
 async function runOperation(
   operation: Operation,
@@ -46,7 +54,8 @@ async function runOperation(
   const { host, values } = call;
   const given = await withStdin(flags, withFiles(operation, values, host), host, operation.limits.bodyBytes);
   const missing = flags.find((flag) => flag.required && given[flag.name] === undefined);
-  if (missing) throw usage(`${flagLabel(operation, missing.name)} is missing.`);
+  if (missing) throw usage(`${flagLabel(operation, missing.name)} is missing. Usage: ${usageLine(operation, flags)}`);
+  assertChanges(operation, flags, given);
   const raw = Object.fromEntries(flags.filter(({ name }) => name in given).map(({ name }) => [name.replaceAll("-", "_"), given[name]]));
   const input = withTimes(operation, raw, host.now());
   const defaultProject = operation.hasProject ? call.project().tree : undefined;
@@ -142,6 +151,15 @@ function interruption({ access, cli }: Operation, cause: unknown): CairnError {
   return new CairnError("cancelled", `Cancelled.${kept ? ` ${kept}` : ""}`, { cause, details: { kept } });
 }
 
+/** Refuses an update without a change: it would only set the time of the update. */
+function assertChanges({ name }: Operation, flags: readonly Flag[], given: Readonly<Record<string, unknown>>): void {
+  if (!name.endsWith("_update")) return;
+  const fields = flags.filter((flag) => !["id", "scope", "idempotency-key"].includes(flag.name));
+  if (fields.some((flag) => given[flag.name] !== undefined)) return;
+  const names = fields.map((flag) => `--${flag.name}`);
+  throw usage(`Nothing to change. Give ${names.slice(0, -1).join(", ")} or ${names.at(-1)}.`);
+}
+
 /** Raises `not_found` for a record that was not there to delete: a script must be able to tell. */
 function assertFound(operation: Operation, output: Readonly<Record<string, unknown>>): void {
   if (output.deleted === false || output.revoked === false) throw new CairnError("not_found", operation.render(output as never));
@@ -169,6 +187,15 @@ function issuesText(operation: Operation, issues: readonly { readonly field: str
       return `${flagLabel(operation, flagName(top))}${inner.length > 0 ? ` (${inner.join(".")})` : ""}: ${problem}`;
     })
     .join("; ");
+}
+
+/** Returns the shortest complete command line: the required arguments and flags. */
+function usageLine(operation: Operation, flags: readonly Flag[]): string {
+  const required = flags.filter((flag) => flag.required);
+  const positional = operation.cli?.positional?.map(flagName) ?? [];
+  const free = positional.filter((name) => required.some((flag) => flag.name === name)).map((name) => `<${name}>`);
+  const named = required.filter(({ name }) => !positional.includes(name)).map((flag) => `--${flag.name} <${placeholderOf(flag)}>`);
+  return ["cairn", ...commandPath(operation), ...free, ...named].join(" ");
 }
 
 function flagLabel(operation: Operation, name: string): string {

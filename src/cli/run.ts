@@ -94,13 +94,11 @@ function unknownCommand(table: readonly CommandEntry[], path: readonly string[],
   const so = ["cairn", ...path].join(" ");
   if (word === undefined) return usage(`${so} needs one of: ${known.join(", ")}. See: ${so} --help`);
   if (word.startsWith("-")) {
-    const hint = nearest(
-      word.slice(2),
-      [...GLOBAL_FLAGS, PROJECT_FLAG].map((flag) => flag.name),
-    );
-    return usage(
-      `${so} needs a command before ${JSON.stringify(word.slice(0, 60))}${hint ? ` (flags such as --${hint} follow it)` : ""}. See: ${so} --help`,
-    );
+    const names = [...GLOBAL_FLAGS, PROJECT_FLAG].map((flag) => flag.name);
+    const name = word.slice(2).split("=")[0]!;
+    const hint = names.includes(name) ? undefined : nearest(name, names);
+    const shown = JSON.stringify(word.slice(0, 60));
+    return usage(`${hint ? `Unknown flag ${shown}. Did you mean --${hint}?` : `${so} needs a command before ${shown}.`} See: ${so} --help`);
   }
   const near = nearest(word, path.length === 0 ? [...known, "help"] : known);
   const hint = nearMiss(path, word, known) ?? (near ? `Did you mean "${[...path, near].join(" ")}"?` : undefined);

@@ -48,7 +48,7 @@ const SOURCES: readonly (readonly [pattern: RegExp, source: IdSource])[] = [
   [/^system_\w+\.system_id$/, SYSTEMS],
   [/^system_\w+\.snapshot_id$/, SNAPSHOTS],
   [/^(backup_verify|restore)\.id$/, BACKUPS],
-  [/^key_revoke\.id$/, KEYS],
+  [/^key_(revoke|rotate)\.id$/, KEYS],
   [/^code_cancel\.job_id$/, JOBS],
 ];
 

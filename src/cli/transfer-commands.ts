@@ -123,7 +123,7 @@ export const importCommand: Command = {
   usesProject: true,
   async run(call) {
     const { host, values } = call;
-    if (values.file === undefined) throw usage("<file> is missing.");
+    if (values.file === undefined) throw usage("<file> is missing. Give the path of an export, or - for standard input.");
     const bar = progressBar(host);
     await withCairn(call, async (cairn) => {
       try {

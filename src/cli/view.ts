@@ -3,7 +3,9 @@ import { freshnessText } from "../freshness/judge.ts";
 import type { Anchor, Freshness } from "../model/anchor.ts";
 import type { Operation } from "../operations/operation.ts";
 import { Damaged, damagedNote, WeightsField, weightsNote } from "../operations/schemas.ts";
+import { commandNames } from "./command-words.ts";
 import type { Host } from "./host.ts";
+import { fitLines } from "./terminal/fit-lines.ts";
 import { relativeTime, shortRelativeTime } from "./terminal/relative-time.ts";
 import { escapeControls, type Style, styleFor } from "./terminal/style.ts";
 import { type Column, table } from "./terminal/table.ts";
@@ -16,8 +18,11 @@ export function viewText(operation: Operation, input: Item, output: Item, host: 
   const style = styleFor(host.stdout, host.env);
   const width = host.stdout.isTTY ? (host.stdout.columns ?? 80) : undefined;
   const view = operation.cli?.view;
-  const { text } = operation.cli ?? {};
-  if (text) return text(escapeAll(output) as z.output<z.ZodObject>, style);
+  const { text, wholeLines } = operation.cli ?? {};
+  if (text) {
+    const answer = text(escapeAll(output) as z.output<z.ZodObject>, style);
+    return width === undefined || wholeLines ? answer : fitLines(answer, width);
+  }
   if (!view) return escapeControls(operation.render(output as z.output<z.ZodObject>));
   if ("record" in view) return recordText(view.record, output, { host, style, width });
   const items = (output[view.table] ?? []) as readonly Item[];
@@ -83,7 +88,9 @@ interface Place {
 }
 
 function recordText(fields: readonly string[], output: Item, { host, style, width }: Place): string {
-  const shown = fields.filter((field) => !isEmpty(output[field]));
+  const shown = fields.filter(
+    (field) => !isEmpty(output[field]) && !(field === "outdated" && output[field] === 0) && !isUnmarked(field, output),
+  );
   const margin = Math.max(0, ...shown.map((field) => title(field).length)) + 2;
   return shown
     .flatMap((field) => {
@@ -117,6 +124,13 @@ function cell(field: string, value: unknown, host: Host): string {
   if (field === "score" && typeof value === "number") return value.toFixed(2);
   return Array.isArray(value) ? value.map(scalar).join(", ") : scalar(value);
 }
+
+/** A record that names no code has nothing to compare. */
+const isUnmarked = (field: string, output: Item) => {
+  if (!isMark(field)) return false;
+  const { state, reason } = output[field] as Freshness;
+  return state === "unknown" && reason === undefined;
+};
 
 const isMark = (field: string) => lastPart(field) === "freshness";
 
@@ -163,7 +177,7 @@ function notes({ weights, damaged, degraded, total, note }: Item, style: Style):
     ...weightsNote(WeightsField.safeParse(weights).data),
     ...damagedNote(Damaged.safeParse(damaged).data).map(escapeControls),
     ...(Array.isArray(degraded) ? degraded.map((part) => `Note: ${scalar(part)}.`) : []),
-    ...(typeof note === "string" && total === undefined ? [note] : []),
+    ...(typeof note === "string" && total === undefined ? [commandNames(note)] : []),
   ]
     .map((line) => style.dim(line))
     .join("\n");

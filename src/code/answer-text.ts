@@ -48,7 +48,7 @@ function numberLines(text: string, startLine: number, style: TextStyle, most: nu
   const left = lines.at(-1)!.number - (visible.at(-1)?.number ?? 0);
   return [
     ...visible.map(({ line, number }) => `${style.dim(String(number).padStart(width))}  ${line}`.trimEnd()),
-    ...(left > 0 ? [style.dim(`${" ".repeat(width)}  … ${left} more lines`)] : []),
+    ...(left > 0 ? [style.dim(`${" ".repeat(width)}  … ${left} more ${left === 1 ? "line" : "lines"}`)] : []),
   ].join("\n");
 }
 

@@ -154,6 +154,7 @@ export const codeContext = operation({
     positional: ["path", "start_line", "end_line"],
     examples: ["cairn code context src/retry.ts 10 40", "cairn code context --symbol retryWithBackoff"],
     text: contextText,
+    wholeLines: true,
   },
   render: (output) => contextText(output),
   async run(cairn, { projectPath, path, startLine, endLine, symbol, glob, maxTokens }) {

@@ -279,7 +279,11 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
       if (!store) return [];
       if ("path" in of) {
         const chunks = await store.chunksOf(of.path);
-        if (chunks.length === 0) throw new CairnError("not_found", `${JSON.stringify(of.path)} is not in the index.`);
+        if (chunks.length === 0)
+          throw new CairnError(
+            "not_found",
+            `${JSON.stringify(of.path)} is not in the index. Use code_files to see its files, or give \`symbol\` for a definition.`,
+          );
         const lines = excerpt(chunks, of.startLine ?? 1, of.endLine ?? Number.MAX_SAFE_INTEGER);
         if (!lines) throw new CairnError("not_found", `${of.path} has ${chunks.at(-1)!.endLine} lines.`);
         return [toContext(chunks[0]!, lines)];

@@ -72,10 +72,13 @@ export function redactAnchors(anchors: readonly Anchor[], redact: Redact): Ancho
 
 type WireAnchored = { [Field in keyof typeof AnchoredOutput]?: z.output<(typeof AnchoredOutput)[Field]> } & { readonly outdated?: number };
 
+/** Whether there was something to compare. A record that names no code has no mark in texts. */
+const hasMark = ({ state, reason }: NonNullable<WireAnchored["freshness"]>) => state !== "unknown" || reason !== undefined;
+
 /** The fields of a record for agents: a word with a short reason, and what replaces the record. */
 export function freshnessField({ freshness, superseded_by, outdated = 0 }: WireAnchored) {
   return {
-    ...(freshness && { freshness: freshnessText(freshness) }),
+    ...(freshness && hasMark(freshness) && { freshness: freshnessText(freshness) }),
     ...(superseded_by && { superseded_by }),
     ...(outdated > 0 && { outdated }),
   };
@@ -84,7 +87,7 @@ export function freshnessField({ freshness, superseded_by, outdated = 0 }: WireA
 /** The same as a note in a text. */
 export function freshnessNote({ freshness, superseded_by, outdated = 0 }: WireAnchored): string[] {
   const parts = [
-    ...(freshness ? [freshnessText(freshness)] : []),
+    ...(freshness && hasMark(freshness) ? [freshnessText(freshness)] : []),
     ...(superseded_by ? [`superseded by ${superseded_by}`] : []),
     ...(outdated > 0 ? [`reported as outdated ${outdated === 1 ? "once" : `${outdated} times`}`] : []),
   ];

@@ -125,7 +125,7 @@ export function runExistsError(runId: string): CairnError {
 }
 
 export function runNotFoundError(runId: string): CairnError {
-  return new CairnError("not_found", `There is no run ${JSON.stringify(runId)}. List the runs to find its id.`, {
+  return new CairnError("not_found", `There is no run ${JSON.stringify(runId)}. run_list shows the runs.`, {
     details: { kind: "run", runId },
   });
 }

@@ -14,12 +14,28 @@ export function problemOf(issue: z.core.$ZodIssue): string {
     case "too_small":
       return isOwn(issue, "Too small") ? issue.message : `must be at least ${issue.minimum}`;
     case "invalid_type":
-      return issue.message.endsWith("received undefined") ? "is missing" : issue.message.replace(/^Invalid input: /, "");
+      return issue.message.endsWith("received undefined") ? "is missing" : typeProblem(issue.expected, issue.message);
     case "invalid_format":
       return issue.format === "datetime" ? "must be a time such as 2026-01-31T00:00:00Z" : issue.message;
     default:
       return issue.message;
   }
+}
+
+/** How callers know the types of JSON. */
+const TYPES: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+};
+
+function typeProblem(expected: string, message: string): string {
+  const type = TYPES[expected];
+  return type === undefined ? message.replace(/^Invalid input: /, "") : `must be ${type}`;
 }
 
 /** Unknown fields that an error names; the others are counted. */

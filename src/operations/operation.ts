@@ -61,6 +61,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
     readonly view?: View;
     /** The same, where a terminal wants less text than an agent. */
     readonly text?: (output: z.output<Output>, style: TextStyle) => string;
+    /** The lines of `text` are what the person asked for, so the terminal wraps them instead of cutting them. */
+    readonly wholeLines?: true;
   };
   readonly mcp?: {
     /** The structured answer that an agent gets unless it asks for `detail: "full"`. Default: the text of `render`. */

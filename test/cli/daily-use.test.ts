@@ -35,7 +35,6 @@ describe("hints", () => {
   it.each([
     [["checkpoint"], "ls", 'Did you mean "checkpoint list"?'],
     [["checkpoint"], "rm", 'Did you mean "checkpoint delete"?'],
-    [["run"], "resume", "resume(runId) in the program"],
     [[], "list", "cairn ls"],
   ])("help with %j %s", (path, word, hint) => {
     const known = ["list", "get", "delete", "save", "search"];
@@ -179,6 +178,29 @@ describe("a command", () => {
     expect((await s.cairn(["checkpoint", "prune"])).stderr).toContain("set --older-than, --keep-last or both");
   });
 
+  it.each([
+    [["run", "resume"], "<run-id> is missing. Usage: cairn run resume <run-id>"],
+    [["search"], "<query> is missing. Usage: cairn checkpoint search <query>"],
+    [["run", "get", "nine"], 'There is no run "nine". cairn run list shows the runs.'],
+    [["ls", "--since", "yesterday"], 'Unknown flag "--since". Did you mean --created-from?'],
+    [["ls", "--zzz"], 'Unknown flag "--zzz". See the flags of the command with --help.'],
+    [["--verson"], 'Unknown flag "--verson". Did you mean --version? See: cairn --help'],
+    [["ls", "--limit", "ten"], "--limit: must be a number"],
+    [["config", "set"], "<key> is missing. cairn config get lists the keys."],
+    [["checkpoint", "update", "latest"], "Nothing to change. Give --summary, --description, --context, --tags, --anchors or --supersedes."],
+  ])("says what to do after %j", async (argv, message) => {
+    await s.cairn(["save", "one"]);
+    const { stderr } = await s.cairn(argv);
+    expect(stderr).toBe(`cairn: ${message}\n`);
+  });
+
+  it("shows no mark of a record that names no code, and no count of zero", async () => {
+    await s.cairn(["save", "one"]);
+    await s.cairn(["knowledge", "save", "How do we release?", "Push a tag."]);
+    for (const argv of [["resume"], ["checkpoint", "get", "latest"], ["knowledge", "get", "latest"], ["knowledge", "search", "release"]])
+      expect((await s.cairn(argv)).stdout).not.toMatch(/unknown|OUTDATED/);
+  });
+
   it("says what a cancelled call leaves behind", async () => {
     const cancelled = AbortSignal.abort();
     const { code, stderr } = await s.cairn(["checkpoint", "prune", "--keep-last", "1"], { signal: cancelled });
@@ -203,6 +225,11 @@ describe("a command", () => {
     await s.cairn(["code", "index", "--wait"]);
     expect((await s.cairn(["code", "similar", "retry a call"])).stdout).toContain("retry.py");
     expect((await s.cairn(["code", "similar", "retry.py", "1"])).code).toBe(0);
+    expect((await s.cairn(["code", "similar", "retry.py:1"])).code).toBe(0);
+    expect(await s.cairn(["code", "similar", "rety.py:1"])).toMatchObject({
+      code: 3,
+      stderr: "cairn: There is no file rety.py. For a text, use --text.\n",
+    });
   });
 });
 

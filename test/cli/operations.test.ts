@@ -82,7 +82,7 @@ describe("operations on the command line", () => {
   it("names flags, not fields, when a value is wrong", async () => {
     const says = async (...args: string[]) => (await s.cairn(["checkpoint", ...args])).stderr;
     expect(await says("list", "--sort-by", "size")).toContain('--sort-by: must be one of "created_at", "updated_at"');
-    expect(await says("list", "--limit", "ten")).toContain("--limit: expected number");
+    expect(await says("list", "--limit", "ten")).toContain("--limit: must be a number");
     expect(await says("list", "--limit", "1.5")).toContain("--limit:");
     expect(await says("save")).toContain("<summary> is missing");
     expect(await says("save", "x".repeat(501))).toContain("<summary>: must have at most 500 characters");

@@ -34,7 +34,7 @@ describe("the cairn process", () => {
     expect(cairn(["checkpoint", "get", "nope"])).toMatchObject({ status: 3, stdout: "" });
     const wrong = cairn(["checkpoint", "list", "--limit", "many"]);
     expect(wrong).toMatchObject({ status: 2, stdout: "" });
-    expect(wrong.stderr).toBe("cairn: --limit: expected number, received string\n");
+    expect(wrong.stderr).toBe("cairn: --limit: must be a number\n");
   });
 
   it("prints no error when its reader closes the pipe", () => {

@@ -1,9 +1,10 @@
 import { getEventListeners } from "node:events";
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { commands } from "../../src/cli/commands.ts";
 import { progressBar } from "../../src/cli/terminal/progress-bar.ts";
 import { relativeTime } from "../../src/cli/terminal/relative-time.ts";
 import { escapeControls, styleFor } from "../../src/cli/terminal/style.ts";
@@ -52,6 +53,49 @@ describe("output on a terminal", () => {
     expect(stdout).toContain("1 more: --limit 3");
   });
 
+  it("cuts lines of code and wraps their places", async () => {
+    const name = "aNameThatIsRatherLongForAFunction";
+    writeFileSync(
+      join(s.project, "retry.ts"),
+      `export function ${name}(one: string, two: string, three: string, four: string) {\n  return one;\n}\n`,
+    );
+    await s.cairn(["code", "index", "--wait"]);
+    const terminal = { terminal: true, columns: 60 };
+    for (const argv of [
+      ["search", "rather long"],
+      ["usages", name],
+      ["grep", "three"],
+      ["similar", "a function with many parameters"],
+    ]) {
+      const { stdout } = await s.cairn(["code", ...argv], { ...terminal, env: { NO_COLOR: "1" } });
+      expect(Math.max(...stdout.split("\n").map(textWidth))).toBeLessThanOrEqual(60);
+      expect(stdout).toContain("…");
+      expect((await s.cairn(["code", ...argv])).stdout).toContain("four: string");
+    }
+    expect((await s.cairn(["code", "context", "retry.ts"], terminal)).stdout).toContain("four: string");
+  });
+
+  it("fits help to the terminal", async () => {
+    for (const columns of [60, 80])
+      for (const { path, examples } of commands) {
+        const { stdout } = await s.cairn([...path, "--help"], { terminal: true, columns, env: { NO_COLOR: "1" } });
+        // Examples are copied, so they are not wrapped.
+        const lines = stdout.split("\n").filter((line) => !examples.includes(line.trim()));
+        expect({ path, columns, long: lines.filter((line) => textWidth(line) > columns) }).toEqual({ path, columns, long: [] });
+      }
+  });
+
+  it("describes every flag in the words of the command line", async () => {
+    for (const { path, summary, description = "", flags } of commands) {
+      expect({ path, undescribed: flags.filter((flag) => flag.description === "").map(({ name }) => name) }).toEqual({
+        path,
+        undescribed: [],
+      });
+      for (const text of [summary, description, ...flags.map((flag) => flag.description)])
+        expect(text).not.toMatch(/\b(?:checkpoint|knowledge|review|project)_[a-z]+\b/);
+    }
+  });
+
   it("names damaged records that a list and a search skipped", async () => {
     const { stdout: saved } = await s.cairn(["checkpoint", "save", "The lexer knows strings", "--json"]);
     const { id } = JSON.parse(saved) as { id: string };
@@ -86,7 +130,7 @@ describe("output on a terminal", () => {
     await s.cairn(["checkpoint", "save", "The lexer knows numbers", "--description", "exponents ".repeat(200)]);
     await s.cairn(["checkpoint", "save", "The lexer knows names", "--description", "letters ".repeat(200)]);
     const short = await s.cairn(["checkpoint", "search", "lexer", "--mode", "keyword", "--max-tokens", "200"]);
-    expect(short.stdout).toMatch(/Limited to 200 tokens: .* omitted\. Use checkpoint_get/);
+    expect(short.stdout).toMatch(/Limited to 200 tokens: .* omitted\. Use cairn checkpoint get/);
     expect((await s.cairn(["checkpoint", "search", "zebra", "--mode", "keyword"])).stdout).toContain("No results.");
   });
 

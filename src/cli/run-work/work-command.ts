@@ -31,7 +31,8 @@ export const workCommand: Command = {
   examples: ["cairn run work order.mjs", "cairn run work order.mjs --until-idle", "cairn run work order.mjs --concurrency 4 --json"],
   usesProject: true,
   async run({ host, values, json, config }) {
-    if (typeof values.module !== "string") throw usage("<module> is missing.");
+    if (typeof values.module !== "string")
+      throw usage("<module> is missing. Give the path of a module that exports graphs, such as order.mjs.");
     const { config: settings } = config();
     const { openFromConfig } = await import("../../open/open-from-config.ts");
     const { path, graphs, systems } = await loadWork(values.module, host.cwd);

@@ -61,8 +61,9 @@ function nodeText({ path, line, name, kind, parents, stale }: Node, style: TextS
 }
 
 function usesText(uses: readonly { readonly line: number; readonly text: string }[], style: TextStyle): string[] {
+  const left = uses.length - SHOWN_USES;
   return [
     ...uses.slice(0, SHOWN_USES).map(({ line, text }) => `    ${style.dim(String(line))}  ${text.trim().slice(0, 160)}`),
-    ...(uses.length > SHOWN_USES ? [`    ${style.dim(`… ${uses.length - SHOWN_USES} more uses`)}`] : []),
+    ...(left > 0 ? [`    ${style.dim(`… ${left} more ${left === 1 ? "use" : "uses"}`)}`] : []),
   ];
 }
