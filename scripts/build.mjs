@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Builds dist/ with plain tsc, the console, the vector kernel, SQLite, the grammars and the models. Each step is skipped when its result is current.
+// Builds dist/ with plain tsc, the console, the vector kernel, SQLite, the grammars, the vocabulary filter and the models. Each step is skipped when its result is current.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,11 +10,12 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
 
 /** Folders of dist/ that other steps build. */
-const BUILT = ["bundle", "console", "kernel", "sqlite", "grammars", "models"];
+const BUILT = ["bundle", "console", "kernel", "sqlite", "grammars", "models", "tokens"];
 
 run(process.execPath, [tsc, "-p", "tsconfig.build.json"]);
 removeStale(join(root, "dist"), join(root, "src"));
 run(process.execPath, ["scripts/build-cli.mjs"]);
+run(process.execPath, ["scripts/build-tokens.mjs"]);
 run(process.execPath, ["scripts/build-console.mjs"]);
 mkdirSync(join(root, "dist", "kernel"), { recursive: true });
 copyFileSync(join(root, "src/stores/sqlite/vectors/kernel.wasm"), join(root, "dist/kernel/scan.wasm"));
