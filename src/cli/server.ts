@@ -89,10 +89,10 @@ export async function startServer(config: Config): Promise<LocalServer> {
   }
 }
 
-/** Raises what no waiting can repair: a connection pooler that does not fit. A database that is down may come back, and does not stop the start. */
+/** Raises what no waiting can repair: a connection pooler or a Citus that does not fit. A database that is down may come back, and does not stop the start. */
 async function refuseUnusable(cairn: Cairn): Promise<void> {
   const check = cairn.check().catch((error: unknown) => {
-    if (error instanceof CairnError && error.details?.kind === "pooler") throw error;
+    if (error instanceof CairnError && ["pooler", "citus"].includes(String(error.details?.kind))) throw error;
   });
   await Promise.race([check, sleep(START_CHECK_MS, undefined, { ref: false })]);
 }

@@ -70,8 +70,8 @@ beforeAll(async () => {
     { shape: SYSTEM_SHAPE, sqlite: [systemOnSqlite], postgres: systemOnPostgres },
   ];
   for (const { shape, sqlite, postgres, typesIn } of kinds) {
-    await ensureSchema(storage, `of_${shape.kind}`, postgres, typesIn);
-    for (const part of Object.keys(postgres.parts ?? {})) await ensurePart(storage, `of_${shape.kind}`, postgres, part, typesIn);
+    await ensureSchema(storage, `of_${shape.kind}`, postgres, { typesIn });
+    for (const part of Object.keys(postgres.parts ?? {})) await ensurePart(storage, `of_${shape.kind}`, postgres, part, { typesIn });
     compared.set(shape.kind, {
       sqlite: await sqliteCatalog(...sqlite),
       postgres: await postgresCatalog(client, `of_${shape.kind}`),
@@ -100,9 +100,9 @@ describe("the SQLite schema, the PostgreSQL schema and the migration", () => {
     const tablesIn = async (schema: string) => new Set((await postgresCatalog(client, schema)).keys());
     for (const [name, part] of Object.entries(parts)) {
       const schema = `only_${name}`;
-      await ensureSchema(storage, schema, projectOnPostgres, await ensurePgvector(storage));
+      await ensureSchema(storage, schema, projectOnPostgres, { typesIn: await ensurePgvector(storage) });
       const base = await tablesIn(schema);
-      await ensurePart(storage, schema, projectOnPostgres, name, await ensurePgvector(storage));
+      await ensurePart(storage, schema, projectOnPostgres, name, { typesIn: await ensurePgvector(storage) });
       const needed = (part.needs ?? []).flatMap((other) => parts[other as keyof typeof parts]!.tables);
       const added = [...(await tablesIn(schema))].filter((table) => !base.has(table));
       expect(added.sort(), name).toEqual([...part.tables, ...needed].sort());

@@ -4,6 +4,7 @@ import { projectDatabaseName } from "../../model/ids.ts";
 import type { ProjectStore, Storage } from "../../ports/storage.ts";
 import { findSearchBounds } from "./catalogue/search-bounds.ts";
 import { postgresCatalogue } from "./catalogue/store.ts";
+import { CITUS_BYTES, findCitus, LOCAL_BYTES } from "./driver/citus.ts";
 import { renameSchema, schemaProblems } from "./driver/damage.ts";
 import { databaseOf, type PostgresSource, type PostgresTx, quoteName } from "./driver/driver.ts";
 import { ensurePgvector } from "./driver/pgvector.ts";
@@ -33,14 +34,9 @@ const EXACT_MAX = 20_000;
 /** Projects as PostgreSQL schemas, one each, in one database. */
 export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: PostgresStorageOptions): Storage {
   const database = databaseOf(options);
-  let foundPgvector: Promise<string> | undefined;
-  const pgvector = (): Promise<string> => {
-    foundPgvector ??= ensurePgvector(database);
-    foundPgvector.catch(() => {
-      foundPgvector = undefined; // the next use looks for it again
-    });
-    return foundPgvector;
-  };
+  const pgvector = rememberSuccess(() => ensurePgvector(database));
+  const citus = rememberSuccess(() => findCitus(database));
+  const schemaOptions = async () => ({ typesIn: await pgvector(), isDistributed: (await citus()) !== undefined });
   const known = new Map<string, Promise<ProjectStore | undefined>>();
   const catalogue = postgresCatalogue(database);
 
@@ -56,7 +52,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
 
   async function make(projectId: string): Promise<ProjectStore> {
     const schema = projectDatabaseName(projectId);
-    await ensureSchema(database, schema, projectSchema, await pgvector());
+    await ensureSchema(database, schema, projectSchema, await schemaOptions());
     const owner = await database.write(
       schema,
       async (tx) => {
@@ -81,7 +77,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     const schema = projectDatabaseName(projectId);
     const there = await database.read(schema, (tx) => tableExists(tx, schema, "project_info"));
     if (!there) return undefined;
-    await ensureSchema(database, schema, projectSchema, await pgvector());
+    await ensureSchema(database, schema, projectSchema, await schemaOptions());
     const owner = await database.read(schema, ownerOf);
     if (owner === undefined) return undefined; // created by a process that died before its first write
     assertOwner(owner, projectId, schema);
@@ -90,7 +86,7 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
 
   async function tablesOf(projectId: string): Promise<ProjectTables> {
     return openProjectTables({
-      ...{ database, projectId, exactMax, pgvector: await pgvector() },
+      ...{ database, projectId, exactMax, pgvector: await pgvector(), isDistributed: (await citus()) !== undefined },
       announceWrite: () => catalogue.announceWrite(projectId),
       forget: () => known.delete(projectId),
       recreate: () => remember(projectId, () => make(projectId)),
@@ -132,9 +128,10 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
     searchBounds: async (query) => findSearchBounds(database, await pgvector(), query),
 
     async sizeBytes(projectId) {
+      const size = (await citus()) ? CITUS_BYTES : LOCAL_BYTES;
       const found = await database.read("pg_catalog", (tx) =>
         tx.get<{ bytes: string | null }>(
-          `SELECT sum(pg_total_relation_size(c.oid))::text AS bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+          `SELECT sum(${size})::text AS bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
            WHERE n.nspname = $1 AND c.relkind IN ('r', 'm')`,
           projectDatabaseName(projectId),
         ),
@@ -195,10 +192,23 @@ export function postgresStorage({ now, exactMax = EXACT_MAX, ...options }: Postg
           "unavailable",
           `The database user may not make schemas in ${database.where}. Grant it CREATE on the database.`,
         );
+      await citus();
       await probeWrite(database);
     },
 
     close: () => database.close(),
+  };
+}
+
+/** Returns a function that asks once, and again after a failure. */
+function rememberSuccess<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | undefined;
+  return () => {
+    asked ??= ask();
+    asked.catch(() => {
+      asked = undefined;
+    });
+    return asked;
   };
 }
 

@@ -12,7 +12,7 @@ export interface EventRow {
   readonly run_sequence: number | null;
 }
 
-export function toEvent(row: EventRow, position: string): LoggedEvent {
+export function toEvent(row: Omit<EventRow, "sequence">, position: string): LoggedEvent {
   return {
     position,
     kind: row.kind,

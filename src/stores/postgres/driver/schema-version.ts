@@ -1,16 +1,25 @@
 import type { DatabaseSchema, RecordedSchema, SchemaPart } from "../../../model/schema.ts";
 import { assertSchema, schemaChecksum } from "../../rows/schema-version.ts";
+import { DISTRIBUTE_SCHEMA } from "./citus.ts";
 import { type PostgresDatabase, type PostgresTx, quoteName } from "./driver.ts";
+import { splitStatements } from "./split-statements.ts";
+
+export interface SchemaOptions {
+  /** A further schema in which the column types are looked up. */
+  readonly typesIn?: string | undefined;
+  /** Places a new schema on a worker of Citus. */
+  readonly isDistributed?: boolean;
+}
 
 /**
  * Creates a PostgreSQL schema with its tables in one transaction, and refuses one with another schema version. Any number of
- * processes may call it at the same time. `typesIn` is a further schema in which the column types are looked up.
+ * processes may call it at the same time.
  */
 export async function ensureSchema(
   database: PostgresDatabase,
   schema: string,
   definition: DatabaseSchema,
-  typesIn?: string,
+  { typesIn, isDistributed = false }: SchemaOptions = {},
 ): Promise<void> {
   const where = `${database.where} (schema ${schema})`;
   const stateIn = async (tx: PostgresTx) => assertSchema(definition, await recordedSchemas(tx, schema), where);
@@ -21,7 +30,9 @@ export async function ensureSchema(
     async (tx) => {
       await tx.run(LOCK_DEFINITION, definitionLockName(schema));
       await createVersionTable(tx, schema);
-      if ((await stateIn(tx)) === "absent") await createTables(tx, schema, definition, typesIn);
+      if ((await stateIn(tx)) !== "absent") return;
+      await createTables(tx, schema, definition, typesIn);
+      if (isDistributed) await tx.exec(DISTRIBUTE_SCHEMA, schema);
     },
     { idempotent: true },
   );
@@ -46,7 +57,7 @@ export async function ensurePart(
   schema: string,
   definition: DatabaseSchema,
   part: string,
-  typesIn?: string,
+  { typesIn, isDistributed = false }: SchemaOptions = {},
 ): Promise<void> {
   await database.write(
     schema,
@@ -58,7 +69,10 @@ export async function ensurePart(
       if (touched === 0) throw Object.assign(new Error(`The schema ${schema} has no tables.`), { code: UNDEFINED_TABLE });
       if (typesIn) await tx.exec(`SET LOCAL search_path TO ${quoteName(schema)}, ${typesIn}`);
       const existing = new Set(await tableNames(tx, schema));
-      for (const { sql, tables } of partsNeededBy(definition, part)) if (!existing.has(tables[0]!)) await tx.exec(sql);
+      for (const { sql, tables } of partsNeededBy(definition, part)) {
+        if (existing.has(tables[0]!)) continue;
+        for (const statement of isDistributed ? splitStatements(sql) : [sql]) await tx.exec(statement);
+      }
     },
     { idempotent: true },
   );

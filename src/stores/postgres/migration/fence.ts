@@ -40,7 +40,8 @@ export async function createFence(client: pg.Client, schema: string, { migration
 
 /** Removes the triggers and the id. */
 export async function dropFence(client: pg.Client): Promise<void> {
-  await client.query(`DROP FUNCTION IF EXISTS cairn_migration_fence() CASCADE; DROP TABLE IF EXISTS ${FENCE_TABLE}`);
+  await client.query("DROP FUNCTION IF EXISTS cairn_migration_fence() CASCADE");
+  await client.query(`DROP TABLE IF EXISTS ${FENCE_TABLE}`);
 }
 
 /** The fence of a schema. `role` distinguishes an incomplete target, which may be dropped, from a source, which must not. */
@@ -78,7 +79,7 @@ export async function tablesOf(client: pg.Client, schema: string): Promise<strin
 }
 
 /** Milliseconds to wait for another migration: the server notices a killed process with a delay. */
-const LOCK_WAIT_MS = 15_000;
+export const LOCK_WAIT_MS = 15_000;
 
 /** Names the advisory lock that a migration holds on its schema for as long as it runs. */
 export function migrationLockName(schema: string): string {

@@ -7,6 +7,7 @@ import { ensureSchema } from "../driver/schema-version.ts";
 import { connectTo, isTombstone, postgresCounters, postgresRows, schemaExists, transaction, unregister } from "./endpoint.ts";
 import { createFence, dropFence, lockSchema, readFence, tablesOf } from "./fence.ts";
 import type { PostgresMigrationOptions } from "./target.ts";
+import { isOnWorker, lockOnWorker } from "./worker-lock.ts";
 
 export interface PostgresSourceOptions extends Omit<PostgresMigrationOptions, "sameSource"> {
   /** Written to the tombstone. */
@@ -25,18 +26,25 @@ export function postgresMigrationSource({
   const database = openPostgres({ url, poolMax: 1 });
   const where = `${database.where} (schema ${schema})`;
   let client: pg.Client | undefined;
+  let workerLock: pg.Client | undefined;
 
   async function connect(): Promise<pg.Client> {
     if (client) return client;
     const made = await connectTo(url, schema, where);
     try {
       await lockSchema(made, schema, where);
+      await holdWorkerLock(made);
     } catch (error) {
       await made.end();
       throw error;
     }
     client = made;
     return made;
+  }
+
+  /** Holds the lock on the worker that has the schema, if Citus placed it on one. */
+  async function holdWorkerLock(db: pg.Client): Promise<void> {
+    if (!workerLock && (await isOnWorker(db, schema))) workerLock = await lockOnWorker(url, schema, where);
   }
 
   async function hasTables(db: pg.Client): Promise<boolean> {
@@ -64,7 +72,9 @@ export function postgresMigrationSource({
     async unknownTables() {
       const db = await connect();
       if (!(await readFence(db, schema)))
-        await ensureSchema(database, schema, definition, shape.kind === "project" ? await ensurePgvector(database) : undefined);
+        await ensureSchema(database, schema, definition, {
+          typesIn: shape.kind === "project" ? await ensurePgvector(database) : undefined,
+        });
       const known = new Set([...shape.tables.map(({ name }) => name), ...shape.derived]);
       return (await tablesOf(db, schema)).filter((table) => !known.has(table));
     },
@@ -80,6 +90,7 @@ export function postgresMigrationSource({
     async fence(migrationId) {
       const db = await connect();
       await transaction(db, where, () => restore(db, migrationId));
+      await holdWorkerLock(db); // before the fence, which tests it
       const fence = await readFence(db, schema);
       if (fence?.migrationId === migrationId && fence.role === "source") return;
       await transaction(db, where, () => createFence(db, schema, { migrationId, role: "source" }));
@@ -120,8 +131,9 @@ export function postgresMigrationSource({
     },
 
     async close() {
+      await workerLock?.end();
       await client?.end();
-      client = undefined;
+      client = workerLock = undefined;
       await database.close();
     },
   };

@@ -4,6 +4,7 @@ import { CairnError } from "../../../model/errors.ts";
 import type { DatabaseSchema } from "../../../model/schema.ts";
 import { type DatabaseShape, type MigrationTarget, namedValues, type Row, type TableShape, type Trace } from "../../../ports/migration.ts";
 import { recordTerms } from "../../../text/terms.ts";
+import { DISTRIBUTE_SCHEMA, findCitus } from "../driver/citus.ts";
 import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector, indexedType, vectorIndexSql } from "../driver/pgvector.ts";
 import { definitionLockName, ensureSchema, LOCK_DEFINITION, partsNeededBy } from "../driver/schema-version.ts";
@@ -12,6 +13,7 @@ import { FILL_MIRROR } from "../projects/mirror.ts";
 import { COPY_HEADER, COPY_TRAILER, encodeRows } from "./binary.ts";
 import { connectTo, hasTable, isTombstone, postgresCounters, postgresRows, schemaExists, transaction, unregister } from "./endpoint.ts";
 import { createFence, dropFence, lockSchema, readFence, tablesOf } from "./fence.ts";
+import { isOnWorker, lockOnWorker } from "./worker-lock.ts";
 
 export interface PostgresMigrationOptions {
   readonly url: string;
@@ -41,6 +43,7 @@ export function postgresMigrationTarget({
   const database = openPostgres({ url, poolMax: 1 });
   const where = `${database.where} (schema ${schema})`;
   let client: pg.Client | undefined;
+  let workerLock: pg.Client | undefined;
   const hasVectors = shape.tables.some(({ columns }) => columns.some(({ type }) => type === "vector"));
 
   async function connect(): Promise<pg.Client> {
@@ -48,6 +51,7 @@ export function postgresMigrationTarget({
     const made = await connectTo(url, schema, where);
     try {
       await lockSchema(made, schema, where);
+      await holdWorkerLock(made);
     } catch (error) {
       await made.end();
       throw error;
@@ -56,12 +60,26 @@ export function postgresMigrationTarget({
     return made;
   }
 
+  /** Holds the lock on the worker that has the schema now, if Citus placed it on one. */
+  async function holdWorkerLock(db: pg.Client): Promise<void> {
+    await workerLock?.end();
+    workerLock = (await isOnWorker(db, schema)) ? await lockOnWorker(url, schema, where) : undefined;
+  }
+
   async function state(): Promise<"absent" | "ours" | "occupied"> {
     const db = await connect();
     if (!(await schemaExists(db, schema)) || (await isTombstone(db, schema))) return "absent";
     const fence = await readFence(db, schema);
     if (fence) return fence.role === "target" && sameSource(fence.migrationId) ? "ours" : "occupied";
     return (await isEmpty(db)) ? "absent" : "occupied";
+  }
+
+  /** Drops the schema, which must be empty or an unfinished copy of the same source. Call it in a transaction. */
+  async function dropUnused(db: pg.Client): Promise<void> {
+    await db.query(LOCK_DEFINITION, [definitionLockName(schema)]);
+    await db.query(`LOCK TABLE ${(await tablesOf(db, schema)).map(quoteName).join(", ")} IN ACCESS EXCLUSIVE MODE`);
+    if ((await state()) === "occupied") throw occupiedError(where);
+    await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
   }
 
   /** Returns whether the schema has no user rows. */
@@ -95,13 +113,17 @@ export function postgresMigrationTarget({
       if (encoding !== "UTF8")
         throw new CairnError("unavailable", `${database.where} is encoded in ${encoding}. Create a database with ENCODING 'UTF8'.`);
       if (hasVectors) await ensurePgvector(database);
+      await findCitus(database);
     },
 
     async fill(migrationId, feed) {
       const db = await connect();
       if (await isTombstone(db, schema)) await db.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
       const pgvector = hasVectors ? await ensurePgvector(database) : undefined;
-      await ensureSchema(database, schema, definition, pgvector);
+      // The schema is filled on the coordinator, and distributed with its rows. A schema that is on a worker cannot return.
+      if (await isOnWorker(db, schema)) await transaction(db, where, () => dropUnused(db));
+      const distributes = shape.kind === "project" && (await findCitus(database)) !== undefined;
+      await ensureSchema(database, schema, definition, { typesIn: pgvector });
       trace("target made");
       await transaction(db, where, async () => {
         await db.query(`SET LOCAL cairn.migration = '${migrationId}'`);
@@ -137,10 +159,12 @@ export function postgresMigrationTarget({
           await ensureTable(table.name); // its rows were deleted, and their numbers must not be used again
           await setCounter(db, table, last);
         }
+        if (distributes) await db.query(DISTRIBUTE_SCHEMA, [schema]); // while the triggers are disabled: it copies the rows
         for (const table of tables) await db.query(`ALTER TABLE ${quoteName(table)} ENABLE TRIGGER USER`);
         if (pgvector) for (const sql of await vectorIndexes(db, pgvector)) await db.query(sql);
         trace("before the commit");
       });
+      await holdWorkerLock(db);
       trace("target filled");
     },
 
@@ -186,8 +210,9 @@ export function postgresMigrationTarget({
     },
 
     async close() {
+      await workerLock?.end();
       await client?.end();
-      client = undefined;
+      client = workerLock = undefined;
       await database.close();
     },
   };

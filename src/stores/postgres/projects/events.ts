@@ -7,7 +7,6 @@ export function postgresProjectEvents(tables: ProjectTables): ProjectEvents {
   const log = postgresEventLog({
     ask: (sql, params) => tables.read((tx) => tx.all(sql, ...params)),
     change: (sql, params) => tables.write((tx) => tx.run(sql, ...params), { idempotent: true }),
-    table: "events",
   });
   return {
     ...log,

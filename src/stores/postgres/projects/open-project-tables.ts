@@ -1,4 +1,5 @@
 import { projectDatabaseName } from "../../../model/ids.ts";
+import { CITUS_BYTES, LOCAL_BYTES } from "../driver/citus.ts";
 import { type PostgresDatabase, type PostgresTx, quoteName, type WriteOptions } from "../driver/driver.ts";
 import { isGone } from "../driver/errors.ts";
 import { ensurePart } from "../driver/schema-version.ts";
@@ -10,6 +11,8 @@ export interface ProjectTablesOptions {
   readonly database: PostgresDatabase;
   readonly projectId: string;
   readonly pgvector: string;
+  /** The schema may be on a worker of Citus. */
+  readonly isDistributed: boolean;
   readonly exactMax: number;
   /** Called before a write. */
   readonly announceWrite: () => Promise<void>;
@@ -24,7 +27,7 @@ const FIND_TABLE = "SELECT to_regclass($1) IS NOT NULL AS found, EXISTS (SELECT 
 
 /** Returns the tables of one project. Parts that exist are remembered until the schema is found to be gone. */
 export function openProjectTables(options: ProjectTablesOptions): ProjectTables {
-  const { database, projectId, pgvector, exactMax, announceWrite, forget, recreate } = options;
+  const { database, projectId, pgvector, isDistributed, exactMax, announceWrite, forget, recreate } = options;
   const schema = projectDatabaseName(projectId);
   const existing = new Set<ProjectPart>();
 
@@ -59,7 +62,7 @@ export function openProjectTables(options: ProjectTablesOptions): ProjectTables 
     const once = async () => {
       for (const part of parts)
         if (!existing.has(part) && !(await database.read(schema, (tx) => has(tx, part))))
-          await ensurePart(database, schema, projectSchema, part, pgvector);
+          await ensurePart(database, schema, projectSchema, part, { typesIn: pgvector, isDistributed });
       return database.write(schema, work, writeOptions);
     };
     await announceWrite();
@@ -80,7 +83,8 @@ export function openProjectTables(options: ProjectTablesOptions): ProjectTables 
     async vacuum(names) {
       const tableNames = names.map((name) => `${quoteName(schema)}.${quoteName(name)}`);
       const size = async () => {
-        const sql = "SELECT coalesce(sum(pg_total_relation_size(name::regclass)), 0)::bigint AS bytes FROM unnest($1::text[]) AS name";
+        const sql = `SELECT coalesce(sum(${isDistributed ? CITUS_BYTES : LOCAL_BYTES}), 0)::bigint AS bytes
+          FROM unnest($1::text[]) AS name JOIN pg_catalog.pg_class c ON c.oid = name::regclass`;
         return (await database.statement<{ bytes: number }>(sql, [tableNames], { idempotent: true }))[0]!.bytes;
       };
       const before = await size();

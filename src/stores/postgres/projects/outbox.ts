@@ -14,7 +14,7 @@ CREATE TABLE vector_outbox (
   change bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   PRIMARY KEY (collection, version_id, key)
 );
-CREATE FUNCTION vectors_to_outbox() RETURNS trigger LANGUAGE plpgsql AS $body$
+CREATE FUNCTION vectors_to_outbox() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $body$
 BEGIN
   IF EXISTS (SELECT 1 FROM vector_index WHERE collection = coalesce(NEW.collection, OLD.collection)) THEN
     INSERT INTO vector_outbox (collection, version_id, key) 

@@ -76,7 +76,7 @@ const PARTS: Readonly<Record<ProjectPart, SchemaPart>> = {
 
 /** The tables of a project's schema. */
 export const projectSchema: DatabaseSchema & { readonly parts: typeof PARTS } = {
-  version: 9,
+  version: 10,
   name: "project",
   sql: `
     CREATE TABLE project_info (

@@ -5,7 +5,7 @@ import { EVENTS_TABLE } from "../driver/event-log.ts";
 export const RUNS_SCHEMA = "runs";
 
 export const runSchema: DatabaseSchema = {
-  version: 3,
+  version: 4,
   name: "runs",
   sql: `
     -- One row per run, its lease included. A deleted run leaves its row, so that its sequence and its token are never used again.

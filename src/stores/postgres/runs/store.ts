@@ -45,7 +45,7 @@ export function postgresRunStore(options: PostgresSource): RunStore {
   const events = postgresEventLog({
     ask,
     change: async (text, params) => (await ask(`${text} RETURNING sequence`, params)).length,
-    table: `${RUNS_SCHEMA}.events`,
+    schema: RUNS_SCHEMA,
   });
 
   return {

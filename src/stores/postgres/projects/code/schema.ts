@@ -39,8 +39,6 @@ CREATE TABLE file_moves (
   detected_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP
 );
 CREATE TABLE code_texts (key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body bytea NOT NULL);
--- Compressed by us already.
-ALTER TABLE code_texts ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE TABLE code_chunks (
   key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id text COLLATE "C" NOT NULL UNIQUE,
@@ -76,7 +74,6 @@ CREATE TABLE code_symbols (
 );
 CREATE INDEX code_symbols_file ON code_symbols (file_key);
 CREATE TABLE code_outlines (file_key bigint PRIMARY KEY, body bytea NOT NULL);
-ALTER TABLE code_outlines ALTER COLUMN body SET STORAGE EXTERNAL;
 -- Reports of the jobs that index the project. The body is the report as JSON.
 CREATE TABLE index_reports (
   job_id text PRIMARY KEY,
@@ -87,7 +84,7 @@ CREATE TABLE index_reports (
   body text NOT NULL
 );
 -- A rename changes a chunk's id, so the outbox records it.
-CREATE FUNCTION code_chunks_to_outbox() RETURNS trigger LANGUAGE plpgsql AS $body$
+CREATE FUNCTION code_chunks_to_outbox() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $body$
 BEGIN
   IF EXISTS (SELECT 1 FROM vector_index WHERE collection = 'code') THEN
     INSERT INTO vector_outbox (collection, version_id, key)
