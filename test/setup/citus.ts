@@ -6,8 +6,12 @@ import type { TestDatabase } from "./postgres.ts";
 export const citusUrl = process.env.CITUS_TEST_URL;
 
 export interface CitusDatabase extends TestDatabase {
-  /** Runs a statement on the coordinator. */
-  query(sql: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Runs a statement on the coordinator, or on another node. */
+  query(sql: string, url?: string): Promise<Record<string, unknown>[]>;
+  /** Runs a statement on every node. */
+  everywhere(sql: string): Promise<void>;
+  /** Returns the addresses of the workers. */
+  workers(): Promise<readonly string[]>;
   /** Returns the node of a distributed schema; `undefined` for a schema on the coordinator. */
   nodeOf(schema: string): Promise<string | undefined>;
 }
@@ -33,7 +37,11 @@ export async function citusDatabase(settings: Readonly<Record<string, string>> =
   for (const { host, port } of workers) await ask(url, "SELECT citus_add_node($1, $2)", [host, port]);
   return {
     url,
-    query: (sql, params) => ask(url, sql, params),
+    query: (sql, node) => (node === undefined ? ask(url, sql) : ask(alone(node), sql)),
+    async everywhere(sql) {
+      for (const node of nodes) await ask(alone(within(node, name)), sql);
+    },
+    workers: async () => nodes.slice(1).map((node) => within(node, name)),
     async nodeOf(schema) {
       const [found] = await ask(
         url,
@@ -59,6 +67,13 @@ function at(coordinator: URL, host: string): URL {
 function within(node: URL, name: string): string {
   const url = new URL(node);
   url.pathname = `/${name}`;
+  return url.href;
+}
+
+/** Returns the address with the option that a statement concerns this node only. */
+function alone(node: string): string {
+  const url = new URL(node);
+  url.searchParams.set("options", "-c citus.enable_ddl_propagation=off");
   return url.href;
 }
 

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { isAlive } from "../support/processes.ts";
+import { citusDatabase } from "./citus.ts";
 
 /** False in a fast run, which omits suites that need PostgreSQL and reports it. */
 export const postgresWanted = process.env.CAIRN_TEST_FAST !== "1";
@@ -17,6 +18,7 @@ export interface TestDatabase {
 
 /** Creates an empty database on the test server and starts the server if necessary. Remaining databases are dropped at the end of the run. */
 export async function testDatabase(): Promise<TestDatabase> {
+  if (process.env.CAIRN_TEST_ON_CITUS === "1") return citusDatabase();
   const server = await serverUrl();
   const name = `cairn_test_${process.env.CAIRN_TEST_RUN ?? "solo"}_${randomBytes(6).toString("hex")}`;
   await query(server, `CREATE DATABASE ${name}`);
