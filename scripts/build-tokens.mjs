@@ -17,7 +17,7 @@ const PIECE = /^[^\r\n\p{L}\p{N}]?[\p{L}\p{M}']+$|^ ?[^\s\p{L}\p{N}]+[\r\n/]*$/u
 
 const digest = (bytes) => createHash("sha256").update(bytes).digest("hex");
 if (!existsSync(target) || digest(readFileSync(target)) !== SHA256) {
-  const filter = await import("../dist/text/token-filter.js");
+  const filter = await import("../dist/text/estimate-tokens.js");
   const vocabulary = join(dirname(createRequire(import.meta.url).resolve("gpt-tokenizer/package.json")), "esm/bpeRanks/o200k_base.js");
   const { default: ranks } = await import(vocabulary);
   const tokens = ranks.flatMap((token, rank) => (typeof token === "string" && isListed(token, rank, filter) ? [token] : []));

@@ -1,5 +1,6 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { cutText, estimateTokens, type FittedRecords, fitRecords, recordTokens, withinBudget } from "../text/estimate-tokens.ts";
+import { cutText, estimateTokens, recordTokens, withinBudget } from "../text/estimate-tokens.ts";
+import { type FittedRecords, fitRecords } from "../text/fit-records.ts";
 
 /** Fits checkpoints into a budget: long descriptions and contexts are shortened before a checkpoint is omitted. */
 export function fitCheckpoints<Kind extends Checkpoint>(checkpoints: readonly Kind[], tokens: number): FittedRecords<Kind> {

@@ -24,7 +24,7 @@ import {
 } from "../operations/schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
 import type { Hit } from "../recall/record-hits.ts";
-import { fitNote } from "../text/estimate-tokens.ts";
+import { fitNote } from "../text/fit-records.ts";
 import { fitCheckpoints } from "./fit.ts";
 import type { SavedCheckpoint } from "./service.ts";
 import { CheckpointOutput, FilterFields, SearchResult, TextFilter } from "./wire-schemas.ts";

@@ -1,5 +1,6 @@
 import type { Knowledge } from "../model/knowledge.ts";
-import { cutText, type FittedRecords, fitRecords, recordTokens } from "../text/estimate-tokens.ts";
+import { cutText, recordTokens } from "../text/estimate-tokens.ts";
+import { type FittedRecords, fitRecords } from "../text/fit-records.ts";
 
 /** Fits records into a budget: long answers are shortened before a record is omitted. */
 export function fitKnowledge<Kind extends Knowledge>(records: readonly Kind[], tokens: number): FittedRecords<Kind> {

@@ -23,7 +23,7 @@ import {
   weightsNote,
 } from "../operations/schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
-import { fitNote } from "../text/estimate-tokens.ts";
+import { fitNote } from "../text/fit-records.ts";
 import { fitKnowledge } from "./fit.ts";
 import type { SavedKnowledge } from "./service.ts";
 

@@ -1,8 +1,8 @@
 import ranks from "gpt-tokenizer/bpeRanks/o200k_base";
 import { describe, expect, it } from "vitest";
-import { tokenTable } from "../../src/text/token-table.ts";
+import { vocabulary } from "../../src/text/estimate-tokens.ts";
 
-const isToken = (piece: string) => tokenTable().has(piece);
+const isToken = (piece: string) => vocabulary().has(piece);
 const tokens = ranks.filter((token): token is string => typeof token === "string");
 const words = (pattern: RegExp) => tokens.slice(0, 130_000).filter((token) => pattern.test(token));
 
@@ -30,7 +30,7 @@ describe("the filter of the vocabulary", () => {
 
   it("splits from the start into the longest tokens", () => {
     const piece = " checkpointing";
-    expect(tokenTable().longest(piece, 0, piece.length)).toBe(" checkpoint".length);
-    expect(tokenTable().longest("ж", 0, 1)).toBe(1);
+    expect(vocabulary().longest(piece, 0, piece.length)).toBe(" checkpoint".length);
+    expect(vocabulary().longest("ж", 0, 1)).toBe(1);
   });
 });
