@@ -89,7 +89,7 @@ export function compactSearch({ results, model: _, ...rest }: Search) {
       lines: linesOf(text, text_start_line),
       symbol: symbol === undefined ? undefined : [...parents, symbol].join("."),
       kind,
-      stale,
+      ...(stale && { stale }),
       text,
     })),
     ...rest,
@@ -109,7 +109,12 @@ export function compactUsages({ definitions, references, ...rest }: z.output<typ
 /** Returns contexts for agents. */
 export function compactContexts({ contexts, ...rest }: z.output<typeof ContextOutput>) {
   return {
-    contexts: contexts.map(({ path, start_line, text, stale }) => ({ path, lines: linesOf(text, start_line), stale, text })),
+    contexts: contexts.map(({ path, start_line, text, stale }) => ({
+      path,
+      lines: linesOf(text, start_line),
+      ...(stale && { stale }),
+      text,
+    })),
     ...rest,
   };
 }

@@ -282,7 +282,7 @@ export function code({ storage, backfiller, redact, ...deps }: CodeDeps): Code {
         if (chunks.length === 0)
           throw new CairnError(
             "not_found",
-            `${JSON.stringify(of.path)} is not in the index. Use code_files to see its files, or give \`symbol\` for a definition.`,
+            `${JSON.stringify(of.path)} is not in the index. Find it with code_search, or give \`symbol\` for a definition.`,
           );
         const lines = excerpt(chunks, of.startLine ?? 1, of.endLine ?? Number.MAX_SAFE_INTEGER);
         if (!lines) throw new CairnError("not_found", `${of.path} has ${chunks.at(-1)!.endLine} lines.`);

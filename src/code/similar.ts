@@ -44,6 +44,6 @@ export async function similarCode(
 async function chunkAt(store: CodeStore, path: string, line: number) {
   const chunk = (await store.chunksOf(path)).find(({ startLine, endLine }) => startLine <= line && line <= endLine);
   if (!chunk)
-    throw new CairnError("not_found", `Line ${line} of ${JSON.stringify(path)} is not in the index. Use code_files to see its files.`);
+    throw new CairnError("not_found", `Line ${line} of ${JSON.stringify(path)} is not in the index. Find the code with code_search.`);
   return chunk;
 }

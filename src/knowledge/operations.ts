@@ -171,7 +171,7 @@ export const knowledgeSearch = operation({
       match,
       weights,
       results: results.map(({ knowledge: { id, kind, question, answer, ...rest }, scope, score, confidence, warning, same_error }) => ({
-        ...{ id, kind, scope, score, confidence, ...freshnessField(rest), question, answer, warning },
+        ...{ id, kind, ...(scope === "shared" && { scope }), score, confidence, ...freshnessField(rest), question, answer, warning },
         ...(same_error && { same_error }),
       })),
       degraded,

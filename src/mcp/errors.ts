@@ -10,12 +10,12 @@ interface McpError {
 
 /** How each code appears to an MCP client. */
 export const MCP_ERROR: Record<ErrorCode, McpError> = {
-  invalid_input: { rpcCode: ProtocolErrorCode.InvalidParams, advice: "Nothing was stored. Correct the arguments and call again." },
+  invalid_input: { rpcCode: ProtocolErrorCode.InvalidParams, advice: "Correct the arguments and call again." },
   unauthorized: { rpcCode: ProtocolErrorCode.InvalidRequest, advice: "Do not retry without a valid key." },
   forbidden: { rpcCode: ProtocolErrorCode.InvalidRequest, advice: "Do not retry with this key." },
-  not_found: { rpcCode: ProtocolErrorCode.InvalidParams, advice: "Look the id up before calling again." },
+  not_found: { rpcCode: ProtocolErrorCode.InvalidParams, advice: "" },
   conflict: { rpcCode: ProtocolErrorCode.InvalidRequest, advice: "Read the current state, then decide again." },
-  too_large: { rpcCode: ProtocolErrorCode.InvalidParams, advice: "Nothing was stored. Send less at once." },
+  too_large: { rpcCode: ProtocolErrorCode.InvalidParams, advice: "Send less at once." },
   rate_limited: { rpcCode: ProtocolErrorCode.InternalError, advice: "Wait before calling again." },
   cancelled: { rpcCode: ProtocolErrorCode.InternalError, advice: "" },
   internal: { rpcCode: ProtocolErrorCode.InternalError, advice: "" },

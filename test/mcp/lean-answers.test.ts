@@ -64,3 +64,14 @@ describe.each(TOOLS.map((operation) => ({ name: operation.name, operation })))("
       }
   });
 });
+
+it("leaves out what is usual: the scope of the project, and code that is not stale", async () => {
+  const named = (name: string) => TOOLS.find((operation) => operation.name === name)!;
+  const hit = { path: "a.ts", start_line: 1, end_line: 1, text: "one", language: "typescript", stale: false };
+  const compact = (name: string, output: unknown) => JSON.stringify(named(name).mcp!.compact!(output as never));
+  expect(compact("code_context", { contexts: [hit] })).toBe('{"contexts":[{"path":"a.ts","lines":"1-1","text":"one"}]}');
+  expect(compact("code_context", { contexts: [{ ...hit, stale: true }] })).toContain('"stale":true');
+  const found = { knowledge: { id: "1", kind: "skill", question: "q", answer: "a" }, scope: "project", score: 0.7, confidence: "high" };
+  expect(compact("knowledge_search", { results: [found] })).not.toContain("scope");
+  expect(compact("knowledge_search", { results: [{ ...found, scope: "shared" }] })).toContain('"scope":"shared"');
+});
