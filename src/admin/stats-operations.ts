@@ -19,7 +19,7 @@ export const statsRead = operation({
         bytes: z.int().optional(),
         checkpoints: z.int(),
         knowledge: z.int(),
-        vectors: z.int().describe("Checkpoints with a vector. Parts of long ones are not counted."),
+        vectors: z.int().describe("Checkpoints and knowledge records with a vector. Parts of long ones are not counted."),
         vectors_missing: z.int(),
         model: z.string().optional(),
       }),

@@ -12,7 +12,7 @@ export interface ProjectFigures {
   readonly bytes?: number | undefined;
   readonly checkpoints: number;
   readonly knowledge: number;
-  /** Checkpoints with and without a vector of the current embedding version. */
+  /** Checkpoints and knowledge records with and without a vector of the current embedding version. */
   readonly vectors: number;
   readonly vectorsMissing: number;
   readonly model?: string | undefined;
@@ -76,8 +76,16 @@ export function stats({ storage, usage }: StatsDeps): Stats {
   async function figuresOf({ projectPath, checkpoints, knowledge }: ProjectEntry): Promise<ProjectFigures | undefined> {
     const project = await storage.find(projectPath);
     if (!project) return undefined;
-    const [vectors, bytes] = await Promise.all([vectorFigures(project.checkpoints.embeddings), storage.sizeBytes(projectPath)]);
-    return { projectPath, bytes, checkpoints, knowledge, ...vectors };
+    const none: VectorFigures = { vectors: 0, vectorsMissing: 0 };
+    const [ofCheckpoints, ofKnowledge, bytes] = await Promise.all([
+      vectorFigures(project.checkpoints.embeddings),
+      knowledge > 0 ? vectorFigures(project.knowledge.embeddings) : none,
+      storage.sizeBytes(projectPath),
+    ]);
+    const vectors = ofCheckpoints.vectors + ofKnowledge.vectors;
+    const vectorsMissing = ofCheckpoints.vectorsMissing + ofKnowledge.vectorsMissing;
+    const model = ofCheckpoints.model ?? ofKnowledge.model;
+    return { projectPath, bytes, checkpoints, knowledge, vectors, vectorsMissing, model };
   }
 
   async function sharedFigures(): Promise<SharedFigures | undefined> {
@@ -150,7 +158,9 @@ function embeddingFigures(used: EmbeddingFigures): StatsReport["embedding"] {
   return { ...used, ...(lookups > 0 && { cacheHitRatio: used.cacheHits / lookups }) };
 }
 
-async function vectorFigures(embeddings: EmbeddingStore): Promise<Pick<ProjectFigures, "vectors" | "vectorsMissing" | "model">> {
+type VectorFigures = Pick<ProjectFigures, "vectors" | "vectorsMissing" | "model">;
+
+async function vectorFigures(embeddings: EmbeddingStore): Promise<VectorFigures> {
   const current = (await embeddings.versions()).find(({ isCurrent }) => isCurrent);
   if (!current) return { vectors: 0, vectorsMissing: 0 };
   const { records, vectors } = await embeddings.counts(current.versionId);

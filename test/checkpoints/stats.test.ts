@@ -21,7 +21,7 @@ it("shows counts, sizes and costs of the projects a caller may see, and of no ot
   expect(body.projects.find((project: { project_path: string }) => project.project_path === "/mine")).toMatchObject({
     checkpoints: 3,
     knowledge: 1,
-    vectors: 3,
+    vectors: 4,
     vectors_missing: 0,
     model: "text-embedding-3-small",
   });

@@ -492,8 +492,8 @@ export function pagesSuite(name: string, storage: () => Promise<{ readonly url: 
 
     it("examines everything on request, backs up what is in files, and embeds code again", () =>
       visit("#/health", async (page) => {
-        await page.getByRole("button", { name: "Examine fully" }).click();
-        await page.getByRole("region", { name: "Doctor" }).getByText("full examination").waitFor();
+        await page.getByRole("button", { name: "Run all checks" }).click();
+        await page.getByRole("region", { name: "Doctor" }).getByText("all checks,").waitFor();
         if (name === "SQLite") {
           await page.getByRole("button", { name: "Back up everything" }).click();
           await page.getByText("Backup made.").waitFor();

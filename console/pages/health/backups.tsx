@@ -41,7 +41,7 @@ function FileBackups() {
       {error && <Failure error={error} retry={reload} />}
       {data?.backups.length === 0 && (
         <>
-          <p class="soft">None. This command makes one, and cron can run it:</p>
+          <p class="soft">No backups yet. This command makes one; cron can run it:</p>
           <Command text="cairn backup --all" />
         </>
       )}

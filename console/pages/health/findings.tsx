@@ -10,7 +10,7 @@ import { Backups } from "./backups.tsx";
 
 type Report = Output<"doctor">;
 
-/** What the doctor found, and the databases with their sizes. The full examination reads every record, so it runs on request. */
+/** What the doctor found, and the databases with their sizes. Checks that read every record run on request. */
 export function Findings() {
   const quick = useCall("doctor", { quick: true });
   const [full, setFull] = useState<Report>();
@@ -32,13 +32,13 @@ export function Findings() {
             <p class="row-actions">
               <span class={report.healthy ? "badge good" : "badge bad"}>{report.healthy ? "healthy" : "needs attention"}</span>
               <span class="soft">
-                {full ? "full" : "quick"} examination, <Time at={report.checked_at} />
+                {full ? "all checks" : "quick checks"}, <Time at={report.checked_at} />
               </span>
               <button type="button" disabled={isBusy} onClick={examine}>
-                {isBusy ? "Examining…" : "Examine fully"}
+                {isBusy ? "Checking…" : "Run all checks"}
               </button>
             </p>
-            {report.findings.length === 0 && <p class="soft">Nothing was found in {formatPlural(report.checks.length, "check")}.</p>}
+            {report.findings.length === 0 && <p class="soft">No problems found in {formatPlural(report.checks.length, "check")}.</p>}
             <ul class="list">
               {report.findings.map(({ check, severity, subject, message, command }) => (
                 <li key={`${check}${subject}${message}`}>
