@@ -50,7 +50,7 @@ export function modelProcess<Request extends object, Reply>(options: ModelProces
     pending = undefined;
     // The process keeps this one alive only while a reply is pending.
     child?.unref();
-    child?.channel?.unref();
+    child?.channel?.unref?.(); // Bun has no references of channels
     clearTimeout(idleTimer);
     idleTimer = setTimeout(() => void stop(), idleMs);
     idleTimer.unref();
@@ -77,7 +77,7 @@ export function modelProcess<Request extends object, Reply>(options: ModelProces
         child ??= start();
         pending = { resolve, reject };
         child.ref();
-        child.channel?.ref();
+        child.channel?.ref?.();
         child.send(request);
       }),
     pid: () => child?.pid,
