@@ -41,13 +41,14 @@ describe("the queue on PostgreSQL, when processes end", () => {
   const reaches = async (queue: IndexQueue, id: string, wanted: string) => {
     while ((await status(queue, id)) !== wanted) await sleep(20);
   };
-  /** What other processes see of one that no longer renews its leases. */
-  const endLeases = async () => {
+  const query = async (sql: string, values: readonly string[] = []) => {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
-    await client.query("DELETE FROM cairn_queue.lane_leases");
+    await client.query(sql, [...values]);
     await client.end();
   };
+  /** What other processes see of one that no longer renews its leases. */
+  const endLeases = () => query("DELETE FROM cairn_queue.lane_leases");
 
   it("gives the work of a process that was cut off to another, before anything newer of that project", async () => {
     const first = open(endless);
@@ -69,6 +70,28 @@ describe("the queue on PostgreSQL, when processes end", () => {
     expect(await status(second, old.id)).toBe("completed");
     expect(done).toEqual(["old", "newer"]);
     await second.close();
+  });
+
+  it("completes work that another process has queued again just before its end", async () => {
+    let begun = 0;
+    let finishFirst = () => {};
+    const queue = open(async () => {
+      if (++begun === 1)
+        await new Promise<void>((resolve) => {
+          finishFirst = resolve;
+        });
+      return DONE;
+    });
+    const { id } = await queue.add(work("/e", "slow"));
+    await reaches(queue, id, "running");
+    while (begun === 0) await sleep(10);
+    // What a process does that took over the lane of a slow one.
+    await query("UPDATE cairn_queue.job SET state = 'retry' WHERE id = $1", [id]);
+    finishFirst();
+    while (!isFinished((await queue.get(id))!)) await sleep(20);
+    expect(await status(queue, id)).toBe("completed");
+    expect(begun).toBe(2);
+    await queue.close();
   });
 
   it("leaves what waits to other processes when it is closed in order", async () => {

@@ -206,7 +206,11 @@ export function postgresIndexQueue({
       SCHEMA,
       async (tx) => {
         await boss.complete(lane, id, output, { db: within(tx) });
-        await tx.run("DELETE FROM index_work WHERE job_id = $1", id);
+        // Another process may have taken the lane and queued the job again. It then needs the files, to repeat the job.
+        await tx.run(
+          "DELETE FROM index_work w USING job j WHERE w.job_id = $1 AND j.name = w.lane AND j.id = w.job_id AND j.state > 'active'",
+          id,
+        );
       },
       { idempotent: true },
     );
