@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { CairnError } from "../../../model/errors.ts";
+import type { Counters } from "../../../ports/migration.ts";
 import { poll } from "../../../scheduling/retry.ts";
 import { quoteName } from "../driver/driver.ts";
 import { definitionLockName, LOCK_DEFINITION } from "../driver/schema-version.ts";
@@ -18,7 +19,7 @@ const ABANDONED_STATE = "CR002";
 export async function createFence(client: pg.Client, schema: string, { migrationId, role }: Fence): Promise<void> {
   // Nobody may create a table between the list of tables and the end of this transaction: it would have no fence.
   await client.query(LOCK_DEFINITION, [definitionLockName(schema)]);
-  await client.query(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id text NOT NULL, role text NOT NULL)`);
+  await client.query(`CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (migration_id text NOT NULL, role text NOT NULL, counters text)`);
   await client.query(`DELETE FROM ${FENCE_TABLE}`);
   await client.query(`INSERT INTO ${FENCE_TABLE} (migration_id, role) VALUES ($1, $2)`, [migrationId, role]);
   await client.query(`CREATE OR REPLACE FUNCTION cairn_migration_fence() RETURNS trigger LANGUAGE plpgsql AS $body$
@@ -36,6 +37,18 @@ export async function createFence(client: pg.Client, schema: string, { migration
     await client.query(
       `CREATE OR REPLACE TRIGGER cairn_migration_fence BEFORE INSERT OR UPDATE OR DELETE ON ${quoteName(table)} FOR EACH STATEMENT EXECUTE FUNCTION cairn_migration_fence()`,
     );
+}
+
+/** Stores the counters of a source in its fence: on Citus, a write that the fence refuses has drawn a number before. */
+export async function storeCounters(client: pg.Client, counters: Counters): Promise<void> {
+  await client.query(`UPDATE ${FENCE_TABLE} SET counters = $1`, [JSON.stringify(counters)]);
+}
+
+/** Returns the counters that the fence of this schema holds. */
+export async function storedCounters(client: pg.Client, schema: string): Promise<Counters | undefined> {
+  if ((await readFence(client, schema))?.role !== "source") return undefined;
+  const { rows } = await client.query<{ counters: string | null }>(`SELECT counters FROM ${FENCE_TABLE}`);
+  return rows[0]?.counters ? (JSON.parse(rows[0].counters) as Counters) : undefined;
 }
 
 /** Removes the triggers and the id. */

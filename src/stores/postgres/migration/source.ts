@@ -5,7 +5,7 @@ import { openPostgres, quoteName } from "../driver/driver.ts";
 import { ensurePgvector } from "../driver/pgvector.ts";
 import { ensureSchema } from "../driver/schema-version.ts";
 import { connectTo, isTombstone, postgresCounters, postgresRows, schemaExists, transaction, unregister } from "./endpoint.ts";
-import { createFence, dropFence, lockSchema, readFence, tablesOf } from "./fence.ts";
+import { createFence, dropFence, lockSchema, readFence, storeCounters, storedCounters, tablesOf } from "./fence.ts";
 import type { PostgresMigrationOptions } from "./target.ts";
 import { isOnWorker, lockOnWorker } from "./worker-lock.ts";
 
@@ -84,7 +84,9 @@ export function postgresMigrationSource({
     },
 
     async counters() {
-      return postgresCounters(await connect(), schema, shape);
+      const db = await connect();
+      const stored = (await isOnWorker(db, schema)) ? await storedCounters(db, schema) : undefined;
+      return stored ?? postgresCounters(db, schema, shape);
     },
 
     async fence(migrationId) {
@@ -93,7 +95,10 @@ export function postgresMigrationSource({
       await holdWorkerLock(db); // before the fence, which tests it
       const fence = await readFence(db, schema);
       if (fence?.migrationId === migrationId && fence.role === "source") return;
-      await transaction(db, where, () => createFence(db, schema, { migrationId, role: "source" }));
+      await transaction(db, where, async () => {
+        await createFence(db, schema, { migrationId, role: "source" });
+        if (await isOnWorker(db, schema)) await storeCounters(db, await postgresCounters(db, schema, shape));
+      });
       trace("fenced");
     },
 
