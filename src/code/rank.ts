@@ -289,8 +289,6 @@ const PHRASE_WORDS = 3;
 export function pastedShares(words: readonly string[], lowerTexts: readonly string[]): number[] {
   const phrases = words.slice(PHRASE_WORDS - 1).map((_, from) => words.slice(from, from + PHRASE_WORDS));
   const longestFirst = phrases.map((phrase) => phrase.toSorted((a, b) => b.length - a.length)); // the rarest word is looked up first
-  const patterns: RegExp[] = [];
-  const pattern = (index: number) => (patterns[index] ??= new RegExp(phrases[index]!.join("[^\\p{L}\\p{N}_]+"), "u"));
   return lowerTexts.map((text) => {
     const present = new Map<string, boolean>();
     const isPresent = (word: string) => {
@@ -298,10 +296,52 @@ export function pastedShares(words: readonly string[], lowerTexts: readonly stri
       present.set(word, is);
       return is;
     };
-    return longestFirst.some((phrase, index) => phrase.every(isPresent) && pattern(index).test(text)) ? longestShare(words, text) : 0;
+    return longestFirst.some((phrase, index) => phrase.every(isPresent) && containsPhrase(text, phrases[index]!))
+      ? longestShare(words, text)
+      : 0;
   });
 }
 
+/** Returns whether a text has these words in a row, with other characters between them. A regular expression takes many times as long. */
+function containsPhrase(text: string, words: readonly string[]): boolean {
+  const anchor = words.reduce((best, word, index) => (word.length > words[best]!.length ? index : best), 0);
+  const word = words[anchor]!;
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
+    if (hasWordsAfter(text, at + word.length, words.slice(anchor + 1)) && hasWordsBefore(text, at, words.slice(0, anchor))) return true;
+  return false;
+}
+
+function hasWordsAfter(text: string, from: number, words: readonly string[]): boolean {
+  let at = from;
+  for (const word of words) {
+    const gap = at;
+    while (at < text.length && !isWordCharacter(text, at)) at++;
+    if (at === gap || !text.startsWith(word, at)) return false;
+    at += word.length;
+  }
+  return true;
+}
+
+function hasWordsBefore(text: string, to: number, words: readonly string[]): boolean {
+  let at = to;
+  for (const word of words.toReversed()) {
+    const gap = at;
+    while (at > 0 && !isWordCharacter(text, at - 1)) at--;
+    if (at === gap || !text.endsWith(word, at)) return false;
+    at -= word.length;
+  }
+  return true;
+}
+
+/** Returns whether the character at this place, or the pair that it belongs to, is a letter, a digit or an underscore. */
+function isWordCharacter(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  if (unit < 128) return (unit >= 97 && unit <= 122) || (unit >= 48 && unit <= 57) || unit === 95 || (unit >= 65 && unit <= 90);
+  const isSecond = unit >= 0xdc00 && unit <= 0xdfff && at > 0;
+  return WORD_CHARACTER.test(String.fromCodePoint(text.codePointAt(isSecond ? at - 1 : at)!));
+}
+
+const WORD_CHARACTER = /[\p{L}\p{N}_]/u;
 const NOT_A_WORD = /[^\p{L}\p{N}_]+/gu;
 
 function longestShare(words: readonly string[], lowerText: string): number {

@@ -18,12 +18,78 @@ export function readPostings(tx: SqliteTx, table: string, terms: readonly string
   const segments = readSegments(structure).map((segment) => ({ segment, removed: readTombstones(tx, table, segment) }));
   const postings: Postings[] = [];
   for (const term of terms) {
-    const list = new PostingList();
-    const bytes = new TextEncoder().encode(MAIN_INDEX + term);
-    for (const { segment, removed } of segments) if (!readDoclist(tx, table, segment, bytes, list.begin(removed))) return undefined;
-    postings.push(list.postings());
+    const lists: (SegmentPostings & { readonly removed: ReadonlySet<number> | undefined })[] = [];
+    for (const { segment, removed } of segments) {
+      const list = readCached(tx, table, segment, term);
+      if (!list) return undefined;
+      if (list.keys.length > 0) lists.push({ ...list, removed });
+    }
+    postings.push(joinPostings(lists));
   }
   return postings;
+}
+
+/** The postings of one segment. */
+interface SegmentPostings extends Postings {
+  /** Keys whose entries in older segments are out of date. */
+  readonly replaced: readonly number[];
+}
+
+/** Joins the postings of all segments, the newest first, without removed and replaced records. */
+function joinPostings(lists: readonly (SegmentPostings & { readonly removed: ReadonlySet<number> | undefined })[]): Postings {
+  const [only] = lists;
+  if (only && lists.length === 1 && !only.removed && only.replaced.length === 0) return only;
+  const size = lists.reduce((sum, { keys }) => sum + keys.length, 0);
+  const joined = { keys: new Int32Array(size), counts: new Int32Array(size) };
+  const replaced = new Set<number>();
+  let at = 0;
+  for (const { keys, counts, removed, replaced: replacedHere } of lists) {
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!;
+      if (counts[i] === 0 || removed?.has(key) || (replaced.size > 0 && replaced.has(key))) continue;
+      joined.keys[at] = key;
+      joined.counts[at++] = counts[i]!;
+    }
+    for (const key of replacedHere) replaced.add(key);
+  }
+  return { keys: joined.keys.subarray(0, at), counts: joined.counts.subarray(0, at) };
+}
+
+/** Bytes of postings that are cached, of all indexes together: those of the common terms, which take longest to read. */
+const CACHE_BYTES = 16 * 1024 * 1024;
+const ENTRY_BYTES = 200;
+const cache = new Map<string, SegmentPostings>(); // in order of last use
+let cachedBytes = 0;
+const connections = new WeakMap<SqliteTx, number>();
+let connectionCount = 0;
+
+/** Returns the postings of a term in one segment, from the cache if the segment cannot have changed. Undefined if its blocks are damaged. */
+function readCached(tx: SqliteTx, table: string, segment: IndexSegment, term: string): SegmentPostings | undefined {
+  const read = () => readDoclist(tx, table, segment, new TextEncoder().encode(MAIN_INDEX + term));
+  if (segment.identity === undefined) return read();
+  const connection = connections.get(tx) ?? ++connectionCount;
+  connections.set(tx, connection);
+  const name = `${connection} ${table} ${segment.identity} ${term}`;
+  const known = cache.get(name);
+  if (known) {
+    cache.delete(name);
+    cache.set(name, known);
+    return known;
+  }
+  const postings = read();
+  if (!postings) return undefined;
+  cache.set(name, postings);
+  cachedBytes += sizeOf(postings);
+  for (const [oldest, held] of cache) {
+    if (cachedBytes <= CACHE_BYTES) break;
+    cache.delete(oldest);
+    cachedBytes -= sizeOf(held);
+  }
+  return postings;
+}
+
+function sizeOf({ keys }: Postings): number {
+  return ENTRY_BYTES + 8 * keys.length;
 }
 
 /** The layouts without and with secure deletion, which differ only in what a page may lack. */
@@ -46,6 +112,8 @@ interface IndexSegment {
   readonly firstPage: number;
   readonly lastPage: number;
   readonly tombstonePages: number;
+  /** Differs from that of every other segment with other content; absent where secure deletion changes segments. */
+  readonly identity?: string;
 }
 
 /** Returns the segments, the newest first. */
@@ -62,10 +130,11 @@ function readSegments(block: Uint8Array): IndexSegment[] {
     const oldestFirst = Array.from({ length: next() }, () => {
       const [id, firstPage, lastPage] = [next(), next(), next()];
       if (!hasTombstones) return { id, firstPage, lastPage, tombstonePages: 0 };
-      at += 2; // the commits that the segment covers
+      const [firstCommit, lastCommit] = [next(), next()];
       const tombstonePages = next();
-      at += 2; // the numbers of tombstones and of records
-      return { id, firstPage, lastPage, tombstonePages };
+      at += 1; // the number of tombstones
+      const identity = [id, firstPage, lastPage, firstCommit, lastCommit, next()].join(" ");
+      return { id, firstPage, lastPage, tombstonePages, identity };
     });
     segments.push(...oldestFirst.reverse());
   }
@@ -92,8 +161,9 @@ function readTombstones(tx: SqliteTx, table: string, { id, tombstonePages }: Ind
   return keys;
 }
 
-/** Adds the postings of a term in one segment. Returns false if the blocks are not as expected. */
-function readDoclist(tx: SqliteTx, table: string, segment: IndexSegment, term: Uint8Array, list: PostingList): boolean {
+/** Reads the postings of a term in one segment. Returns undefined if the blocks are not as expected. */
+function readDoclist(tx: SqliteTx, table: string, segment: IndexSegment, term: Uint8Array): SegmentPostings | undefined {
+  const list = new PostingList();
   const entry = tx.get<{ pgno: number }>(
     `SELECT pgno FROM ${table}_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1`,
     segment.id,
@@ -105,16 +175,16 @@ function readDoclist(tx: SqliteTx, table: string, segment: IndexSegment, term: U
   for (let page = Math.max(segment.firstPage, (entry?.pgno ?? 0) >> 1); page <= segment.lastPage; page += count, count = PAGES_MAX) {
     const last = Math.min(segment.lastPage, page + count - 1);
     const blocks = tx.all<{ block: Uint8Array }>(`SELECT block FROM ${table}_data WHERE id BETWEEN ? AND ?`, base + page, base + last);
-    if (blocks.length < last - page + 1) return false;
+    if (blocks.length < last - page + 1) return undefined;
     for (const { block } of blocks) {
       const range = found ? continuation(block) : findTerm(block, term);
-      if (!range) return true;
+      if (!range) return list.take();
       found = true;
-      if (!list.add(block, range.from, range.to)) return false;
-      if (!range.open) return list.complete;
+      if (!list.add(block, range.from, range.to)) return undefined;
+      if (!range.open) return list.take();
     }
   }
-  return list.complete;
+  return list.take();
 }
 
 interface Range {
@@ -174,31 +244,21 @@ export function readVarints(block: Uint8Array, from: number, limit = Number.POSI
 }
 
 /**
- * Decodes lists of records, from the newest segment to the oldest. A record is its key, the size of its positions and the positions, which
- * may continue on the next page. The lowest bit of the size says that entries of older segments are out of date.
+ * Decodes a list of records. A record is its key, the size of its positions and the positions, which may continue on the next page. The lowest
+ * bit of the size says that entries of older segments are out of date.
  */
 class PostingList {
-  #keys = new Int32Array(256);
-  #counts = new Int32Array(256);
+  #keys = new Int32Array(64);
+  #counts = new Int32Array(64);
   #size = 0;
   /** Bytes of the current record's positions that are still to come. */
   #left = 0;
-  /** Whether the current record exists. */
-  #exists = false;
-  #removed: ReadonlySet<number> | undefined;
-  readonly #replaced = new Set<number>();
-  readonly #replacing: number[] = [];
+  readonly #replaced: number[] = [];
 
-  /** Begins the list of another segment, whose removed records are not added. */
-  begin(removed: ReadonlySet<number> | undefined): this {
-    this.#left = 0;
-    this.#removed = removed;
-    for (const key of this.#replacing.splice(0)) this.#replaced.add(key);
-    return this;
-  }
-
-  get complete(): boolean {
-    return this.#left === 0;
+  /** Returns the postings, or undefined if the last record is not complete. */
+  take(): SegmentPostings | undefined {
+    if (this.#left > 0) return undefined;
+    return { keys: this.#keys.slice(0, this.#size), counts: this.#counts.slice(0, this.#size), replaced: this.#replaced };
   }
 
   /** Adds the records in this part of a page. Its first key is absolute, the others are differences. Returns false if it is damaged. */
@@ -220,30 +280,22 @@ class PostingList {
 
   #addRecord(key: number, size: number): void {
     this.#left = size >> 1;
-    if (size & 1) this.#replacing.push(key);
-    this.#exists = size > 1 && !this.#removed?.has(key) && !(this.#replaced.size > 0 && this.#replaced.has(key));
-    if (!this.#exists) return;
+    if (size & 1) this.#replaced.push(key);
     if (this.#size === this.#keys.length) {
       this.#keys = enlarge(this.#keys);
       this.#counts = enlarge(this.#counts);
     }
-    this.#keys[this.#size] = key;
-    this.#counts[this.#size++] = 0;
+    this.#keys[this.#size++] = key;
   }
 
   /** Counts the positions of the current record on this page, and returns the offset after them. */
   #addPositions(block: Uint8Array, from: number, to: number): number {
     const end = Math.min(to, from + this.#left);
     this.#left -= end - from;
-    if (!this.#exists) return end;
     let count = 0;
     for (let at = from; at < end; at++) if (block[at]! < 128) count++;
-    this.#counts[this.#size - 1]! += count;
+    if (count > 0) this.#counts[this.#size - 1]! += count;
     return end;
-  }
-
-  postings(): Postings {
-    return { keys: this.#keys.subarray(0, this.#size), counts: this.#counts.subarray(0, this.#size) };
   }
 }
 
