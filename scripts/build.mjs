@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-// Builds dist/ with plain tsc, the console, the vector kernel, SQLite, the grammars, the vocabulary filter and the models. Each step is skipped when its result is current.
+// Builds dist/ with plain tsc, the console, the WebAssembly kernels, SQLite, the grammars, the vocabulary filter and the models. Each step is skipped when its result is current.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { KERNELS } from "./build-kernel.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
@@ -18,7 +19,7 @@ run(process.execPath, ["scripts/build-cli.mjs"]);
 run(process.execPath, ["scripts/build-tokens.mjs"]);
 run(process.execPath, ["scripts/build-console.mjs"]);
 mkdirSync(join(root, "dist", "kernel"), { recursive: true });
-copyFileSync(join(root, "src/stores/sqlite/vectors/kernel.wasm"), join(root, "dist/kernel/scan.wasm"));
+for (const [source, built] of Object.entries(KERNELS)) copyFileSync(join(root, `${source}.wasm`), join(root, "dist", built));
 run(process.execPath, ["scripts/build-sqlite.mjs"]);
 run(process.execPath, ["scripts/build-grammars.mjs"]);
 run(process.execPath, ["scripts/build-models.mjs"]);

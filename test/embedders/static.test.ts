@@ -5,6 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { splitIdentifiers, staticEmbedder } from "../../src/embedders/local/static.ts";
+import { wordPiece } from "../../src/embedders/local/wordpiece.ts";
 import { builtFile } from "../../src/files/built-file.ts";
 
 describe("the static embedder", () => {
@@ -55,6 +56,27 @@ describe("the static embedder", () => {
       }),
       { numRuns: 50 },
     );
+  });
+
+  it("sums the weighted rows of the tokens, as plain arithmetic does", async () => {
+    const { words, halfLife, tfPower } = JSON.parse(readFileSync(builtFile("models/static/static.json"), "utf8"));
+    const bytes = readFileSync(builtFile("models/static/static.bin"));
+    const file = JSON.parse(readFileSync(builtFile("models/minilm/tokenizer.json"), "utf8"));
+    const base = Object.keys(file.model.vocab).length;
+    const rows = base + words.length;
+    for (const [index, word] of words.entries()) file.model.vocab[word] = base + index;
+    const tokenizer = wordPiece(file);
+    const text =
+      "async function withRetry(fn, attempts) {\n  for (;;) try { return await fn(attempts); } catch { await sleep(2 ** 3); }\n}";
+    const weights = new Map<number, number>();
+    for (const [position, id] of tokenizer.pieces(splitIdentifiers(text), 512).entries())
+      weights.set(id, (weights.get(id) ?? 0) + 1 / (1 + position / halfLife));
+    const expected = new Float64Array(256);
+    for (const [id, weight] of weights)
+      for (let i = 0; i < 256; i++) expected[i]! += bytes.readFloatLE(4 * id) * weight ** tfPower * bytes.readInt8(4 * rows + 256 * id + i);
+    const length = Math.hypot(...expected);
+    const [vector] = await embedder.embed([text]);
+    for (let i = 0; i < 256; i++) expect(vector![i]).toBeCloseTo(expected[i]! / length, 6);
   });
 
   it("gives every text its own vector, alone and in a batch, and reads huge texts in part", async () => {

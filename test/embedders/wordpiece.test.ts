@@ -42,6 +42,13 @@ describe("the WordPiece tokenizer", () => {
     expect(tokens(text)).toBe(expected);
   });
 
+  it("reads a long text as the sequence of its words", () => {
+    const words = Array.from({ length: 3_000 }, (_, index) => ["Über", `word${index}`, "x(y)", "naïve"][index % 4]!);
+    const expected = words.flatMap((word) => tokenizer.pieces(word, 100));
+    expect(tokenizer.pieces(words.join(" "), 100_000)).toEqual(expected);
+    expect(tokenizer.pieces("unspaced".repeat(500), 1_000)).toEqual(tokenizer.pieces("x".repeat(4_000), 1_000)); // too long for a word
+  });
+
   it("frames and cuts at the maximum length", () => {
     const ids = tokenizer.encode("word ".repeat(1000), 256);
     expect(ids).toHaveLength(256);

@@ -81,8 +81,8 @@ export function textReader(
   };
 }
 
-/** Characters of unpacked blocks that are cached: the texts of a few searches. */
-const RECENT_CHARS = 4_000_000;
+/** Characters of unpacked blocks that are cached: the texts of about six searches. */
+const RECENT_CHARS = 12_000_000;
 
 /** Returns a cache of the blocks that were read last. It holds one block at least, however long. */
 export function recentBlocks(limitChars = RECENT_CHARS): Blocks {

@@ -5,25 +5,26 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 
 const root = resolve(import.meta.dirname, "../../..");
-const folder = join(root, "src/stores/sqlite/vectors");
-const { compileKernel, kernelChecksums } = (await import(pathToFileURL(join(root, "scripts/build-kernel.mjs")).href)) as {
-  compileKernel(): Promise<Uint8Array>;
-  kernelChecksums(binary: Uint8Array): { readonly compiler: string; readonly source: string; readonly binary: string };
+const { compileKernel, kernelChecksums, KERNELS } = (await import(pathToFileURL(join(root, "scripts/build-kernel.mjs")).href)) as {
+  readonly KERNELS: Readonly<Record<string, string>>;
+  compileKernel(name: string): Promise<Uint8Array>;
+  kernelChecksums(name: string, binary: Uint8Array): { readonly compiler: string; readonly source: string; readonly binary: string };
 };
-const checkedIn = readFileSync(join(folder, "kernel.wasm"));
 
-describe("the checked-in vector kernel", () => {
+describe.each(Object.entries(KERNELS))("the checked-in kernel %s", (name, built) => {
+  const checkedIn = readFileSync(join(root, `${name}.wasm`));
+
   it("was compiled from the source next to it", () => {
-    const recorded = JSON.parse(readFileSync(join(folder, "kernel.checksums.json"), "utf8"));
-    expect(kernelChecksums(checkedIn), "Run npm run kernel after a change of kernel.as.").toEqual(recorded);
+    const recorded = JSON.parse(readFileSync(join(root, `${name}.checksums.json`), "utf8"));
+    expect(kernelChecksums(name, checkedIn), "Run npm run kernel after a change of the source.").toEqual(recorded);
   });
 
   it("is what the build copies to dist/", () => {
-    expect(readFileSync(join(root, "dist/kernel/scan.wasm")).equals(checkedIn)).toBe(true);
+    expect(readFileSync(join(root, "dist", built)).equals(checkedIn)).toBe(true);
   });
 
   it.runIf(isInstalled("assemblyscript/asc"))("equals a new compilation, where the compiler is installed", async () => {
-    expect(Buffer.from(await compileKernel()).equals(checkedIn)).toBe(true);
+    expect(Buffer.from(await compileKernel(name)).equals(checkedIn)).toBe(true);
   });
 });
 
