@@ -15,16 +15,45 @@ export interface LoggerOptions {
   readonly write?: (line: string) => void;
 }
 
-/** Opens a structured log: one JSON object a line, with secrets redacted in the finished line. */
+/**
+ * Opens a structured log: one JSON object a line, with secrets redacted in the finished line. Lines about calls that succeeded are
+ * finished and written after the answers of this turn of the event loop; problems are written at once, after the lines before them.
+ */
 export function logger({ level = "info", pretty = process.stderr.isTTY === true, write = writeStderr }: LoggerOptions = {}): Log {
   const at = (name: LogLevel) => {
     if (LEVELS.indexOf(name) > LEVELS.indexOf(level)) return () => {};
     return (fields: Readonly<Record<string, unknown>>, message: string) => {
-      const line = redactLine(`${stringify({ level: name, time: new Date().toISOString(), ...withError(fields), msg: message })}\n`);
-      write(pretty ? prettyLine(line) : line);
+      const time = new Date();
+      const finish = () => {
+        const line = redactLine(`${stringify({ level: name, time: time.toISOString(), ...withError(fields), msg: message })}\n`);
+        write(pretty ? prettyLine(line) : line);
+      };
+      if (write === writeStderr && (name === "info" || name === "debug")) return finishLater(finish);
+      finishLines();
+      finish();
     };
   };
   return { error: at("error"), warn: at("warn"), info: at("info"), debug: at("debug") };
+}
+
+/** Lines that wait for the end of this turn of the event loop, at most this many. */
+const WAITING_MAX = 256;
+let waiting: (() => void)[] = [];
+let finishesOnExit = false;
+
+function finishLater(finish: () => void): void {
+  waiting.push(finish);
+  if (waiting.length === 1) setImmediate(finishLines);
+  if (waiting.length >= WAITING_MAX) finishLines();
+  if (finishesOnExit) return;
+  finishesOnExit = true;
+  process.once("exit", finishLines);
+}
+
+function finishLines(): void {
+  const lines = waiting;
+  waiting = [];
+  for (const finish of lines) finish();
 }
 
 /** Writes synchronously, so that the last line of a process that dies is not lost. */

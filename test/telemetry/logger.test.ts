@@ -46,10 +46,28 @@ describe("the log", () => {
     expect(lines[0]).toMatch(/info.*done.*operation=checkpoint_save key=cairn_0f3a9c27b1d4_\[redacted\]/);
   });
 
-  it("never writes to standard output", () => {
+  /** Runs statements with a log in a process of its own, and returns what it wrote. */
+  function runWithLog(statements: string): { readonly stdout: string; readonly messages: readonly string[] } {
     const module = join(import.meta.dirname, "../../dist/telemetry/logger.js");
-    const script = `const { logger } = await import(${JSON.stringify(module)}); logger({ level: "debug" }).warn({ a: 1 }, "logged");`;
+    const script = `const { logger } = await import(${JSON.stringify(module)}); const log = logger({ level: "debug" }); ${statements}`;
     const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
-    expect([stdout, JSON.parse(stderr).msg]).toEqual(["", "logged"]);
+    const lines = stderr.split("\n").filter((line) => line !== "");
+    return { stdout, messages: lines.map((line) => JSON.parse(line).msg as string) };
+  }
+
+  it("never writes to standard output", () => {
+    expect(runWithLog('log.warn({ a: 1 }, "logged");')).toEqual({ stdout: "", messages: ["logged"] });
+  });
+
+  it("writes lines in their order, those about success after the current turn", () => {
+    const { messages } = runWithLog(
+      'log.info({}, "first"); log.debug({}, "second"); log.error({}, "third"); log.info({}, "fourth"); console.error(\'{"msg":"answer"}\');',
+    );
+    expect(messages).toEqual(["first", "second", "third", "answer", "fourth"]);
+  });
+
+  it("loses no line of a process that exits at once", () => {
+    expect(runWithLog('log.info({}, "last"); process.exit(1);').messages).toEqual(["last"]);
+    expect(runWithLog("for (let i = 0; i < 1_000; i++) log.info({}, String(i)); process.exit(0);").messages).toHaveLength(1_000);
   });
 });
