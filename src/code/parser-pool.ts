@@ -9,6 +9,7 @@ import { type ChunkFileInput, chunkFile } from "./chunking/chunk-file.ts";
 import { isGrammarName } from "./chunking/grammars/index.ts";
 import { languageOf } from "./chunking/language.ts";
 import { type DerivedFile, deriveFile, deriveWithoutVectors, type ThreadVectors } from "./derive-file.ts";
+import { type FileTask, PACKING, PARSING, PLACE, STEP, STEPS, type WorkerMessage, type WorkerTask } from "./parser-messages.ts";
 
 export interface ParserPool {
   /**
@@ -46,29 +47,6 @@ export interface ParserPoolOptions {
   readonly workerUrl?: URL;
 }
 
-export type WorkerTask = FileTask | EmbedTask;
-
-export interface EmbedTask {
-  readonly stored: UnembeddedChunks;
-  readonly model: ThreadModel;
-}
-
-export interface FileTask {
-  readonly input: ChunkFileInput & { readonly language: string };
-  /** False: cut it by lines, whatever its language. */
-  readonly syntax: boolean;
-  readonly model?: ThreadModel | "later" | undefined;
-}
-
-export type WorkerMessage =
-  | { readonly type: "ready" }
-  /** The grammar of the task is loaded: from now on the time counts as that of the file. */
-  | { readonly type: "parsing" }
-  /** The file is cut into chunks: what follows takes time in proportion to its length. */
-  | { readonly type: "parsed" }
-  | { readonly type: "done"; readonly result: DerivedFile | ThreadVectors | undefined }
-  | { readonly type: "failed"; readonly reason: string };
-
 /** Above this a file is cut by lines without a try: its tree would be some fifty times as big. */
 const MAX_SYNTAX_CHARS = 2 * 1024 * 1024;
 /** Without a grammar a short file is cut here at once, unless a thread runs; a long one would hold up everything else on this thread. */
@@ -77,8 +55,13 @@ const MAX_HERE_CHARS = 64 * 1024;
 const MAX_WAITING = 10_000;
 /** A file's chunks are soon sent away. */
 const YOUNG_MB = 8;
-/** Loading the parser or a grammar is slow only on a machine that is overloaded. */
+/** Milliseconds that a step other than parsing may take. */
 const LOAD_TIMEOUT_MS = 120_000;
+/** Milliseconds between two looks at the steps of the threads. */
+const WATCH_MS = 200;
+/** Limits of the tasks in one message: they wait for each other, and a lost thread repeats them. */
+const TASKS_AT_ONCE = 8;
+const CHARS_AT_ONCE = 64 * 1024;
 
 interface Task {
   readonly work: WorkerTask;
@@ -91,9 +74,14 @@ interface Task {
 
 interface Thread {
   readonly worker: Worker;
+  readonly progress: Int32Array;
   ready: boolean;
-  task: Task | undefined;
-  timer: NodeJS.Timeout | undefined;
+  /** The tasks that it works on, in order. */
+  tasks: Task[];
+  /** The step that was seen last, and when it was seen first. */
+  steps: number;
+  since: number;
+  idle: NodeJS.Timeout | undefined;
 }
 
 /** A few threads that parse. A pool of our own, because replacing a thread that misbehaves is all it is about. */
@@ -109,18 +97,34 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
   const waiting: Task[] = [];
   let closed = false;
 
+  let watch: NodeJS.Timeout | undefined;
+
   function start(): void {
+    const progress = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
     const worker = startThread(workerUrl, {
-      workerData: { memoryBytes },
+      workerData: { memoryBytes, progress },
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memoryBytes / 1024 / 1024), maxYoungGenerationSizeMb: YOUNG_MB },
     });
-    const thread: Thread = { worker, ready: false, task: undefined, timer: undefined };
+    const thread: Thread = { worker, progress, ready: false, tasks: [], steps: 0, since: performance.now(), idle: undefined };
     threads.add(thread);
-    thread.timer = setTimeout(() => lose(thread, "the parser did not start"), LOAD_TIMEOUT_MS);
+    watch ??= setInterval(watchThreads, WATCH_MS).unref();
     worker.on("message", (message: WorkerMessage) => receive(thread, message));
     worker.on("error", (error) => lose(thread, `the parser crashed: ${error.message}`));
     worker.on("messageerror", (error) => lose(thread, `the parser's answer could not be read: ${error.message}`));
     worker.on("exit", () => lose(thread, "the parser ended without an answer"));
+  }
+
+  /** Loses threads whose step takes too long. */
+  function watchThreads(): void {
+    const now = performance.now();
+    for (const thread of threads) {
+      if (thread.ready && thread.tasks.length === 0) continue;
+      const steps = Atomics.load(thread.progress, STEPS);
+      if (steps !== thread.steps) Object.assign(thread, { steps, since: now });
+      const step = Atomics.load(thread.progress, STEP);
+      if (now - thread.since <= (step === PARSING ? timeoutMs : LOAD_TIMEOUT_MS)) continue;
+      lose(thread, thread.ready ? (SLOW[step]?.(timeoutMs) ?? "the grammar did not load") : "the parser did not start");
+    }
   }
 
   function receive(thread: Thread, message: WorkerMessage): void {
@@ -129,49 +133,57 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
       lose(thread, `the parser failed: ${message.reason}`);
       return;
     }
-    clearTimeout(thread.timer);
-    if (message.type === "parsing") {
-      thread.timer = setTimeout(() => lose(thread, `the parser took longer than ${timeoutMs} ms`), timeoutMs);
-      return;
-    }
-    if (message.type === "parsed") {
-      thread.timer = setTimeout(() => lose(thread, "the file could not be packed in time"), LOAD_TIMEOUT_MS);
-      return;
-    }
-    if (message.type === "done") thread.task?.resolve(message.result as never);
-    thread.task = undefined;
+    if (message.type === "done") for (const [place, task] of thread.tasks.entries()) task.resolve(message.results[place] as never);
+    thread.tasks = [];
     thread.ready = true;
     next(thread);
   }
 
   function next(thread: Thread): void {
-    const task = waiting.shift();
-    if (!task) {
+    clearTimeout(thread.idle);
+    thread.tasks = takeTasks();
+    if (thread.tasks.length === 0) {
       // An idle thread must not keep the process alive, nor its memory for ever.
       thread.worker.unref();
-      thread.timer = setTimeout(() => end(thread), idleMs).unref();
+      thread.idle = setTimeout(() => end(thread), idleMs).unref();
       return;
     }
-    clearTimeout(thread.timer);
     thread.worker.ref();
-    thread.task = task;
-    thread.timer = setTimeout(() => lose(thread, "the grammar did not load"), LOAD_TIMEOUT_MS);
-    thread.worker.postMessage(task.work);
+    thread.since = performance.now();
+    thread.worker.postMessage(thread.tasks.map(({ work }) => work));
+  }
+
+  /** Takes the tasks of one message: few while few wait, so that all threads have work. */
+  function takeTasks(): Task[] {
+    const share = Math.min(TASKS_AT_ONCE, Math.ceil(waiting.length / maxThreads));
+    let count = 0;
+    for (let chars = 0; count < share; count++) {
+      const { work } = waiting[count]!;
+      chars += "input" in work ? work.input.content.length : CHARS_AT_ONCE;
+      if (count > 0 && chars > CHARS_AT_ONCE) break;
+    }
+    return waiting.splice(0, count);
   }
 
   function end(thread: Thread): Promise<unknown> {
     threads.delete(thread);
-    clearTimeout(thread.timer);
+    clearTimeout(thread.idle);
+    if (threads.size === 0) {
+      clearInterval(watch);
+      watch = undefined;
+    }
     return thread.worker.terminate();
   }
 
   /** The thread is done for: its file is cut by lines here, and a new thread takes the rest. */
   function lose(thread: Thread, reason: string): void {
     if (!threads.has(thread)) return;
+    const { tasks, ready, progress } = thread;
     void end(thread);
+    const [lost] = tasks.splice(Atomics.load(progress, PLACE), 1);
+    waiting.unshift(...tasks);
     // A thread that never started cannot be helped by another; the file that waited longest pays, so that this ends.
-    const task = thread.task ?? (thread.ready ? undefined : waiting.shift());
-    task?.lose(reason);
+    (lost ?? (ready ? undefined : waiting.shift()))?.lose(reason);
     if (waiting.length > 0 && threads.size < maxThreads) start();
   }
 
@@ -210,7 +222,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
         signal.addEventListener("abort", onAbort, { once: true });
       }
       waiting.push(task);
-      const idle = [...threads].find((thread) => thread.ready && !thread.task);
+      const idle = [...threads].find((thread) => thread.ready && thread.tasks.length === 0);
       if (idle) next(idle);
       else if (threads.size < maxThreads) start();
     });
@@ -233,12 +245,18 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     async close() {
       closed = true;
       const running = [...threads];
-      const tasks = [...waiting.splice(0), ...running.flatMap(({ task }) => task ?? [])];
+      const tasks = [...waiting.splice(0), ...running.flatMap((thread) => thread.tasks)];
       await Promise.all(running.map(end));
       for (const task of tasks) task.reject(new CairnError("unavailable", "The parser pool was closed before this file was parsed."));
     },
   };
 }
+
+/** Why a thread is lost whose step takes too long. */
+const SLOW: Readonly<Record<number, (timeoutMs: number) => string>> = {
+  [PARSING]: (timeoutMs) => `the parser took longer than ${timeoutMs} ms`,
+  [PACKING]: () => "the file could not be packed in time",
+};
 
 /** Cuts a file by lines in this thread. A language without a grammar loses nothing by that. */
 function byLines(input: FileTask["input"], model: FileTask["model"], reason: string): DerivedFile {

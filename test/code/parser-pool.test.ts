@@ -89,6 +89,12 @@ describe("the parser pool", () => {
     ).toBe(`${content}\n\nline`);
   });
 
+  it("repeats the other files of a message when a thread is lost", async () => {
+    const parsers = pool({ workerUrl: misbehaving, timeoutMs: 120_000 });
+    const files = ["ok", "THROW 1", "ok", "EXIT 2", "ok", "ok"].map((content) => parsers.derive(file(content)));
+    expect((await Promise.all(files)).map(({ how }) => how)).toEqual(["syntax", "lines", "syntax", "lines", "syntax", "syntax"]);
+  });
+
   it("does not count the loading of a grammar as time of the file", async () => {
     const parsers = pool({ workerUrl: misbehaving, timeoutMs: 2_000 });
     expect(await parsers.derive(file("SLOW GRAMMAR"))).toMatchObject({ how: "syntax" });
