@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash, hash, randomUUID } from "node:crypto";
 import { CairnError } from "./errors.ts";
 
 /** Identity is computed here and nowhere else: names of databases, content hashes, ids and times of new records. */
@@ -24,7 +24,7 @@ export function framedHash(...parts: readonly (string | number)[]): string {
     const text = String(part);
     framed += `${Buffer.byteLength(text)}:${text}`;
   }
-  return createHash("sha256").update(framed).digest("hex");
+  return hash("sha256", framed, "hex"); // a third of the time of createHash for a short text
 }
 
 /** The name of the database that holds a project, and nothing of any other. */

@@ -58,9 +58,8 @@ const FLOAT_TOLERANCE = 1e-3;
 const INT8_TOLERANCE = 0.1;
 
 /** Returns the bytes of a unit vector for a collection. */
-export function storeVector(collection: string, vector: Float32Array): Uint8Array {
+export function storeVector(collection: string, vector: Float32Array, { scale, code }: Code = encode(vector)): Uint8Array {
   if (collection !== DERIVED_COLLECTION) return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
-  const { scale, code } = encode(vector);
   const bytes = new Uint8Array(SCALE_BYTES + vector.length);
   new DataView(bytes.buffer).setFloat32(0, scale, true);
   bytes.set(new Uint8Array(code.buffer, 0, vector.length), SCALE_BYTES);

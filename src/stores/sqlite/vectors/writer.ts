@@ -64,7 +64,8 @@ export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {
       const collection = openCollection(tx, name, versionId, first.vector.length);
       const changes = new Map<number, Change>();
       for (const [key, vector] of units) {
-        const bytes = storeVector(name, vector);
+        const code = encode(vector);
+        const bytes = storeVector(name, vector, code);
         const { changes: added } = tx.run(
           "INSERT INTO vectors (collection_id, key, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
           collection.id,
@@ -73,7 +74,7 @@ export function vectorWriter(tx: SqliteTx, { onRepair }: VectorWriterOptions = {
         );
         const existed = added === 0;
         if (existed) tx.run("UPDATE vectors SET vector = ? WHERE collection_id = ? AND key = ?", bytes, collection.id, key);
-        changes.set(key, { code: encode(vector), existed });
+        changes.set(key, { code, existed });
       }
       record(name, versionId, collection, changes);
     },

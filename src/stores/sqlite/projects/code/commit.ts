@@ -10,6 +10,8 @@ import { commitCode } from "./write.ts";
 
 /** Chunks that the calling thread writes itself: about ten milliseconds. */
 const INLINE_CHUNKS = 50;
+/** Milliseconds after a commit of the thread in which small batches go to it too: an index run sends more, which share a transaction. */
+const BUSY_MS = 500;
 /** Chunks that a file has on average, for removals, whose chunks are not counted. */
 const CHUNKS_PER_FILE = 10;
 
@@ -26,7 +28,7 @@ export async function commitBatch<Write extends IndexWrite>(
   batch: Write,
 ): Promise<Written<Write>> {
   const chunks = sizeOf(batch);
-  if (chunks <= INLINE_CHUNKS && !running) return writeBatch(database, projectId, batch);
+  if (chunks <= INLINE_CHUNKS && !running && performance.now() - endedAt > BUSY_MS) return writeBatch(database, projectId, batch);
   if (!existsSync(database.path)) await database.write(() => {}); // creates the file, with its schema and its owner
   return (await commitInThread(database.path, projectId, batch, chunks)) as Written<Write>;
 }
@@ -81,6 +83,7 @@ interface Waiting {
 
 const waiting: Waiting[] = [];
 let running = false;
+let endedAt = Number.NEGATIVE_INFINITY;
 
 /** Commits a batch in the commit thread. Batches of one index that wait at the same time share a transaction. */
 function commitInThread(path: string, projectId: string, batch: IndexWrite, chunks: number): Promise<CommitResult | number> {
@@ -108,6 +111,7 @@ async function commitWaiting(): Promise<void> {
     }
   }
   running = false;
+  endedAt = performance.now();
 }
 
 /** Takes the next batches of one index: a single one while a call is in flight, because a call may wait for the disk or for a core. */

@@ -53,34 +53,9 @@ export function commitCode(tx: SqliteTx, projectId: string, { at, renames = [], 
 }
 
 function writeFile(commit: Commit, file: PackedFileWrite): void {
-  const { tx, projectId, generation, at } = commit;
-  const { path, contentHash, language, bytes, lines, notice, packed, vectors } = file;
-  const { file_key: fileKey } = tx.get<{ file_key: number }>(
-    `INSERT INTO indexed_files (project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (project_id, file_path) DO UPDATE SET content_hash = excluded.content_hash, generation = excluded.generation,
-       indexed_at = excluded.indexed_at, language = excluded.language, bytes = excluded.bytes, lines = excluded.lines, notice = excluded.notice
-     RETURNING file_key`,
-    projectId,
-    path,
-    contentHash,
-    generation,
-    at,
-    language,
-    bytes,
-    lines,
-    notice ?? null,
-  )!;
-  tx.run(
-    `INSERT INTO chunk_generations (project_id, file_path, current_generation, chunks_count, updated_at) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (project_id, file_path) DO UPDATE SET current_generation = excluded.current_generation,
-       chunks_count = excluded.chunks_count, updated_at = excluded.updated_at`,
-    projectId,
-    path,
-    generation,
-    packed.outlines.length,
-    at,
-  );
+  const { tx, generation } = commit;
+  const { packed, vectors } = file;
+  const fileKey = putFileRow(commit, file);
   for (const [place, key] of insertChunks(commit, file, fileKey).entries()) addVectors(commit, key, vectors[place]!);
   const previous = tx.all<{ key: number }>("SELECT key FROM code_chunks WHERE file_key = ? AND generation < ?", fileKey, generation);
   commit.removedChunks.push(
@@ -90,6 +65,41 @@ function writeFile(commit: Commit, file: PackedFileWrite): void {
     ),
   );
   putSymbols(tx, fileKey, packed.symbols);
+}
+
+/**
+ * Writes the row of a file and its generation, and returns the key of the file. An upsert would be one statement, but SQLite runs it in a
+ * savepoint, and a savepoint makes FTS5 write all terms that it has collected: a segment of the full-text index for each file.
+ */
+function putFileRow({ tx, projectId, generation, at }: Commit, file: PackedFileWrite): number {
+  const { path, contentHash, language, bytes, lines, notice, packed } = file;
+  const facts = [contentHash, generation, at, language, bytes, lines, notice ?? null];
+  const chunks = packed.outlines.length;
+  const known = fileAt(tx, projectId, path);
+  if (known) {
+    tx.run(
+      "UPDATE indexed_files SET content_hash = ?, generation = ?, indexed_at = ?, language = ?, bytes = ?, lines = ?, notice = ? WHERE file_key = ?",
+      ...facts,
+      known.file_key,
+    );
+    tx.run("DELETE FROM chunk_generations WHERE project_id = ? AND file_path = ?", projectId, path);
+  }
+  tx.run(
+    "INSERT INTO chunk_generations (project_id, file_path, current_generation, chunks_count, updated_at) VALUES (?, ?, ?, ?, ?)",
+    projectId,
+    path,
+    generation,
+    chunks,
+    at,
+  );
+  if (known) return known.file_key;
+  return tx.run(
+    `INSERT INTO indexed_files (project_id, file_path, content_hash, generation, indexed_at, language, bytes, lines, notice)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    projectId,
+    path,
+    ...facts,
+  ).lastId;
 }
 
 function addVectors({ vectors }: Commit, key: number, own: PackedFileWrite["vectors"][number]): void {
@@ -135,15 +145,24 @@ function insertChunks({ tx, projectId, generation }: Commit, { path, packed }: P
 function putSymbols(tx: SqliteTx, fileKey: number, symbols: PackedSymbols): void {
   removeSymbols(tx, fileKey);
   tx.run("INSERT INTO code_outlines (file_key, body) VALUES (?, ?)", fileKey, symbols.outline);
-  for (const { name, defined, used, positions } of unpackNames(symbols))
-    tx.run(
-      "INSERT INTO code_symbols (name, file_key, defined, used, positions) VALUES (?, ?, ?, ?, ?)",
-      name,
-      fileKey,
-      defined,
-      used,
-      positions,
-    );
+  // In the order of the table, so that neighbours are on one page.
+  const names = unpackNames(symbols).sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (let from = 0; from < names.length; ) {
+    const rows = names.length - from >= SYMBOL_ROWS ? SYMBOL_ROWS : 1;
+    const values = names
+      .slice(from, from + rows)
+      .flatMap(({ name, defined, used, positions }) => [name, fileKey, defined, used, positions]);
+    tx.run(insertSymbols(rows), ...values);
+    from += rows;
+  }
+}
+
+/** Symbols that one statement inserts: a file has about forty, and a statement costs as much as three rows. */
+const SYMBOL_ROWS = 16;
+
+/** Returns the statement for several symbols. Without `OR IGNORE` it would run in a savepoint, which makes FTS5 write its terms; see `putFileRow`. */
+function insertSymbols(rows: number): string {
+  return `INSERT OR IGNORE INTO code_symbols (name, file_key, defined, used, positions) VALUES ${Array(rows).fill("(?, ?, ?, ?, ?)").join(", ")}`;
 }
 
 function renameFile(commit: Commit, { from, to, contentHash }: { from: string; to: string; contentHash: string }): boolean {
