@@ -103,8 +103,8 @@ export function rankTexts(query: CodeQuery, candidates: readonly RankedOutline[]
   const parsed = new Set(candidates.flatMap(({ chunk }) => (chunk.kind === "text" ? [] : [chunk.language])));
   const scored = candidates.map(({ chunk, fused, defines, sum, factor }, index) => {
     const score = sum + PHRASE * pasted[index]! + TEXT_TERMS * textTerms[index]!;
-    // A name typed alone asks for its declaration.
-    const form = query.bare && defines ? 1 : formFactor(chunk, parsed.has(chunk.language));
+    // A name typed alone asks for its declaration, wherever it is.
+    const form = query.bare && defines ? 1 : formFactor(chunk, { bare: query.bare, parsed: parsed.has(chunk.language) });
     return { chunk, fused, defines, score: score * form * factor };
   });
   return saturate(scoreFiles(scored).sort(best));
@@ -265,10 +265,11 @@ function termShares(words: readonly string[], lowerTexts: readonly (readonly str
   return present.map((has) => (total === 0 ? 0 : weights.reduce((sum, weight, word) => sum + (has[word] ? weight : 0), 0) / total));
 }
 
-/** Returns the factor of a chunk by what it is; `parsed` where the language has definitions. */
-function formFactor(chunk: CodeChunk, parsed: boolean): number {
+/** Returns the factor of a chunk by what it is: `parsed` where the language has definitions, `bare` for a name typed alone. */
+function formFactor(chunk: CodeChunk, { bare, parsed }: { readonly bare: boolean; readonly parsed: boolean }): number {
   const { kind, name } = chunk;
   let factor = isOnlyDeclared(chunk) ? ONLY_DECLARED : 1;
+  if (bare) return factor;
   if (kind === "text" && parsed) factor *= UNDEFINED_TEXT;
   if (kind === "method") factor *= ONE_METHOD;
   if (name !== undefined && /^[_#]/.test(name)) factor *= PRIVATE_NAME;

@@ -94,6 +94,8 @@ describe("ranking code", () => {
     const method = candidate("a.ts", { kind: "method", name: "_run" }, { defines: true });
     const named = candidate("b.ts", { name: "_run" }, { defines: true });
     expect(order("_run", [method, named])[0]).toBe("a.ts#0");
+    // A macro may define a name that no grammar sees.
+    expect(ranked({ kind: "text" }, "lock")[0]).toBe("a.ts#0");
   });
 
   it("does not demote the declaration of a name that is typed alone", () => {
