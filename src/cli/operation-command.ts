@@ -83,6 +83,7 @@ async function runOperation(
     assertFound(operation, output);
     if (call.json) printJson(host, output);
     else print(host, viewText(operation, resolved, output, host));
+    if (!call.json) noteCommas(host, given.tags);
     if (operation.cli?.attention?.(output)) call.endWith(EXIT_ATTENTION);
   } catch (error) {
     throw host.signal.aborted ? interruption(operation, error) : translateToCli(operation, operations, error);
@@ -91,6 +92,12 @@ async function runOperation(
     await telemetry.close(); // before Cairn, because it reads the last metrics
     await cairn.close();
   }
+}
+
+/** Says that a comma is part of a tag: other tools separate labels by commas. */
+function noteCommas(host: Host, tags: unknown): void {
+  const joined = Array.isArray(tags) ? tags.find((tag) => /^[^\s,]+(?:,[^\s,]+)+$/.test(String(tag))) : undefined;
+  if (joined !== undefined) host.stderr.write(`cairn: ${JSON.stringify(joined)} is one tag. For several, repeat --tags.\n`);
 }
 
 /** Fields that hold a time. */

@@ -201,6 +201,13 @@ describe("a command", () => {
       expect((await s.cairn(argv)).stdout).not.toMatch(/unknown|OUTDATED/);
   });
 
+  it("notes that tags are not separated by commas", async () => {
+    const { code, stderr } = await s.cairn(["save", "one", "--tags", "parser,wip"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'cairn: "parser,wip" is one tag. For several, repeat --tags.\n' });
+    expect((await s.cairn(["save", "two", "--tags", "parser", "--tags", "a, b"])).stderr).toBe("");
+    expect((await s.cairn(["save", "three", "--tags", "parser,wip", "--json"])).stderr).toBe("");
+  });
+
   it("says what a cancelled call leaves behind", async () => {
     const cancelled = AbortSignal.abort();
     const { code, stderr } = await s.cairn(["checkpoint", "prune", "--keep-last", "1"], { signal: cancelled });
