@@ -12,21 +12,24 @@ import { table } from "./terminal/table.ts";
 
 const KEY: Flag = { name: "key", kind: "text", description: "A configuration key, such as http.port.", placeholder: "key" };
 
-/** `cairn config get [key]`: prints the effective configuration and the source of each value, or one value. */
+/** `cairn config get [key]`: prints the effective configuration and the source of each value, those of a group such as `http`, or one value. */
 export const configGetCommand: Command = {
   path: ["config", "get"],
-  summary: "Show the effective configuration and the source of each value, or one value.",
+  summary: "Show the effective configuration and the source of each value, one group or one value.",
   description:
     "Precedence: flags, environment variables (CAIRN_HTTP_PORT for http.port), cairn.config.json of the project, ~/.cairn/config.json, defaults.",
   flags: [KEY],
   positional: ["key"],
-  examples: ["cairn config get", "cairn config get http.port", "cairn config get --set http.port=8080 --json"],
+  examples: ["cairn config get", "cairn config get http", "cairn config get http.port", "cairn config get --set http.port=8080 --json"],
   usesProject: true,
   async run({ host, json, config, values }) {
     const loaded = config();
-    const settings = showConfig(loaded);
-    if (values.key !== undefined) {
-      const setting = settings.find(({ key }) => key === assertKey(values.key))!;
+    const group = values.key === undefined ? "" : `${String(values.key)}.`;
+    const settings = showConfig(loaded).filter(({ key }) => key === values.key || key.startsWith(group));
+    const isGroup = settings.some(({ key }) => key !== values.key);
+    if (values.key !== undefined && !isGroup) {
+      const wanted = assertKey(values.key);
+      const setting = settings.find(({ key }) => key === wanted)!;
       if (json) return printJson(host, setting);
       return print(host, escapeControls(formatValue(setting)));
     }

@@ -116,6 +116,19 @@ describe("config set and unset", () => {
     expect(stdout).toContain("In effect: 9000 (environment CAIRN_HTTP_PORT)");
   });
 
+  it("show one group, or one value", async () => {
+    const { stdout } = await s.cairn(["config", "get", "http"]);
+    expect(stdout).toMatch(/^KEY +VALUE +FROM\nhttp\.host /);
+    expect(
+      stdout
+        .trimEnd()
+        .split("\n")
+        .slice(1)
+        .every((line) => line.startsWith("http.")),
+    ).toBe(true);
+    expect((await s.cairn(["config", "get", "htp"])).code).toBe(2);
+  });
+
   it("remove groups that become empty", () => {
     const content = { a: { b: { c: 1 } }, d: 2 };
     expect(setKey(content, ["a", "b", "c"], undefined)).toBe(true);

@@ -13,7 +13,7 @@ export interface ClientText {
 export function otherClients({ command, args }: Launch): ClientText[] {
   const plain = [...args, "mcp"];
   const inWorkspace = [...plain, "--project", WORKSPACE];
-  const servers = (all: readonly string[]) => JSON.stringify({ mcpServers: { cairn: { command, args: all } } }, null, 2);
+  const servers = (all: readonly string[]) => JSON.stringify({ mcpServers: { cairn: { command, args: all } } });
   const toml = (words: readonly string[]) => words.map((word) => JSON.stringify(word)).join(", ");
   return [
     {
@@ -25,13 +25,13 @@ export function otherClients({ command, args }: Launch): ClientText[] {
     {
       client: "opencode",
       where: "~/.config/opencode/opencode.json",
-      text: JSON.stringify({ mcp: { cairn: { type: "local", command: [command, ...plain] } } }, null, 2),
+      text: JSON.stringify({ mcp: { cairn: { type: "local", command: [command, ...plain] } } }),
     },
     { client: "Cursor", where: ".cursor/mcp.json in the project", text: servers(inWorkspace) },
     {
       client: "VS Code",
       where: ".vscode/mcp.json in the project",
-      text: JSON.stringify({ servers: { cairn: { type: "stdio", command, args: inWorkspace } } }, null, 2),
+      text: JSON.stringify({ servers: { cairn: { type: "stdio", command, args: inWorkspace } } }),
     },
     { client: "Windsurf", where: "~/.codeium/windsurf/mcp_config.json", text: servers(plain) },
     { client: "Claude Desktop", where: "claude_desktop_config.json (Settings, Developer, Edit Config)", text: servers(plain) },

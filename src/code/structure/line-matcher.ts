@@ -58,7 +58,11 @@ function compile(pattern: string, ignoreCase: boolean): RE2JS {
     compiled = RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.replace(/^error parsing regexp: /, "").slice(0, 200) : "";
-    throw new CairnError("invalid_input", `pattern: ${reason}. The syntax is RE2, without backreferences and lookaround.`, { cause });
+    throw new CairnError(
+      "invalid_input",
+      `pattern: ${reason}. The syntax is RE2, without backreferences and lookaround. For an exact text, set \`fixed\`.`,
+      { cause },
+    );
   }
   if (compiled.programSize() > MAX_PROGRAM)
     throw new CairnError("invalid_input", "pattern: too many repetitions. Use * or + instead of large counts.");
