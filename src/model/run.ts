@@ -14,7 +14,7 @@ export interface RunCheckpointInfo {
   readonly version: number;
   readonly runId: string;
   readonly nodeId: string;
-  /** Increases within a run. A number is never reused, also not after a delete. */
+  /** Increases within a run. A number is never reused, not even after a delete. */
   readonly sequence: number;
   readonly timestamp: string;
   /** Bytes of the state, uncompressed. */

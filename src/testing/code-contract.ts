@@ -173,7 +173,7 @@ export const CODE_CASES: readonly StorageCase[] = [
     assert.deepEqual(await store.chunksOf("long.ts", []), []);
   }),
 
-  on("never reuses a chunk id, also not for a file that was removed and indexed again", async (store) => {
+  on("never reuses a chunk id, not even for a file that was removed and indexed again", async (store) => {
     const file = sampleFile("a.ts", ["alpha"]);
     await store.commit({ at: AT, files: [file] });
     const [before] = await store.chunksOf("a.ts");

@@ -80,7 +80,7 @@ export const RUN_CHECKPOINT_CASES: RunCases = {
     assert.equal((await store.history("r")).length, 7);
   },
 
-  "never reuses a sequence, also not after a delete": async (store) => {
+  "never reuses a sequence, not even after a delete": async (store) => {
     for (const nodeId of ["a", "b", "c"]) await store.save({ runId: "r", nodeId, state: bytes(nodeId) });
     await store.delete("r", "c");
     assert.equal((await store.save({ runId: "r", nodeId: "d", state: bytes("d") })).sequence, 4);
