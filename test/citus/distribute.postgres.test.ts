@@ -50,7 +50,7 @@ describe.skipIf(!citusUrl)("projects of a PostgreSQL that becomes the coordinato
     expect(await digest()).toEqual(before);
     await database.query(documentedStatement()); // nothing is left to do
 
-    // Connections and statements from before go on.
+    // Open connections and prepared statements continue.
     const found = await checkpoints.candidates({
       filter: {},
       limit: 5,

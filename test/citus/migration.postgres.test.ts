@@ -74,7 +74,7 @@ describe.skipIf(!citusUrl)("migration to Citus and back", () => {
     expect((await (await storage.find(which.id))!.checkpoints.list({ limit: 1, offset: 0, sortBy: "created_at" })).total).toBe(6);
   });
 
-  it("rolls back all projects, without those that were deleted on Citus", async () => {
+  it("rolls back all projects except one that was deleted on Citus", async () => {
     const where = place();
     const names = ["/undone/a", "/undone/b"];
     for (const name of names) await makeProject(where, name, 2);
@@ -87,7 +87,7 @@ describe.skipIf(!citusUrl)("migration to Citus and back", () => {
     expect(names.filter((name) => existsSync(projectFile(where, name)))).toEqual(["/undone/a"]);
   });
 
-  it("refuses writes to a fenced project, and says whether its migration runs", async () => {
+  it("refuses writes to a fenced project, and reports whether its migration runs", async () => {
     const project = "/fenced/on/a/worker";
     await fillProject(storage, project, { records: 2 });
     const { checkpoints } = (await storage.find(project))!;

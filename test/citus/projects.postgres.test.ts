@@ -44,7 +44,7 @@ describe.skipIf(!citusUrl)("projects on Citus", () => {
     for (const [schema, node] of places) if (!schema.startsWith("project_")) expect([schema, node]).toEqual([schema, undefined]);
   });
 
-  it("are searched one by one and all together, by keyword and by meaning", async () => {
+  it("are searched one by one and all together, in keyword, semantic and hybrid mode", async () => {
     const [, two] = nodes;
     for (const mode of ["keyword", "semantic", "hybrid"] as const) {
       const found = await two.checkpoints.searchAll({ query: "certificate expired", mode, ...all });
@@ -104,6 +104,24 @@ describe.skipIf(!citusUrl)("projects on Citus", () => {
     expect(await health.engine()).toMatch(/^PostgreSQL .*, Citus \d+/);
     expect(await health.check(probed)).toEqual([]);
     await shared.close();
+  });
+
+  it("continue on another worker after they were moved there, and end the event log at that point", async () => {
+    const storage = postgresStorage({ url: database.url, now: () => new Date().toISOString() });
+    const project = "/on/two";
+    const schema = projectDatabaseName(project);
+    const { checkpoints, events } = (await storage.find(project))!;
+    const before = await database.nodeOf(schema);
+    const other = (await database.workers()).map((url) => new URL(url)).find(({ host }) => host !== before)!;
+    await database.query(`SELECT citus_schema_move('${schema}', '${other.hostname}', ${other.port}, 'block_writes')`);
+    expect(await database.nodeOf(schema)).toBe(other.host);
+    const position = await events.head();
+    await checkpoints.put(sampleCheckpoint(project, { id: "moved" }));
+    await expect.poll(async () => (await events.readAfter(position, 10)).events).toMatchObject([{ id: "moved" }]);
+    expect((await nodes[0].checkpoints.search({ projectPath: project, query: "certificate expired" })).hits).not.toEqual([]);
+    await nodes[1].knowledge.save({ kind: "faq", question: "How?", answer: "So.", projectPath: project });
+    expect(await storage.checkRecords(project)).toMatchObject({ damaged: [], stale: [] });
+    await storage.close();
   });
 
   it("are deleted with their schema, and can be created again", async () => {

@@ -7,7 +7,7 @@ import type { PostgresDatabase } from "./driver.ts";
  */
 const SETTINGS = ["citus.enable_unsafe_triggers", "citus.allow_nested_distributed_execution"] as const;
 
-/** Distributes each new schema, also those that must stay on the coordinator. */
+/** Distributes each new schema, also schemas that must stay on the coordinator. */
 const DISTRIBUTE_ALL = "citus.enable_schema_based_sharding";
 
 /** Statement that returns the version of the extension, if the database has it. */

@@ -70,9 +70,10 @@ export interface EventQueries {
 export function postgresEventLog({ ask, change, schema }: EventQueries): EventLog {
   const prefix = schema === undefined ? "" : `${quoteName(schema)}.`;
   const table = `${prefix}events`;
+  // A transaction that this server has not begun is of another server, from which the log was moved or restored.
   const bounds = `SELECT h.horizon, pg_snapshot_xmax(pg_current_snapshot())::text AS xmax,
     (SELECT min(sequence) FROM ${table})::text AS oldest, (SELECT max(sequence) FROM ${table})::text AS newest,
-    EXISTS (SELECT 1 FROM ${table} WHERE transaction >= h.horizon) AS pending FROM (SELECT ${prefix}event_horizon() AS horizon) h`;
+    EXISTS (SELECT 1 FROM ${table} WHERE transaction >= h.horizon AND transaction < pg_snapshot_xmax(pg_current_snapshot())) AS pending FROM (SELECT ${prefix}event_horizon() AS horizon) h`;
   const columns =
     "e.sequence::text AS sequence, e.transaction::text AS transaction, e.at, e.kind, e.action, e.id, e.project, e.status, e.run_sequence";
 
