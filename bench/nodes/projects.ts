@@ -42,6 +42,7 @@ export async function measureProjects(bench: Bench, sizes: readonly number[]): P
         search_all: async () => {
           const answer = await cairn.checkpoints.searchAll({ query: "parser", topK: 10, mayTouch: () => true });
           found = answer.hits.length;
+          if (answer.partial) throw new Error(`A search of all ${size} projects was partial.`);
         },
         project_list: () => cairn.stats.projects({ limit: 100, mayTouch: () => true }),
       },
