@@ -246,27 +246,30 @@ export function cosines(
   return found;
 }
 
-/** Returns the cosine of each chunk with the query, for chunks whose keys are known in this snapshot. */
+/** Returns the cosine of each record's best piece with the query, for records whose keys are known in this snapshot. */
 export function cosinesByKey(
   tx: SqliteTx,
-  { collection }: EmbeddedRecords,
+  { collection, slots }: EmbeddedRecords,
   versionId: number,
   query: Float32Array,
   records: readonly Keyed[],
 ): Map<string, number> {
   const vectors = findCollection(tx, collection, versionId);
   const ids = new Map(records.map(({ key, id }) => [key, id]));
+  const ofRecord =
+    slots === 1 ? "v.key = wanted.value" : `v.key BETWEEN wanted.value * ${slots} AND wanted.value * ${slots} + ${slots - 1}`;
   const rows = tx.all<{ key: number; vector: Uint8Array }>(
-    "SELECT v.key, v.vector FROM json_each(?) wanted CROSS JOIN vectors v ON v.collection_id = ? AND v.key = wanted.value",
+    `SELECT wanted.value AS key, v.vector FROM json_each(?) wanted CROSS JOIN vectors v ON v.collection_id = ? AND ${ofRecord}`,
     JSON.stringify(vectors ? [...ids.keys()] : []),
     vectors?.id ?? null,
   );
-  return new Map(
-    rows.flatMap(({ key, vector }) => {
-      const cosine = cosineTo(query, vector);
-      return cosine === undefined ? [] : [[ids.get(key)!, cosine] as const];
-    }),
-  );
+  const best = new Map<string, number>();
+  for (const { key, vector } of rows) {
+    const cosine = cosineTo(query, vector);
+    const id = ids.get(key)!;
+    if (cosine !== undefined && cosine > (best.get(id) ?? Number.NEGATIVE_INFINITY)) best.set(id, cosine);
+  }
+  return best;
 }
 
 function readVersions(tx: SqliteTx, collection: CollectionName): EmbeddingVersion[] {

@@ -21,7 +21,7 @@ import { recordTerms } from "../../../text/terms.ts";
 import type { DatabaseHandle } from "../driver/databases.ts";
 import type { SqliteTx, SqlValue } from "../driver/driver.ts";
 import { sqliteDeletable } from "./deleted-records.ts";
-import { cosines, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
+import { cosines, cosinesByKey, type EmbeddedRecords, putRecordVectors, removeRecordVectors, sqliteEmbeddings } from "./embeddings.ts";
 import { putTerms, rankByKeywords, removeTerms, type Where } from "./full-text.ts";
 import { claimKey, recordOfKey, releaseKey } from "./idempotency.ts";
 import { matchingIds, nearest, type VectorSearcher } from "./nearest.ts";
@@ -163,9 +163,14 @@ export function sqliteKnowledge(database: DatabaseHandle, vectors: VectorSearche
       const where = whereOf(filter);
       const db = await database();
       const near = semantic && nearest(db, database, vectors, RECORDS, { ...semantic, limit: semanticLimit, where, signal });
-      const keyword = text === undefined ? [] : db.read((tx) => rankByKeywords(tx, FULL_TEXT, text, where, limit));
+      near?.catch(() => {}); // awaited below, unless something else fails first
+      const { keyword, similarities } = db.read((tx) => {
+        const found = text === undefined ? [] : rankByKeywords(tx, FULL_TEXT, text, where, limit);
+        // Usually the scan thread is still working.
+        return { keyword: found, similarities: semantic && cosinesByKey(tx, RECORDS, semantic.versionId, semantic.vector, found) };
+      });
       const { ranked = [], incomplete } = (await near) ?? {};
-      return { keyword, semantic: ranked, incomplete };
+      return { keyword, semantic: ranked, similarities, incomplete };
     },
 
     async matching(filter, limit) {
