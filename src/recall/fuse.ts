@@ -109,6 +109,25 @@ export function codeShare(text: string): number {
   return sample === "" ? 0 : sample.replace(/[^{}()[\];=<>_|&*/\\+$@#`"']+/g, "").length / sample.length;
 }
 
+/** Points for the function that a second model finds most similar. From 0.1 to 0.3 the result is flat. */
+const SECOND_OPINION = 0.2;
+
+/** Returns whether the records are so much like functions that a second model is worth its time. */
+export function wantsSecondOpinion(codeShare: number): boolean {
+  return codeShare > CODE_SHARES[0];
+}
+
+/**
+ * Returns points for the cosines of a second model: none for the least similar record, most for the most similar one, and the fewer the
+ * more the records are prose. The models were trained on different texts, and fail on different functions.
+ */
+export function secondOpinion(cosines: readonly number[], codeShare: number): number[] {
+  const floor = Math.min(...cosines);
+  const range = Math.max(...cosines) - floor;
+  const most = SECOND_OPINION * ramp(codeShare, CODE_SHARES);
+  return cosines.map((cosine) => (range > 0 ? (most * (cosine - floor)) / range : 0));
+}
+
 /** Words below which a record is short: a greeting resembles any question, because nothing in it differs. */
 const SHORT_WORDS = 12;
 const SHORT_SHARE = 0.4;

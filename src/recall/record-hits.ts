@@ -1,6 +1,16 @@
 import { newestFirst } from "../model/record-order.ts";
 import type { RecordStore } from "../ports/recall-store.ts";
-import { type Candidate, codeShare, fuse, neighbourShare, recencyWeight, recordWeight, shortness } from "./fuse.ts";
+import {
+  type Candidate,
+  codeShare,
+  fuse,
+  neighbourShare,
+  recencyWeight,
+  recordWeight,
+  secondOpinion,
+  shortness,
+  wantsSecondOpinion,
+} from "./fuse.ts";
 import type { Found, Ranking, RescoredHits } from "./search.ts";
 
 export interface Hit<RecordType> {
@@ -31,7 +41,7 @@ const RECENCY_DECAY = 0.8;
  */
 export async function readRecordHits<RecordType extends { readonly id: string; readonly createdOrder: string }>(
   store: Pick<RecordStore<RecordType, never>, "getMany">,
-  ranking: Pick<Ranking<unknown>, "query" | "order" | "candidates" | "fused" | "signals" | "cosine" | "found">,
+  ranking: Pick<Ranking<unknown>, "query" | "order" | "candidates" | "fused" | "signals" | "cosine" | "found" | "secondCosines">,
   { topK, textOf, belong, newest }: ReadHits<RecordType>,
 ): Promise<RescoredHits<Hit<RecordType>>> {
   const records = new Map<string, RecordType>();
@@ -94,10 +104,14 @@ export async function readRecordHits<RecordType extends { readonly id: string; r
       adjacent(id).filter((other) => scores.has(other) && belong?.(records.get(id)!, records.get(other)!) === true),
     ]),
   );
+  const doubted = wantsSecondOpinion(signals.codeShare) ? order.slice(0, POOL).filter((id) => records.has(id)) : [];
+  const cosines = doubted.length > 1 ? await ranking.secondCosines?.(texts(doubted)) : undefined;
+  const points = new Map(secondOpinion(cosines ?? [], signals.codeShare).map((value, index) => [doubted[index]!, value]));
   const places = new Map(recentIds.map((id, index) => [id, recency * RECENCY_DECAY ** index]));
   const rescored = [...scores].map(([id, score]) => ({
     id,
-    score: score + share * Math.max(0, ...belonging.get(id)!.map((other) => scores.get(other)!)) + (places.get(id) ?? 0),
+    score:
+      score + share * Math.max(0, ...belonging.get(id)!.map((other) => scores.get(other)!)) + (places.get(id) ?? 0) + (points.get(id) ?? 0),
   }));
   const neighbours = [...belonging.values()].some((others) => others.length > 0) ? share : 0;
   return { hits: hitsOf(rescored), damaged, weights: { ...signals, semantic: weight, neighbours, recent: recency > 0 } };

@@ -63,6 +63,8 @@ export interface Ranking<Filter> {
   readonly weight: number;
   readonly cosine: (id: string) => number | undefined;
   readonly found: (id: string) => Found;
+  /** Returns the cosines of texts to the query by a second model; `undefined` where there is none. */
+  readonly secondCosines?: ((texts: readonly string[]) => Promise<readonly number[] | undefined>) | undefined;
   /** The embedding version of the semantic ranking; absent if keywords alone were ranked. */
   readonly version?: EmbeddingVersion | undefined;
 }
@@ -136,7 +138,10 @@ export async function searchRecords<Filter extends object, HitType>(
       damaged = [],
       incomplete,
       weights,
-    } = await rescoreAndRead({ ...ranked.ranking, query, filter, version: vector?.version });
+    } = await rescoreAndRead({
+      ...{ ...ranked.ranking, query, filter, version: vector?.version },
+      secondCosines: (texts) => secondCosines(embedders, vector?.version, [text, ...texts], signal),
+    });
     const changed = ranked.incomplete || incomplete === true;
     if (changed && attempt < ATTEMPTS) continue;
     const degraded = [
@@ -191,6 +196,28 @@ async function embedQuery(
   // The weight is an improvement, not a condition: a vocabulary that cannot be read fails no search.
   const coverage = (await embedder.coverage?.(text).catch(() => 1)) ?? 1;
   return { version, vector: { versionId, vector: vectors[0]!, version, coverage } };
+}
+
+/** The model that gets a second opinion, and the name of the one that gives it. Larger models need none. */
+const SECOND_MODEL = { of: "all-MiniLM-L6-v2", by: "static" };
+/** Milliseconds that a search waits for the second opinion, and characters of a text that it reads. */
+const SECOND_MS = 500;
+const SECOND_CHARS = 2_000;
+
+/** Returns the cosines of a query to texts by a second model; `undefined` if it has none or does not answer in time. */
+async function secondCosines(
+  embedders: Embedders,
+  version: EmbeddingVersion | undefined,
+  [query = "", ...texts]: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<readonly number[] | undefined> {
+  if (version?.model !== SECOND_MODEL.of || !embedders.names.includes(SECOND_MODEL.by)) return undefined;
+  const embedder = await embedders.named(SECOND_MODEL.by).catch(() => undefined);
+  if (!embedder) return undefined;
+  const read = [query, ...texts].map((text) => text.slice(0, SECOND_CHARS));
+  const { vectors } = await embedWithin(embedder, read, { timeoutMs: SECOND_MS, purpose: "document", signal });
+  const [asked, ...others] = vectors ?? [];
+  return asked && others.map((vector) => vector.reduce((sum, value, index) => sum + value * asked[index]!, 0));
 }
 
 async function currentVersion(embeddings: EmbeddingStore): Promise<EmbeddingVersion | undefined> {

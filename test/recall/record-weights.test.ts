@@ -8,7 +8,9 @@ import {
   neighbourShare,
   recencyWeight,
   recordWeight,
+  secondOpinion,
   shortness,
+  wantsSecondOpinion,
 } from "../../src/recall/fuse.ts";
 
 const ranked = (scores: readonly number[], matched?: number): KeywordRanked[] =>
@@ -29,6 +31,17 @@ describe("the semantic weight of records", () => {
     ["for an unknown language no more than 0.3 of it", { coverage: 0, codeShare: 0, keywordLead: 0, matched: 0 }, 0.27],
   ])("is %s", (_, signals, expected) => {
     expect(recordWeight({ matched: 1, ...signals })).toBeCloseTo(expected, 10);
+  });
+});
+
+describe("the second opinion", () => {
+  it("adds points to functions by their place between the least and the most similar one, and none to prose", () => {
+    expect(secondOpinion([0.2, 0.6, 0.4], 0.13)).toEqual([0, 0.2, expect.closeTo(0.1, 10)]);
+    expect(secondOpinion([0.2, 0.6], 0.075)).toEqual([0, expect.closeTo(0.1, 10)]);
+    expect(secondOpinion([0.2, 0.6], 0.01)).toEqual([0, 0]);
+    expect(secondOpinion([0.5, 0.5], 0.13)).toEqual([0, 0]);
+    expect(secondOpinion([], 0.13)).toEqual([]);
+    expect([wantsSecondOpinion(0.01), wantsSecondOpinion(0.05)]).toEqual([false, true]);
   });
 });
 
