@@ -2,6 +2,7 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { startModules } from "./cli/start-modules.mjs";
 
 const dist = resolve(import.meta.dirname, "../dist");
 const bundle = join(dist, "bundle");
@@ -11,7 +12,7 @@ const table = join(dist, "cli", "command-table.json");
 const LOADER = join(dist, "cli", "load-bundle.js");
 const buildInfo = join(dist, ".tsbuildinfo");
 
-/** What a command on SQLite loads, besides the modules of help. */
+/** What a command on SQLite imports, besides the modules of help. */
 const CORE = [
   "cli/run-command.js",
   "cli/operation-command.js",
@@ -26,6 +27,8 @@ const CORE = [
 ];
 /** Modules of Node that few commands use. Each takes about 0.6 ms to load. */
 const DEFERRED_MODULES = ["child_process", "fs/promises", "net", "perf_hooks", "timers/promises", "v8", "zlib"];
+/** What a command on SQLite imports and `checkpoint list` does not use. */
+const DEFERRED_FILE = "rest";
 const BUNDLED_PACKAGES = /^(zod|@opentelemetry\/api)(\/|$)/;
 
 if (!isCurrent()) {
@@ -44,12 +47,14 @@ function isCurrent() {
 /** Bundles the compiled files of the command line. Packages stay outside, except for the two that every command loads. */
 async function writeBundle() {
   const start = importedBy(["cli/start.js", "cli/help.js"]);
+  const needed = await startModules(dist, CORE);
   const core = importedBy(CORE);
   const groups = [
-    { name: "help", priority: 2, test: (id) => start.has(id) },
-    { name: "core", priority: 1, test: (id) => core.has(id) || id.includes("node_modules") },
+    { name: "help", priority: 3, test: (id) => start.has(id) },
+    { name: "core", priority: 2, test: (id) => (core.has(id) && needed.has(id)) || id.includes("node_modules") },
+    { name: DEFERRED_FILE, priority: 1, test: (id) => core.has(id) },
   ];
-  await write("start", { groups });
+  await write("start", { groups, includeDependenciesRecursively: false });
   for (const file of readdirSync(draft)) wrap(join(draft, file));
   await write("main", false); // one file, because Node itself loads it
   chmodSync(join(draft, "main.cjs"), 0o755); // the command `cairn` is this file
@@ -70,7 +75,8 @@ async function write(entry, codeSplitting) {
     input: { [entry]: join(dist, "cli", `${entry}.js`) },
     platform: "node",
     external: (id) => id.endsWith("/commands.js") || (!/^[./]/.test(id) && !BUNDLED_PACKAGES.test(id)),
-    plugins: [{ name: "import-module", transform: callImportModule, renderChunk: (code) => readClock(deferModules(code)) }],
+    preserveEntrySignatures: "allow-extension",
+    plugins: [{ name: "import-module", transform: callImportModule, renderChunk: (code) => readClock(deferModules(deferFile(code))) }],
     checks: { ineffectiveDynamicImport: false },
   });
   const names = { entryFileNames: "[name].cjs", chunkFileNames: "[name]-[hash].cjs" };
@@ -95,12 +101,24 @@ async function callImportModule(code, id) {
 /** Replaces `let node_net = require("node:net")` with a property that loads the module on first use. */
 function deferModules(code) {
   return DEFERRED_MODULES.reduce((result, name) => {
-    const id = name.replace("/", "_");
-    const [declaration, variable] = [`let node_${id} = require("node:${name}");`, new RegExp(`\\bnode_${id}\\b`, "g")];
-    if (!result.includes(declaration)) return result;
-    const load = `{ const value = require("node:${name}"); Object.defineProperty(this, "module", { value }); return value; }`;
-    return `const deferred_${id} = { get module() ${load} };\n${result.replace(declaration, "").replace(variable, `deferred_${id}.module`)}`;
+    const id = `node_${name.replace("/", "_")}`;
+    return defer(result, id, `let ${id} = require("node:${name}");`);
   }, code);
+}
+
+/** Does the same for the file with the modules that `checkpoint list` does not use. */
+function deferFile(code) {
+  const id = `require_${DEFERRED_FILE}`;
+  const [declaration] = code.match(new RegExp(`const ${id} = require\\("[^"]+"\\);`)) ?? [];
+  return declaration ? defer(code, id, declaration) : code;
+}
+
+function defer(code, id, declaration) {
+  if (!code.includes(declaration)) return code;
+  const required = declaration.slice(declaration.indexOf("require("));
+  const load = `{ const value = ${required} Object.defineProperty(this, "module", { value }); return value; }`;
+  const rest = code.replace(declaration, "").replace(new RegExp(`\\b${id}\\b`, "g"), `deferred_${id}.module`);
+  return `const deferred_${id} = { get module() ${load} };\n${rest}`;
 }
 
 /** Replaces `performance.now()`, because Node loads ten modules for the global `performance`. The clock of `process.hrtime` is the same. */
