@@ -26,7 +26,7 @@ const CORE = [
   "stores/sqlite/systems/storage.js",
 ];
 /** Modules of Node that few commands use. Each takes about 0.6 ms to load. */
-const DEFERRED_MODULES = ["child_process", "fs/promises", "net", "perf_hooks", "timers/promises", "v8", "zlib"];
+const DEFERRED_MODULES = ["child_process", "events", "fs/promises", "module", "net", "perf_hooks", "timers/promises", "util", "v8", "vm", "zlib"];
 /** What a command on SQLite imports and `checkpoint list` does not use. */
 const DEFERRED_FILE = "rest";
 const BUNDLED_PACKAGES = /^(zod|@opentelemetry\/api)(\/|$)/;
@@ -76,7 +76,7 @@ async function write(entry, codeSplitting) {
     platform: "node",
     external: (id) => id.endsWith("/commands.js") || (!/^[./]/.test(id) && !BUNDLED_PACKAGES.test(id)),
     preserveEntrySignatures: "allow-extension",
-    plugins: [{ name: "import-module", transform: callImportModule, renderChunk: (code) => readClock(deferModules(deferFile(code))) }],
+    plugins: [{ name: "import-module", transform: callImportModule, ...(codeSplitting && { renderChunk: deferAll }) }],
     checks: { ineffectiveDynamicImport: false },
   });
   const names = { entryFileNames: "[name].cjs", chunkFileNames: "[name]-[hash].cjs" };
@@ -96,6 +96,10 @@ async function callImportModule(code, id) {
   let result = code;
   for (const start of found.reverse()) result = `${result.slice(0, start)}importModule${result.slice(start + "import".length)}`;
   return { code: result };
+}
+
+function deferAll(code) {
+  return readClock(deferModules(deferFile(code)));
 }
 
 /** Replaces `let node_net = require("node:net")` with a property that loads the module on first use. */

@@ -12,7 +12,6 @@ import {
   type Stats,
   writeFileSync,
 } from "node:fs";
-import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 
 const DIGEST_BYTES = 32;
@@ -49,18 +48,23 @@ export function codeCacheFolder(env: NodeJS.ProcessEnv): string | undefined {
   if (env.NODE_DISABLE_COMPILE_CACHE) return undefined;
   try {
     const folder = join(userCache(env), "cairn", "code");
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const stats = lstatSync(folder);
+    const stats = lstatSync(folder, { throwIfNoEntry: false }) ?? makeFolder(folder);
     return stats.isDirectory() && isOwn(stats) ? folder : undefined;
   } catch {
     return undefined; // without a home or on a read-only disk the command runs without the cache
   }
 }
 
+function makeFolder(folder: string): Stats {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return lstatSync(folder);
+}
+
 function userCache(env: NodeJS.ProcessEnv): string {
+  const home = () => process.getBuiltinModule("node:os").homedir();
   const given = process.platform === "win32" ? env.LOCALAPPDATA : env.XDG_CACHE_HOME;
   if (given && isAbsolute(given)) return given;
-  return process.platform === "darwin" ? join(homedir(), "Library", "Caches") : join(homedir(), ".cache");
+  return process.platform === "darwin" ? join(home(), "Library", "Caches") : join(home(), ".cache");
 }
 
 /** Reports whether only this user can write. Windows protects the profile folder with access lists instead of modes. */

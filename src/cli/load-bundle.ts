@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import module, { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { Script } from "node:vm";
 import { type CodeCache, codeCacheFolder, openCodeCache } from "./code-cache.ts";
@@ -20,8 +19,7 @@ export function loadBundle(entry: string): unknown {
     loaded.set(file, own);
     const source = readFileSync(file, "latin1"); // the build writes ASCII, which is read fastest so
     if (source.length >= CACHED_FROM_CHARS) cache ??= openCodeCache(process.env);
-    const outside = createRequire(file);
-    const requireFrom = (id: string) => (id.startsWith("./") ? load(join(dirname(file), id)) : outside(id));
+    const requireFrom = (id: string) => (id.startsWith("./") ? load(join(dirname(file), id)) : requireOutside(file, id));
     compile(file, source, cache)(own.exports, requireFrom, own, file, dirname(file), importModule);
     return own.exports;
   };
@@ -38,6 +36,11 @@ function compile(file: string, source: string, cache: CodeCache | undefined): Ru
   return script.runInThisContext();
 }
 
+/** Loads a module of Node, or else a package. Node's `require` takes longer, and its `node:module` loads the loader of ES modules. */
+function requireOutside(file: string, id: string): unknown {
+  return process.getBuiltinModule(id) ?? process.getBuiltinModule("node:module").createRequire(file)(id);
+}
+
 /** Imports what is outside the bundle. Code from the cache has no `import()` of its own. */
 function importModule(specifier: string): Promise<unknown> {
   return import(specifier);
@@ -45,7 +48,8 @@ function importModule(specifier: string): Promise<unknown> {
 
 /** Lets Node 22.8 and newer keep the compiled code of packages. Its default folder is shared by all users of the machine. */
 export function cacheModules(): void {
-  const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown };
+  if (process.versions.node.startsWith("20.")) return;
+  const { enableCompileCache } = process.getBuiltinModule("node:module") as { enableCompileCache?: (folder: string) => unknown };
   const folder = enableCompileCache && codeCacheFolder(process.env);
   if (folder !== undefined) enableCompileCache!(folder);
 }
