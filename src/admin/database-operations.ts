@@ -3,7 +3,7 @@ import type { DatabaseReport } from "../model/database-report.ts";
 import { LIMITS } from "../model/limits.ts";
 import { resolveScope } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import { PlaceFields } from "../operations/schemas.ts";
+import { PlaceFields } from "../operations/write-schemas.ts";
 
 export const databaseCheck = operation({
   name: "database_check",

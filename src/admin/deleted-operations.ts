@@ -2,7 +2,7 @@ import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch, resolveDatabase } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import { OLDER_THAN_FORMS, OlderThan, PlaceFields } from "../operations/schemas.ts";
+import { OLDER_THAN_FORMS, OlderThan, PlaceFields } from "../operations/write-schemas.ts";
 import { olderThanTime } from "../text/point-in-time.ts";
 
 export const deletedPurge = operation({

@@ -3,7 +3,8 @@ import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { text } from "../operations/schemas.ts";
 import { rowText } from "./operations.ts";
-import { CheckpointOutput, DayCounts, FilterFields, TextFilter, UtcOffset } from "./wire-schemas.ts";
+import { DayCounts, UtcOffset } from "./search-schemas.ts";
+import { CheckpointOutput, FilterFields, TextFilter } from "./wire-schemas.ts";
 
 export const checkpointListAll = operation({
   name: "checkpoint_list_all",

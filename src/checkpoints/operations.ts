@@ -1,41 +1,30 @@
 import { z } from "zod";
-import { AnchorFields, CodePath, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
+import { AnchorFields } from "../freshness/anchor-fields.ts";
+import { CodePath, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
+import { once } from "../model/once.ts";
 import { operation } from "../operations/operation.ts";
-import {
-  Context,
-  Damaged,
-  Deletion,
-  damagedField,
-  damagedNote,
-  Explain,
-  Id,
-  IdempotencyKey,
-  ListDeleted,
-  MatchField,
-  MaxTokens,
-  ProjectPath,
-  redactionNote,
-  Tags,
-  text,
-  WeightsField,
-  weightsNote,
-} from "../operations/schemas.ts";
+import { Context, Damaged, damagedField, damagedNote, Id, ListDeleted, MaxTokens, ProjectPath, Tags, text } from "../operations/schemas.ts";
+import { Explain, MatchField, WeightsField, weightsNote } from "../operations/search-schemas.ts";
+import { Deletion, IdempotencyKey, redactionNote } from "../operations/write-schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
 import type { Hit } from "../recall/record-hits.ts";
 import { fitNote } from "../text/fit-records.ts";
 import { fitCheckpoints } from "./fit.ts";
+import { SearchResult } from "./search-schemas.ts";
 import type { SavedCheckpoint } from "./service.ts";
-import { CheckpointOutput, FilterFields, SearchResult, TextFilter } from "./wire-schemas.ts";
+import { CheckpointOutput, FilterFields, TextFilter } from "./wire-schemas.ts";
 
-export const SavedOutput = CheckpointOutput.extend({
-  embedding_pending: z.boolean().optional().describe("true: found by keyword now, semantically once it is embedded."),
-  redacted: z
-    .array(z.object({ kind: z.string(), field: z.string(), count: z.int() }))
-    .optional()
-    .describe("Secrets that were removed."),
-});
+export const SavedOutput = once(() =>
+  CheckpointOutput.extend({
+    embedding_pending: z.boolean().optional().describe("true: found by keyword now, semantically once it is embedded."),
+    redacted: z
+      .array(z.object({ kind: z.string(), field: z.string(), count: z.int() }))
+      .optional()
+      .describe("Secrets that were removed."),
+  }),
+);
 
 export const toSavedOutput = ({ embedded, ...checkpoint }: SavedCheckpoint) =>
   embedded ? checkpoint : { ...checkpoint, embeddingPending: true };
@@ -43,15 +32,16 @@ export const toSavedOutput = ({ embedded, ...checkpoint }: SavedCheckpoint) =>
 export const checkpointSave = operation({
   name: "checkpoint_save",
   summary: "Save your progress so that a later session can resume it.",
-  input: z.strictObject({
-    project_path: ProjectPath,
-    summary: text(LIMITS.summaryChars, 1).describe("One line: what is done and what comes next."),
-    description: text(LIMITS.descriptionChars).optional().describe("Details that a later session needs."),
-    context: Context.optional().describe("Facts as key/value pairs, such as branch or failing test."),
-    tags: Tags.optional().describe("Labels."),
-    ...AnchorFields,
-    idempotency_key: IdempotencyKey,
-  }),
+  input: () =>
+    z.strictObject({
+      project_path: ProjectPath,
+      summary: text(LIMITS.summaryChars, 1).describe("One line: what is done and what comes next."),
+      description: text(LIMITS.descriptionChars).optional().describe("Details that a later session needs."),
+      context: Context.optional().describe("Facts as key/value pairs, such as branch or failing test."),
+      tags: Tags.optional().describe("Labels."),
+      ...AnchorFields,
+      idempotency_key: IdempotencyKey,
+    }),
   output: SavedOutput,
   access: "write",
   annotations: { idempotent: false },
@@ -76,26 +66,28 @@ export const checkpointSave = operation({
 export const checkpointSearch = operation({
   name: "checkpoint_search",
   summary: "Find checkpoints of this project by semantic and keyword search.",
-  input: z.strictObject({
-    project_path: ProjectPath,
-    query: text(LIMITS.queryChars, 1).describe("A question or keywords."),
-    top_k: z.int().min(1).max(LIMITS.listMax).default(5),
-    mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
-    ...FilterFields,
-    fresh_only: FreshOnly,
-    max_tokens: MaxTokens,
-    explain: Explain,
-    code_path: CodePath,
-  }),
-  output: z.object({
-    results: z.array(SearchResult),
-    match: MatchField,
-    weights: WeightsField,
-    degraded: z.array(z.string()).describe("What the search had to do without."),
-    damaged: Damaged,
-    model: z.string().optional(),
-    note: z.string().optional().describe("What was omitted and how to get it."),
-  }),
+  input: () =>
+    z.strictObject({
+      project_path: ProjectPath,
+      query: text(LIMITS.queryChars, 1).describe("A question or keywords."),
+      top_k: z.int().min(1).max(LIMITS.listMax).default(5),
+      mode: z.enum(["hybrid", "semantic", "keyword"]).default("hybrid"),
+      ...FilterFields,
+      fresh_only: FreshOnly,
+      max_tokens: MaxTokens,
+      explain: Explain,
+      code_path: CodePath,
+    }),
+  output: () =>
+    z.object({
+      results: z.array(SearchResult),
+      match: MatchField,
+      weights: WeightsField,
+      degraded: z.array(z.string()).describe("What the search had to do without."),
+      damaged: Damaged,
+      model: z.string().optional(),
+      note: z.string().optional().describe("What was omitted and how to get it."),
+    }),
   access: "read",
   limits: { timeoutMs: LIMITS.searchTimeoutMs },
   toolset: "core",
@@ -128,8 +120,8 @@ export const checkpointSearch = operation({
 export const checkpointGet = operation({
   name: "checkpoint_get",
   summary: "Read one checkpoint in full.",
-  input: z.strictObject({ project_path: ProjectPath, id: Id, max_tokens: MaxTokens, code_path: CodePath }),
-  output: CheckpointOutput.extend({ note: z.string().optional() }),
+  input: () => z.strictObject({ project_path: ProjectPath, id: Id, max_tokens: MaxTokens, code_path: CodePath }),
+  output: () => CheckpointOutput.extend({ note: z.string().optional() }),
   access: "read",
   toolset: "core",
   cli: {
@@ -173,25 +165,27 @@ export const checkpointGet = operation({
 export const checkpointList = operation({
   name: "checkpoint_list",
   summary: "List this project's checkpoints, newest first.",
-  input: z.strictObject({
-    project_path: ProjectPath,
-    limit: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
-    offset: z.int().min(0).max(LIMITS.offsetMax).default(0),
-    cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the previous page."),
-    sort_by: z.enum(["created_at", "updated_at"]).default("created_at"),
-    ...FilterFields,
-    text: TextFilter,
-    deleted: ListDeleted,
-    max_tokens: MaxTokens,
-    code_path: CodePath,
-  }),
-  output: z.object({
-    checkpoints: z.array(CheckpointOutput),
-    damaged: Damaged,
-    total: z.int(),
-    next_cursor: z.string().optional(),
-    note: z.string().optional(),
-  }),
+  input: () =>
+    z.strictObject({
+      project_path: ProjectPath,
+      limit: z.int().min(1).max(LIMITS.listMax).default(LIMITS.listDefault),
+      offset: z.int().min(0).max(LIMITS.offsetMax).default(0),
+      cursor: text(LIMITS.cursorChars, 1).optional().describe("next_cursor of the previous page."),
+      sort_by: z.enum(["created_at", "updated_at"]).default("created_at"),
+      ...FilterFields,
+      text: TextFilter,
+      deleted: ListDeleted,
+      max_tokens: MaxTokens,
+      code_path: CodePath,
+    }),
+  output: () =>
+    z.object({
+      checkpoints: z.array(CheckpointOutput),
+      damaged: Damaged,
+      total: z.int(),
+      next_cursor: z.string().optional(),
+      note: z.string().optional(),
+    }),
   access: "read",
   toolset: "core",
   cli: {
@@ -229,24 +223,27 @@ export const checkpointList = operation({
   },
 });
 
-const ResumedOutput = z.object({
-  level: z.string(),
-  checkpoint: CheckpointOutput.partial({ description: true, context: true }).omit({ token_count: true }),
-  text: z.string().describe("Text to read."),
-  damaged: Damaged,
-  note: z.string().optional(),
-});
+const ResumedOutput = once(() =>
+  z.object({
+    level: z.string(),
+    checkpoint: CheckpointOutput.partial({ description: true, context: true }).omit({ token_count: true }),
+    text: z.string().describe("Text to read."),
+    damaged: Damaged,
+    note: z.string().optional(),
+  }),
+);
 
 export const checkpointResume = operation({
   name: "checkpoint_resume",
   summary: "Resume work from the newest checkpoint, or from a given one.",
-  input: z.strictObject({
-    project_path: ProjectPath,
-    id: Id.optional().describe("Default: the newest."),
-    level: z.enum(["summary", "context", "full"]).default("full").describe("context: without description."),
-    max_tokens: MaxTokens,
-    code_path: CodePath,
-  }),
+  input: () =>
+    z.strictObject({
+      project_path: ProjectPath,
+      id: Id.optional().describe("Default: the newest."),
+      level: z.enum(["summary", "context", "full"]).default("full").describe("context: without description."),
+      max_tokens: MaxTokens,
+      code_path: CodePath,
+    }),
   output: ResumedOutput,
   access: "read",
   toolset: "core",
@@ -263,15 +260,16 @@ export const checkpointResume = operation({
 export const checkpointUpdate = operation({
   name: "checkpoint_update",
   summary: "Change fields of a checkpoint; omitted fields keep their values.",
-  input: z.strictObject({
-    project_path: ProjectPath,
-    id: Id,
-    summary: text(LIMITS.summaryChars, 1).optional(),
-    description: text(LIMITS.descriptionChars).optional(),
-    context: Context.optional(),
-    tags: Tags.optional(),
-    ...AnchorFields,
-  }),
+  input: () =>
+    z.strictObject({
+      project_path: ProjectPath,
+      id: Id,
+      summary: text(LIMITS.summaryChars, 1).optional(),
+      description: text(LIMITS.descriptionChars).optional(),
+      context: Context.optional(),
+      tags: Tags.optional(),
+      ...AnchorFields,
+    }),
   output: SavedOutput,
   access: "write",
   toolset: "core",
@@ -284,8 +282,8 @@ export const checkpointUpdate = operation({
 export const checkpointDelete = operation({
   name: "checkpoint_delete",
   summary: "Delete a checkpoint; checkpoint_restore undoes it.",
-  input: z.strictObject({ project_path: ProjectPath, id: Id }),
-  output: Deletion,
+  input: () => z.strictObject({ project_path: ProjectPath, id: Id }),
+  output: () => Deletion,
   access: "write",
   annotations: { destructive: true },
   limits: { timeoutMs: LIMITS.listTimeoutMs },
@@ -332,19 +330,19 @@ export function compactResults({ results, model: _, ...rest }: { results: z.outp
 }
 
 /** Returns a whole checkpoint without what the agent knows or does not need. */
-function compactCheckpoint(checkpoint: z.output<typeof ResumedOutput>["checkpoint"] & { note?: string | undefined }) {
+function compactCheckpoint(checkpoint: z.output<ReturnType<typeof ResumedOutput>>["checkpoint"] & { note?: string | undefined }) {
   const { id, summary, tags, description, context, created_at, updated_at, note, ...anchored } = checkpoint;
   const changed = updated_at === created_at ? {} : { updated_at: minuteOf(updated_at) };
   return { id, created_at: minuteOf(created_at), ...changed, ...freshnessField(anchored), summary, tags, context, description, note };
 }
 
-function compactResumed({ level, checkpoint, text: content, damaged, note }: z.output<typeof ResumedOutput>) {
+function compactResumed({ level, checkpoint, text: content, damaged, note }: z.output<ReturnType<typeof ResumedOutput>>) {
   // A context that was too long for the budget is only in the text, which is cut.
   const cut = level !== "summary" && checkpoint.context === undefined;
   return { ...(cut ? { id: checkpoint.id, ...freshnessField(checkpoint), text: content } : compactCheckpoint(checkpoint)), damaged, note };
 }
 
-function compactSaved({ id, token_count, embedding_pending, redacted }: z.output<typeof SavedOutput>) {
+function compactSaved({ id, token_count, embedding_pending, redacted }: z.output<ReturnType<typeof SavedOutput>>) {
   return { id, token_count, embedding_pending, note: redactionNote(redacted)[0] };
 }
 

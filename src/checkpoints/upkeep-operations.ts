@@ -2,23 +2,16 @@ import { z } from "zod";
 import { FreshOnly } from "../freshness/wire-schemas.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
-import {
-  Damaged,
-  damagedField,
-  damagedNote,
-  MatchField,
-  MaxTokens,
-  OLDER_THAN_FORMS,
-  OlderThan,
-  ProjectPath,
-  text,
-} from "../operations/schemas.ts";
+import { Damaged, damagedField, damagedNote, MaxTokens, ProjectPath, text } from "../operations/schemas.ts";
+import { MatchField } from "../operations/search-schemas.ts";
+import { OLDER_THAN_FORMS, OlderThan } from "../operations/write-schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
 import { olderThanTime } from "../text/point-in-time.ts";
 import { checkpointDaysAll, checkpointListAll } from "./all-operations.ts";
 import { checkpointPurge, checkpointRestore } from "./deletion-operations.ts";
 import { compactResults, fitResults, rowText } from "./operations.ts";
-import { CheckpointOutput, DayCounts, FilterFields, SearchResult, TextFilter, UtcOffset } from "./wire-schemas.ts";
+import { DayCounts, SearchResult, UtcOffset } from "./search-schemas.ts";
+import { CheckpointOutput, FilterFields, TextFilter } from "./wire-schemas.ts";
 
 const projectCount = (count: number) => `${count} ${count === 1 ? "project" : "projects"}`;
 

@@ -2,7 +2,8 @@ import type { z } from "zod";
 import { freshnessText } from "../freshness/judge.ts";
 import type { Anchor, Freshness } from "../model/anchor.ts";
 import type { Operation } from "../operations/operation.ts";
-import { Damaged, damagedNote, WeightsField, weightsNote } from "../operations/schemas.ts";
+import { Damaged, damagedNote } from "../operations/schemas.ts";
+import { WeightsField, weightsNote } from "../operations/search-schemas.ts";
 import { commandNames } from "./command-words.ts";
 import type { Host } from "./host.ts";
 import { fitLines } from "./terminal/fit-lines.ts";
@@ -174,8 +175,8 @@ function footer(shown: number, input: Item, output: Item, style: Style): string 
 /** Formats the weights of a search, why an answer is degraded, which records are damaged, and what was left out. */
 function notes({ weights, damaged, degraded, total, note }: Item, style: Style): string {
   return [
-    ...weightsNote(WeightsField.safeParse(weights).data),
-    ...damagedNote(Damaged.safeParse(damaged).data).map(escapeControls),
+    ...(weights === undefined ? [] : weightsNote(WeightsField.safeParse(weights).data)),
+    ...(damaged === undefined ? [] : damagedNote(Damaged.safeParse(damaged).data)).map(escapeControls),
     ...(Array.isArray(degraded) ? degraded.map((part) => `Note: ${scalar(part)}.`) : []),
     ...(typeof note === "string" && total === undefined ? [commandNames(note)] : []),
   ]

@@ -4,7 +4,7 @@ import { gitDataFolder, identifyProject, type ProjectIdentity } from "../files/g
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { Operation } from "../operations/operation.ts";
+import { type Operation, withRun } from "../operations/operation.ts";
 import { mayNameCode } from "../text/terms.ts";
 import type { TreeFreshnessOptions } from "./freshness/tree-freshness.ts";
 import { withFreshness } from "./freshness/with-freshness.ts";
@@ -36,16 +36,13 @@ export interface ClientSide {
 /** Adds findings of the client side to the report of the doctor, which may run on a server. */
 function withFindings(operation: Operation, added: readonly Finding[]): Operation {
   if (operation.name !== "doctor" || added.length === 0) return operation;
-  return {
-    ...operation,
-    async run(cairn, input, context) {
-      const report = (await operation.run(cairn, input, context)) as DoctorReport;
-      const known = new Set(report.findings.map(({ subject }) => subject));
-      const findings = [...report.findings, ...added.filter(({ subject }) => !known.has(subject))];
-      const healthy = report.healthy && !findings.some(({ severity }) => severity === "problem");
-      return { ...report, healthy, findings, checks: [...report.checks, "configuration"] } satisfies DoctorReport;
-    },
-  };
+  return withRun(operation, async (cairn, input, context) => {
+    const report = (await operation.run(cairn, input, context)) as DoctorReport;
+    const known = new Set(report.findings.map(({ subject }) => subject));
+    const findings = [...report.findings, ...added.filter(({ subject }) => !known.has(subject))];
+    const healthy = report.healthy && !findings.some(({ severity }) => severity === "problem");
+    return { ...report, healthy, findings, checks: [...report.checks, "configuration"] } satisfies DoctorReport;
+  });
 }
 
 /**
@@ -54,26 +51,22 @@ function withFindings(operation: Operation, added: readonly Finding[]): Operatio
  * mistyped path. A server cannot check it.
  */
 export function withIdentity(operation: Operation): Operation {
-  if (!operation.hasProject) return operation;
-  return {
-    ...operation,
-    async run(cairn, input, context) {
-      const { projectPath: path } = input as Readonly<Record<string, unknown>>;
-      if (typeof path !== "string") return operation.run(cairn, input, context);
-      const folder = folderAt(path);
-      if (!folder && operation.name === "checkpoint_save")
-        throw new CairnError(
-          "invalid_input",
-          `project_path: there is no folder ${JSON.stringify(path.slice(0, 300))}. Give the path of an existing one.`,
-        );
-      if (!folder) return operation.run(cairn, input, context);
-      const { repository, tree } = identityOf(path, folder);
-      const projectPath = concernsCode(operation, input) ? tree : repository;
-      // Records belong to the repository; they are compared with the code of the working tree.
-      const codePath = tree !== repository && "code_path" in operation.input.shape && { codePath: tree };
-      return operation.run(cairn, { ...codePath, ...input, projectPath, ...fileIn(projectPath, input) }, context);
-    },
-  };
+  return withRun(operation, async (cairn, input, context) => {
+    const { projectPath: path } = input as Readonly<Record<string, unknown>>;
+    if (typeof path !== "string") return operation.run(cairn, input, context);
+    const folder = folderAt(path);
+    if (!folder && operation.name === "checkpoint_save")
+      throw new CairnError(
+        "invalid_input",
+        `project_path: there is no folder ${JSON.stringify(path.slice(0, 300))}. Give the path of an existing one.`,
+      );
+    if (!folder) return operation.run(cairn, input, context);
+    const { repository, tree } = identityOf(path, folder);
+    const projectPath = concernsCode(operation, input) ? tree : repository;
+    // Records belong to the repository; they are compared with the code of the working tree.
+    const codePath = tree !== repository && "code_path" in operation.input.shape && { codePath: tree };
+    return operation.run(cairn, { ...codePath, ...input, projectPath, ...fileIn(projectPath, input) }, context);
+  });
 }
 
 /** Milliseconds that a resolved project is reused. A new repository around a folder is noticed after that time. */
@@ -95,17 +88,14 @@ function treeOf(path: string): string | undefined {
 /** Makes a save that has nothing to anchor skip the search for anchors: its texts name no code, and its folder is not in a repository. */
 function skipAnchors(operation: Operation, anchoring: Operation): Operation {
   if (operation.name !== "checkpoint_save") return anchoring;
-  return {
-    ...anchoring,
-    run(cairn, input, context) {
-      const { projectPath, summary, description = "", context: pairs = {}, anchors } = input as Readonly<Record<string, unknown>>;
-      const folder = anchors === undefined ? folderAt(projectPath as string) : undefined;
-      const isPlain = folder && !hasRepository(projectPath as string, folder);
-      const texts = [summary, description, ...Object.values(pairs as object)] as readonly string[];
-      const isBare = isPlain === true && !texts.some(mayNameCode);
-      return isBare ? operation.run(cairn, { ...input, anchors: [] }, context) : anchoring.run(cairn, input, context);
-    },
-  };
+  return withRun(anchoring, (cairn, input, context) => {
+    const { projectPath, summary, description = "", context: pairs = {}, anchors } = input as Readonly<Record<string, unknown>>;
+    const folder = anchors === undefined ? folderAt(projectPath as string) : undefined;
+    const isPlain = folder && !hasRepository(projectPath as string, folder);
+    const texts = [summary, description, ...Object.values(pairs as object)] as readonly string[];
+    const isBare = isPlain === true && !texts.some(mayNameCode);
+    return isBare ? operation.run(cairn, { ...input, anchors: [] }, context) : anchoring.run(cairn, input, context);
+  });
 }
 
 function hasRepository(path: string, folder: Stats): boolean {

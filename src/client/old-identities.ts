@@ -5,26 +5,23 @@ import { isFolder } from "../files/is-folder.ts";
 import type { DoctorReport, Finding } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { Operation } from "../operations/operation.ts";
+import { type Operation, withRun } from "../operations/operation.ts";
 import { shellWord } from "../text/shell-word.ts";
 
 /** Adds projects that are stored under old identities to the report of the doctor. Only the machine of the folders can find them. */
 export function withOldIdentities(operation: Operation, operations: readonly Operation[]): Operation {
   const list = operations.find(({ name }) => name === "project_list");
   if (operation.name !== "doctor" || !list) return operation;
-  return {
-    ...operation,
-    async run(cairn, input, context) {
-      const report = (await operation.run(cairn, input, context)) as DoctorReport;
-      const listed = await list.run(cairn, { limit: LIMITS.listMax } as never, context).catch(unlessUnreadable);
-      const { projects } = listed as { readonly projects: readonly ListedProject[] };
-      return {
-        ...report,
-        findings: [...report.findings, ...oldIdentities(projects)],
-        checks: [...report.checks, "projects"],
-      } satisfies DoctorReport;
-    },
-  };
+  return withRun(operation, async (cairn, input, context) => {
+    const report = (await operation.run(cairn, input, context)) as DoctorReport;
+    const listed = await list.run(cairn, { limit: LIMITS.listMax } as never, context).catch(unlessUnreadable);
+    const { projects } = listed as { readonly projects: readonly ListedProject[] };
+    return {
+      ...report,
+      findings: [...report.findings, ...oldIdentities(projects)],
+      checks: [...report.checks, "projects"],
+    } satisfies DoctorReport;
+  });
 }
 
 /** The doctor has reported the database that cannot be read. */
@@ -49,19 +46,16 @@ export function oldIdentities(projects: readonly ListedProject[]): Finding[] {
 /** Makes `project_merge` find the receiving project by the folder, and keep the code index of a linked working tree. */
 export function withMergeTarget(operation: Operation): Operation {
   if (operation.name !== "project_merge") return operation;
-  return {
-    ...operation,
-    async run(cairn, input, context) {
-      const { from, into, keepCode } = input as unknown as MergeInput;
-      const mergeFrom = (path: string) => operation.run(cairn, { ...input, ...mergeTarget({ from: path, into, keepCode }) }, context);
-      if (!/.[\\/]$/.test(from)) return mergeFrom(from);
-      // Shells complete the name of a folder with a slash. A project may also be stored with one.
-      return mergeFrom(from).catch((error) => {
-        if (error instanceof CairnError && error.code === "not_found") return mergeFrom(from.slice(0, -1));
-        throw error;
-      });
-    },
-  };
+  return withRun(operation, async (cairn, input, context) => {
+    const { from, into, keepCode } = input as unknown as MergeInput;
+    const mergeFrom = (path: string) => operation.run(cairn, { ...input, ...mergeTarget({ from: path, into, keepCode }) }, context);
+    if (!/.[\\/]$/.test(from)) return mergeFrom(from);
+    // Shells complete the name of a folder with a slash. A project may also be stored with one.
+    return mergeFrom(from).catch((error) => {
+      if (error instanceof CairnError && error.code === "not_found") return mergeFrom(from.slice(0, -1));
+      throw error;
+    });
+  });
 }
 
 interface MergeInput {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Operation } from "../operations/operation.ts";
+import { type Operation, withRun } from "../operations/operation.ts";
 import type { IndexJobs } from "./jobs/index-jobs.ts";
 
 /** A part of a file in an answer. */
@@ -15,19 +15,16 @@ const LISTS = ["results", "contexts", "definitions", "references", "callers", "a
 export function withStaleness(operation: Operation): Operation {
   const lists = LISTS.filter((list) => operation.name.startsWith("code_") && operation.output.shape[list] instanceof z.ZodArray);
   if (lists.length === 0) return operation;
-  return {
-    ...operation,
-    async run(cairn, input, context) {
-      const answer = (await operation.run(cairn, input, context)) as Record<string, unknown>;
-      const { projectPath } = input as { readonly projectPath?: string };
-      if (!cairn.indexJobs || projectPath === undefined) return answer;
-      const { isStale } = cairn.indexJobs;
-      const marked = lists.map(
-        async (list) => [list, await mark((answer[list] ?? []) as readonly FilePart[], projectPath, isStale)] as const,
-      );
-      return { ...answer, ...Object.fromEntries(await Promise.all(marked)) };
-    },
-  };
+  return withRun(operation, async (cairn, input, context) => {
+    const answer = (await operation.run(cairn, input, context)) as Record<string, unknown>;
+    const { projectPath } = input as { readonly projectPath?: string };
+    if (!cairn.indexJobs || projectPath === undefined) return answer;
+    const { isStale } = cairn.indexJobs;
+    const marked = lists.map(
+      async (list) => [list, await mark((answer[list] ?? []) as readonly FilePart[], projectPath, isStale)] as const,
+    );
+    return { ...answer, ...Object.fromEntries(await Promise.all(marked)) };
+  });
 }
 
 async function mark(parts: readonly FilePart[], projectPath: string, isStale: IndexJobs["isStale"]): Promise<readonly FilePart[]> {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { TextStyle } from "../operations/operation.ts";
-import { weightsNote } from "../operations/schemas.ts";
+import { weightsNote } from "../operations/search-schemas.ts";
 import type { ContextOutput, SearchOutput, UsagesOutput } from "./wire-schemas.ts";
 
 /** Renders code answers as text: complete for an agent, a few lines per hit for a terminal. */

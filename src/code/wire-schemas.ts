@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import { MatchField, text, WeightsField } from "../operations/schemas.ts";
+import { text } from "../operations/schemas.ts";
+import { MatchField, WeightsField } from "../operations/search-schemas.ts";
 import { LANGUAGES, languageNamed } from "./chunking/language.ts";
 
 /** Wire schemas that the code operations share. */

@@ -13,17 +13,6 @@ export const CodePath = z
   .optional()
   .describe("Working tree whose code index is used. Default: project_path. Empty: none.");
 
-/** The fields of a save or update. */
-export const AnchorFields = {
-  code_path: CodePath,
-  anchors: z
-    .array(text(LIMITS.anchorChars, 1))
-    .max(LIMITS.anchors, `at most ${LIMITS.anchors} anchors`)
-    .optional()
-    .describe("Files, symbols, commits or branches it depends on, such as src/a.ts#parse. Default: those in its text."),
-  supersedes: z.array(Id).max(LIMITS.supersedes).optional().describe("Ids of records that this one replaces."),
-};
-
 /** An anchor as it is stored. */
 export const AnchorOutput = z.object({
   kind: z.enum(ANCHOR_KINDS),

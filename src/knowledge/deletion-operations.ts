@@ -2,7 +2,8 @@ import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import { Id, PlaceFields } from "../operations/schemas.ts";
+import { Id } from "../operations/schemas.ts";
+import { PlaceFields } from "../operations/write-schemas.ts";
 import { SavedOutput, toSavedOutput } from "./operations.ts";
 
 export const knowledgeRestore = operation({

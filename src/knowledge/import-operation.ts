@@ -1,10 +1,12 @@
 import { z } from "zod";
-import { AnchorFields, CodePath } from "../freshness/wire-schemas.ts";
+import { AnchorFields } from "../freshness/anchor-fields.ts";
+import { CodePath } from "../freshness/wire-schemas.ts";
 import { KNOWLEDGE_KINDS } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import { Id, PlaceFields, text } from "../operations/schemas.ts";
+import { Id, text } from "../operations/schemas.ts";
+import { PlaceFields } from "../operations/write-schemas.ts";
 import { readLabelled, readRecords } from "./read-records.ts";
 
 export const knowledgeImport = operation({

@@ -1,27 +1,14 @@
 import { z } from "zod";
-import { AnchoredOutput, AnchorFields, CodePath, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
+import { AnchorFields } from "../freshness/anchor-fields.ts";
+import { AnchoredOutput, CodePath, FreshOnly, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge.ts";
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import {
-  Damaged,
-  Deletion,
-  damagedField,
-  damagedNote,
-  Explain,
-  Id,
-  IdempotencyKey,
-  ListDeleted,
-  MatchField,
-  MaxTokens,
-  PlaceFields,
-  redactionNote,
-  text,
-  WeightsField,
-  weightsNote,
-} from "../operations/schemas.ts";
+import { Damaged, damagedField, damagedNote, Id, ListDeleted, MaxTokens, text } from "../operations/schemas.ts";
+import { Explain, MatchField, WeightsField, weightsNote } from "../operations/search-schemas.ts";
+import { Deletion, IdempotencyKey, PlaceFields, redactionNote } from "../operations/write-schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
 import { fitNote } from "../text/fit-records.ts";
 import { fitKnowledge } from "./fit.ts";

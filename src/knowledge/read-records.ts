@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AnchorFields } from "../freshness/wire-schemas.ts";
+import { AnchorFields } from "../freshness/anchor-fields.ts";
 import { CairnError } from "../model/errors.ts";
 import { framedHash } from "../model/ids.ts";
 import { KNOWLEDGE_KINDS, type KnowledgeKind } from "../model/knowledge.ts";

@@ -4,7 +4,8 @@ import { CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch, resolveDatabase } from "../model/record-scope.ts";
-import { PlaceFields, ProjectId, text } from "./schemas.ts";
+import { ProjectId, text } from "./schemas.ts";
+import { PlaceFields } from "./write-schemas.ts";
 
 /** Selects databases: the project's by default. */
 export const SelectionFields = {

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Access } from "../model/api-key.ts";
 import { LIMITS } from "../model/limits.ts";
+import { once } from "../model/once.ts";
 import type { Cairn } from "./cairn.ts";
 import type { Camel } from "./wire.ts";
 
@@ -114,19 +115,38 @@ export interface Limits {
 /** An operation as it is written: what follows from its access and its schema is left out. */
 type Description<Input extends z.ZodObject, Output extends z.ZodObject> = Omit<
   Operation<Input, Output>,
-  "hasProject" | "annotations" | "limits"
+  "input" | "output" | "hasProject" | "annotations" | "limits"
 > & {
+  /** A function builds the schema on first use: a command that runs often then builds only its own. */
+  readonly input: Input | (() => Input);
+  readonly output: Output | (() => Output);
   readonly annotations?: Partial<Annotations>;
   readonly limits?: Partial<Limits>;
 };
 
 /** Describes an operation once; MCP, HTTP and CLI are loops over the list. */
 export function operation<Input extends z.ZodObject, Output extends z.ZodObject>(description: Description<Input, Output>): Operation {
+  const { input, output, annotations, limits, ...rest } = description;
   const readOnly = description.access === "read";
+  const inputOnce = once(() => (typeof input === "function" ? input() : input));
+  const outputOnce = once(() => (typeof output === "function" ? output() : output));
   return {
-    ...description,
-    hasProject: "project_path" in description.input.shape,
-    annotations: { readOnly, destructive: false, idempotent: true, ...description.annotations },
-    limits: { timeoutMs: readOnly ? LIMITS.listTimeoutMs : LIMITS.saveTimeoutMs, ...description.limits },
+    ...rest,
+    get input() {
+      return inputOnce();
+    },
+    get output() {
+      return outputOnce();
+    },
+    get hasProject() {
+      return "project_path" in inputOnce().shape;
+    },
+    annotations: { readOnly, destructive: false, idempotent: true, ...annotations },
+    limits: { timeoutMs: readOnly ? LIMITS.listTimeoutMs : LIMITS.saveTimeoutMs, ...limits },
   } as unknown as Operation;
+}
+
+/** Returns an operation that runs differently. A spread would build its schemas. */
+export function withRun(changed: Operation, run: Operation["run"]): Operation {
+  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(changed), run: { value: run, enumerable: true } }) as Operation;
 }

@@ -55,14 +55,6 @@ export const Context = z
 
 export const Id = text(LIMITS.idChars, 1);
 
-export const IdempotencyKey = text(LIMITS.idempotencyKeyChars, 1)
-  .optional()
-  .describe("Identifies the call: repeated with the same key within 24 hours, it has no further effect.");
-
-/** The age of a retention rule. The service reads it, because a duration depends on the clock. */
-export const OlderThan = text(40, 1);
-export const OLDER_THAN_FORMS = "30d, 12h, 4w, or a time such as 2026-01-31T00:00:00Z.";
-
 /** The token budget of an answer. A longer answer is truncated, and its note names the call that returns the rest. */
 export const MaxTokens = z
   .int()
@@ -70,35 +62,6 @@ export const MaxTokens = z
   .max(LIMITS.answerTokensMax)
   .default(LIMITS.answerTokens)
   .describe("Token budget.");
-
-/** How well the best results of a search answer the query. */
-export const MatchField = z.enum(["high", "medium", "low", "none"]).describe("How well the best results answer; none: probably unrelated.");
-
-/** Asks a search to explain its weights. */
-export const Explain = z.boolean().default(false).describe("Return how both rankings were weighted.");
-
-/** The weights of a hybrid search and the measurements that led to them. */
-export const WeightsField = z
-  .object({
-    semantic: z.number().describe("Weight of the semantic ranking; the keyword ranking has the rest."),
-    coverage: z.number().describe("Share of the query that the model can read."),
-    code_share: z.number().optional().describe("Share of code punctuation in the best records."),
-    keyword_lead: z.number().describe("How far the best keyword match stands out."),
-    matched: z.number().describe("Share of the query's terms that the best keyword match has."),
-    neighbours: z.number().optional().describe("Part of a neighbour's score that a record got."),
-    recent: z.boolean().optional().describe("Newer records were preferred."),
-  })
-  .optional()
-  .describe("With explain: how both rankings were weighted.");
-
-/** Returns the line that explains the weights in text output. */
-export function weightsNote(weights: z.output<typeof WeightsField>): string[] {
-  if (!weights) return [];
-  const { semantic, ...signals } = weights;
-  const rounded = (value: unknown) => (typeof value === "number" ? Number(value.toFixed(2)) : value);
-  const listed = Object.entries(signals).flatMap(([name, value]) => (value === undefined ? [] : `${name} ${rounded(value)}`));
-  return [`Weights: semantic ${semantic.toFixed(2)}, keyword ${(1 - semantic).toFixed(2)} (${listed.join(", ")}).`];
-}
 
 /** Records that a read skipped because they do not match their checksums. Absent when there are none. */
 export const Damaged = z
@@ -121,27 +84,5 @@ export function damagedNote(damaged: z.output<typeof Damaged>): string[] {
   return [`Skipped ${damaged.length} damaged: ${named.join(", ")}${more}. Run cairn doctor --repair.`];
 }
 
-/** Returns the note about secrets that were removed, for text output. */
-export function redactionNote(
-  redacted: readonly { readonly kind: string; readonly field: string; readonly count: number }[] = [],
-): string[] {
-  if (redacted.length === 0) return [];
-  return [`Secrets removed before storing: ${redacted.map(({ kind, field, count }) => `${count} × ${kind} in ${field}`).join(", ")}.`];
-}
-
 /** Lists deleted records instead of the others. */
 export const ListDeleted = z.boolean().default(false).describe("List deleted records that can be restored, without other filters.");
-
-/** The answer to a deletion. */
-export const Deletion = z.object({
-  id: z.string(),
-  deleted: z.boolean(),
-  deleted_at: z.iso.datetime(),
-  restorable_until: z.iso.datetime().describe("The end of its retention."),
-});
-
-/** The fields of a record scope: a project, or shared. */
-export const PlaceFields = {
-  project_path: ProjectPath.optional(),
-  scope: z.enum(["project", "shared"]).optional().describe("shared: for all projects."),
-};

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { resolveScope } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import { damagedNote, PlaceFields, text } from "../operations/schemas.ts";
+import { damagedNote, text } from "../operations/schemas.ts";
+import { PlaceFields } from "../operations/write-schemas.ts";
 
 const Scope = {
   ...PlaceFields,

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { AnchoredOutput, AnchorFields, CodePath, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
+import { AnchorFields } from "../freshness/anchor-fields.ts";
+import { AnchoredOutput, CodePath, freshnessField, freshnessNote } from "../freshness/wire-schemas.ts";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
 import { Id, ProjectPath, text } from "../operations/schemas.ts";

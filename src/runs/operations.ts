@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { operation } from "../operations/operation.ts";
-import { MaxTokens, OLDER_THAN_FORMS, OlderThan, text } from "../operations/schemas.ts";
+import { MaxTokens, text } from "../operations/schemas.ts";
+import { OLDER_THAN_FORMS, OlderThan } from "../operations/write-schemas.ts";
 import { recordTokens, withinBudget } from "../text/estimate-tokens.ts";
 import { shellWord } from "../text/shell-word.ts";
 import { drawRun, type RunAnswer } from "./draw-run.ts";

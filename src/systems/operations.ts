@@ -2,7 +2,8 @@ import { z } from "zod";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { type CallContext, operation } from "../operations/operation.ts";
-import { OLDER_THAN_FORMS, OlderThan, text } from "../operations/schemas.ts";
+import { text } from "../operations/schemas.ts";
+import { OLDER_THAN_FORMS, OlderThan } from "../operations/write-schemas.ts";
 import { VERIFY_LEVELS } from "./verify.ts";
 
 const SystemId = z

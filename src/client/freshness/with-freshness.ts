@@ -3,7 +3,7 @@ import { chooseHits, searchedTopK } from "../../freshness/mark-hits.ts";
 import type { Anchor, Anchored } from "../../model/anchor.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Cairn } from "../../operations/cairn.ts";
-import type { CallContext, Operation } from "../../operations/operation.ts";
+import { type CallContext, type Operation, withRun } from "../../operations/operation.ts";
 import type { AnchorRecords, ImportedFile } from "./anchor-import.ts";
 import type { ResolveInIndex } from "./anchor-to-tree.ts";
 import type { TreeFreshness, TreeFreshnessOptions } from "./tree-freshness.ts";
@@ -54,46 +54,40 @@ export function withFreshness(operation: Operation, options: FreshnessOptions): 
 function withAnchors(operation: Operation, options: FreshnessOptions): Operation {
   const { treeOf, find } = options;
   // An update names only the fields that change; the others are read, because their texts name code as well.
-  return {
-    ...operation,
-    async run(cairn, input, context) {
-      const { projectPath, scope, anchors: given, collection, action, ...changes } = input as Fields & { anchors?: readonly string[] };
-      const tree = typeof projectPath === "string" && scope !== "shared" ? treeOf(projectPath) : undefined;
-      const get = find(getterOf(operation.name, collection));
-      const before =
-        get && action !== "retire" && given === undefined && tree !== undefined
-          ? ((await get.run(cairn, reference(input), context)) as Fields)
-          : {};
-      const fields = { ...before, ...withoutUndefined(changes) };
-      const texts = ["summary", "description", "question", "answer"].flatMap((name) =>
-        typeof fields[name] === "string" ? [fields[name]] : [],
-      );
-      const pairs = (fields.context ?? {}) as Readonly<Record<string, string>>;
-      if (tree === undefined) return operation.run(cairn, input, context);
-      const { anchor } = await treeFreshness(options);
-      const resolve = resolveInIndex(find, cairn, projectPath as string, context);
-      const [anchors] = await anchor(tree, [{ texts, context: pairs, given }], resolve);
-      return operation.run(cairn, { ...input, anchors }, context);
-    },
-  };
+  return withRun(operation, async (cairn, input, context) => {
+    const { projectPath, scope, anchors: given, collection, action, ...changes } = input as Fields & { anchors?: readonly string[] };
+    const tree = typeof projectPath === "string" && scope !== "shared" ? treeOf(projectPath) : undefined;
+    const get = find(getterOf(operation.name, collection));
+    const before =
+      get && action !== "retire" && given === undefined && tree !== undefined
+        ? ((await get.run(cairn, reference(input), context)) as Fields)
+        : {};
+    const fields = { ...before, ...withoutUndefined(changes) };
+    const texts = ["summary", "description", "question", "answer"].flatMap((name) =>
+      typeof fields[name] === "string" ? [fields[name]] : [],
+    );
+    const pairs = (fields.context ?? {}) as Readonly<Record<string, string>>;
+    if (tree === undefined) return operation.run(cairn, input, context);
+    const { anchor } = await treeFreshness(options);
+    const resolve = resolveInIndex(find, cairn, projectPath as string, context);
+    const [anchors] = await anchor(tree, [{ texts, context: pairs, given }], resolve);
+    return operation.run(cairn, { ...input, anchors }, context);
+  });
 }
 
 /** Makes an import anchor the records in the file to the working tree. A file that cannot be read is left to the operation, which says why. */
 function withImportedAnchors(operation: Operation, options: FreshnessOptions): Operation {
   const { treeOf, find } = options;
-  return {
-    ...operation,
-    async run(cairn, input, context) {
-      const { projectPath, scope, content, format, kind, dryRun, anchors: given } = input as unknown as ImportFields;
-      const tree = typeof projectPath === "string" && scope !== "shared" && !dryRun ? treeOf(projectPath) : undefined;
-      if (tree === undefined || projectPath === undefined) return operation.run(cairn, input, context);
-      const [{ anchorImport }, tools] = await Promise.all([import("./anchor-import.ts"), treeFreshness(options)]);
-      const resolve = resolveInIndex(find, cairn, projectPath, context);
-      const anchor: AnchorRecords = (records) => tools.anchor(tree, records, resolve);
-      const anchors = await anchorImport(anchor, { content, format, kind, given }, context.signal);
-      return operation.run(cairn, { ...input, ...(anchors && { anchors }) }, context);
-    },
-  };
+  return withRun(operation, async (cairn, input, context) => {
+    const { projectPath, scope, content, format, kind, dryRun, anchors: given } = input as unknown as ImportFields;
+    const tree = typeof projectPath === "string" && scope !== "shared" && !dryRun ? treeOf(projectPath) : undefined;
+    if (tree === undefined || projectPath === undefined) return operation.run(cairn, input, context);
+    const [{ anchorImport }, tools] = await Promise.all([import("./anchor-import.ts"), treeFreshness(options)]);
+    const resolve = resolveInIndex(find, cairn, projectPath, context);
+    const anchor: AnchorRecords = (records) => tools.anchor(tree, records, resolve);
+    const anchors = await anchorImport(anchor, { content, format, kind, given }, context.signal);
+    return operation.run(cairn, { ...input, ...(anchors && { anchors }) }, context);
+  });
 }
 
 interface ImportFields extends Omit<ImportedFile, "given"> {
@@ -123,19 +117,16 @@ function getterOf(name: string, collection: unknown): string {
 
 /** Makes a review compare every anchored record with the working tree, which may have changed since it was indexed. */
 function withReview(operation: Operation, options: FreshnessOptions): Operation {
-  return {
-    ...operation,
-    async run(cairn, input, context) {
-      const { projectPath, limit = LIMITS.listDefault, all } = input as { projectPath: string; limit?: number; all?: boolean };
-      if (all || options.treeOf(projectPath) === undefined) return operation.run(cairn, input, context);
-      const answer = (await operation.run(cairn, { ...input, all: true } as never, context)) as { readonly records: readonly Fields[] };
-      const unhurried = { ...options, limitMs: Math.max(options.limitMs, REVIEW_MS) };
-      const marked = await mark(answer.records, (item) => item as unknown as Recalled, projectPath, unhurried);
-      const records = marked.map(({ item, freshness }) => ({ ...item, ...(freshness && { freshness }) }) as unknown as Reviewable);
-      const stale = chooseStale(records);
-      return { ...answer, records: stale.slice(0, limit), total: stale.length };
-    },
-  };
+  return withRun(operation, async (cairn, input, context) => {
+    const { projectPath, limit = LIMITS.listDefault, all } = input as { projectPath: string; limit?: number; all?: boolean };
+    if (all || options.treeOf(projectPath) === undefined) return operation.run(cairn, input, context);
+    const answer = (await operation.run(cairn, { ...input, all: true } as never, context)) as { readonly records: readonly Fields[] };
+    const unhurried = { ...options, limitMs: Math.max(options.limitMs, REVIEW_MS) };
+    const marked = await mark(answer.records, (item) => item as unknown as Recalled, projectPath, unhurried);
+    const records = marked.map(({ item, freshness }) => ({ ...item, ...(freshness && { freshness }) }) as unknown as Reviewable);
+    const stale = chooseStale(records);
+    return { ...answer, records: stale.slice(0, limit), total: stale.length };
+  });
 }
 
 /** Milliseconds that a review may take for all records of a project. */
@@ -160,26 +151,23 @@ function withMarks(
   { list, record }: { readonly list?: string; readonly record?: string },
   options: FreshnessOptions,
 ): Operation {
-  return {
-    ...operation,
-    async run(cairn, input, context) {
-      const { freshOnly, topK } = input as { readonly freshOnly?: boolean; readonly topK?: number };
-      const wider = freshOnly ? { ...input, freshOnly: false, topK: searchedTopK({ topK, freshOnly }) } : input;
-      const answer = (await operation.run(cairn, wider as never, context)) as Record<string, unknown>;
-      const { projectPath } = input as { readonly projectPath?: string };
-      const items = (list === undefined ? [answer] : (answer[list] ?? [])) as readonly Fields[];
-      const recordOf = (item: Fields) => (record === undefined ? item : item[record]) as unknown as Recalled;
-      const scoreOf = ({ score }: Fields) => score as number;
-      const marked = await mark(items, recordOf, projectPath, options);
-      const withRecord = marked.map(({ item, freshness }) => {
-        const after = { ...recordOf(item), ...(freshness && { freshness }) };
-        return record === undefined ? after : { ...item, [record]: after };
-      });
-      if (list === undefined) return withRecord[0]!;
-      if (topK === undefined || list !== "results") return { ...answer, [list]: withRecord };
-      return { ...answer, [list]: chooseHits(withRecord as Fields[], { recordOf, scoreOf }, { topK, freshOnly }) };
-    },
-  };
+  return withRun(operation, async (cairn, input, context) => {
+    const { freshOnly, topK } = input as { readonly freshOnly?: boolean; readonly topK?: number };
+    const wider = freshOnly ? { ...input, freshOnly: false, topK: searchedTopK({ topK, freshOnly }) } : input;
+    const answer = (await operation.run(cairn, wider as never, context)) as Record<string, unknown>;
+    const { projectPath } = input as { readonly projectPath?: string };
+    const items = (list === undefined ? [answer] : (answer[list] ?? [])) as readonly Fields[];
+    const recordOf = (item: Fields) => (record === undefined ? item : item[record]) as unknown as Recalled;
+    const scoreOf = ({ score }: Fields) => score as number;
+    const marked = await mark(items, recordOf, projectPath, options);
+    const withRecord = marked.map(({ item, freshness }) => {
+      const after = { ...recordOf(item), ...(freshness && { freshness }) };
+      return record === undefined ? after : { ...item, [record]: after };
+    });
+    if (list === undefined) return withRecord[0]!;
+    if (topK === undefined || list !== "results") return { ...answer, [list]: withRecord };
+    return { ...answer, [list]: chooseHits(withRecord as Fields[], { recordOf, scoreOf }, { topK, freshOnly }) };
+  });
 }
 
 async function mark(
