@@ -4,6 +4,7 @@ import type { Config } from "../config/schema.ts";
 import type { HttpServer } from "../http/serve.ts";
 import { CairnError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { withProperties } from "../model/once.ts";
 import { openFromConfig } from "../open/open-from-config.ts";
 import { storageKind } from "../open/open-options.ts";
 import type { Cairn } from "../operations/cairn.ts";
@@ -48,7 +49,7 @@ export async function startServer(config: Config): Promise<LocalServer> {
   });
   try {
     const server = await serve({
-      cairn: { ...cairn, indexJobs },
+      cairn: withProperties(cairn, { indexJobs }),
       operations: [...operations, servedCodeIndex],
       host: http.host,
       port: http.port,

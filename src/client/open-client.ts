@@ -1,5 +1,6 @@
 import type { Config } from "../config/schema.ts";
 import type { Finding } from "../model/doctor.ts";
+import { withProperties } from "../model/once.ts";
 import type { Cairn } from "../operations/cairn.ts";
 import type { Operation } from "../operations/operation.ts";
 import { indexJobs } from "./jobs/index-jobs.ts";
@@ -52,7 +53,7 @@ async function openEmbedded(config: Config, options: ClientOptions): Promise<Ope
     await jobs.close();
     await cairn.close();
   };
-  return { cairn: { ...cairn, indexJobs: jobs, close }, operations: await decorate(operations, config, options) };
+  return { cairn: withProperties(cairn, { indexJobs: jobs, close }), operations: await decorate(operations, config, options) };
 }
 
 async function operationsOf({ operations }: ClientOptions): Promise<readonly Operation[]> {

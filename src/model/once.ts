@@ -6,3 +6,15 @@ export function once<T>(build: () => T): () => T {
     return built.value;
   };
 }
+
+/** Returns an object whose properties are built when they are read first. */
+export function onFirstUse<T extends object>(builders: { readonly [Name in keyof T]: () => T[Name] }): T {
+  const properties = Object.entries(builders).map(([name, build]) => [name, { get: once(build as () => unknown), enumerable: true }]);
+  return Object.defineProperties({}, Object.fromEntries(properties)) as T;
+}
+
+/** Returns a copy of an object with other properties. Unlike a spread it does not read those of the object, which may be built on first use. */
+export function withProperties<Base extends object, Own extends object>(base: Base, own: Own): Base & Own {
+  const described = { ...Object.getOwnPropertyDescriptors(base), ...Object.getOwnPropertyDescriptors(own) };
+  return Object.defineProperties({}, described as PropertyDescriptorMap) as Base & Own;
+}

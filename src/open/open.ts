@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { backups } from "../admin/backups.ts";
 import { databases as databaseService } from "../admin/databases.ts";
-import { type Doctor, doctor } from "../admin/doctor.ts";
+import { doctor } from "../admin/doctor.ts";
 import { keys } from "../admin/keys.ts";
 import { retention } from "../admin/retention.ts";
 import { stats } from "../admin/stats.ts";
@@ -12,7 +12,7 @@ import { CheckpointOutput } from "../checkpoints/wire-schemas.ts";
 import { indexing } from "../code/indexing.ts";
 import { parserPool } from "../code/parser-pool.ts";
 import { code } from "../code/service.ts";
-import { events } from "../events/service.ts";
+import { type Events, events } from "../events/service.ts";
 import { exposedPaths } from "../files/permissions.ts";
 import { anchors, recordAnchorer } from "../freshness/anchor-record.ts";
 import { recordMarker } from "../freshness/mark-records.ts";
@@ -21,6 +21,7 @@ import { DOCTOR_DEFAULTS } from "../model/doctor.ts";
 import { CairnError } from "../model/errors.ts";
 import { assertProject, newId, systemClock } from "../model/ids.ts";
 import { LIMITS } from "../model/limits.ts";
+import { once, onFirstUse, withProperties } from "../model/once.ts";
 import { SYSTEM_DEFAULTS } from "../model/system-rules.ts";
 import type { Cairn } from "../operations/cairn.ts";
 import { toWire } from "../operations/wire.ts";
@@ -110,8 +111,8 @@ async function openServices(context: OpenContext): Promise<Cairn> {
   const background = backgroundTasks();
   const anchorRecord = recordAnchorer({ storage, redact });
   const rules = { now, deletedDays: deletedDays(options) };
-  const retentionService = retention({ storage, runs: runStore, ...rules });
-  const stopUpkeep = runPeriodically(UPKEEP, () => background.start((signal) => retentionService.upkeep({ signal })));
+  const retentionService = once(() => retention({ storage, runs: runStore, ...rules }));
+  const stopUpkeep = runPeriodically(UPKEEP, () => background.start((signal) => retentionService().upkeep({ signal })));
   const shared = {
     storage,
     embedders,
@@ -122,61 +123,76 @@ async function openServices(context: OpenContext): Promise<Cairn> {
     anchorRecord,
     markRecords: recordMarker({ storage, limitMs: options.freshness?.limitMs ?? LIMITS.freshnessMs }),
   };
-  const checkpointService = checkpoints(shared);
-  const knowledgeService = knowledge(shared);
-  const codeService = code({ ...shared, parsers, redact: redactor({ ...options.redaction, keepLines: true }) });
-  const queue = await openIndexQueue(context, (work, signal) => codeService.perform(work, { signal }));
+  // A command uses one service. The others are built on first use, so that it does not load their modules.
+  const checkpointService = once(() => checkpoints(shared));
+  const knowledgeService = once(() => knowledge(shared));
+  const codeService = once(() => code({ ...shared, parsers, redact: redactor({ ...options.redaction, keepLines: true }) }));
+  const queue = await openIndexQueue(context, (work, signal) => codeService().perform(work, { signal }));
+  const keyStores = await openKeyStores(context);
 
-  const eventService = events({ storage, runs: runStore, now });
+  let eventService: Events | undefined;
   const stopEmbeddingMetrics = observeEmbedding(usage, sharing);
-  const systemMetrics = observeSystems(() => doctorService.systems());
-  const doctorService: Doctor = doctor({
-    ...{ storage, runs: runStore, ...maintenance, now, embedderProblem, leaders: () => (kind === "memory" ? [] : readLeaders(dataDir)) },
-    settings: {
-      ...DOCTOR_DEFAULTS,
-      ...options.doctor,
-      commitsPerSecond: options.systems?.commitsPerSecond ?? SYSTEM_DEFAULTS.commitsPerSecond,
-    },
-    exposedPaths: () => (kind === "memory" ? [] : exposedPaths([dataDir, context.stateDir, context.backupDir])),
-    onSystems: (found) => systemMetrics.remember(found),
-  });
-
-  return {
+  const systemMetrics = observeSystems(() => doctorService().systems());
+  const doctorService = once(() =>
+    doctor({
+      ...{ storage, runs: runStore, ...maintenance, now, embedderProblem, leaders: () => (kind === "memory" ? [] : readLeaders(dataDir)) },
+      settings: {
+        ...DOCTOR_DEFAULTS,
+        ...options.doctor,
+        commitsPerSecond: options.systems?.commitsPerSecond ?? SYSTEM_DEFAULTS.commitsPerSecond,
+      },
+      exposedPaths: () => (kind === "memory" ? [] : exposedPaths([dataDir, context.stateDir, context.backupDir])),
+      onSystems: (found) => systemMetrics.remember(found),
+    }),
+  );
+  const services = onFirstUse<Services>({
     checkpoints: checkpointService,
     knowledge: knowledgeService,
-    reviews: reviews({ checkpoints: checkpointService, knowledge: knowledgeService }),
+    reviews: () => reviews({ checkpoints: checkpointService(), knowledge: knowledgeService() }),
     code: codeService,
-    anchors: anchors(anchorRecord),
-    indexing: indexing({ code: codeService, queue }),
-    embeddings: embeddings({
-      embedders,
-      find: async ({ projectPath, collection }) => (await storage.find(projectPath))?.[collection].embeddings,
-      checkRecords: (projectPath) => storage.checkRecords(projectPath),
-      inBackground: background.start, // what is left undone shows in the list of versions
-    }),
-    runs: runs({ store: runStore, now, newId: context.newId, settings: options.runs }),
-    systems: systems({
-      ...{ storage: systemStorage, now, newId: context.newId, settings: options.systems ?? {} },
-      scratch: async () => memorySystemStorage(),
-    }),
-    keys: keys({ ...(await openKeyStores(context)), now, inBackground: background.start }),
-    databases: databaseService({ storage, queue }),
-    backups: backups({ store: maintenance.backups, storage: kind }),
+    anchors: () => anchors(anchorRecord),
+    indexing: () => indexing({ code: codeService(), queue }),
+    embeddings: () =>
+      embeddings({
+        embedders,
+        find: async ({ projectPath, collection }) => (await storage.find(projectPath))?.[collection].embeddings,
+        checkRecords: (projectPath) => storage.checkRecords(projectPath),
+        inBackground: background.start, // what is left undone shows in the list of versions
+      }),
+    runs: () => runs({ store: runStore, now, newId: context.newId, settings: options.runs }),
+    systems: () =>
+      systems({
+        ...{ storage: systemStorage, now, newId: context.newId, settings: options.systems ?? {} },
+        scratch: async () => memorySystemStorage(),
+      }),
+    keys: () => keys({ ...keyStores, now, inBackground: background.start }),
+    databases: () => databaseService({ storage, queue }),
+    backups: () => backups({ store: maintenance.backups, storage: kind }),
     doctor: doctorService,
-    transfer: transfer({
-      storage,
-      files: sqliteProjectFiles({ now }),
-      checkpoints(projectPath, records, { signal }) {
-        assertProject(projectPath);
-        return checkpointService.import({ projectPath, records: records.map((record) => toWire(CheckpointOutput, record)) }, { signal });
-      },
-      knowledge: (projectPath, records, { signal }) => knowledgeService.importRecords({ database: projectPath, records }, { signal }),
-      cleanCode: (projectPath) => codeService.clean({ projectPath }),
-    }),
+    transfer: () =>
+      transfer({
+        storage,
+        files: sqliteProjectFiles({ now }),
+        checkpoints(projectPath, records, { signal }) {
+          assertProject(projectPath);
+          return checkpointService().import(
+            { projectPath, records: records.map((record) => toWire(CheckpointOutput, record)) },
+            { signal },
+          );
+        },
+        knowledge: (projectPath, records, { signal }) => knowledgeService().importRecords({ database: projectPath, records }, { signal }),
+        cleanCode: (projectPath) => codeService().clean({ projectPath }),
+      }),
     retention: retentionService,
-    events: eventService,
-    migrations: openMigrationService(context),
-    stats: stats({ storage, usage }),
+    events: () => {
+      eventService = events({ storage, runs: runStore, now });
+      return eventService;
+    },
+    migrations: () => openMigrationService(context),
+    stats: () => stats({ storage, usage }),
+  });
+
+  return withProperties(services, {
     calls: { recent: recentCalls },
     projects: () => storage.projects(),
     async check() {
@@ -184,7 +200,7 @@ async function openServices(context: OpenContext): Promise<Cairn> {
       if ("check" in systemStorage) await systemStorage.check();
     },
     async close() {
-      eventService.close();
+      eventService?.close();
       stopEmbeddingMetrics();
       systemMetrics.stop();
       stopUpkeep();
@@ -192,5 +208,7 @@ async function openServices(context: OpenContext): Promise<Cairn> {
       for (const part of [queue, backfill, parsers, embedders, background, runStore, systemStorage, storage, context.pools])
         await part.close();
     },
-  };
+  });
 }
+
+type Services = Omit<Cairn, "calls" | "projects" | "check" | "close">;

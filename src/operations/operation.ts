@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Access } from "../model/api-key.ts";
 import { LIMITS } from "../model/limits.ts";
-import { once } from "../model/once.ts";
+import { once, withProperties } from "../model/once.ts";
 import type { Cairn } from "./cairn.ts";
 import type { Camel } from "./wire.ts";
 
@@ -148,5 +148,5 @@ export function operation<Input extends z.ZodObject, Output extends z.ZodObject>
 
 /** Returns an operation that runs differently. A spread would build its schemas. */
 export function withRun(changed: Operation, run: Operation["run"]): Operation {
-  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(changed), run: { value: run, enumerable: true } }) as Operation;
+  return withProperties(changed, { run });
 }
