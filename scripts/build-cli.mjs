@@ -26,7 +26,19 @@ const CORE = [
   "stores/sqlite/systems/storage.js",
 ];
 /** Modules of Node that few commands use. Each takes about 0.6 ms to load. */
-const DEFERRED_MODULES = ["child_process", "events", "fs/promises", "module", "net", "perf_hooks", "timers/promises", "util", "v8", "vm", "zlib"];
+const DEFERRED_MODULES = [
+  "child_process",
+  "events",
+  "fs/promises",
+  "module",
+  "net",
+  "perf_hooks",
+  "timers/promises",
+  "util",
+  "v8",
+  "vm",
+  "zlib",
+];
 /** What a command on SQLite imports and `checkpoint list` does not use. */
 const DEFERRED_FILE = "rest";
 const BUNDLED_PACKAGES = /^(zod|@opentelemetry\/api)(\/|$)/;

@@ -71,7 +71,8 @@ function readModule(file, program, Visitor) {
       const path = resolve(dirname(file), node.source.value);
       if (node.type !== "ImportDeclaration" || node.specifiers.length === 0) uses.push({ path, inFunction: false });
       else for (const { local, imported: exported } of node.specifiers) imported.set(local.name, { path, name: exported?.name });
-    } else if (node.type === "ExportNamedDeclaration" && node.declaration?.type === "FunctionDeclaration") functions.add(node.declaration.id.name);
+    } else if (node.type === "ExportNamedDeclaration" && node.declaration?.type === "FunctionDeclaration")
+      functions.add(node.declaration.id.name);
   }
   let depth = 0;
   const enter = () => void depth++;

@@ -15,7 +15,8 @@ import { assertNotDeleted } from "./deleted-file.ts";
 import { type Engine, loadEngine } from "./engine.ts";
 import { logEraser } from "./erase-log.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
-import { groupCommit, READ_BUSY } from "./group-commit.ts";
+import { groupCommit } from "./group-commit.ts";
+import { type LockWait, lockWait } from "./lock-wait.ts";
 import { ensureSchema } from "./schema-version.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
@@ -106,8 +107,9 @@ export async function openSqlite({
   const connection = await connect(path, mustExist, lockWaitMs);
   connection.exec(`PRAGMA cache_size = -${cacheKib}`);
   const tx = statements(connection, onNotice);
-  const writes = groupCommit(connection, tx, path);
-  const eraser = logEraser(() => truncateLog(connection, tx));
+  const wait = lockWait(connection);
+  const writes = groupCommit(connection, tx, wait, path);
+  const eraser = logEraser(() => truncateLog(connection, tx, wait));
   let closed = false;
 
   const assertOpen = () => {
@@ -122,12 +124,13 @@ export async function openSqlite({
     read(work) {
       assertOpen();
       try {
-        connection.exec("BEGIN");
+        wait.allow();
+        tx.run("BEGIN");
         try {
           return work(tx);
         } finally {
           // A full disk or an I/O error ends the transaction by itself; a COMMIT would then hide that error behind its own.
-          if (connection.isTransaction) connection.exec("COMMIT");
+          if (connection.isTransaction) tx.run("COMMIT");
         }
       } catch (error) {
         throw translateSqliteError(error, path);
@@ -136,6 +139,7 @@ export async function openSqlite({
     one<Row extends readonly unknown[]>(sql: string, ...params: readonly SqlValue[]) {
       assertOpen();
       try {
+        wait.allow();
         return tx.list<Row>(sql, ...params);
       } catch (error) {
         throw translateSqliteError(error, path);
@@ -241,7 +245,7 @@ function connectOnce(DatabaseSync: Engine, path: string): DatabaseSync {
     // 8 KiB pages hold a 384-dimension vector with little waste; it only has an effect before the first write.
     const durability = isCodeFile(path) ? REBUILDABLE : DURABLE;
     connection.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; ${durability}; PRAGMA foreign_keys = ON`);
-    connection.exec(`PRAGMA temp_store = MEMORY; ${READ_BUSY}`);
+    connection.exec("PRAGMA temp_store = MEMORY");
     // From here on this connection holds a lock that keeps the file from being replaced; before, a restore may have done so.
     if (inodeOf(path) !== inode) throw REPLACED;
     assertNotMigratedAway(connection, path);
@@ -276,16 +280,14 @@ export function inodeOf(path: string): number | undefined {
 }
 
 /** Copies the log into the database and cuts it to zero bytes, without waiting. Returns false while others use the log. */
-function truncateLog(connection: DatabaseSync, tx: SqliteTx): boolean {
+function truncateLog(connection: DatabaseSync, tx: SqliteTx, wait: LockWait): boolean {
   if (connection.isTransaction) return false;
   try {
-    connection.exec("PRAGMA busy_timeout = 0");
+    wait.refuse();
     return tx.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0;
   } catch (error) {
     if (isBusy(error)) return false;
     return true; // a damaged or deleted file: the next call reports it
-  } finally {
-    connection.exec(READ_BUSY);
   }
 }
 

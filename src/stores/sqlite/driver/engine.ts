@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { DatabaseSync as NodeDatabaseSync, backup as nodeBackup } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -46,13 +47,29 @@ async function choose(): Promise<LoadedEngine> {
     if (isComplete(builtin.DatabaseSync)) return { DatabaseSync: builtin.DatabaseSync, backup: builtin.backup, name: "node:sqlite" };
   }
   try {
-    const file = builtFile("sqlite/load-binding.cjs");
-    const { DatabaseSync, backup } = createRequire(file)(file)() as Pick<LoadedEngine, "DatabaseSync" | "backup">;
+    const { DatabaseSync, backup } = loadBinding();
     return { DatabaseSync, backup, name: "@photostructure/sqlite" };
   } catch (error) {
     assertDescriptorsLeft(); // its loader reports a missing file instead
     throw error;
   }
+}
+
+type Binding = Pick<LoadedEngine, "DatabaseSync" | "backup">;
+
+/** Loads the binary of this platform. The common case needs no module loader, which takes as long as the rest; the loader knows the others and names what is missing. */
+function loadBinding(): Binding {
+  const module = { exports: {} as Binding };
+  try {
+    if (!existsSync("/etc/alpine-release")) {
+      process.dlopen(module, builtFile(`sqlite/prebuilds/${process.platform}-${process.arch}/glibc.node`));
+      return module.exports;
+    }
+  } catch {
+    // A Linux with musl that is not Alpine, or a platform without a binary.
+  }
+  const file = builtFile("sqlite/load-binding.cjs");
+  return createRequire(file)(file)() as Binding;
 }
 
 /** Runs `load` without Node 22's warning that SQLite is experimental: a user can do nothing about it. Other warnings pass. */

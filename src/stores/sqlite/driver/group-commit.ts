@@ -4,6 +4,7 @@ import { pollDelayMs } from "../../../scheduling/retry.ts";
 import { closedError } from "./closed-error.ts";
 import type { SqliteTx } from "./driver.ts";
 import { isBusy, lockedError, translateSqliteError } from "./errors.ts";
+import type { LockWait } from "./lock-wait.ts";
 
 export interface QueuedWrite {
   readonly work: (tx: SqliteTx) => unknown;
@@ -36,14 +37,11 @@ const LONG_WAIT_MS = 1_000;
  */
 const PAUSE_MS = 10;
 
-/** Milliseconds that a read blocks its thread while another process holds the whole file, which is rare and short. */
-export const READ_BUSY = "PRAGMA busy_timeout = 1000";
-
 /**
  * Commits writes in groups: writes that are queued together share one transaction and, except in the code index, one sync of the disk.
  * Each write of a group runs in its own savepoint, so that a failed write does not affect the others. A write is acknowledged only after the commit.
  */
-export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string): GroupCommit {
+export function groupCommit(connection: DatabaseSync, tx: SqliteTx, wait: LockWait, path: string): GroupCommit {
   const queue: (QueuedWrite & { readonly expiresAt: number })[] = [];
   let running = false;
   let closed = false;
@@ -68,7 +66,7 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
   async function commitNext(): Promise<void> {
     const start = performance.now();
     for (let attempt = 1; queue.length > 0 && !closed; attempt++) {
-      const error = beginImmediate(connection);
+      const error = beginImmediate();
       if (error === undefined) {
         const group = queue.splice(0, GROUP_MAX);
         if (group.length === 1) commitAlone(group[0]!);
@@ -78,6 +76,17 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
       }
       rejectExpired(error);
       await sleep(RETRY_MIN_MS + Math.random() * (performance.now() - start > LONG_WAIT_MS ? LONG_WAIT_JITTER_MS : RETRY_JITTER_MS));
+    }
+  }
+
+  /** Tries once to begin a write transaction, without waiting. Returns the error if that fails. */
+  function beginImmediate(): unknown {
+    try {
+      wait.refuse();
+      tx.run("BEGIN IMMEDIATE");
+      return undefined;
+    } catch (error) {
+      return error;
     }
   }
 
@@ -95,7 +104,7 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
   function commitAlone({ work, resolve, reject }: QueuedWrite): void {
     try {
       const value = work(tx);
-      connection.exec("COMMIT");
+      tx.run("COMMIT");
       resolve(value);
     } catch (error) {
       if (connection.isTransaction) connection.exec("ROLLBACK");
@@ -118,7 +127,7 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
           acknowledgements.push(() => reject(translateSqliteError(error, path)));
         }
       }
-      connection.exec("COMMIT");
+      tx.run("COMMIT");
     } catch (error) {
       if (connection.isTransaction) connection.exec("ROLLBACK");
       for (const { reject } of group) reject(translateSqliteError(error, path));
@@ -139,16 +148,4 @@ export function groupCommit(connection: DatabaseSync, tx: SqliteTx, path: string
       closed = true;
     },
   };
-}
-
-/** Tries once to begin a write transaction, without waiting. Returns the error if that fails. */
-function beginImmediate(connection: DatabaseSync): unknown {
-  try {
-    connection.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE");
-    return undefined;
-  } catch (error) {
-    return error;
-  } finally {
-    if (connection.isOpen) connection.exec(READ_BUSY);
-  }
 }
