@@ -15,12 +15,12 @@ const BUILT = ["bundle", "console", "kernel", "sqlite", "grammars", "models", "t
 
 run(process.execPath, [tsc, "-p", "tsconfig.build.json"]);
 removeStale(join(root, "dist"), join(root, "src"));
-run(process.execPath, ["scripts/build-cli.mjs"]);
-run(process.execPath, ["scripts/build-tokens.mjs"]);
-run(process.execPath, ["scripts/build-console.mjs"]);
 mkdirSync(join(root, "dist", "kernel"), { recursive: true });
 for (const [source, built] of Object.entries(KERNELS)) copyFileSync(join(root, `${source}.wasm`), join(root, "dist", built));
 run(process.execPath, ["scripts/build-sqlite.mjs"]);
+run(process.execPath, ["scripts/build-tokens.mjs"]);
+run(process.execPath, ["scripts/build-cli.mjs"]); // runs a command, which needs the three before
+run(process.execPath, ["scripts/build-console.mjs"]);
 run(process.execPath, ["scripts/build-grammars.mjs"]);
 run(process.execPath, ["scripts/build-models.mjs"]);
 

@@ -5,8 +5,9 @@ import { describe, expect, it } from "vitest";
 /** The folders (or single files) of src/ that each folder may import from, besides itself. Anything not listed is a violation. */
 const CAPABILITIES = ["checkpoints", "code", "events", "freshness", "knowledge", "review", "runs", "systems"];
 /** Files of operations/ are listed one by one: capabilities build on operation(), and the list builds on the capabilities. */
-const OPERATION = ["operations/operation.ts", "operations/schemas.ts", "operations/describe-issue.ts", "operations/database-selection.ts"];
-const EDGE = ["operations/operation.ts", "operations/wire.ts", "operations/cairn.ts", "operations/schemas.ts", "operations/zod-schema.ts"];
+const SCHEMAS = ["operations/schemas.ts", "operations/search-schemas.ts", "operations/write-schemas.ts"];
+const OPERATION = ["operations/operation.ts", ...SCHEMAS, "operations/describe-issue.ts", "operations/database-selection.ts"];
+const EDGE = ["operations/operation.ts", "operations/wire.ts", "operations/cairn.ts", ...SCHEMAS, "operations/zod-schema.ts"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   model: [],
   files: ["model"],
@@ -37,8 +38,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "operations/wire.ts": ["model", "text", "operations/zod-schema.ts"],
   "operations/zod-schema.ts": [],
   "operations/schemas.ts": ["model", "text"],
+  "operations/search-schemas.ts": [],
+  "operations/write-schemas.ts": ["model", "operations/schemas.ts"],
   "operations/describe-issue.ts": ["model", "text"],
-  "operations/database-selection.ts": ["model", "text", "operations/schemas.ts"],
+  "operations/database-selection.ts": ["model", "text", ...SCHEMAS],
   "operations/cairn.ts": ["model", ...CAPABILITIES, "recall", "admin", "migrate", "client"],
   "operations/list.ts": ["model", "operations/operation.ts", ...CAPABILITIES, "recall", "admin", "migrate"],
   "operations/invoke.ts": ["model", "ports", "text", "scheduling", "telemetry", ...OPERATION, ...EDGE],

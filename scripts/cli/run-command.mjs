@@ -1,4 +1,4 @@
-// Saves a checkpoint, or lists checkpoints and prints the ranges of all functions, with those that ran. For scripts/cli/start-modules.mjs.
+// Saves a checkpoint, or lists checkpoints and prints the ranges of all functions, with their calls. For scripts/cli/start-modules.mjs.
 // node run-command.mjs save|list <project> <dist> <file of dist to load first>...
 import { Session } from "node:inspector/promises";
 import { join } from "node:path";

@@ -5,9 +5,21 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { LIMITS } from "../model/limits.ts";
 import { once } from "../model/once.ts";
 import { operation } from "../operations/operation.ts";
-import { Context, Damaged, damagedField, damagedNote, Id, ListDeleted, MaxTokens, ProjectPath, Tags, text } from "../operations/schemas.ts";
+import {
+  Context,
+  Damaged,
+  damagedField,
+  damagedNote,
+  Id,
+  ListDeleted,
+  MaxTokens,
+  ProjectPath,
+  redactionNote,
+  Tags,
+  text,
+} from "../operations/schemas.ts";
 import { Explain, MatchField, WeightsField, weightsNote } from "../operations/search-schemas.ts";
-import { Deletion, IdempotencyKey, redactionNote } from "../operations/write-schemas.ts";
+import { Deletion, IdempotencyKey } from "../operations/write-schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
 import type { Hit } from "../recall/record-hits.ts";
 import { fitNote } from "../text/fit-records.ts";

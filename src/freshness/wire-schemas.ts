@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ANCHOR_KINDS, type Anchor, FRESHNESS_STATES } from "../model/anchor.ts";
 import { LIMITS } from "../model/limits.ts";
-import { Id, ProjectId, text } from "../operations/schemas.ts";
+import { ProjectId, text } from "../operations/schemas.ts";
 import type { Redact } from "../text/redact.ts";
 import { freshnessText } from "./judge.ts";
 

@@ -6,9 +6,9 @@ import { KNOWLEDGE_KINDS, type Knowledge, successRate } from "../model/knowledge
 import { LIMITS } from "../model/limits.ts";
 import { assertMayTouch } from "../model/record-scope.ts";
 import { operation } from "../operations/operation.ts";
-import { Damaged, damagedField, damagedNote, Id, ListDeleted, MaxTokens, text } from "../operations/schemas.ts";
+import { Damaged, damagedField, damagedNote, Id, ListDeleted, MaxTokens, redactionNote, text } from "../operations/schemas.ts";
 import { Explain, MatchField, WeightsField, weightsNote } from "../operations/search-schemas.ts";
-import { Deletion, IdempotencyKey, PlaceFields, redactionNote } from "../operations/write-schemas.ts";
+import { Deletion, IdempotencyKey, PlaceFields } from "../operations/write-schemas.ts";
 import { matchNote } from "../recall/fuse.ts";
 import { fitNote } from "../text/fit-records.ts";
 import { fitKnowledge } from "./fit.ts";

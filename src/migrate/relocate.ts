@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { asCairnError, CairnError } from "../model/errors.ts";
 import { SHARED_PROJECT_ID } from "../model/ids.ts";
 import { isAbandoned, isMigrating } from "../model/migration.ts";
@@ -6,7 +5,7 @@ import type { SearchBound } from "../ports/catalogue.ts";
 import type { ProjectStore, Storage } from "../ports/storage.ts";
 import type { SystemStorage, SystemStore } from "../ports/system-store.ts";
 import { waitLimitMs } from "../scheduling/calls.ts";
-import { pollDelayMs } from "../scheduling/retry.ts";
+import { retry } from "../scheduling/retry.ts";
 
 /** How to find a database that may be migrated while this process uses it. */
 interface Relocation<Store> {
@@ -21,8 +20,8 @@ interface Relocation<Store> {
 /** Runs a piece of work on the store at the database's current location. */
 export type AtLocation<Store> = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
 
-/** Milliseconds between two looks at a database that is being migrated, on average. */
-const POLL_MS = 40;
+/** Milliseconds between two looks at a database that is being migrated, at most. */
+const MIGRATION_POLL = { firstMs: 40, maxMs: 40 };
 
 /**
  * Returns the function through which all calls of one database go. It is the one place that handles a migration in progress: a call that
@@ -41,8 +40,8 @@ function relocator<Store>({ local, locate, openMigrated, findAbandoned }: Reloca
     });
   }
 
-  return async (work) => {
-    const deadline = Date.now() + waitLimitMs();
+  /** Runs a call where the database is, and again at once if it has another location by then. */
+  async function attempt<T>(work: (store: Store) => Promise<T>): Promise<T> {
     for (;;) {
       const used = current;
       try {
@@ -51,14 +50,17 @@ function relocator<Store>({ local, locate, openMigrated, findAbandoned }: Reloca
         if (!isMigrating(error) && !isMissing(error)) throw error;
         const location = locate();
         if (location !== url) switchTo(location);
-        if (used !== current) continue;
-        const abandoned = await findAbandoned();
-        if (abandoned) throw abandoned;
-        if (!isMigrating(error) || isAbandoned(error) || Date.now() > deadline) throw error;
-        await sleep(pollDelayMs(POLL_MS));
+        if (used === current) throw (await findAbandoned()) ?? error;
       }
     }
-  };
+  }
+
+  const isRetryable = (error: unknown) => isMigrating(error) && !isAbandoned(error);
+  return (work) =>
+    attempt(work).catch((error: unknown) => {
+      if (!isRetryable(error)) throw error;
+      return retry(() => attempt(work), { backoff: MIGRATION_POLL, limitMs: waitLimitMs(), isRetryable });
+    });
 }
 
 /** Returns a store with the same verbs as `like`, each of which runs where `at` finds the database. */

@@ -9,7 +9,16 @@ export function once<T>(build: () => T): () => T {
 
 /** Returns an object whose properties are built when they are read first. */
 export function onFirstUse<T extends object>(builders: { readonly [Name in keyof T]: () => T[Name] }): T {
-  const properties = Object.entries(builders).map(([name, build]) => [name, { get: once(build as () => unknown), enumerable: true }]);
+  const properties = Object.entries(builders).map(([name, build]) => {
+    const builtOnce = once(build as () => unknown);
+    // The value replaces the getter, so that later reads cost nothing. Copies of the object build nothing twice.
+    const get = function (this: object) {
+      const value = builtOnce();
+      Object.defineProperty(this, name, { value, enumerable: true });
+      return value;
+    };
+    return [name, { get, enumerable: true, configurable: true }];
+  });
   return Object.defineProperties({}, Object.fromEntries(properties)) as T;
 }
 

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Access } from "../model/api-key.ts";
 import { LIMITS } from "../model/limits.ts";
-import { once, withProperties } from "../model/once.ts";
+import { once, onFirstUse, withProperties } from "../model/once.ts";
 import type { Cairn } from "./cairn.ts";
 import type { Camel } from "./wire.ts";
 
@@ -128,22 +128,18 @@ type Description<Input extends z.ZodObject, Output extends z.ZodObject> = Omit<
 export function operation<Input extends z.ZodObject, Output extends z.ZodObject>(description: Description<Input, Output>): Operation {
   const { input, output, annotations, limits, ...rest } = description;
   const readOnly = description.access === "read";
-  const inputOnce = once(() => (typeof input === "function" ? input() : input));
-  const outputOnce = once(() => (typeof output === "function" ? output() : output));
-  return {
+  const schema = <Schema>(given: Schema | (() => Schema)) => (typeof given === "function" ? (given as () => Schema)() : given);
+  const inputOnce = once(() => schema(input));
+  const schemas = onFirstUse<Pick<Operation, "input" | "output" | "hasProject">>({
+    input: inputOnce,
+    output: () => schema(output),
+    hasProject: () => "project_path" in inputOnce().shape,
+  });
+  return withProperties(schemas, {
     ...rest,
-    get input() {
-      return inputOnce();
-    },
-    get output() {
-      return outputOnce();
-    },
-    get hasProject() {
-      return "project_path" in inputOnce().shape;
-    },
     annotations: { readOnly, destructive: false, idempotent: true, ...annotations },
     limits: { timeoutMs: readOnly ? LIMITS.listTimeoutMs : LIMITS.saveTimeoutMs, ...limits },
-  } as unknown as Operation;
+  }) as unknown as Operation;
 }
 
 /** Returns an operation that runs differently. A spread would build its schemas. */

@@ -84,5 +84,13 @@ export function damagedNote(damaged: z.output<typeof Damaged>): string[] {
   return [`Skipped ${damaged.length} damaged: ${named.join(", ")}${more}. Run cairn doctor --repair.`];
 }
 
+/** Returns the note about secrets that were removed, for text output. */
+export function redactionNote(
+  redacted: readonly { readonly kind: string; readonly field: string; readonly count: number }[] = [],
+): string[] {
+  if (redacted.length === 0) return [];
+  return [`Secrets removed before storing: ${redacted.map(({ kind, field, count }) => `${count} × ${kind} in ${field}`).join(", ")}.`];
+}
+
 /** Lists deleted records instead of the others. */
 export const ListDeleted = z.boolean().default(false).describe("List deleted records that can be restored, without other filters.");

@@ -10,14 +10,6 @@ export const IdempotencyKey = text(LIMITS.idempotencyKeyChars, 1)
 export const OlderThan = text(40, 1);
 export const OLDER_THAN_FORMS = "30d, 12h, 4w, or a time such as 2026-01-31T00:00:00Z.";
 
-/** Returns the note about secrets that were removed, for text output. */
-export function redactionNote(
-  redacted: readonly { readonly kind: string; readonly field: string; readonly count: number }[] = [],
-): string[] {
-  if (redacted.length === 0) return [];
-  return [`Secrets removed before storing: ${redacted.map(({ kind, field, count }) => `${count} × ${kind} in ${field}`).join(", ")}.`];
-}
-
 /** The answer to a deletion. */
 export const Deletion = z.object({
   id: z.string(),

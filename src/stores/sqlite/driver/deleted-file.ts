@@ -1,7 +1,7 @@
 import { existsSync, fstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { CairnError } from "../../../model/errors.ts";
+import { poll } from "../../../scheduling/retry.ts";
 import { hasMigrationRecord } from "../migration/record.ts";
 import { isCodeFile } from "../projects/code/code-file.ts";
 import type { SqliteDatabase } from "./driver.ts";
@@ -124,7 +124,7 @@ export async function reportDeletion(database: SqliteDatabase): Promise<never> {
   // A folder that is gone was deleted on purpose: nothing is written there again.
   const hasFolder = existsSync(dirname(path));
   try {
-    while (!database.idle) await sleep(5); // acknowledged writes belong into the copy
+    await poll(() => database.idle || undefined, { everyMs: 5, limitMs: Number.POSITIVE_INFINITY }); // acknowledged writes belong into the copy
     if (hasFolder) rescued = await rescue(database, noticedAt);
   } finally {
     database.close();

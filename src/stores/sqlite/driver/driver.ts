@@ -15,8 +15,7 @@ import { assertNotDeleted } from "./deleted-file.ts";
 import { type Engine, loadEngine } from "./engine.ts";
 import { logEraser } from "./erase-log.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
-import { groupCommit } from "./group-commit.ts";
-import { type LockWait, lockWait } from "./lock-wait.ts";
+import { groupCommit, type LockWait, lockWait } from "./group-commit.ts";
 import { ensureSchema } from "./schema-version.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
