@@ -1,3 +1,4 @@
+import { once } from "../model/once.ts";
 import { detectLanguage, isCommonWord, type Language, stem, wordLanguage } from "./language.ts";
 
 /** Splits text into the terms of the full-text index: lower case, identifiers both whole and in their parts. */
@@ -130,16 +131,18 @@ function termOf({ text, kind }: Token, textLanguage: Language | undefined): stri
 
 const ASCII = /^[\0-\x7f]*$/;
 /** Scripts written without spaces between words, and Korean, whose words carry their particles. */
-const UNSPACED =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]/u;
-const RUNS = new RegExp(`(?:${UNSPACED.source}\\p{M}*)+|[^${UNSPACED.source.slice(1)}+`, "gu");
+const unspaced = once(
+  () =>
+    /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]/u,
+);
+const unspacedRuns = once(() => new RegExp(`(?:${unspaced().source}\\p{M}*)+|[^${unspaced().source.slice(1)}+`, "gu"));
 
 function* tokens(text: string): Generator<Token> {
   const ascii = ASCII.test(text);
   const normal = ascii ? text : text.normalize("NFKC").replace(/\u0640|(?<=\p{Script=Arabic})\p{Mn}+/gu, "");
   for (const [run] of normal.matchAll(/[\p{L}\p{N}_$][\p{L}\p{N}\p{M}_$]*/gu)) {
-    if (ascii || !UNSPACED.test(run)) yield* wordTokens(run);
-    else for (const [part] of run.matchAll(RUNS)) yield* UNSPACED.test(part) ? gramTokens(part) : wordTokens(part);
+    if (ascii || !unspaced().test(run)) yield* wordTokens(run);
+    else for (const [part] of run.matchAll(unspacedRuns())) yield* unspaced().test(part) ? gramTokens(part) : wordTokens(part);
   }
 }
 
@@ -154,7 +157,7 @@ function* wordTokens(word: string): Generator<Token> {
 }
 
 /** Scripts whose words are longer than two characters. */
-const LONG_WORDS = /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const longWords = once(() => /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u);
 
 /**
  * Yields each character with its marks and each pair of them: a pair is close to a word, and a character finds words of one. Thai and
@@ -162,7 +165,7 @@ const LONG_WORDS = /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myan
  */
 function* gramTokens(run: string): Generator<Token> {
   const characters = run.match(/\P{M}\p{M}*/gu) ?? [run];
-  const shortest = LONG_WORDS.test(run) ? Math.min(2, characters.length) : 1;
+  const shortest = longWords().test(run) ? Math.min(2, characters.length) : 1;
   for (let start = 0; start < characters.length; start++)
     for (let length = shortest; length <= shortest + 1 && start + length <= characters.length; length++)
       yield { text: characters.slice(start, start + length).join(""), kind: "gram" };
