@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { countOf, readCorpus } from "./corpus/corpus.ts";
-import { type Benchmark, median, quantile, root } from "./frame.ts";
+import { type Bench, type Benchmark, median, quantile, root } from "./frame.ts";
 import { watchStolenTime } from "./stolen-time.ts";
 
 interface Job {
@@ -18,6 +18,8 @@ interface Job {
 
 /** Milliseconds between two calls, as of an agent that thinks. Without a pause the calls themselves would be the load. */
 const PAUSE_MS = 20;
+/** Milliseconds between two looks at the job that is measured without calls. */
+const QUIET_MS = 1_000;
 
 /** Measures the calls of an agent during the first index of its project: more than 10,000 files of real code, those of the pinned corpus. */
 export default {
@@ -31,24 +33,14 @@ export default {
       mkdirSync(dirname(join(project, path)), { recursive: true });
       writeFileSync(join(project, path), content);
     }
-    const client = new Client({ name: "bench", version: "1" });
-    const env = {
-      PATH: process.env.PATH ?? "",
-      HOME: dataDir,
-      CAIRN_DATA_DIR: dataDir,
-      CAIRN_EMBEDDER_KIND: "static",
-      CAIRN_LOG_LEVEL: "warn",
-    };
-    const args = [join(root, "dist", "bundle", "main.cjs"), "mcp", "--project", project, "--toolsets", "core", "--toolsets", "code"];
-    const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "inherit" });
-    await client.connect(transport);
-    bench.defer(() => client.close());
-
-    const call = async (name: string, input: Record<string, unknown>): Promise<Record<string, unknown>> => {
-      const answer = await client.callTool({ name, arguments: { detail: "full", ...input } });
-      if (answer.isError) throw new Error(`${name} failed: ${JSON.stringify(answer.content)}`);
-      return answer.structuredContent as Record<string, unknown>;
-    };
+    const quiet = await startServer(bench, bench.scratch(), project);
+    await quiet.call("code_index", { include_ignored: true });
+    let alone = await newest(quiet.call);
+    for (; isRunning(alone); alone = await newest(quiet.call)) await sleep(QUIET_MS);
+    if (alone.status !== "completed" && alone.status !== "partial") throw new Error(`The index without calls ended as ${alone.status}.`);
+    bench.record({ name: "first_quiet_s", value: durationOf(alone) / 1_000, unit: "s" });
+    await quiet.close();
+    const { call, pid } = await startServer(bench, dataDir, project);
     const calls: Record<string, (round: number) => Promise<unknown>> = {
       code_status: () => call("code_status", {}),
       checkpoint_save: (round) => call("checkpoint_save", { summary: `Round ${round}: parser done, lexer next`, tags: ["bench"] }),
@@ -67,7 +59,7 @@ export default {
     await call("code_index", { include_ignored: true });
     const answeredMs = performance.now() - begun;
     let job = await newest(call);
-    for (let round = 1; job.status === "running" || job.status === "pending"; round++) {
+    for (let round = 1; isRunning(job); round++) {
       for (const [name, one] of Object.entries(calls)) {
         const start = performance.now();
         await one(round);
@@ -82,7 +74,7 @@ export default {
     if (job.status !== "completed" && job.status !== "partial") throw new Error(`The index ended as ${job.status}.`);
     const stolenShare = stolen.share();
     stolen.stop();
-    const peakMb = peakRssMb(transport.pid!);
+    const peakMb = peakRssMb(pid);
     const firstMs = durationOf(job);
     await call("code_index", { include_ignored: true, wait: true });
     const second = await newest(call);
@@ -114,7 +106,36 @@ export default {
   },
 } satisfies Benchmark;
 
-async function newest(call: (name: string, input: Record<string, unknown>) => Promise<Record<string, unknown>>): Promise<Job> {
+type Tool = (name: string, input: Record<string, unknown>) => Promise<Record<string, unknown>>;
+
+/** Starts `cairn mcp` for a project with a data folder of its own. */
+async function startServer(bench: Bench, dataDir: string, project: string): Promise<{ call: Tool; pid: number; close(): Promise<void> }> {
+  const client = new Client({ name: "bench", version: "1" });
+  const env = {
+    PATH: process.env.PATH ?? "",
+    HOME: dataDir,
+    CAIRN_DATA_DIR: dataDir,
+    CAIRN_EMBEDDER_KIND: "static",
+    CAIRN_LOG_LEVEL: "warn",
+  };
+  const args = [join(root, "dist", "bundle", "main.cjs"), "mcp", "--project", project, "--toolsets", "core", "--toolsets", "code"];
+  const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "inherit" });
+  await client.connect(transport);
+  bench.defer(() => client.close());
+  return {
+    pid: transport.pid!,
+    close: () => client.close(),
+    async call(name, input) {
+      const answer = await client.callTool({ name, arguments: { detail: "full", ...input } });
+      if (answer.isError) throw new Error(`${name} failed: ${JSON.stringify(answer.content)}`);
+      return answer.structuredContent as Record<string, unknown>;
+    },
+  };
+}
+
+const isRunning = ({ status }: Job) => status === "running" || status === "pending";
+
+async function newest(call: Tool): Promise<Job> {
   return ((await call("code_status", {})).jobs as Job[])[0]!;
 }
 

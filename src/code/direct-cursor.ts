@@ -76,7 +76,7 @@ export class DirectCursor implements SyntaxCursor {
     return this.#calls._ts_tree_cursor_goto_parent_wasm(this.#tree) === 1;
   }
 
-  /** Gives the position back to the cursor of web-tree-sitter, which can then be used or deleted. */
+  /** Returns the position to the cursor of web-tree-sitter, which can then be used or deleted. */
   release(): void {
     if (!this.#isInBuffer) return;
     const buffer = this.#buffer();

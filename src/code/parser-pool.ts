@@ -107,18 +107,30 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
     });
     const thread: Thread = { worker, progress, ready: false, tasks: [], steps: 0, since: performance.now(), idle: undefined };
     threads.add(thread);
-    watch ??= setInterval(watchThreads, WATCH_MS).unref();
+    watchWhileBusy();
     worker.on("message", (message: WorkerMessage) => receive(thread, message));
     worker.on("error", (error) => lose(thread, `the parser crashed: ${error.message}`));
     worker.on("messageerror", (error) => lose(thread, `the parser's answer could not be read: ${error.message}`));
     worker.on("exit", () => lose(thread, "the parser ended without an answer"));
   }
 
+  const isBusy = ({ ready, tasks }: Thread) => !ready || tasks.length > 0;
+
+  /** Watches the threads as long as one of them has work. */
+  function watchWhileBusy(): void {
+    if ([...threads].some(isBusy)) {
+      watch ??= setInterval(watchThreads, WATCH_MS).unref();
+      return;
+    }
+    clearInterval(watch);
+    watch = undefined;
+  }
+
   /** Loses threads whose step takes too long. */
   function watchThreads(): void {
     const now = performance.now();
     for (const thread of threads) {
-      if (thread.ready && thread.tasks.length === 0) continue;
+      if (!isBusy(thread)) continue;
       const steps = Atomics.load(thread.progress, STEPS);
       if (steps !== thread.steps) Object.assign(thread, { steps, since: now });
       const step = Atomics.load(thread.progress, STEP);
@@ -142,6 +154,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
   function next(thread: Thread): void {
     clearTimeout(thread.idle);
     thread.tasks = takeTasks();
+    watchWhileBusy();
     if (thread.tasks.length === 0) {
       // An idle thread must not keep the process alive, nor its memory for ever.
       thread.worker.unref();
@@ -168,10 +181,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
   function end(thread: Thread): Promise<unknown> {
     threads.delete(thread);
     clearTimeout(thread.idle);
-    if (threads.size === 0) {
-      clearInterval(watch);
-      watch = undefined;
-    }
+    watchWhileBusy();
     return thread.worker.terminate();
   }
 
@@ -222,7 +232,7 @@ export function parserPool(options: ParserPoolOptions = {}): ParserPool {
         signal.addEventListener("abort", onAbort, { once: true });
       }
       waiting.push(task);
-      const idle = [...threads].find((thread) => thread.ready && thread.tasks.length === 0);
+      const idle = [...threads].find((thread) => !isBusy(thread));
       if (idle) next(idle);
       else if (threads.size < maxThreads) start();
     });
