@@ -1,7 +1,7 @@
 import { allowMatcher } from "./redact-allow.ts";
 import { COMMAND_RULES } from "./redact-commands.ts";
 import { NAMED_RULES } from "./redact-named.ts";
-import { SECRET_RULES } from "./redact-rules.ts";
+import { SECRET_RULES, type SecretRule } from "./redact-rules.ts";
 
 /** Secrets that were removed from a text; never their values. */
 export interface RedactedKind {
@@ -20,13 +20,20 @@ export interface Redacted {
  */
 export type Redact = (text: string) => Redacted;
 
-const RULES = [...SECRET_RULES, ...COMMAND_RULES, ...NAMED_RULES];
+/** All rules, built with the first text: most commands redact none. */
+function allRules(): readonly SecretRule[] {
+  builtRules ??= [...SECRET_RULES, ...COMMAND_RULES, ...NAMED_RULES];
+  return builtRules;
+}
+let builtRules: readonly SecretRule[] | undefined;
 
 /** Characters before a secret that a rule may read. */
 const BEFORE_CHARS = 2_000;
 
-/** Every kind of secret, each once. */
-export const SECRET_KINDS: readonly string[] = [...new Set(RULES.map(({ kind }) => kind))];
+/** Returns every kind of secret, each once. */
+export function secretKinds(): readonly string[] {
+  return [...new Set(allRules().map(({ kind }) => kind))];
+}
 
 const NOTHING: readonly RedactedKind[] = [];
 
@@ -45,7 +52,7 @@ export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}
     let clean = text;
     let counts: Map<string, number> | undefined;
     let noted: string | undefined;
-    for (const [index, { kind, hints, pattern, accept }] of RULES.entries()) {
+    for (const [index, { kind, hints, pattern, accept }] of allRules().entries()) {
       if (noted !== clean) notePairs(clean); // a placeholder has further pairs
       noted = clean;
       if (!hints.some((hint, place) => pairsOfHints[index]![place]!.every(isNoted) && clean.includes(hint))) continue;
@@ -67,7 +74,7 @@ export function redactor({ allow = [], keepLines = false }: RedactorOptions = {}
 
 /** Returns the pairs of characters in each hint of each rule. Commands that only read build none. */
 function hintPairs(): readonly (readonly (readonly number[])[])[] {
-  builtPairs ??= RULES.map(({ hints }) =>
+  builtPairs ??= allRules().map(({ hints }) =>
     hints.map((hint) => [...hint].slice(1).map((char, index) => pairOf(hint.charCodeAt(index), char.charCodeAt(0)))),
   );
   return builtPairs;
