@@ -15,7 +15,7 @@ import { assertNotDeleted } from "./deleted-file.ts";
 import { type Engine, loadEngine } from "./engine.ts";
 import { logEraser } from "./erase-log.ts";
 import { isBusy, translateSqliteError } from "./errors.ts";
-import { groupCommit, type LockWait, lockWait } from "./group-commit.ts";
+import { groupCommit } from "./group-commit.ts";
 import { ensureSchema } from "./schema-version.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
@@ -341,4 +341,27 @@ function statements(connection: DatabaseSync, notice: SqliteTx["notice"]): State
       lists.clear();
     },
   };
+}
+
+/** Milliseconds that a read blocks its thread while another process holds the whole file, which is rare and short. */
+const READ_BUSY_MS = 1_000;
+
+/** How long the statements of a connection block their thread for a lock. */
+export interface LockWait {
+  /** Before a read: it waits for the lock. */
+  allow(): void;
+  /** Before a write: it fails at once, and its queue waits without blocking the thread. */
+  refuse(): void;
+}
+
+/** Sets SQLite's busy timeout only when it changes: the pragma would take a tenth of a write. */
+function lockWait(connection: DatabaseSync): LockWait {
+  let current: number | undefined;
+  const set = (ms: number) => {
+    if (current === ms) return;
+    current = undefined; // unknown, if the pragma fails
+    connection.exec(`PRAGMA busy_timeout = ${ms}`);
+    current = ms;
+  };
+  return { allow: () => set(READ_BUSY_MS), refuse: () => set(0) };
 }

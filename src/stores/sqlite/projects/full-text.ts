@@ -131,9 +131,10 @@ function rankDirectly(
   words: readonly (readonly string[])[],
   limit: number,
 ): KeywordRanking | undefined {
-  const { count, averageLength } = readAverages(tx, table);
-  const postings = count <= SMALL_RECORDS ? undefined : readPostings(tx, table, words.flat());
+  if (!tx.get(`SELECT 1 FROM ${table}_docsize LIMIT 1 OFFSET ${SMALL_RECORDS}`)) return undefined;
+  const postings = readPostings(tx, table, words.flat());
   if (!postings) return undefined;
+  const { count, averageLength } = readAverages(tx, table);
   const collection = { records: count, averageLength, lengths: currentLengths(tx, table) };
   const { ranked, isAll } = rankPostings(
     postings,
