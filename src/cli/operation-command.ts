@@ -94,7 +94,7 @@ async function runOperation(
   }
 }
 
-/** Says that a comma is part of a tag: other tools separate labels by commas. */
+/** Reports that a comma is part of a tag: other tools separate labels by commas. */
 function noteCommas(host: Host, tags: unknown): void {
   const joined = Array.isArray(tags) ? tags.find((tag) => /^[^\s,]+(?:,[^\s,]+)+$/.test(String(tag))) : undefined;
   if (joined !== undefined) host.stderr.write(`cairn: ${JSON.stringify(joined)} is one tag. For several, repeat --tags.\n`);
