@@ -68,7 +68,7 @@ function listPostings(tx: SqliteTx, table: string, term: string): Record<number,
 const decode = ({ keys, counts }: Postings) => Object.fromEntries(Array.from(keys, (key, index) => [key, counts[index]!]));
 
 describe.each(["code", "records"] as const)("the postings of an index of %s", (kind) => {
-  it("are those that FTS5 lists, after any sequence of writes, deletions and merges", async () => {
+  it("equal the postings of FTS5, after any sequence of writes, deletions and merges", async () => {
     const vocabulary = ["a", "ab", "abc", "b", "line", "lines", "über", "数据"];
     const record = fc.array(fc.constantFrom(...vocabulary), { maxLength: 60 });
     const change = fc.record({ key: fc.integer({ min: 1, max: 40 }), terms: fc.option(record, { nil: undefined, freq: 3 }) });

@@ -186,7 +186,7 @@ const LENGTHS_READ_MAX = 100_000;
 /** The lengths of each connection's records, by table. */
 const cachedLengths = new WeakMap<SqliteTx, Map<string, { lengths: Uint16Array; last: number }>>();
 
-/** Returns the cached lengths of records by key, with those that were added since the last search. */
+/** Returns the cached lengths of records by key, including records added since the last search. */
 function currentLengths(tx: SqliteTx, table: string): Uint16Array {
   const ofTables = cachedLengths.get(tx) ?? new Map<string, { lengths: Uint16Array; last: number }>();
   cachedLengths.set(tx, ofTables);
