@@ -2,10 +2,8 @@ import { existsSync, linkSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { newId } from "../../../../model/ids.ts";
 import type { FileContent } from "../../../../ports/code-store.ts";
-import { waitLimitMs } from "../../../../scheduling/calls.ts";
 import { runInThread } from "../../../../scheduling/run-in-thread.ts";
 import { inodeOf, openSqlite } from "../../driver/driver.ts";
-import { vacuumFile } from "../../driver/vacuum.ts";
 import { isCodeFile } from "./code-file.ts";
 import { codeSchema } from "./schema.ts";
 
@@ -21,6 +19,12 @@ export interface SeedOrder {
   readonly projectId: string;
   readonly files: readonly FileContent[];
   readonly at: string;
+}
+
+/** What the thread made: the number of files, and the inode of the copy. */
+export interface Seeded {
+  readonly files: number;
+  readonly inode: number | undefined;
 }
 
 /**
@@ -42,13 +46,10 @@ export async function seedIndex(
   attempts.add(basename(copy));
   try {
     const order: SeedOrder = { donor, copy, projectId, files: await list(), at: new Date().toISOString() };
-    const copied = await runInThread<number>("stores/sqlite/projects/code/seed-worker.js", order);
-    const inode = inodeOf(copy);
-    if (copied === 0 || inode === undefined) return 0;
-    // Nothing of files that the project does not have may stay in free pages: the other project may be deleted.
-    await vacuumFile({ path: copy, lockWaitMs: waitLimitMs() });
+    const { files, inode } = await runInThread<Seeded>("stores/sqlite/projects/code/seed-worker.js", order);
+    if (files === 0 || inode === undefined) return 0;
     if (inodeOf(copy) !== inode) return 0; // another process removed the copy, and an empty file took its name
-    return !hasIndex(path) && place(copy, path) ? copied : 0;
+    return !hasIndex(path) && place(copy, path) ? files : 0;
   } finally {
     attempts.delete(basename(copy));
     removeSeeds(path);
