@@ -66,5 +66,6 @@ async function embedInThreads(
     await embedding.idle();
   }
   embedding.raise();
+  signal?.throwIfAborted(); // also if the last pages ended after the abort
   return isServed ? embedded : undefined;
 }
